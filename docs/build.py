@@ -45,7 +45,7 @@ ENVIRONMENT = """## Environment
 
 # Types that have no docstring.
 ALIASES = {
-    "Published": "Rows that papers print, by task: what a `ReportForm` gets beside runs.",
+    "PublishedRows": "Rows that papers print, by task: what a `ReportForm` gets beside runs.",
     "Text": "A field of a record: a text that is not empty.",
 }
 

@@ -162,8 +162,8 @@ def _task(folder: Path, count: int) -> Task:
         Image,
         Item,
         Message,
+        MessagePart,
         Option,
-        Part,
         Request,
         Sampling,
     )
@@ -178,7 +178,7 @@ def _task(folder: Path, count: int) -> Task:
             yield Item(f"item-{number}", f"meme-{number}", "B", form, (Image(path),))
 
     def make(item: Item, complaint: str | None) -> Request:
-        parts: tuple[Part, ...] = (*item.images, f"{item.form.question}{complaint or ''}")
+        parts: tuple[MessagePart, ...] = (*item.images, f"{item.form.question}{complaint or ''}")
         return Request((Message("user", parts),), item.form, Sampling(max_tokens=64))
 
     def parse(text: str, _: Form) -> str:

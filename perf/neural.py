@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import TYPE_IDS, Example, Loaded, split_examples
-from memantics.moderation.neural.encoding import Places, classes_of, encode
-from memantics.moderation.neural.feeding import Parts, draw_order, hold_out, split_rows
+from memantics.moderation.neural.encoding import classes_of, encode
+from memantics.moderation.neural.feeding import SplitRows, draw_order, hold_out, split_rows
 from memantics.moderation.neural.machine import (
     Ranks,
     find_versions,
@@ -37,8 +38,8 @@ from memantics.moderation.neural.network import build_network, make_scratch, mea
 from memantics.moderation.neural.seeds import SeedPlan, train_neural
 from memantics.moderation.neural.settings import Backbones, NetworkShape, Training
 from memantics.moderation.neural.training import (
-    Material,
     Trainer,
+    TrainingMaterial,
     read_latest,
     read_progress,
     resolve_precision,
@@ -85,7 +86,7 @@ def measure_throughput(
         noise = chance.integers(0, 256, (len(data.examples), 224, 224, 3), np.uint8)
         encoded = replace(encoded, pixels=noise)
     parts = hold_out(data.examples, "harmful", "random", 0.1)
-    material = Material(encoded, parts, shape, training, "")
+    material = TrainingMaterial(encoded, parts, shape, training, "")
     where = torch.device(device)
     network = build_network(encoders, shape)
     trainer = Trainer(network, material, 0, where, Ranks())
@@ -145,20 +146,22 @@ def _time(run: Callable[[], None], memes: int, where: Any) -> float:
     return memes / (time.perf_counter() - begin)
 
 
-def _draw_batches(material: Material, steps: int) -> list[Places]:
+def _draw_batches(material: TrainingMaterial, steps: int) -> list[Ints]:
     size = material.training.batch
     order = draw_order(material.parts.train, 0, 0)
     return [order[n * size : (n + 1) * size] for n in range(steps)]
 
 
-def _run_ours(trainer: Trainer, batches: list[Places]) -> None:
+def _run_ours(trainer: Trainer, batches: list[Ints]) -> None:
     trainer.network.train()
     fed = trainer._feeder.feed(p for batch in batches for p in trainer._own_portions(batch))
     for step in range(len(batches)):
         trainer._step(fed, step)
 
 
-def _run_plain(trainer: Trainer, material: Material, batches: list[Places], where: Any) -> None:
+def _run_plain(
+    trainer: Trainer, material: TrainingMaterial, batches: list[Ints], where: Any
+) -> None:
     """What one would write by hand: no schedule, no clipping, no accumulation, no checkpoint."""
     torch = get_torch()
     network, optimiser = trainer.network, trainer._optimiser
@@ -280,7 +283,7 @@ def rotate(data: Loaded, shape: NetworkShape, training: Training, how: Any) -> d
     }
 
 
-def _inner(data: Loaded, test: list[int], shape: NetworkShape, how: Any) -> Parts:
+def _inner(data: Loaded, test: list[int], shape: NetworkShape, how: Any) -> SplitRows:
     """The validation part, held out of what the test part leaves, in the same way."""
     left = [row for row in range(len(data.examples)) if row not in set(test)]
     inner = hold_out([data.examples[row] for row in left], shape.target, how, 0.1)

@@ -47,7 +47,7 @@ from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 from memantics.understanding.vision.hashes import share_changed
 from memantics.understanding.vision.page import (
-    Page,
+    MemeStructure,
     erase_captions,
     mask_captions,
     read_page,
@@ -111,7 +111,7 @@ def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figure
         )
 
 
-def set_again(image: Image.Image, page: Page) -> tuple[float, float]:
+def set_again(image: Image.Image, page: MemeStructure) -> tuple[float, float]:
     """The round trip: every caption taken out and set again as it was."""
     made = erase_captions(image, page.captions)
     for caption in page.captions:

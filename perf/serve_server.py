@@ -17,24 +17,24 @@ from fastapi import FastAPI
 
 from memantics.serve.app import build_app
 from memantics.serve.moderations import ModerationBody
-from memantics.serve.settings import Bounds, Models, ServeSettings
+from memantics.serve.settings import Intake, ServedModels, ServeSettings
 from memantics.web.server import listen, serve
 
 PATIENT = 600.0
 
 
 KINDS = {
-    "ours": Bounds(deadline=PATIENT),
-    "usual": Bounds(),
-    "narrow": Bounds(waiting=4, deadline=PATIENT),
+    "ours": Intake(deadline=PATIENT),
+    "usual": Intake(),
+    "narrow": Intake(waiting=4, deadline=PATIENT),
     # Room for all: what a slow machine refuses with 429 is no loss to a reload.
-    "live": Bounds(waiting=100_000, deadline=PATIENT),
+    "live": Intake(waiting=100_000, deadline=PATIENT),
 }
 
 
 def serve_ours(kind: str, folder: Path, taken: socket) -> None:
     """The service."""
-    models = Models(detector=folder / "live.zip" if kind == "live" else None)
+    models = ServedModels(detector=folder / "live.zip" if kind == "live" else None)
     settings = ServeSettings(models=models, bounds=KINDS[kind], state=folder / "state")
     serve(build_app(settings), taken)
 

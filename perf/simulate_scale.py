@@ -21,7 +21,7 @@ from typing import Any
 
 from memantics.moderation.scale.driver import ScaleSettings, read_manifest, run_shards
 from memantics.moderation.scale.engines import ShardOrder, write_part
-from memantics.moderation.scale.records import Process, Ref, Row, ShardPart, Work
+from memantics.moderation.scale.records import Process, Ref, ShardPart, ShardRow, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Nothing:
     def open(self) -> Process:
         return lambda refs: [self.row(ref) for ref in refs]
 
-    def row(self, ref: Ref) -> Row:
+    def row(self, ref: Ref) -> ShardRow:
         return {"id": ref.id, "status": "judged", "reason": ""}
 
-    def fail(self, ref: Ref, reason: str) -> Row:
+    def fail(self, ref: Ref, reason: str) -> ShardRow:
         return self.row(ref) | {"status": "failed", "reason": reason}
 
 

@@ -169,12 +169,12 @@ def run(url: str, out: Path, size: int) -> None:
     """The suite, as the command line runs it."""
     from memantics.evaluation.evaluate import SuiteTotal, conduct
     from memantics.evaluation.facts import Scope, Variation
-    from memantics.evaluation.planning import Evaluation, plan_evaluation
+    from memantics.evaluation.planning import EvaluationPlan, plan_evaluation
     from memantics.models.client import CallSettings
 
     calls = CallSettings(base_url=url, concurrency=CONCURRENCY, timeout=120.0)
     scope, variation = Scope("sample"), Variation(invalid="wrong")
-    wanted = Evaluation(FAMILIES, MODELS, scope, out=out, calls=calls, variation=variation)
+    wanted = EvaluationPlan(FAMILIES, MODELS, scope, out=out, calls=calls, variation=variation)
     planned, _ = plan_evaluation(wanted)
     tasks = {id(job.task): enlarge(job.task, size) for job in planned}
     jobs = [replace(job, task=tasks[id(job.task)], total=size) for job in planned]

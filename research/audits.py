@@ -12,12 +12,11 @@ import numpy as np
 
 from memantics.evaluation.audits.labels import MOST
 from memantics.metrics.calibration import find_doubtful, rank_margins
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Ints, settle
 from memantics.moderation.classifier import find_labelled
 from memantics.moderation.held_out import (
     FAST,
     HeldOutVerdicts,
-    Ints,
     draw_memes,
     judge_held_out,
     number_labels,

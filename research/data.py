@@ -14,7 +14,7 @@ from memantics.core.errors import InputError
 from memantics.core.labels import name_group
 from memantics.core.language import guess_language
 from memantics.moderation.examples import Example, Modality, Type
-from memantics.understanding.phonetics.evaluation import Sample, read_samples
+from memantics.understanding.phonetics.evaluation import CaptionSample, read_samples
 from research.protocol import DATA, Row
 
 
@@ -30,7 +30,7 @@ def tag_length(text: str) -> str:
 
 
 @cache
-def read_puns() -> list[Row[Sample]]:
+def read_puns() -> list[Row[CaptionSample]]:
     """PunMemeCN: a group is a pun with the two memes that were made from it."""
     return [
         Row(own.name, own.group, own, {"kind": _name_kind(own), "length": tag_length(own.caption)})
@@ -38,7 +38,7 @@ def read_puns() -> list[Row[Sample]]:
     ]
 
 
-def _name_kind(own: Sample) -> str:
+def _name_kind(own: CaptionSample) -> str:
     if own.intended is None:
         return "no pun"
     return "homophone" if own.homophone else "polysemy"

@@ -25,7 +25,12 @@ from memantics.understanding.phonetics.detector import (
     fit_pun,
     score_detection,
 )
-from memantics.understanding.phonetics.evaluation import PUN_FEATURES, Sample, fit_order, gather
+from memantics.understanding.phonetics.evaluation import (
+    PUN_FEATURES,
+    CaptionSample,
+    fit_order,
+    gather,
+)
 from memantics.understanding.phonetics.reading import ModelName
 from memantics.understanding.phonetics.speech import load_lattice
 from research.data import read_puns
@@ -43,8 +48,8 @@ TAGS = (
 
 
 def make_conditions(
-    samples: list[Sample], told: Mapping[str, str]
-) -> dict[str, Callable[[Sample], str]]:
+    samples: list[CaptionSample], told: Mapping[str, str]
+) -> dict[str, Callable[[CaptionSample], str]]:
     """What each condition gives for a description; ``told`` is what a model said."""
     rng = random.Random(0)
     others = [sample.description for sample in samples]

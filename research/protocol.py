@@ -20,7 +20,8 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.metrics.weighted import Case, Figure, Floats, Measure, measure
+from memantics.metrics.rounding import Floats
+from memantics.metrics.weighted import Case, Figure, Measure, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"

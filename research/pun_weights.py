@@ -11,8 +11,8 @@ from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED,
 from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
     START,
+    CaptionSample,
     Embed,
-    Sample,
     fit_confidence,
     fit_first_right,
     fit_order,
@@ -32,7 +32,7 @@ DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 
 
 def fit_weights(
-    samples: Sequence[Sample], lattice: Lattice, embed: Embed | None = None
+    samples: Sequence[CaptionSample], lattice: Lattice, embed: Embed | None = None
 ) -> dict[str, dict[str, object]]:
     """What ``weights.json`` holds for a language model, fitted on all samples."""
     analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
@@ -56,7 +56,7 @@ def fit_weights(
     return found
 
 
-def fit_readings(samples: Sequence[Sample], lattice: Lattice) -> dict[str, object]:
+def fit_readings(samples: Sequence[CaptionSample], lattice: Lattice) -> dict[str, object]:
     """What ``first_right.json`` holds for a language model, fitted on all samples."""
     analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
     order = fit_order(samples, analyses)
@@ -69,7 +69,7 @@ def _dump(linear: Linear) -> dict[str, object]:
 
 
 def gather_described(
-    samples: Sequence[Sample],
+    samples: Sequence[CaptionSample],
     analyses: Sequence[SoundAnalysis],
     order: Linear,
     lattice: Lattice,

@@ -25,7 +25,7 @@ from PIL import Image
 from memantics.core.images import decode
 from memantics.core.lines import TextLine
 from memantics.metrics.weighted import Case
-from memantics.models.embedded.ocr import Profile, open_reader
+from memantics.models.embedded.ocr import OcrProfile, open_reader
 from memantics.understanding.phonetics.caption import simplify
 from memantics.understanding.phonetics.detector import fit_logistic
 from memantics.understanding.vision.roles import (
@@ -111,7 +111,7 @@ def label_lines(lines: Sequence[TextLine], caption: str) -> tuple[bool, ...]:
     return tuple(found)
 
 
-def _read(path: Path, caption: str, profile: Profile) -> Picture:
+def _read(path: Path, caption: str, profile: OcrProfile) -> Picture:
     data = path.read_bytes()
     with open_reader(profile) as ocr:
         lines = ocr.read(data, path.name).lines
@@ -122,7 +122,7 @@ def _read(path: Path, caption: str, profile: Profile) -> Picture:
 
 
 @cache
-def read_chinese(profile: Profile = "fast") -> list[Row[Picture]]:
+def read_chinese(profile: OcrProfile = "fast") -> list[Row[Picture]]:
     """PunMemeCN's pictures; a group is a pun with the two memes made from it."""
     folder = DATA / "punmemecn" / "images"
     rows = []
@@ -135,7 +135,7 @@ def read_chinese(profile: Profile = "fast") -> list[Row[Picture]]:
 
 
 @cache
-def read_drawn(profile: Profile = "fast") -> list[Row[Picture]]:
+def read_drawn(profile: OcrProfile = "fast") -> list[Row[Picture]]:
     """Every fourth picture of PunMemeCN drawn on: in turns an English and a crowded Chinese meme.
 
     English captions stand where the Chinese ones were painted over; crowded pictures keep their

@@ -25,15 +25,15 @@ from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.core.samples import (
     Candidates,
     Caption,
-    Emotion,
     HardOptions,
     HarmLabel,
     Pun,
-    Relation,
     SampleChat,
+    SampleEmotion,
     SampleIndividual,
     SampleMeme,
     SampleQuestion,
+    SampleRelation,
     Sentiment,
 )
 from sample_data.draw.canvas import Canvas
@@ -160,13 +160,13 @@ class Meme:
             chats=tuple(self._make_chat(chat) for chat in table.chats),
         )
 
-    def _make_emotion(self, panels: int) -> Emotion | None:
+    def _make_emotion(self, panels: int) -> SampleEmotion | None:
         feeling = self.table.emotion
         if feeling is None:
             return None
         layout = "SinglePanel" if panels == 1 else "MultiPanel"
         target = TARGETS[feeling.source]
-        return Emotion(**feeling.model_dump(), target=target, layout=layout)  # type: ignore[arg-type]
+        return SampleEmotion(**feeling.model_dump(), target=target, layout=layout)  # type: ignore[arg-type]
 
     def _make_pun(self) -> Pun | None:
         pun = self.table.pun
@@ -285,7 +285,7 @@ def read_knowledge(text: str) -> tuple[SampleIndividual, ...]:
             links = [(r, spell(t)) for r, t in (link.split() for link in row[3].split(","))]
         else:
             links = usual_links(letter, names)
-        relations = tuple(Relation(relation=r, target=t) for r, t in links)  # type: ignore[arg-type]
+        relations = tuple(SampleRelation(relation=r, target=t) for r, t in links)  # type: ignore[arg-type]
         found.append(
             SampleIndividual(
                 dimension=LETTERS[letter],

@@ -23,7 +23,7 @@ from memantics.understanding.analysis.asking import ask_feeling, ask_harm
 from memantics.understanding.intents.draft import read_background, read_intents
 from memantics.understanding.reappraisal.records import MemeFeeling
 from memantics.understanding.reappraisal.stages import read_feeling, read_plan
-from memantics.understanding.vision.page import Page, read_page
+from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.build.test_strong_model import list_complaints, replies
 from tests.tasks.test_replay import ROWS, read
 from tests.vision.pictures import BLACK, Print, photo, print_on
@@ -34,7 +34,7 @@ VALIDATORS_WORDS = ("extra inputs", "permitted", "pydantic", "validation", "inpu
 
 
 @cache
-def page_of(name: str) -> Page:
+def page_of(name: str) -> MemeStructure:
     """The structure of a sample meme; two memes that cannot be shipped are drawn."""
     if not name.isascii():
         image = photo(900, 600)

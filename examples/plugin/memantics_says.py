@@ -10,7 +10,7 @@ from memantics.plugins import (
     Metric,
     ModelKind,
     Prediction,
-    Published,
+    PublishedRows,
     Reply,
     ReportForm,
     Request,
@@ -46,7 +46,7 @@ def measure_constancy(rows: Sequence[Prediction]) -> float | None:
     return max(answers.values()) / answers.total() if answers else None
 
 
-def render(runs: Sequence[Run], published: Published) -> str:  # noqa: ARG001 - runs only
+def render(runs: Sequence[Run], published: PublishedRows) -> str:  # noqa: ARG001 - runs only
     """List runs with their main metrics."""
     values = [(run.model, run.task, run.scores[run.figures.main].value) for run in runs]
     lines = (

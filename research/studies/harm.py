@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 
 from memantics.metrics.weighted import Case, Figure
-from memantics.moderation.examples import LABELS, Example, Split, natural_key
+from memantics.moderation.examples import LABELS, Example, FoldScheme, natural_key
 from memantics.moderation.fast import FastDetector, Prediction, train
 from memantics.moderation.features import Embedder, clean
 from memantics.moderation.heads import find_preset
@@ -51,7 +51,7 @@ def split_blocks(_data: str, rows: Sequence[Row[Example]]) -> list[list[Row[Exam
 
 
 def measure(
-    preset: str, inner: Split, known: Sequence[Row[Example]], asked: Sequence[Row[Example]]
+    preset: str, inner: FoldScheme, known: Sequence[Row[Example]], asked: Sequence[Row[Example]]
 ) -> Cases:
     """Train on the first rows and judge the second: as they are, their text alone, obfuscated."""
     embedder = _open(preset)

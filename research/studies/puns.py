@@ -13,7 +13,7 @@ from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED,
 from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
     START,
-    Sample,
+    CaptionSample,
     fit_order,
     gather,
 )
@@ -51,7 +51,9 @@ def _embed_all(captions: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[
     return np.array([_embed(own) for own in captions], np.float32)
 
 
-def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[Sample]]) -> Cases:
+def measure(
+    model: ModelName, known: Sequence[Row[CaptionSample]], asked: Sequence[Row[CaptionSample]]
+) -> Cases:
     """Order, chances, what a sentence vector counts and thresholds come from the known groups."""
     rows = {"known": known, "asked": asked}
     samples = {part: [row.content for row in own] for part, own in rows.items()}
@@ -91,14 +93,14 @@ def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[
     return cases
 
 
-def _rank(row: Row[Sample], heard: SoundAnalysis, count: int) -> Case:
+def _rank(row: Row[CaptionSample], heard: SoundAnalysis, count: int) -> Case:
     wanted = row.content.intended or ""
     texts = [candidate.path.text for candidate in heard.candidates[:count]]
     hit = wanted if wanted in texts else None
     return Case(row.id, row.group, wanted, hit, None, row.tags)
 
 
-def _study(model: ModelName, first: float | None, five: float | None) -> Study[Sample]:
+def _study(model: ModelName, first: float | None, five: float | None) -> Study[CaptionSample]:
     return Study(
         f"puns/{model}",
         "punmemecn",

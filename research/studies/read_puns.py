@@ -15,7 +15,7 @@ from memantics.understanding.phonetics.detector import LEARNT, apply_pun, fit_pu
 from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
     START,
-    Sample,
+    CaptionSample,
     fit_order,
     gather,
 )
@@ -34,7 +34,7 @@ WAYS = ("printed", "roles", "all lines")
 class Seen:
     """A caption and its picture, where that is at hand."""
 
-    sample: Sample
+    sample: CaptionSample
     picture: Picture | None
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from memantics.metrics.weighted import Case, Figure
 from memantics.understanding.phonetics.evaluation import (
-    Sample,
+    CaptionSample,
     fit_confidence,
     fit_first_right,
     fit_order,
@@ -22,7 +22,9 @@ RIGHT, WRONG = "right", "wrong"
 BY_PUN, BY_READING = "told by the chance of a pun, from .5", "told by the chance of this reading"
 
 
-def measure(model: ModelName, known: Sequence[Row[Sample]], asked: Sequence[Row[Sample]]) -> Cases:
+def measure(
+    model: ModelName, known: Sequence[Row[CaptionSample]], asked: Sequence[Row[CaptionSample]]
+) -> Cases:
     """Both chances come from the known groups; a case is a caption whose reading would be told."""
     learnt = [row.content for row in known]
     order = fit_order(learnt, [analyze(sample.caption, model) for sample in learnt])

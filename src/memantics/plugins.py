@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from memantics.core.task import Unparsed as Unparsed
     from memantics.evaluation.metrics import Metric as Metric
     from memantics.evaluation.metrics import Prediction as Prediction
-    from memantics.evaluation.reports.leaderboard import Published as Published
+    from memantics.evaluation.reports.leaderboard import PublishedRows as PublishedRows
     from memantics.evaluation.reports.runs import Run as Run
     from memantics.evaluation.reports.tables import ReportForm as ReportForm
     from memantics.models.kinds import ModelKind as ModelKind

@@ -14,7 +14,7 @@ from statsmodels.stats import inter_rater  # type: ignore[import-untyped,unused-
 
 from memantics.annotation.service import AnnotationService
 from memantics.metrics.agreement import (
-    Level,
+    MeasurementLevel,
     cohen_kappa,
     complete_agreement,
     fleiss_kappa,
@@ -54,7 +54,9 @@ def test_kappas_agree_with_other_libraries(rows: list[list[int]]) -> None:
 @given(rows=HOLES)
 @settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-def test_alpha_agrees_with_another_library(level: Level, rows: list[list[int | None]]) -> None:
+def test_alpha_agrees_with_another_library(
+    level: MeasurementLevel, rows: list[list[int | None]]
+) -> None:
     ours = krippendorff_alpha(rows, level)
     if ours is not None:
         data = np.array([[np.nan if x is None else x for x in row] for row in rows]).T

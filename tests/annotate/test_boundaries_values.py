@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.tasks import is_swapped
 from memantics.annotation.values import _check_field, clean_text
-from memantics.annotation.workflow import FieldKind, WorkflowChoice, WorkflowField
+from memantics.annotation.workflow import WorkflowChoice, WorkflowField, WorkflowFieldKind
 
 NEEDED = "an answer is needed"
-PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [
+PROBLEMS: list[tuple[WorkflowFieldKind, JsonValue, str]] = [
     ("choice", "no", ""),
     ("choice", "maybe", "choose one of the options"),
     ("choice", None, NEEDED),
@@ -44,16 +44,21 @@ PROBLEMS: list[tuple[FieldKind, JsonValue, str]] = [
 ]
 
 
-def make_field(kind: FieldKind, **more: object) -> WorkflowField:
-    options = tuple(WorkflowChoice(value=v, label=Words(en=v)) for v in ("yes", "no"))
-    facts: dict[str, object] = {"id": "f", "kind": kind, "label": Words(en="F"), "max_length": 4}
+def make_field(kind: WorkflowFieldKind, **more: object) -> WorkflowField:
+    options = tuple(WorkflowChoice(value=v, label=LocalizedText(en=v)) for v in ("yes", "no"))
+    facts: dict[str, object] = {
+        "id": "f",
+        "kind": kind,
+        "label": LocalizedText(en="F"),
+        "max_length": 4,
+    }
     facts |= {"low": 2, "high": 4} if kind == "scale" else {}
     facts |= {"options": options} if kind == "choice" else {}
     return WorkflowField.model_validate(facts | {"max_items": 2} | more)
 
 
 @pytest.mark.parametrize(("kind", "value", "problem"), PROBLEMS)
-def test_what_an_answer_may_be(kind: FieldKind, value: JsonValue, problem: str) -> None:
+def test_what_an_answer_may_be(kind: WorkflowFieldKind, value: JsonValue, problem: str) -> None:
     found, kept = _check_field(make_field(kind), value, None)
     assert found == problem
     assert (kept is None) == bool(problem)
@@ -61,7 +66,7 @@ def test_what_an_answer_may_be(kind: FieldKind, value: JsonValue, problem: str) 
 
 @pytest.mark.parametrize(("kind", "value", "problem"), PROBLEMS)
 def test_what_need_not_be_answered_may_be_empty(
-    kind: FieldKind, value: JsonValue, problem: str
+    kind: WorkflowFieldKind, value: JsonValue, problem: str
 ) -> None:
     found, kept = _check_field(make_field(kind, required=False), value, None)
     assert found == ("" if problem == NEEDED else problem)

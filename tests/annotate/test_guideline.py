@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from memantics.annotation.errors import AnswerError, Forbidden, GuidelineChanged, NotFound
-from memantics.annotation.project_settings import ProjectSettings, Words
+from memantics.annotation.project_settings import LocalizedText, ProjectSettings
 from memantics.annotation.records import Actor, AnnotationTask
 from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown, read_verdicts
@@ -18,7 +18,7 @@ from tests.annotate.team import Clock, add_people, open_project, work_through
 SAD: dict[str, JsonValue] = {"negative": "yes", "source_emotion": "sad"}
 ANGRY: dict[str, JsonValue] = {"negative": "yes", "source_emotion": "angry"}
 UNCLEAR: dict[str, JsonValue] = {"negative": "unclear", "ambiguity": "irony, or meant?"}
-RULE = Words(en="Irony against oneself counts as sad.", zh="自嘲算悲伤。")
+RULE = LocalizedText(en="Irony against oneself counts as sad.", zh="自嘲算悲伤。")
 # By item number: what ann, bob and eve say. On 1 they agree, on 2 all differ, on 3 one differs.
 SAID = {1: (SAD, SAD, SAD), 2: (SAD, ANGRY, UNCLEAR), 3: (SAD, SAD, ANGRY)}
 
@@ -121,7 +121,7 @@ def test_only_a_lead_and_only_known_items(service: AnnotationService, tmp_path: 
     with pytest.raises(NotFound, match="no item 9"):
         service.guideline.clarify(lead, project, RULE, [2, 9])
     with pytest.raises(AnswerError, match="say what is clear"):
-        service.guideline.clarify(lead, project, Words(en=" "))
+        service.guideline.clarify(lead, project, LocalizedText(en=" "))
     assert service.projects.get(lead, project).settings.guideline == 1
 
 

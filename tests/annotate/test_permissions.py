@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memantics.annotation.errors import Forbidden, Locked, NotFound
-from memantics.annotation.project_settings import ProjectSettings, Words
+from memantics.annotation.project_settings import LocalizedText, ProjectSettings
 from memantics.annotation.records import Actor, Preferences
 from memantics.annotation.service import AnnotationService
 from tests.annotate.team import PASSWORD, add_people, make_queue, open_project, plain_items
@@ -123,7 +123,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "guideline.describe": (LEAD, lambda s, a: s.service.guideline.describe(a, s.project)),
     "guideline.clarify": (
         LEAD,
-        lambda s, a: s.service.guideline.clarify(a, s.project, Words(en="A rule.")),
+        lambda s, a: s.service.guideline.clarify(a, s.project, LocalizedText(en="A rule.")),
     ),
     "exchange.make_project": (
         frozenset(),

@@ -19,8 +19,8 @@ from memantics.annotation.consensus import DisagreementFilter
 from memantics.annotation.errors import Forbidden, Locked
 from memantics.annotation.service import AnnotationService
 from memantics.metrics.agreement import (
-    Level,
-    Row,
+    MeasurementLevel,
+    RatingRow,
     agreement_spans,
     gwet_ac1,
     intraclass,
@@ -29,7 +29,7 @@ from memantics.metrics.agreement import (
 from tests.annotate.team import Clock, add_people, lines_of, open_project, plain_items, work_through
 
 # Gwet's worked example: four raters, five labels, missing ratings; AC1 is printed as 0.77544.
-GWET: list[Row] = [
+GWET: list[RatingRow] = [
     [1, 1, None, 1],
     [2, 2, 3, 2],
     [3, 3, 3, 3],
@@ -50,7 +50,7 @@ def test_gwet_gives_the_printed_figure() -> None:
 
 
 def test_an_unused_label_counts_and_one_label_alone_is_undefined() -> None:
-    same: list[Row] = [["a", "a"], ["a", "a"]]
+    same: list[RatingRow] = [["a", "a"], ["a", "a"]]
     assert gwet_ac1(same) is None
     assert gwet_ac1(same, 1) is None
     assert gwet_ac1(same, 2) == 1.0
@@ -82,7 +82,7 @@ def test_intraclass_is_that_of_an_analysis_of_variance(seed: int) -> None:
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-def test_intervals_are_those_of_drawing_items_again(level: Level) -> None:
+def test_intervals_are_those_of_drawing_items_again(level: MeasurementLevel) -> None:
     """A thousand draws of our own, each measured by another library."""
     rows = rate(5)
     draw, theirs = np.random.default_rng(7), []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from memantics.annotation.errors import AnswerError
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.values import check, clean_text, turn_pairs, visible
 from memantics.annotation.web.fields import RESERVED
 from memantics.annotation.workflow import (
@@ -58,7 +58,7 @@ stage = "say"
 """
 
 
-def texts(workflow: Workflow) -> list[Words]:
+def texts(workflow: Workflow) -> list[LocalizedText]:
     found = [workflow.title, workflow.instructions, *workflow.examples]
     found += [stage.title for stage in workflow.stages]
     for field in workflow.fields:

@@ -15,7 +15,7 @@ from memantics.core.records import Request
 from memantics.core.samples import image_path, read_samples
 from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def fields_of(request: Request) -> set[str]:
 
 def with_client(
     folder: Path,
-    model: Model | Callable[[Request], Said],
+    model: Model | Callable[[Request], ScriptedReply],
     chain: Callable[[ModelClient], Awaitable[T]],
 ) -> T:
     """Run a chain at a client whose call log lies in a folder."""

@@ -28,7 +28,7 @@ from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.subjects import NO_PICTURE
 from memantics.moderation.wrapped import LabelMap, WrappedJudge, make_chances, wrap_folder
-from memantics.serve.settings import Models, ServeSettings
+from memantics.serve.settings import ServedModels, ServeSettings
 from memantics.understanding.vision.roles import read_image_text
 from memantics.workbench.analyze import analyze_memes
 from tests.commands import Shell
@@ -175,7 +175,7 @@ def judge_at_doors(file: Path, table: Path, folder: Path) -> dict[str, dict[str,
     memes = [Meme(image.stem, image) for image in images]
     seen = run_sync(analyze_memes(memes, detector=file))
     found["analyze"] = {m.stem: one.harms[0].score for m, one in zip(images, seen, strict=True)}
-    served = ServeSettings(models=Models(detector=file), state=folder / "state")
+    served = ServeSettings(models=ServedModels(detector=file), state=folder / "state")
     with serving(served, folder / "served") as site, site.client() as client:
         found["http"] = {}
         for image in images:

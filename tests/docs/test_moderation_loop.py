@@ -14,7 +14,7 @@ import pytest
 from memantics.annotation.service import AnnotationService
 from memantics.moderation.detect import Detector
 from memantics.moderation.screening import read_rows
-from memantics.serve.settings import Models, ServeSettings
+from memantics.serve.settings import ServedModels, ServeSettings
 from tests.annotate.web.visitors import Office, Visitor, make_office, open_quick
 from tests.commands import Shell
 from tests.places import ROOT
@@ -76,7 +76,7 @@ def review(service: AnnotationService, office: Office, queue: Path) -> list[int]
 def compare_served(file: Path, screened: Path, home: Path) -> None:
     """A client of OpenAI gets what was screened, before and after a reload."""
     rows = list(read_rows(screened))
-    models = Models(detector=file)
+    models = ServedModels(detector=file)
     with (
         serving(ServeSettings(models=models, state=home / "state"), home) as site,
         openai.OpenAI(base_url=f"{site.address}/v1", api_key="none", timeout=120) as client,

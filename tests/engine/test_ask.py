@@ -19,7 +19,7 @@ from memantics.core.task import Task
 from memantics.evaluation.ask import ask
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Progress, RetrySettings
-from memantics.models.fake import FakeModel, Said, open_fake, play
+from memantics.models.fake import FakeModel, ScriptedReply, open_fake, play
 from memantics.models.recorded import RecordedModel
 from tests.engine.toy import FakeClock, draw_image, facts, toy_task
 
@@ -56,7 +56,7 @@ def test_every_item_gets_its_line_and_its_answer(tmp_path: Path) -> None:
 
 
 def test_the_four_statuses(tmp_path: Path) -> None:
-    lines: dict[int, Said] = {
+    lines: dict[int, ScriptedReply] = {
         0: "B",
         1: "hm",
         2: Reply("", refusal="no"),
@@ -74,9 +74,9 @@ def test_the_four_statuses(tmp_path: Path) -> None:
 def test_invalid_answers_are_asked_again_with_the_complaint(tmp_path: Path) -> None:
     asked: list[tuple[str, int | None]] = []
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         asked.append((str(request.messages[0].parts[-1]), request.sampling.seed))
-        lines: list[Said] = ["hm", Reply("", refusal="no"), "C"]
+        lines: list[ScriptedReply] = ["hm", Reply("", refusal="no"), "C"]
         return lines[len(asked) - 1]
 
     cache = tmp_path / "cache.sqlite"
@@ -149,7 +149,7 @@ def test_missing_images_fail_by_name_without_a_call(tmp_path: Path) -> None:
 
 
 def test_wrong_key_ends_the_run_with_that_error(tmp_path: Path) -> None:
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         return Unavailable("HTTP 401", hint="check the key") if by_item(request) == 5 else "B"
 
     with pytest.raises(Unavailable, match="HTTP 401; check the key"):
@@ -181,7 +181,7 @@ def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
 def test_transient_errors_are_retried_and_counted(tmp_path: Path) -> None:
     tries: Counter[int] = Counter()
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         number = by_item(request)
         tries[number] += 1
         return Transient("HTTP 500") if number % 2 and tries[number] < 3 else "B"
@@ -322,7 +322,7 @@ def test_watchers_see_the_run(tmp_path: Path) -> None:
 def test_a_run_can_be_replayed(tmp_path: Path) -> None:
     image = draw_image(tmp_path)
     task = toy_task(6, image, invalid="retry:2")
-    lines: list[Said] = ["hm", "A", Reply("", refusal="no"), "C", "D", "A", "B", "C"]
+    lines: list[ScriptedReply] = ["hm", "A", Reply("", refusal="no"), "C", "D", "A", "B", "C"]
     run(tmp_path / "first", task, FakeModel(play(lines)), concurrency=1)
     model = RecordedModel(tmp_path / "first")
     summary = run(tmp_path / "second", task, model, concurrency=1)

@@ -15,14 +15,16 @@ from memantics.core.errors import (
     Unreachable,
 )
 from memantics.models.engine import Called, Caller, Limiter, RetrySettings, draw_delay
-from memantics.models.fake import FakeModel, Said, play
+from memantics.models.fake import FakeModel, ScriptedReply, play
 from tests.engine.toy import FakeClock, toy_request
 
 
 class Scene:
     """A caller with a scripted model and a clock that nobody waits for."""
 
-    def __init__(self, *lines: Said, settings: RetrySettings | None = None, seen: int = 0) -> None:
+    def __init__(
+        self, *lines: ScriptedReply, settings: RetrySettings | None = None, seen: int = 0
+    ) -> None:
         self.clock = FakeClock()
         self.limiter = Limiter(8, self.clock)
         self.limiter.answered = seen

@@ -15,8 +15,8 @@ from memantics.core.records import (
     Image,
     Item,
     Message,
+    MessagePart,
     Option,
-    Part,
     Request,
     Sampling,
 )
@@ -58,7 +58,7 @@ def toy_form(number: int) -> Form:
     return Form(f"Question about item-{number}?", (Field("answer", "choice", OPTIONS),))
 
 
-def toy_request(number: int = 0, *parts: Part) -> Request:
+def toy_request(number: int = 0, *parts: MessagePart) -> Request:
     form = toy_form(number)
     return Request((Message("user", (*parts, form.question)),), form)
 
@@ -74,7 +74,7 @@ def toy_task(
 
     def ask(item: Item, complaint: str | None) -> Request:
         note = f"\nYour last answer did not count: {complaint}." if complaint else ""
-        parts: tuple[Part, ...] = (*item.images, item.form.question + note)
+        parts: tuple[MessagePart, ...] = (*item.images, item.form.question + note)
         return Request((Message("user", parts),), item.form, Sampling(seed=seed))
 
     def parse(text: str, form: Form) -> str:

@@ -9,7 +9,7 @@ import pytest
 from memantics.core.memes import Meme
 from memantics.core.registry import Registered, write_registered
 from memantics.core.samples import IMAGES
-from memantics.serve.settings import Models
+from memantics.serve.settings import ServedModels
 from memantics.understanding.kb import KnowledgeStore, MemeKnowledge, StoreReader
 from memantics.understanding.knowledge.records import Knowledge
 from memantics.workbench.analyze import Analyses, Analysis
@@ -81,7 +81,7 @@ def test_pages_hide_the_picture_until_somebody_asks(
     store = KnowledgeStore.create(tmp_path / "store")
     store.add([Knowledge("a", (), image="a.png", language="en")])
     del store
-    models = Models(store=tmp_path / "store", images=release)
+    models = ServedModels(store=tmp_path / "store", images=release)
     with serve_pages(models) as address, launch() as browser:
         for number, url in enumerate((*pages, f"{address}/browse/store/meme?id=a")):
             with visit(browser, 900) as seen:

@@ -19,7 +19,7 @@ from memantics.models.embedded import ocr
 from memantics.models.embedded.ocr import (
     MOST_LENGTH,
     MOST_REGIONS,
-    Profile,
+    OcrProfile,
     RapidReader,
     choose_regions,
 )
@@ -95,7 +95,7 @@ def crowded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("profile", ["thorough", "fast"])
-def test_what_is_not_read_is_counted(crowded: Path, profile: Profile) -> None:
+def test_what_is_not_read_is_counted(crowded: Path, profile: OcrProfile) -> None:
     found = RapidReader(profile).read(crowded.read_bytes(), "x")
     assert (len(found.lines), found.unread) == (2, 1)
     whole = draw_lines(crowded.with_name("whole.png"), 2, 1, 40, 640)

@@ -21,7 +21,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.releases import parse_turtle
 from memantics.moderation import storage
 from memantics.moderation.scale.tables import TableColumns, _read_separated
-from memantics.understanding.knowledge.formats import Format, parse
+from memantics.understanding.knowledge.formats import GraphFormat, parse
 from memantics.understanding.knowledge.official import _read_head
 from memantics.understanding.knowledge.validation import _Compiler
 from tests.commands import Shell
@@ -37,7 +37,7 @@ def nest_objects(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("form", ["nquads", "turtle", "trig"])
-def test_quoted_statements_are_counted(form: Format) -> None:
+def test_quoted_statements_are_counted(form: GraphFormat) -> None:
     assert len(list(parse(nest_quoted(50), form, "x"))) == 1
     for depth in (51, 20_000):
         with pytest.raises(DataError, match=f"nests {2 * depth:,} brackets; 100 are read"):

@@ -20,8 +20,8 @@ from memantics.core.samples import IMAGES
 from memantics.models.cache import Cache
 from memantics.models.openai import OpenAIModel, OpenAISettings
 from memantics.models.wire import WireSettings
-from memantics.moderation.scale.records import Row
-from memantics.moderation.screen import Format, Sample, write_samples
+from memantics.moderation.scale.records import ShardRow
+from memantics.moderation.screen import ArchiveFormat, FlaggedMeme, write_samples
 from memantics.web.logs import JsonLines
 from tests.engine.toy import toy_request
 
@@ -96,11 +96,13 @@ def test_a_word_is_no_secret(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("model")
 @pytest.mark.parametrize("form", ["webdataset", "imagefolder"])
-def test_files_that_are_written_piece_by_piece_are_masked(tmp_path: Path, form: Format) -> None:
+def test_files_that_are_written_piece_by_piece_are_masked(
+    tmp_path: Path, form: ArchiveFormat
+) -> None:
     said = f"my keys: {KEY} {ASKED} {SENT} {NESTED} environment-7890, an honest word"
     image = sorted(IMAGES.glob("*.png"))[0].read_bytes()
-    facts: Row = {"id": "a", "text": said}
-    write_samples(tmp_path / "out", [Sample(facts, image), Sample(facts, image)], form)
+    facts: ShardRow = {"id": "a", "text": said}
+    write_samples(tmp_path / "out", [FlaggedMeme(facts, image), FlaggedMeme(facts, image)], form)
     with whole_file(tmp_path / "out" / "more.jsonl") as file:
         line = orjson.dumps({"text": said}) + b"\n"
         assert file.write(line) == len(line)

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from memantics.core.errors import MemanticsError
-from memantics.serve.settings import Models, ServeSettings
+from memantics.serve.settings import ServedModels, ServeSettings
 from memantics.understanding.kb import SAMPLE, KnowledgeStore
 from memantics.understanding.knowledge.answering import MEMORY
 from tests.commands import Shell
@@ -83,7 +83,7 @@ def test_the_helper_ends_without_who_asked(folder: Path) -> None:
 
 
 def test_the_service_answers_others_meanwhile(folder: Path, tmp_path: Path) -> None:
-    settings = ServeSettings(models=Models(store=folder), state=tmp_path / "state")
+    settings = ServeSettings(models=ServedModels(store=folder), state=tmp_path / "state")
     statuses: list[int] = []
 
     def starve(number: int, query: str) -> None:

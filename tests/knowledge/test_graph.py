@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memantics.core.errors import DataError
 from memantics.core.meaning import DIMENSIONS
-from memantics.understanding.knowledge.formats import Format, parse, place_quads, serialize
+from memantics.understanding.knowledge.formats import GraphFormat, parse, place_quads, serialize
 from memantics.understanding.knowledge.graph import from_quads, order_of, to_quads
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
 from memantics.understanding.knowledge.records import (
@@ -30,7 +30,7 @@ from memantics.understanding.knowledge.records import (
 )
 from tests.knowledge.samples import DUEL, UNTIDY
 
-FORMATS: tuple[Format, ...] = get_args(Format)
+FORMATS: tuple[GraphFormat, ...] = get_args(GraphFormat)
 names = st.text(min_size=1, max_size=12)
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
 origins = st.none() | st.builds(
@@ -85,7 +85,7 @@ def test_any_knowledge_comes_back_from_its_graph(own: Knowledge) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(knowledge, st.sampled_from(FORMATS))
-def test_any_knowledge_comes_back_from_any_format(own: Knowledge, form: Format) -> None:
+def test_any_knowledge_comes_back_from_any_format(own: Knowledge, form: GraphFormat) -> None:
     quads = list(to_quads(own))
     placed = place_quads(parse(serialize(quads, form), form, "file"))
     assert set(placed) == {own.meme}
@@ -96,7 +96,7 @@ def test_any_knowledge_comes_back_from_any_format(own: Knowledge, form: Format) 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # rdflib's own
 @pytest.mark.parametrize("form", FORMATS)
 def test_another_library_reads_the_same_statements(
-    form: Format, monkeypatch: pytest.MonkeyPatch
+    form: GraphFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rdflib, "NORMALIZE_LITERALS", False)
     quads = [quad for own in (DUEL, UNTIDY) for quad in to_quads(own)]
@@ -157,7 +157,7 @@ def test_what_dangles_is_listed_with_its_end() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_broken_files_are_told_in_one_line(form: Format) -> None:
+def test_broken_files_are_told_in_one_line(form: GraphFormat) -> None:
     with pytest.raises(DataError) as caught:
         list(parse(b'{"@context": <urn:x> a ', form, "broken"))
     assert "broken: not valid" in str(caught.value)

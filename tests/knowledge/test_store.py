@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import DataError, StoreError, UnknownName
-from memantics.understanding.knowledge.formats import Format, parse, serialize
+from memantics.understanding.knowledge.formats import GraphFormat, parse, serialize
 from memantics.understanding.knowledge.graph import node, to_quads
 from memantics.understanding.knowledge.records import ONTOLOGY
 from memantics.understanding.knowledge.sources import import_path
@@ -131,7 +131,7 @@ def test_exported_files_import_again(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["nquads", "trig", "turtle", "jsonld"])
-def test_nodes_without_a_name_go_along(form: Format) -> None:
+def test_nodes_without_a_name_go_along(form: GraphFormat) -> None:
     """Ours has none; what other tools add to a meme's graph may."""
     meme = "urn:memantics:meme:7"
     chain = f"<{meme}> <urn:a> _:b0 <{meme}> .\n_:b0 <urn:b> _:b1 <{meme}> .\n"

@@ -13,7 +13,7 @@ import pytest
 from memantics.core.errors import Rejected, Unavailable
 from memantics.core.records import Form, Image, Message, Reply, Request
 from memantics.models.local.model import RequestBatcher
-from memantics.models.local.runtime import Draw, EncodedPrompt, OutOfMemory, ReadyRequest
+from memantics.models.local.runtime import EncodedPrompt, OutOfMemory, ReadyRequest, RowDecoding
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ class Echo:
         text = next(p for p in request.messages[0].parts if isinstance(p, str))
         if text == "unpreparable":
             raise KeyError(text)
-        return ReadyRequest(EncodedPrompt(text), 1, Draw(0.0, 0))
+        return ReadyRequest(EncodedPrompt(text), 1, RowDecoding(0.0, 0))
 
     def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
         while not (self.gate.wait(0.01) or stop()):

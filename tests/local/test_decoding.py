@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import InputError, UnknownName
-from memantics.models.local.runtime import Draw, RowLimits, RowSampler, cut_row
+from memantics.models.local.runtime import RowDecoding, RowLimits, RowSampler, cut_row
 from memantics.models.local.settings import LocalSettings, read_settings
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def draw_many(logits: list[float], sampler: RowSampler, times: int) -> list[floa
 
 def test_draws_have_the_shares_of_the_softmax() -> None:
     logits, temperature = [2.0, 1.0, 0.0, -1.0], 1.7
-    found = draw_many(logits, RowSampler([Draw(temperature, 5)], "cpu"), 20_000)
+    found = draw_many(logits, RowSampler([RowDecoding(temperature, 5)], "cpu"), 20_000)
     expected = torch.softmax(torch.tensor(logits) / temperature, -1).tolist()
     # Four standard errors of a share at 20,000 draws are 0.014.
     assert found == pytest.approx(expected, abs=0.014)
@@ -31,21 +31,21 @@ def test_draws_have_the_shares_of_the_softmax() -> None:
 
 def test_top_k_and_top_p_cut_the_tail() -> None:
     logits = [2.0, 1.0, 0.0, -1.0]
-    shares = draw_many(logits, RowSampler([Draw(1.0, 1)], "cpu", top_k=2), 2000)
+    shares = draw_many(logits, RowSampler([RowDecoding(1.0, 1)], "cpu", top_k=2), 2000)
     assert shares[2:] == [0.0, 0.0]
     assert min(shares[:2]) > 0
     # The first two hold 0.644 and 0.237: a share of 0.7 needs both, one of 0.5 the first alone.
-    shares = draw_many(logits, RowSampler([Draw(1.0, 1)], "cpu", top_p=0.7), 2000)
+    shares = draw_many(logits, RowSampler([RowDecoding(1.0, 1)], "cpu", top_p=0.7), 2000)
     assert shares[2:] == [0.0, 0.0]
     assert min(shares[:2]) > 0
-    shares = draw_many(logits, RowSampler([Draw(1.0, 1)], "cpu", top_p=0.5), 200)
+    shares = draw_many(logits, RowSampler([RowDecoding(1.0, 1)], "cpu", top_p=0.5), 200)
     assert shares == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_cold_rows_are_left_as_they_are() -> None:
     scores = torch.tensor([[1.0, 2.0], [1.0, 2.0]], dtype=torch.bfloat16)
-    assert RowSampler([Draw(0.0, 1), Draw(0.0, 2)], "cpu")(None, scores) is scores
-    mixed = RowSampler([Draw(0.0, 1), Draw(1.0, 2)], "cpu")(None, scores)
+    assert RowSampler([RowDecoding(0.0, 1), RowDecoding(0.0, 2)], "cpu")(None, scores) is scores
+    mixed = RowSampler([RowDecoding(0.0, 1), RowDecoding(1.0, 2)], "cpu")(None, scores)
     assert mixed[0].tolist() == [1.0, 2.0]
     assert mixed[1].tolist() != [1.0, 2.0]
 

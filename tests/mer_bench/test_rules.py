@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memantics.benchmarks.mer_bench.judgement import (
     PARTS,
-    Checks,
+    CheckLevel,
     EditJudgement,
     Rationale,
     judge,
@@ -26,13 +26,13 @@ from tests.mer_bench.samples import bare, reason, reply
 
 
 def read(
-    body: Any, target: str = "happy", rationale: Rationale = "RF", checks: Checks = "all"
+    body: Any, target: str = "happy", rationale: Rationale = "RF", checks: CheckLevel = "all"
 ) -> EditJudgement:
     text = body if isinstance(body, str) else json.dumps(body)
     return judge(text, target, rationale, checks)
 
 
-def complaint(body: Any, target: str = "happy", checks: Checks = "all") -> str:
+def complaint(body: Any, target: str = "happy", checks: CheckLevel = "all") -> str:
     with pytest.raises(Unparsed) as error:
         read(body, target, checks=checks)
     assert "\n" not in str(error.value)

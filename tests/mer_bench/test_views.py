@@ -12,8 +12,8 @@ from memantics.benchmarks.mer_bench.load import ReappraisalRow
 from memantics.benchmarks.mer_bench.views import (
     FACTORS,
     LEVELS,
+    EditToJudge,
     KeptMemes,
-    Pair,
     draw_pairs,
     level_of,
     share_out,
@@ -31,7 +31,7 @@ def keep(rows: tuple[ReappraisalRow, ...], editors: int) -> KeptMemes:
     return KeptMemes(rows, tuple(f"editor{n:02}" for n in range(editors)), len(rows))
 
 
-def drawn_in(pairs: tuple[Pair, ...], table: str, run: int) -> Counter[tuple[str, str]]:
+def drawn_in(pairs: tuple[EditToJudge, ...], table: str, run: int) -> Counter[tuple[str, str]]:
     return (
         Counter({(pair.editor, pair.row.id): pair.runs.get(table, []).count(run) for pair in pairs})
         + Counter()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memantics.metrics.agreement import Row, fleiss_kappa
+from memantics.metrics.agreement import RatingRow, fleiss_kappa
 from memantics.metrics.comparison import paired_bootstrap, resampled_p
 from memantics.metrics.interval import clustered_wilson, draw_sums, wilson
 
 
 def test_fleiss_takes_the_commonest_number_of_ratings() -> None:
-    three: list[Row] = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]
-    two: list[Row] = [["a", "b", None], ["b", "b", None]]
+    three: list[RatingRow] = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]
+    two: list[RatingRow] = [["a", "b", None], ["b", "b", None]]
     assert fleiss_kappa(three + two) == fleiss_kappa(three)
     assert fleiss_kappa(three[:1] + two) == fleiss_kappa(two)
     # At a tie the larger number counts; units with one rating never do.

@@ -23,7 +23,8 @@ from memantics.metrics.classification import (
     place_macro_f1,
     split_confusions,
 )
-from memantics.metrics.interval import Floats, bootstrap
+from memantics.metrics.interval import bootstrap
+from memantics.metrics.rounding import Floats
 from memantics.metrics.weighted import Case, Figure, prepare
 
 CLASSES = ("none", "targeted", "offence", "sexual")

@@ -10,7 +10,7 @@ import pytest
 from memantics.metrics.agreement import spearman
 from memantics.metrics.interval import draw_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
-from memantics.metrics.weighted import Case, Figure, Metric, prepare
+from memantics.metrics.weighted import Case, Figure, MetricName, prepare
 from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
 
 
@@ -49,7 +49,7 @@ def test_ranks_of_what_is_alike() -> None:
 
 
 @pytest.mark.parametrize("metric", ["auroc", "calibration_error"])
-def test_chances_that_are_alike(metric: Metric) -> None:
+def test_chances_that_are_alike(metric: MetricName) -> None:
     golds = ["harmful", "harmless", "harmful", "harmless"] * 5
     chances = [0.3, 0.3, 0.7, 0.1] * 5
 

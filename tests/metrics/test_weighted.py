@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
-from memantics.metrics.weighted import Case, Figure, Metric, measure, prepare
+from memantics.metrics.weighted import Case, Figure, MetricName, measure, prepare
 from research.protocol import reweigh
 
 PICK = random.Random(3)
@@ -29,7 +29,7 @@ WEIGHTS = np.array([PICK.randrange(1, 5) for _ in CASES], float)
 
 @pytest.mark.parametrize("weights", [np.ones(len(CASES)), WEIGHTS])
 def test_figures_agree_with_scikit_learn(weights: np.ndarray) -> None:
-    def rate(metric: Metric, positive: str = "") -> float | None:
+    def rate(metric: MetricName, positive: str = "") -> float | None:
         return prepare(CASES, Figure(metric, positive))(weights)
 
     yes = [gold == "a" for gold in GOLD]

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import SHIPPED, MquestRelease, open_release
-from memantics.benchmarks.mquest.statistics import Figures, findings, narrow, statistics, survey
+from memantics.benchmarks.mquest.statistics import findings, narrow, statistics, survey
 from memantics.core.data import Source
 from memantics.core.meaning import DIMENSIONS
 from tests.places import SHARED_DATA, needs_shared_data
@@ -28,7 +29,7 @@ def release() -> MquestRelease:
 
 
 @cache
-def figures() -> Figures:
+def figures() -> dict[str, JsonValue]:
     return statistics(release())
 
 

@@ -14,12 +14,12 @@ from memantics.core.memes import Meme
 from memantics.core.model import Editor
 from memantics.core.records import Request
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
-from memantics.models.fake import Said
+from memantics.models.fake import ScriptedReply
 from memantics.understanding.editing import line_reader
-from memantics.understanding.reappraisal.records import Target
+from memantics.understanding.reappraisal.records import TargetEmotion
 from memantics.understanding.reappraisal.stages import Planner
 from memantics.understanding.reappraisal.workshop import StageReview, Workshop
-from memantics.understanding.vision.page import Page, read_page
+from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.vision.pictures import Print, blank, print_on
 
 TOP, LOW = "MY PHONE IS AT ONE PERCENT", "I PANIC"
@@ -48,7 +48,7 @@ def draw_meme_file(folder: Path, name: str = "phone.png") -> tuple[Path, list[Te
     return path, lines
 
 
-def make_page(folder: Path) -> Page:
+def make_page(folder: Path) -> MemeStructure:
     path, lines = draw_meme_file(folder)
     return read_page(Image.open(path).convert("RGB"), lines)
 
@@ -58,7 +58,7 @@ def make_shop(
     planner: Planner,
     lines: list[TextLine],
     editor: Editor | None = None,
-    target: Target | None = None,
+    target: TargetEmotion | None = None,
     review: StageReview | None = None,
 ) -> Workshop:
     """A workshop in which every source reads the same; results are read by the OCR that ships."""
@@ -79,7 +79,7 @@ def make_meme(path: Path, name: str = "phone") -> Meme:
 
 
 MOOD = {"faces": "relaxed", "captions": "relaxed", "fit": True, "reason": "Both are at ease."}
-Script = Callable[[Request], Said]
+Script = Callable[[Request], ScriptedReply]
 
 
 def answer(
@@ -87,7 +87,7 @@ def answer(
 ) -> Script:
     """A model that answers each stage as told, well by default."""
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         assert request.schema is not None
         properties = request.schema["properties"]
         assert isinstance(properties, dict)

@@ -15,7 +15,7 @@ from memantics.understanding.reappraisal.rules import (
     only_adds,
 )
 from memantics.understanding.reappraisal.situation import UnderstoodLine
-from memantics.understanding.vision.page import Page
+from memantics.understanding.vision.page import MemeStructure
 from tests.reappraise.benches import LOW, PLAN, TOP, make_page
 
 
@@ -66,23 +66,23 @@ def test_captions_of_anybody_are_ranked_and_the_rest_declined() -> None:
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+def page(tmp_path_factory: pytest.TempPathFactory) -> MemeStructure:
     return make_page(tmp_path_factory.mktemp("page"))
 
 
-def tell(page: Page, second: str, **changes: object) -> list[str]:
+def tell(page: MemeStructure, second: str, **changes: object) -> list[str]:
     plan = PLAN | {"captions": {"1": TOP, "2": second}} | changes
     return find_faults(ReappraisalPlan.model_validate(plan), "tense", page)
 
 
-def test_a_caption_is_as_long_as_its_place(page: Page) -> None:
+def test_a_caption_is_as_long_as_its_place(page: MemeStructure) -> None:
     budget = page.captions[1].budget
     too_long = f"caption 2 has {budget + 1} characters, its place holds {budget}"
     assert too_long in tell(page, "I" * (budget + 1))
     assert not any("characters" in fault for fault in tell(page, "I" * budget))
 
 
-def test_faults_are_told_in_full(page: Page) -> None:
+def test_faults_are_told_in_full(page: MemeStructure) -> None:
     assert tell(page, LOW) == ["no caption changes: rewrite at least one"]
     assert tell(page, f"{LOW}!") == ["only a particle is added: say what is felt in another way"]
     assert tell(page, " ")[0] == "caption 2 is empty; repeat the old text to keep it"

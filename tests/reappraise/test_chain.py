@@ -20,7 +20,7 @@ from memantics.core.model import EditRequest
 from memantics.core.records import Request
 from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.reappraisal.chain import reappraise, reappraise_all
 from memantics.understanding.reappraisal.grading import EmbeddedEditor
 from memantics.understanding.reappraisal.planner import EmbeddedPlanner
@@ -49,7 +49,7 @@ HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 def run_model(
     tmp_path: Path,
-    script: Callable[[Request], Said],
+    script: Callable[[Request], ScriptedReply],
     call_log: str = "client",
     *,
     mood: bool = False,
@@ -152,7 +152,7 @@ def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> No
     path, lines = draw_meme_file(tmp_path)
     asked: list[str] = []
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         asked.append(" ".join(own for own in request.messages[0].parts if isinstance(own, str)))
         return answer()(request)
 
@@ -180,25 +180,25 @@ def test_a_plan_that_breaks_a_rule_is_asked_again_with_the_reason(tmp_path: Path
     assert "'DREAM BIG' is poster text" in said[1]
 
 
-def raise_transient(_request: Request) -> Said:
+def raise_transient(_request: Request) -> ScriptedReply:
     return Transient("no answer within 1 s")
 
 
-def refuse(_request: Request) -> Said:
+def refuse(_request: Request) -> ScriptedReply:
     return Refused("the filter declined")
 
 
-def babble(_request: Request) -> Said:
+def babble(_request: Request) -> ScriptedReply:
     return "As a poet I would rather sing."
 
 
-def break_rules(_request: Request) -> Said:
+def break_rules(_request: Request) -> ScriptedReply:
     return json.dumps(PLAN_VALUE | {"target": "happy"})
 
 
 @pytest.mark.parametrize("fault", [raise_transient, refuse, babble, break_rules])
 def test_a_model_that_fails_leaves_the_stage_failed(
-    tmp_path: Path, fault: Callable[[Request], Said]
+    tmp_path: Path, fault: Callable[[Request], ScriptedReply]
 ) -> None:
     result, _ = run_model(tmp_path, answer(plan=fault))
     assert (result.status, result.stage) == ("failed", "plan")
@@ -270,7 +270,7 @@ def test_an_edited_plan_is_kept_and_drawn(tmp_path: Path) -> None:
 
 
 def test_the_plan_of_another_planner_is_not_taken_over(tmp_path: Path) -> None:
-    def smile(_request: Request) -> Said:
+    def smile(_request: Request) -> ScriptedReply:
         return json.dumps({**PLAN_VALUE, "captions": {"1": TOP, "2": "I SMILE"}})
 
     first, _ = run_model(tmp_path, answer())

@@ -18,7 +18,7 @@ from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.reappraisal.chain import reappraise
 from memantics.understanding.reappraisal.records import MEME, PAGE, SHEET, MemeFeeling
 from memantics.understanding.reappraisal.stages import (
@@ -64,7 +64,7 @@ def run(
     """A model that is asked for three plans, and looks at each picture."""
     path, lines = draw_meme_file(tmp_path)
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         assert request.schema is not None
         properties = request.schema["properties"]
         assert isinstance(properties, dict)

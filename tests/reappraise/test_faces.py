@@ -18,7 +18,7 @@ from memantics.core.images import decode, encode_png
 from memantics.core.model import EditRequest
 from memantics.core.samples import IMAGES
 from memantics.models.client import ModelClient
-from memantics.models.fake import FakeModel, Said, play
+from memantics.models.fake import FakeModel, ScriptedReply, play
 from memantics.understanding.reappraisal.faces import (
     FaceEditor,
     GivenFaces,
@@ -130,7 +130,7 @@ def test_places_are_for_one_meme(tmp_path: Path) -> None:
         find(120, 0, 5, 5)
 
 
-def ask_model(tmp_path: Path, *replies: Said) -> tuple[tuple[PixelBox, ...], int]:
+def ask_model(tmp_path: Path, *replies: ScriptedReply) -> tuple[tuple[PixelBox, ...], int]:
     model = FakeModel(play(replies))
 
     async def work() -> tuple[PixelBox, ...]:

@@ -23,11 +23,11 @@ from memantics.understanding.reappraisal.chain import (
 )
 from memantics.understanding.reappraisal.dataset import KeptPlanner
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.records import Checks, MemeFeeling, ReappraisalPlan
+from memantics.understanding.reappraisal.records import EditChecks, MemeFeeling, ReappraisalPlan
 from memantics.understanding.reappraisal.rendering import MadeMeme, check_result
 from memantics.understanding.reappraisal.workshop import RateKindness, Reappraisal
 from memantics.understanding.vision.fidelity import find_damage
-from memantics.understanding.vision.page import LetteredCaption, Page, read_page
+from memantics.understanding.vision.page import LetteredCaption, MemeStructure, read_page
 from tests.reappraise.benches import make_meme, make_shop
 from tests.reappraise.drawing import draw_meme
 from tests.vision.pictures import BLACK, REGULAR, Print, blank, photo, print_on
@@ -125,13 +125,13 @@ def test_a_stray_mark_of_the_old_caption_is_not_done(tmp_path: Path, outlined: b
     assert "strokes" not in name_flaws(turn(tmp_path, clean, lines, "I DRIFT"))
 
 
-def check(image: Image.Image, page: Page, text: str) -> Checks:
+def check(image: Image.Image, page: MemeStructure, text: str) -> EditChecks:
     plan = make_plan(text)
     drawn = asyncio.run(draw_meme(image, page, plan))
     return check_result(image, page, plan, MadeMeme(drawn, [TextLine(text, drawn.boxes["1"])]))
 
 
-def with_look(page: Page, **changes: object) -> Page:
+def with_look(page: MemeStructure, **changes: object) -> MemeStructure:
     (caption,) = page.captions
     look = replace(caption.lettering, **changes)  # type: ignore[arg-type]
     return replace(page, captions=(LetteredCaption(caption.block, caption.ink, look),))

@@ -19,19 +19,19 @@ from memantics.understanding.reappraisal.ranking import LEAST, is_heard, rate_fl
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
-    Emotion,
     ReappraisalPlan,
-    Target,
+    SourceEmotion,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import find_faults, find_motto, only_adds
 from memantics.understanding.reappraisal.situation import UnderstoodLine, understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.vision.page import Page, read_page
+from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.reappraise.benches import draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
 
 
-def print_page(*texts: str) -> Page:
+def print_page(*texts: str) -> MemeStructure:
     image = blank(640, 400)
     lines = []
     for place, text in enumerate(texts):
@@ -41,7 +41,7 @@ def print_page(*texts: str) -> Page:
     return read_page(image, lines)
 
 
-def plan_for(*texts: str, emotion: Emotion | None = None) -> ReappraisalPlan | None:
+def plan_for(*texts: str, emotion: SourceEmotion | None = None) -> ReappraisalPlan | None:
     page = print_page(*texts)
     feeling = emotion or choose_emotion(understand([own.text for own in page.captions]))
     made, reason = choose_plan(page, feeling, LexiconMeter())
@@ -110,7 +110,7 @@ def test_a_sentence_gets_another_end() -> None:
     assert not [own for own in rewrite(UnderstoodLine("so sad"), "happy") if own.way == "clause"]
 
 
-def go_on(text: str, target: Target = "calm") -> list[str]:
+def go_on(text: str, target: TargetEmotion = "calm") -> list[str]:
     return [own.printed for own in rewrite(UnderstoodLine(text), target) if own.way == "clause"]
 
 
@@ -125,7 +125,7 @@ def go_on(text: str, target: Target = "calm") -> list[str]:
         ("when you open the fridge and there's no food", "happy", ", and then you laugh about it"),
     ],
 )
-def test_a_kinder_end_agrees_with_the_person(scene: str, target: Target, end: str) -> None:
+def test_a_kinder_end_agrees_with_the_person(scene: str, target: TargetEmotion, end: str) -> None:
     assert go_on(scene, target)[0] == scene.rstrip(".") + end
 
 
@@ -189,7 +189,7 @@ def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: 
 
 
 @pytest.mark.parametrize("emotion", EMOTIONS)
-def test_what_it_cannot_turn_it_leaves(emotion: Emotion) -> None:
+def test_what_it_cannot_turn_it_leaves(emotion: SourceEmotion) -> None:
     assert plan_for("THE GARDEN GATE IS GREEN", emotion=emotion) is None
 
 
@@ -329,7 +329,7 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
     page = make_page(tmp_path)
     asked: list[tuple[str, str]] = []
 
-    def feel(label: str | None, emotion: Emotion | None = None) -> tuple[str, str, str]:
+    def feel(label: str | None, emotion: SourceEmotion | None = None) -> tuple[str, str, str]:
         def ask(text: str, language: str) -> ClassifierPrediction:
             asked.append((text, language))
             return ClassifierPrediction("emotion", str(label), "feelings")

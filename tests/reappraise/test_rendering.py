@@ -23,7 +23,7 @@ from memantics.understanding.reappraisal.grading import (
     grade_picture,
     lift,
 )
-from memantics.understanding.reappraisal.records import TARGETS, ReappraisalPlan, Target
+from memantics.understanding.reappraisal.records import TARGETS, ReappraisalPlan, TargetEmotion
 from memantics.understanding.reappraisal.rendering import (
     DrawnMeme,
     MadeMeme,
@@ -32,7 +32,7 @@ from memantics.understanding.reappraisal.rendering import (
     show_both,
 )
 from memantics.understanding.vision.hashes import share_changed
-from memantics.understanding.vision.page import Page, read_page
+from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.reappraise.drawing import draw_meme
 from tests.vision.pictures import BALOO, Print, photo, print_on
 
@@ -65,7 +65,7 @@ def flood(colour: str, size: tuple[int, int] = (64, 64)) -> bytes:
 
 
 @pytest.fixture
-def meme() -> tuple[Image.Image, Page]:
+def meme() -> tuple[Image.Image, MemeStructure]:
     """A photograph under a caption bar, with a caption on it."""
     image = photo(480, 480)
     image.paste("white", (0, 0, 480, 80))
@@ -86,7 +86,7 @@ def make_plan(
 
 
 def test_a_generative_editor_cannot_touch_bars_captions_and_layout(
-    meme: tuple[Image.Image, Page],
+    meme: tuple[Image.Image, MemeStructure],
 ) -> None:
     image, page = meme
     painter = Painter(flood("magenta"))
@@ -104,7 +104,7 @@ def test_a_generative_editor_cannot_touch_bars_captions_and_layout(
 
 
 def test_the_editor_gets_a_picture_without_captions_and_a_mask(
-    meme: tuple[Image.Image, Page],
+    meme: tuple[Image.Image, MemeStructure],
 ) -> None:
     image, page = meme
     painter = Painter(flood("gold", image.size))
@@ -123,14 +123,14 @@ def test_the_editor_gets_a_picture_without_captions_and_a_mask(
 
 
 @pytest.mark.parametrize("data", [b"", b"not a picture", flood("red")[:80]])
-def test_a_broken_picture_is_rejected(meme: tuple[Image.Image, Page], data: bytes) -> None:
+def test_a_broken_picture_is_rejected(meme: tuple[Image.Image, MemeStructure], data: bytes) -> None:
     image, page = meme
     with pytest.raises(Rejected, match="gave no usable picture"):
         asyncio.run(draw_meme(image, page, make_plan(), Painter(data)))
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_grading_changes_colours_and_keeps_black_and_white(target: Target) -> None:
+def test_grading_changes_colours_and_keeps_black_and_white(target: TargetEmotion) -> None:
     pixels = np.zeros((3, 256, 3), np.uint8)
     pixels[...] = np.arange(256)[None, :, None]
     pixels[1] = pixels[1] * (1.0, 0.5, 0.2)
@@ -151,7 +151,7 @@ def test_warm_targets_are_warmer_than_calm() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_stickers_keep_away_from_captions(target: Target) -> None:
+def test_stickers_keep_away_from_captions(target: TargetEmotion) -> None:
     image = Image.new("RGB", (400, 300), "skyblue")
     lines = print_on(image, Print("TOP OF THE MORNING", 200, 40, 40))
     lines += print_on(image, Print("END OF THE ROAD", 200, 260, 40))
@@ -179,7 +179,7 @@ def test_a_busy_picture_gets_no_sticker() -> None:
     assert draw_sticker(Image.new("RGB", (60, 60)), (10, 10, 30), "happy").size == (60, 60)
 
 
-def test_checks_notice_what_went_wrong(meme: tuple[Image.Image, Page]) -> None:
+def test_checks_notice_what_went_wrong(meme: tuple[Image.Image, MemeStructure]) -> None:
     image, page = meme
     plan = make_plan()
     good = asyncio.run(draw_meme(image, page, plan))
@@ -212,7 +212,9 @@ def test_how_much_was_read(planned: str, read: str, share: float) -> None:
     assert measure_reading(planned, read) == share
 
 
-def test_both_pictures_are_shown_with_their_emotions(meme: tuple[Image.Image, Page]) -> None:
+def test_both_pictures_are_shown_with_their_emotions(
+    meme: tuple[Image.Image, MemeStructure],
+) -> None:
     image, _ = meme
     sheet = show_both(image, image, "angry", make_plan())
     assert sheet.width > 2 * image.width
@@ -248,7 +250,7 @@ def test_dark_panels_are_lifted_and_light_ones_are_not() -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_stickers_stand_at_an_edge_and_differ_by_target(target: Target) -> None:
+def test_stickers_stand_at_an_edge_and_differ_by_target(target: TargetEmotion) -> None:
     pixels = np.full((300, 400, 3), 120, np.uint8)
     spot = find_free_spot(pixels, np.ones((300, 400), bool))
     assert spot is not None
@@ -269,7 +271,7 @@ def test_stickers_stand_at_an_edge_and_differ_by_target(target: Target) -> None:
     ],
 )
 def test_a_sticker_is_a_face_in_its_colour_on_a_light_rim(
-    target: Target, face: tuple[int, int, int], line_at: tuple[float, float]
+    target: TargetEmotion, face: tuple[int, int, int], line_at: tuple[float, float]
 ) -> None:
     side = 200
     drawn = draw_sticker(Image.new("RGB", (side + 40, side + 20), "teal"), (40, 20, side), target)

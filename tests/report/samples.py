@@ -19,8 +19,8 @@ from memantics.core.records import (
     Image,
     Item,
     Message,
+    MessagePart,
     Option,
-    Part,
     Reply,
     Score,
     Status,
@@ -221,7 +221,7 @@ def write_run(
     """Write a run as the engine would, with scores to match."""
     with RunWriter(folder, facts) as writer:
         for item in items:
-            parts: tuple[Part, ...] = (
+            parts: tuple[MessagePart, ...] = (
                 "Look at the meme.",
                 *item.images,
                 f"{item.form.question}\nReply with a key.",

@@ -14,7 +14,7 @@ from memantics.benchmarks.paper import Cell, PaperMaterial, ScoredDetector
 from memantics.benchmarks.paper_file import (
     DeclaredPart,
     DeclaredRow,
-    Metric,
+    PaperMetric,
     fill_systems,
     list_others,
 )
@@ -64,7 +64,7 @@ ROW = PublishedRow(
 )  # fmt: skip
 PART = DeclaredPart(
     label="Table 2", caption="", columns=("All", "Macro"),
-    metrics=(Metric(task="qa", figure="accuracy"), Metric(task="qa", figure="macro_accuracy")),
+    metrics=tuple(PaperMetric(task="qa", figure=name) for name in ("accuracy", "macro_accuracy")),
     rows=(DeclaredRow(label="VLM 7B", system="VLM 7B"),), fill="memantics run $name",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memantics.moderation.scale.driver import ScaleSettings
-from memantics.moderation.scale.records import Fetcher, Process, Ref, Row
+from memantics.moderation.scale.records import Fetcher, Process, Ref, ShardRow
 
 ROWS, SIZE = 800, 20
 
@@ -23,12 +23,12 @@ class Measure:
     def open(self) -> Process:
         fetcher = Fetcher()
 
-        def measure(refs: Sequence[Ref]) -> list[Row]:
+        def measure(refs: Sequence[Ref]) -> list[ShardRow]:
             return [self._measure(ref, fetcher) for ref in refs]
 
         return measure
 
-    def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
+    def _measure(self, ref: Ref, fetcher: Fetcher) -> ShardRow:
         if ref.text == "raise":
             raise ValueError("as planned")
         if ref.text == "die":
@@ -37,7 +37,7 @@ class Measure:
         n = len(data) if data is not None else len(ref.text or "")
         return {"id": ref.id, "status": "judged", "reason": "", "n": n}
 
-    def fail(self, ref: Ref, reason: str) -> Row:
+    def fail(self, ref: Ref, reason: str) -> ShardRow:
         return {"id": ref.id, "status": "failed", "reason": reason, "n": None}
 
     @property
@@ -54,7 +54,7 @@ class Slow(Measure):
 
     log: str = ""
 
-    def _measure(self, ref: Ref, fetcher: Fetcher) -> Row:
+    def _measure(self, ref: Ref, fetcher: Fetcher) -> ShardRow:
         time.sleep(0.002)
         if self.log:
             with open(self.log, "ab", buffering=0) as file:  # noqa: PTH123 - appended in one write

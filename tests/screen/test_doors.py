@@ -23,7 +23,7 @@ from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.storage import load_with_card, save
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
-from memantics.serve.settings import Models, ServeSettings
+from memantics.serve.settings import ServedModels, ServeSettings
 from memantics.workbench.analyze import Analyses, analyze, analyze_memes
 from memantics.workbench.studio import HarmFound
 from tests.commands import Shell
@@ -94,7 +94,7 @@ def detector(tmp_path_factory: pytest.TempPathFactory, middle: str) -> Path:
 @pytest.fixture(scope="module")
 def doors(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
     folder = tmp_path_factory.mktemp("doors")
-    settings = ServeSettings(models=Models(detector=detector), state=folder / "state")
+    settings = ServeSettings(models=ServedModels(detector=detector), state=folder / "state")
     with serving(settings, folder / "served") as site:
         yield Doors(detector, site, Shell(folder), folder)
 
@@ -289,7 +289,7 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     memes = [Meme(name, tmp_path / "empty.png", text) for name, text in texts.items()]
     harms = [found.harms[0] for found in run_sync(analyze_memes(memes, detector=file))]
     found["analyze"] = [(harm.harmful, "is between" in harm.reason) for harm in harms]
-    served = ServeSettings(models=Models(detector=file), state=tmp_path / "state")
+    served = ServeSettings(models=ServedModels(detector=file), state=tmp_path / "state")
     with serving(served, tmp_path / "served") as site:
         doors = Doors(file, site, shell, tmp_path)
         with site.client() as client:

@@ -15,7 +15,7 @@ from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.errors import InputError
 from memantics.moderation.scale.records import Fetcher
 from memantics.moderation.scale.sources import read_sources
-from memantics.moderation.screen import Sample, Screened, save_flagged, screen, write_samples
+from memantics.moderation.screen import FlaggedMeme, Screened, save_flagged, screen, write_samples
 from memantics.moderation.screening import ScreenSettings, read_rows
 from tests.scale.inline import InlineEngine
 
@@ -96,7 +96,7 @@ def test_only_flagged_memes_are_saved_and_what_was_saved_before_is_replaced(tmp_
 
 @pytest.mark.parametrize(("count", "files"), [(0, 0), (1000, 1), (1001, 2)])
 def test_a_shard_holds_a_thousand(tmp_path: Path, count: int, files: int) -> None:
-    samples = (Sample({"id": str(n), "text": f"text {n}"}) for n in range(count))
+    samples = (FlaggedMeme({"id": str(n), "text": f"text {n}"}) for n in range(count))
     assert write_samples(tmp_path / "out", samples, "webdataset") == count
     assert len(list((tmp_path / "out").iterdir())) == files
     if count:

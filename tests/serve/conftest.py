@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, Token, digest
+from memantics.serve.settings import Intake, Reach, ServedModels, ServeSettings, Token, digest
 from tests.serve.site import Clock, Site, serving
 
 TOKENS = (
@@ -31,7 +31,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(place: Path) -> Iterator[Site]:
     """Open, as on one's own machine; a fake model is connected."""
     settings = ServeSettings(
-        models=Models(models=("fake/builder",)), bounds=Bounds(deadline=120), state=place / "open"
+        models=ServedModels(models=("fake/builder",)),
+        bounds=Intake(deadline=120),
+        state=place / "open",
     )
     with serving(settings, place / "home") as made:
         yield made
@@ -40,7 +42,7 @@ def site(place: Path) -> Iterator[Site]:
 @pytest.fixture(scope="session")
 def guarded(place: Path) -> Iterator[Site]:
     """With tokens and narrow bounds."""
-    bounds = Bounds(body_bytes=300_000, pixels=1_000_000, inputs=3, waiting=4, jobs=1)
+    bounds = Intake(body_bytes=300_000, pixels=1_000_000, inputs=3, waiting=4, jobs=1)
     reach = Reach(origins=("https://shop.example",))
     settings = ServeSettings(reach, bounds=bounds, tokens=TOKENS, state=place / "guarded")
     with serving(settings, place / "home") as made:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from memantics.core.errors import first_fault
 from memantics.serve.moderations import ModerationBody
-from memantics.web.shell import Limits, Message, Receive, Scope, Send, Shell
+from memantics.web.shell import AsgiMessage, AsgiScope, Limits, Receive, Send, Shell
 from tests.serve.site import Site
 
 MEGABYTE = 1024 * 1024
@@ -84,7 +84,7 @@ def test_bodies_of_all_requests_together_have_an_end() -> None:
     async def run() -> None:
         release = asyncio.Event()
 
-        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+        async def app(_scope: AsgiScope, receive: Receive, send: Send) -> None:
             while (await receive()).get("more_body"):
                 pass
             await release.wait()
@@ -92,7 +92,7 @@ def test_bodies_of_all_requests_together_have_an_end() -> None:
 
         shell = Shell(app, Limits(None, uploads=("/up",)))
 
-        async def send(message: Message) -> None:
+        async def send(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
                 if message["status"] == 503:
@@ -101,12 +101,12 @@ def test_bodies_of_all_requests_together_have_an_end() -> None:
         async def ask(pieces: int, size: int) -> None:
             left = pieces
 
-            async def receive() -> Message:
+            async def receive() -> AsgiMessage:
                 nonlocal left
                 left -= 1
                 return {"type": "http.request", "body": chunk[:size], "more_body": left > 0}
 
-            scope: Scope = {"type": "http", "method": "POST", "path": "/up", "headers": []}
+            scope: AsgiScope = {"type": "http", "method": "POST", "path": "/up", "headers": []}
             await shell(scope, receive, send)
 
         async def fill() -> list[asyncio.Task[None]]:

@@ -22,7 +22,7 @@ from memantics.core.rundir import ANSWERS, RunWriter, read_facts, write_facts
 from memantics.evaluation.browse import ALIVE, RunFolder
 from memantics.evaluation.evaluate import EvaluationSettings, evaluate_suite
 from memantics.models.client import CallSettings
-from memantics.serve.settings import Models
+from memantics.serve.settings import ServedModels
 from memantics.understanding.kb import KnowledgeStore, read_sample_knowledge
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.browser import launch
@@ -74,7 +74,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(runs: Path, store: Path) -> Iterator[str]:
-    with serve_pages(Models(store=store, runs=runs)) as served:
+    with serve_pages(ServedModels(store=store, runs=runs)) as served:
         yield served
 
 
@@ -208,7 +208,7 @@ def test_a_dimension_of_a_build_s_own_is_on_the_page(tmp_path: Path) -> None:
     red = Individual("ColorUse", "red", "danger red", relations=links)
     made.add([Knowledge("1", (Individual("VisualMaterial", "flag", "a flag"), red))])
     del made
-    with serve_pages(Models(store=tmp_path / "kb")) as address:
+    with serve_pages(ServedModels(store=tmp_path / "kb")) as address:
         page = urlopen(f"{address}/browse/store/meme?id=1").read().decode()
     assert re.search(r'<li class="d-ColorUse"[^>]*><i></i>color use <b>1</b>', page)
     assert "danger red" in page
@@ -216,7 +216,7 @@ def test_a_dimension_of_a_build_s_own_is_on_the_page(tmp_path: Path) -> None:
 
 def test_texts_of_answers_stay_texts(browser: Browser, tmp_path: Path) -> None:
     write_run(tmp_path / "a", "own/task", {"one": EVIL}, form=pick("A", "B"), golds={"one": EVIL})
-    with serve_pages(Models(runs=tmp_path)) as address, visit(browser) as watched:
+    with serve_pages(ServedModels(runs=tmp_path)) as address, visit(browser) as watched:
         page = watched.page
         page.goto(f"{address}/browse/runs/item?run=a&item=one")
         assert page.inner_text(".answers").count(EVIL) == 1

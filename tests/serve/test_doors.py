@@ -15,7 +15,7 @@ from aiohttp import web
 from starlette.requests import Request
 
 from memantics.core.errors import ImageError
-from memantics.core.images import Bounds
+from memantics.core.images import ImageBounds
 from memantics.serve import inputs as fetching
 from memantics.serve.access import COOKIE, LOCAL, Gate
 from memantics.serve.inputs import (
@@ -32,7 +32,7 @@ from memantics.serve.inputs import (
 )
 from memantics.serve.jobs import JobStore, Runner, StoredJob
 from memantics.serve.refusals import Refusal
-from memantics.serve.settings import Bounds as ServeBounds
+from memantics.serve.settings import Intake as ServeBounds
 from memantics.serve.settings import Reach, ServeSettings, Token, digest
 from tests.serve.site import MEME, data_url
 
@@ -124,7 +124,7 @@ def test_a_secret_is_in_a_header_or_in_the_cookie() -> None:
 
 @pytest.fixture
 def door() -> ImageDoor:
-    return ImageDoor(Bounds(len(DATA), 10_000_000), ImageFetcher((), len(DATA)))
+    return ImageDoor(ImageBounds(len(DATA), 10_000_000), ImageFetcher((), len(DATA)))
 
 
 def test_an_image_comes_as_base64_or_as_a_data_url(door: ImageDoor) -> None:
@@ -151,8 +151,8 @@ def test_an_image_has_as_many_bytes_as_it_may(door: ImageDoor) -> None:
     with pytest.raises(ImageError, match="upload"):
         door.check(b"text")
     opened = ImageDoor.open(ServeBounds(body_bytes=300, pixels=400))
-    assert opened.bounds == Bounds(300, 400)
-    most = Bounds()
+    assert opened.bounds == ImageBounds(300, 400)
+    most = ImageBounds()
     wide = ImageDoor.open(ServeBounds(body_bytes=10**12, pixels=10**12))
     assert wide.bounds == most
 

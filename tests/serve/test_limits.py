@@ -69,23 +69,23 @@ def test_a_request_that_trickles_in_is_cut_off(site: Site, monkeypatch: pytest.M
 
 
 def test_a_body_that_does_not_come_is_given_up() -> None:
-    from memantics.web.shell import Limits, Message, Scope, Shell
+    from memantics.web.shell import AsgiMessage, AsgiScope, Limits, Shell
 
-    sent: list[Message] = []
+    sent: list[AsgiMessage] = []
 
-    async def app(_scope: Scope, receive: object, _send: object) -> None:
+    async def app(_scope: AsgiScope, receive: object, _send: object) -> None:
         assert callable(receive)
         await receive()
 
-    async def never() -> Message:
+    async def never() -> AsgiMessage:
         await asyncio.sleep(60)
         return {}
 
-    async def send(message: Message) -> None:
+    async def send(message: AsgiMessage) -> None:
         sent.append(message)
 
     shell = Shell(app, Limits(None, body_seconds=0.05))
-    scope: Scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
+    scope: AsgiScope = {"type": "http", "method": "POST", "path": "/", "headers": []}
     asyncio.run(shell(scope, never, send))
     assert sent[0]["status"] == 408
 

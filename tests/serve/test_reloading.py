@@ -26,7 +26,7 @@ from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.storage import load_with_card, save
 from memantics.moderation.training import set_point
-from memantics.serve.settings import Bounds, Models, ServeSettings
+from memantics.serve.settings import Intake, ServedModels, ServeSettings
 from tests.scale.inline import InlineEngine
 from tests.serve.site import Site, serving
 
@@ -70,7 +70,7 @@ def site(
     folder = tmp_path_factory.mktemp("served")
     live = Path(shutil.copy(english, folder / "live.zip"))
     chinese = train("zh", folder / "zh.zip")
-    models = Models(detector=live, others=(chinese,), shadow=strict, flag_not_scored=True)
+    models = ServedModels(detector=live, others=(chinese,), shadow=strict, flag_not_scored=True)
     with serving(ServeSettings(models=models, state=folder / "state"), folder / "home") as made:
         yield made, live
 
@@ -121,7 +121,9 @@ def test_figures_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Sit
 
 def test_verdicts_of_a_day_are_kept_for_drift(english: Path, tmp_path: Path) -> None:
     choice = SampleChoice(folder=tmp_path / "days", share=1)
-    settings = ServeSettings(models=Models(detector=english), state=tmp_path / "s", sample=choice)
+    settings = ServeSettings(
+        models=ServedModels(detector=english), state=tmp_path / "s", sample=choice
+    )
     with serving(settings, tmp_path / "home") as site:
         flagged = [own["flagged"] for own in ask(site, *TEXTS["en"][0], *TEXTS["en"][1])]
         (day,) = (tmp_path / "days").iterdir()
@@ -177,8 +179,10 @@ def test_two_hundred_requests_a_second_lose_none_to_reloads(
     """Requests start on time, whether or not earlier ones were answered."""
     live = Path(shutil.copy(english, tmp_path / "live.zip"))
     # Room for all: what a slow machine refuses with 429 is no loss to a reload.
-    bounds = Bounds(waiting=5000, deadline=120)
-    settings = ServeSettings(models=Models(detector=live), bounds=bounds, state=tmp_path / "state")
+    bounds = Intake(waiting=5000, deadline=120)
+    settings = ServeSettings(
+        models=ServedModels(detector=live), bounds=bounds, state=tmp_path / "state"
+    )
     with serving(settings, tmp_path / "home") as site:
         swaps = [strict, english] * 3
         pressing = press_and_reload(site.address, live, swaps, 6.0, TEXTS["en"][1])
@@ -207,7 +211,7 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
         (row["status"], row["label"], row["probability"]) for row in read_rows(tmp_path / "out")
     ]
     found = []
-    models = Models(detector=live, flag_not_scored=True)
+    models = ServedModels(detector=live, flag_not_scored=True)
     with (
         serving(ServeSettings(models=models, state=tmp_path / "s"), tmp_path / "home") as site,
         openai.OpenAI(base_url=f"{site.address}/v1", api_key="none", timeout=120) as client,

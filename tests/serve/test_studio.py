@@ -21,7 +21,7 @@ from memantics.core.labels import read_choices
 from memantics.core.samples import image_path
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
-from memantics.serve.settings import Models
+from memantics.serve.settings import ServedModels
 from memantics.serve.studio.routes import StudioRecord, check_picture, is_harmful
 from memantics.workbench.studio import Studio, hear, judge, tell_sample_meaning
 from tests.browser import Watched, launch, watch
@@ -55,7 +55,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def address(home: Path) -> Iterator[str]:
-    with serve_pages(Models()) as served:
+    with serve_pages(ServedModels()) as served:
         yield served
 
 
@@ -138,7 +138,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
     browser: Browser, home: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "preferences.jsonl"
-    with serve_pages(Models(preferences=file)) as address, visit(browser) as watched:
+    with serve_pages(ServedModels(preferences=file)) as address, visit(browser) as watched:
         page = watched.page
         page.goto(f"{address}/#en-012")
         expect(page.get_by_text("without the picture and without your name")).to_be_visible()
@@ -187,7 +187,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(
     texts = ("what a lovely day", "have a nice week")
     examples = [Example(str(n), texts[n % 2], label=n % 2) for n in range(40)]
     file = Detector.train(examples, "ridge").save(tmp_path / "own.zip")
-    with serve_pages(Models(detector=file)) as address, visit(browser) as watched:
+    with serve_pages(ServedModels(detector=file)) as address, visit(browser) as watched:
         page = watched.page
         far = "the plumber is looking for his frogs"
         for text, verdict in (("what a lovely day", "not harmful"), (far, "unsure")):

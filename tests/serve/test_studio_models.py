@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from memantics.models.client import CallSettings
-from memantics.serve.settings import Models
+from memantics.serve.settings import ServedModels
 from tests.browser import launch
 from tests.inspect_tasks.server import serve
 from tests.serve.visiting import assert_at_home, fits, serve_pages, visit, without_kinder
@@ -53,7 +53,7 @@ def address() -> Iterator[str]:
     with serve(answer) as url:
         calls = CallSettings(base_url=url, timeout=20.0)
         names = ("openai/kind", "openai/stern", "fake/decline")
-        with serve_pages(Models(models=names, calls=calls)) as served:
+        with serve_pages(ServedModels(models=names, calls=calls)) as served:
             yield served
 
 

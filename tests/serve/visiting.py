@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from memantics.core import fonts
 from memantics.serve.app import build_app
-from memantics.serve.settings import Models, Reach, ServeSettings
+from memantics.serve.settings import Reach, ServedModels, ServeSettings
 from memantics.web.server import configure, listen
 from tests.browser import Watched, watch
 
@@ -24,7 +24,7 @@ WAIT = 60_000  # a busy machine reads an image in seconds, not in tenths of one
 
 
 @contextmanager
-def serve_pages(models: Models) -> Iterator[str]:
+def serve_pages(models: ServedModels) -> Iterator[str]:
     """Serve until the block ends; gives the address."""
     taken = listen("127.0.0.1", 0)
     port = taken.getsockname()[1]

@@ -12,7 +12,7 @@ import pytest
 from memantics.core.errors import InputError
 from memantics.core.model import Model
 from memantics.evaluation.facts import Scope, Variation, read_settings
-from memantics.evaluation.planning import Evaluation, plan_evaluation
+from memantics.evaluation.planning import EvaluationPlan, plan_evaluation
 from memantics.evaluation.run import Job, RunEnd
 from memantics.models.engine import Progress
 from tests.suite.toys import write_toy
@@ -43,7 +43,7 @@ class Bench:
         variation: Variation = Variation(),  # noqa: B008 - frozen
     ) -> list[Job]:
         opened = {model.name: model for model in [*models, *([captioner] if captioner else [])]}
-        wanted = Evaluation(
+        wanted = EvaluationPlan(
             names,
             [model.name for model in models],
             scope,

@@ -16,7 +16,7 @@ from memantics.evaluation.run import Job, SuiteSettings, run_suite
 from memantics.models.cache import Cache
 from memantics.models.client import count_image, count_reply, count_request, count_text
 from memantics.models.engine import AskSettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from tests.suite.conftest import Bench, Witness
 
 
@@ -61,7 +61,7 @@ def test_what_is_in_the_cache_is_not_sent(bench: Bench, tmp_path: Path) -> None:
 def test_failed_items_are_asked_again_and_invalid_ones_up_to_the_policy(bench: Bench) -> None:
     toy = bench.make_toy(items=4)
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         words = str(request.messages[-1].parts[-1])
         if "item-10000" in words:
             return Rejected("no") if "no letter" in words else "babble"

@@ -15,7 +15,7 @@ from memantics.core.rundir import Scores, last_answers, read_answers, read_facts
 from memantics.evaluation.run import Job, RunEnd, SuiteSettings, run_suite, score_here
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from tests.suite.conftest import Bench, Witness
 
 
@@ -91,7 +91,7 @@ def test_failed_needs_make_items_wait_and_the_next_start_goes_on(
     toy = bench.make_toy(items=6)
     broken = True
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         if not request.form.fields[0].options:
             # Both notes on the second meme fail.
             if broken and said(request).strip() in ("item-13002?", "item-13003?"):
@@ -122,7 +122,7 @@ def test_failed_needs_make_items_wait_and_the_next_start_goes_on(
 def test_a_need_without_any_answer_leaves_all_waiting(bench: Bench, witness: Witness) -> None:
     toy = bench.make_toy(items=4)
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         return "B" if request.form.fields[0].options else Rejected("no")
 
     plan = bench.plan([f"{toy}/use"], [FakeModel(script)])
@@ -135,7 +135,7 @@ def test_a_need_without_any_answer_leaves_all_waiting(bench: Bench, witness: Wit
 def test_refused_notes_are_the_last_word(bench: Bench, witness: Witness) -> None:
     toy = bench.make_toy(items=4)
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         return "B" if request.form.fields[0].options else Reply("", refusal="no")
 
     _, use = conduct(bench.plan([f"{toy}/use"], [FakeModel(script)]), witness)

@@ -16,7 +16,7 @@ from memantics.understanding.vision.regions import (
     measure_overlap,
     share_matched,
 )
-from memantics.understanding.vision.spacing import Profile, part_words
+from memantics.understanding.vision.spacing import InkProfile, part_words
 from memantics.understanding.vision.typefaces import ANTON, Typeface
 from memantics.understanding.vision.typesetting import _halve, break_lines, split_pieces
 
@@ -170,7 +170,7 @@ def test_marks_stay_with_their_characters() -> None:
     assert split_pieces("  two   words ") == ("two ", "words")
 
 
-def draw_profile(text: str, face: Typeface, size: int = 32) -> Profile:
+def draw_profile(text: str, face: Typeface, size: int = 32) -> InkProfile:
     """How much ink each column of a drawn text holds."""
     font = face.at(size)
     left, top, right, bottom = (int(value) for value in font.getbbox(text))

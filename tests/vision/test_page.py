@@ -10,7 +10,7 @@ from memantics.core.lines import TextLine
 from memantics.core.samples import IMAGES
 from memantics.understanding.vision.hashes import compare_pictures, share_changed
 from memantics.understanding.vision.page import (
-    Page,
+    MemeStructure,
     erase_captions,
     mask_captions,
     mask_pictures,
@@ -34,7 +34,7 @@ TOP = Print("SO THIS IS FINE", 240, 50)
 CHINESE = Print("今天也要早起", 240, 310, face=BLACK)
 
 
-def set_again(image: Image.Image, page: Page) -> Image.Image:
+def set_again(image: Image.Image, page: MemeStructure) -> Image.Image:
     made = erase_captions(image, page.captions)
     for caption in page.captions:
         made, _ = set_caption(made, caption, caption.text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
 
-from memantics.core.lines import Role
+from memantics.core.lines import TextRole
 from memantics.understanding.vision.typefaces import ANTON, BALOO, BLACK, REGULAR, Typeface
 from tests.vision.pictures import blank, photo
 
@@ -18,7 +18,7 @@ class Worded:
 
     image: Image.Image
     caption: tuple[str, ...]
-    others: dict[str, Role]
+    others: dict[str, TextRole]
 
 
 def _write(
@@ -102,7 +102,7 @@ def draw_chat(chinese: bool = False) -> Worded:
         if not mine:
             _write(image, names[0], (18, y - 14), 15, fill="#888888", anchor="lm")
     _write(image, "昨天 21:07" if chinese else "Yesterday 21:07", (240, 66), 15, fill="#999999")
-    others: dict[str, Role] = dict.fromkeys(("9:41", "87%", "21:07"), "interface")
+    others: dict[str, TextRole] = dict.fromkeys(("9:41", "87%", "21:07"), "interface")
     return Worded(image, said, others)
 
 
@@ -114,7 +114,7 @@ def draw_screenshot() -> Worded:
     _write(image, "nobody asked for this", (20, 140), 38, BALOO, "black", anchor="lm")
     _write(image, "and yet here we are", (20, 190), 38, BALOO, "black", anchor="lm")
     _write(image, "312 likes", (20, 260), 18, fill="#777777", anchor="lm")
-    others: dict[str, Role] = dict.fromkeys(("12:07", "64%", "312 likes"), "interface")
+    others: dict[str, TextRole] = dict.fromkeys(("12:07", "64%", "312 likes"), "interface")
     return Worded(image, ("nobody asked for this", "and yet here we are"), others)
 
 

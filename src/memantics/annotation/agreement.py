@@ -11,14 +11,15 @@ from pydantic import JsonValue
 from memantics.annotation.consensus import Person, SeatedItem, answers_at
 from memantics.annotation.project_settings import in_share
 from memantics.annotation.resolution import label_key, label_text
-from memantics.annotation.workflow import Level, Workflow, WorkflowField
+from memantics.annotation.workflow import FieldLevel, Workflow, WorkflowField
 from memantics.core.records import Closed
 from memantics.metrics import agreement as metric
-from memantics.metrics.agreement import Span, agreement_spans
+from memantics.metrics.agreement import agreement_spans
+from memantics.metrics.interval import Span
 
-Answer = Mapping[str, JsonValue]
+StageValues = Mapping[str, JsonValue]
 Unit = tuple[str, Mapping[int, JsonValue]]  # the item, and what each person said
-Form = tuple[str, Mapping[int, Answer]]  # the same for all fields of a stage
+StageUnit = tuple[str, Mapping[int, StageValues]]  # the same for all fields of a stage
 ALL = "*"
 MORE, ENOUGH = 50, 0.02
 _WINDOWS, _FEWEST = 6, 10
@@ -141,13 +142,13 @@ def _when_finished(item: SeatedItem) -> tuple[float, int]:
     return item.last_at, item.row.number
 
 
-def _joined(fields: Sequence[WorkflowField], forms: Sequence[Form]) -> Iterator[Unit]:
+def _joined(fields: Sequence[WorkflowField], forms: Sequence[StageUnit]) -> Iterator[Unit]:
     names = [field.id for field in fields]
     for item, row in forms:
         yield item, {u: label_key([said.get(name) for name in names]) for u, said in row.items()}
 
 
-def _units_of(field: WorkflowField, forms: Sequence[Form]) -> Iterator[Unit]:
+def _units_of(field: WorkflowField, forms: Sequence[StageUnit]) -> Iterator[Unit]:
     """One unit an item; a field asked for each element of a list gives one unit an element."""
     for item, row in forms:
         said = {u: answer[field.id] for u, answer in row.items() if field.id in answer}
@@ -161,8 +162,8 @@ def _units_of(field: WorkflowField, forms: Sequence[Form]) -> Iterator[Unit]:
 
 def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
     """Figures of one field; None is all fields as one label."""
-    level: Level = field.scale_level if field else "nominal"
-    kind: metric.Level = level if level != "none" else "nominal"
+    level: FieldLevel = field.scale_level if field else "nominal"
+    kind: metric.MeasurementLevel = level if level != "none" else "nominal"
     users = sorted({user for _, unit in units for user in unit})
     rated = [
         (item, [_rating(unit.get(user)) for user in users])
@@ -191,7 +192,9 @@ def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> F
     )
 
 
-def _windows(rows: Sequence[metric.Row], level: metric.Level) -> tuple[float | None, ...]:
+def _windows(
+    rows: Sequence[metric.RatingRow], level: metric.MeasurementLevel
+) -> tuple[float | None, ...]:
     count = min(_WINDOWS, len(rows) // _FEWEST)
     edges = [len(rows) * place // count for place in range(count + 1)] if count > 1 else []
     return tuple(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.annotation import require_extra
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.core.errors import InputError, ModelError, UnknownName
 from memantics.core.files import in_turn, replace_file
 from memantics.core.memes import read_memes
@@ -118,15 +118,19 @@ class ProjectChanges:
 _SCHEMA = record(en=text(), zh=text())
 
 
-def make_drafter(model: str, calls: CallSettings) -> Callable[[str], Words]:
+def make_drafter(model: str, calls: CallSettings) -> Callable[[str], LocalizedText]:
     """A function that has a model draft a clarification; a reply that is none raises."""
 
-    async def draft(prompt: str) -> Words:
+    async def draft(prompt: str) -> LocalizedText:
         with tempfile.TemporaryDirectory() as folder:
             async with open_client(model, calls, Path(folder)) as client:
                 request = make_request(prompt, _SCHEMA)
                 taken = await client.take(
-                    Step("guideline/clarify", request, lambda reply: read_object(reply, Words))
+                    Step(
+                        "guideline/clarify",
+                        request,
+                        lambda reply: read_object(reply, LocalizedText),
+                    )
                 )
         if taken.value is None:
             raise ModelError(
@@ -139,7 +143,7 @@ def make_drafter(model: str, calls: CallSettings) -> Callable[[str], Words]:
 
 
 FIRST_NAME = "lead"
-Workflow = Annotated[str | None, Flag("Workflow of a folder of memes: a name, or a TOML file.")]
+WorkflowFlag = Annotated[str | None, Flag("Workflow of a folder of memes: a name, or a TOML file.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,7 @@ Most = Annotated[int | None, Flag("Only the first so many items of a queue or fo
 
 
 @dataclass(frozen=True, slots=True)
-class ServeSettings:
+class WebAppSettings:
     """How the web app is reached, and by whom."""
 
     host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1"
@@ -243,12 +247,12 @@ class AppStart(Result):
 
 def serve_annotations(
     storage: Storage,
-    settings: ServeSettings,
+    settings: WebAppSettings,
     queues: Annotated[
         Sequence[Path], Argument("Queues, or folders of memes (with --workflow), to annotate.")
     ] = (),
     *,
-    workflow: Workflow = None,
+    workflow: WorkflowFlag = None,
     changes: ProjectChanges = AS_IT_IS,
     limit: Most = None,
     started: Callable[[AppStart], None],
@@ -303,7 +307,7 @@ def import_annotations(
     storage: Storage,
     source: Annotated[Path, Argument("A queue, a folder of memes, or a file from Label Studio.")],
     *,
-    workflow: Workflow = None,
+    workflow: WorkflowFlag = None,
     changes: ProjectChanges = AS_IT_IS,
     limit: Most = None,
     project: Annotated[int | None, Flag("Where a Label Studio file (JSON or ZIP) goes.")] = None,

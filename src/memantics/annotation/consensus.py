@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from memantics.annotation import queries
 from memantics.annotation.context import Visit, load, load_list
-from memantics.annotation.errors import Values
+from memantics.annotation.errors import FieldValues
 from memantics.annotation.records import AccuracyDrift, Disagreement, record_of
 from memantics.annotation.resolution import ResolutionCase, count_right, label_key, label_text
 from memantics.annotation.tasks import Seat, make_case, read_seat, read_shown
@@ -125,7 +125,7 @@ def find_disagreements(
             )
 
 
-def _find_decision(workflow: Workflow, item: SeatedItem) -> tuple[Values | None, bool]:
+def _find_decision(workflow: Workflow, item: SeatedItem) -> tuple[FieldValues | None, bool]:
     """What an adjudicator who saw the votes said, and whether one may do so now."""
     stages = workflow.stages
     deciding = [n for n, one in enumerate(stages) if one.kind == "adjudicate" and not one.blind]

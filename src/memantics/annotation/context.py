@@ -20,10 +20,10 @@ from memantics.annotation.database import Database
 from memantics.annotation.errors import Forbidden
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.records import Actor, Preferences, Rights, record_of
-from memantics.annotation.workflow import ROLES, Role, Workflow, overlaid, settings_of
+from memantics.annotation.workflow import ROLES, ProjectRole, Workflow, overlaid, settings_of
 
 DAY = 86_400
-Clock = Callable[[], float]
+WallClock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ServiceContext:
 
     db: Database
     media: Path
-    clock: Clock = field(default=time.time)
+    clock: WallClock = field(default=time.time)
 
     def visit(
         self,
@@ -40,7 +40,7 @@ class ServiceContext:
         actor: Actor,
         project: int,
         *,
-        role: Role | None = None,
+        role: ProjectRole | None = None,
         lock: bool = False,
     ) -> Visit:
         """A member inside a transaction; who is none, or does not hold the role, is refused."""
@@ -56,7 +56,7 @@ class ServiceContext:
         actor: Actor,
         project: int,
         *,
-        role: Role | None = None,
+        role: ProjectRole | None = None,
         write: bool = False,
         lock: bool = False,
     ) -> Iterator[Visit]:
@@ -151,7 +151,7 @@ def keep_settings(connection: Connection, project: int, settings: ProjectSetting
     queries.SET_SETTINGS.run(connection, {"project": project, "settings": text})
 
 
-def read_roles(text: str) -> frozenset[Role]:
+def read_roles(text: str) -> frozenset[ProjectRole]:
     """Roles from their column.
 
     >>> sorted(read_roles("lead,annotator"))
@@ -160,7 +160,7 @@ def read_roles(text: str) -> frozenset[Role]:
     return frozenset(ordered_roles(text))
 
 
-def ordered_roles(text: str) -> tuple[Role, ...]:
+def ordered_roles(text: str) -> tuple[ProjectRole, ...]:
     """Roles from their column, in the order in which people read them."""
     return tuple(role for role in ROLES if role in text.split(","))
 

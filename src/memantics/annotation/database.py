@@ -82,7 +82,7 @@ class _Turnstile:
 
 
 @dataclass(slots=True, eq=False)
-class _Batch:
+class _WriteBatch:
     connection: Connection
     begun: float
     members: int = 0
@@ -96,13 +96,13 @@ class GroupCommit:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._turn = _Turnstile()
-        self._batch: _Batch | None = None
+        self._batch: _WriteBatch | None = None
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction of one's own, as far as its writer can tell."""
         self._turn.acquire()
-        batch: _Batch | None = None
+        batch: _WriteBatch | None = None
         try:
             batch = self._batch = self._batch or self._begin()
             batch.members += 1
@@ -112,7 +112,7 @@ class GroupCommit:
             self._leave(batch)
         self._await_commit(batch)
 
-    def _begin(self) -> _Batch:
+    def _begin(self) -> _WriteBatch:
         connection = self._engine.connect()
         try:
             connection.begin()
@@ -124,9 +124,9 @@ class GroupCommit:
         except BaseException:
             connection.close()
             raise
-        return _Batch(connection, time.monotonic())
+        return _WriteBatch(connection, time.monotonic())
 
-    def _leave(self, batch: _Batch | None) -> None:
+    def _leave(self, batch: _WriteBatch | None) -> None:
         """Commit, unless somebody is there who will do it in a moment."""
         try:
             if batch is None:
@@ -140,7 +140,7 @@ class GroupCommit:
         finally:
             self._turn.release()
 
-    def _close(self, batch: _Batch) -> None:
+    def _close(self, batch: _WriteBatch) -> None:
         self._batch = None
         try:
             transaction = batch.connection.get_transaction()
@@ -161,7 +161,7 @@ class GroupCommit:
             finally:
                 batch.done.set()
 
-    def _await_commit(self, batch: _Batch) -> None:
+    def _await_commit(self, batch: _WriteBatch) -> None:
         while not batch.done.wait(_PATIENCE):
             # Whoever was to commit is gone (interrupted while it waited): do it instead.
             self._turn.acquire()

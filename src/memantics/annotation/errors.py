@@ -24,7 +24,7 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 
-Values = Mapping[str, JsonValue]
+FieldValues = Mapping[str, JsonValue]
 
 
 class AnnotateError(InputError):
@@ -100,7 +100,9 @@ class Conflict(AnnotateError):
     ``version``; ``by_me`` tells a second tab from a second person.
     """
 
-    def __init__(self, mine: Values, theirs: Values, version: int, *, by_me: bool) -> None:
+    def __init__(
+        self, mine: FieldValues, theirs: FieldValues, version: int, *, by_me: bool
+    ) -> None:
         self.mine, self.theirs, self.version, self.by_me = mine, theirs, version, by_me
         who = "in another tab" if by_me else "by somebody else"
         super().__init__(

@@ -24,7 +24,7 @@ from memantics.annotation.workflow import Workflow
 from memantics.core.queue import ItemVerdict, Vote
 from memantics.core.tables import need_parquet
 
-Row = Mapping[str, JsonValue]
+ExportRow = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
     "jsonl": "application/x-ndjson",
     "csv": "text/csv; charset=utf-8",
@@ -37,7 +37,7 @@ FORMS = ("jsonl", "json", "csv", "parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_rows(rows: Sequence[Row], columns: Sequence[str], form: str) -> bytes:
+def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> bytes:
     r"""All rows in one of the forms; every row has every column.
 
     >>> write_rows([{"a": "x", "b": [1]}], ["a", "b"], "csv")
@@ -56,7 +56,7 @@ def write_rows(rows: Sequence[Row], columns: Sequence[str], form: str) -> bytes:
             raise NoSuchForm("a table", form, FORMS)
 
 
-def _write_csv(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+def _write_csv(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -78,7 +78,7 @@ def _cell(value: JsonValue) -> str:
     return orjson.dumps(value).decode()
 
 
-def _write_parquet(rows: Sequence[Row], columns: Sequence[str]) -> bytes:
+def _write_parquet(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
     need_parquet()
     import pyarrow as arrow
     from pyarrow import parquet
@@ -170,7 +170,7 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
 def write_audit(visit: Visit, form: str) -> bytes:
     """Every change in a project, from the first."""
     people = read_people(visit)
-    rows: list[Row] = [
+    rows: list[ExportRow] = [
         {
             "id": row.id,
             "at": iso(row.at),
@@ -258,7 +258,7 @@ def outcome(snapshot: Snapshot, found: Resolved) -> dict[str, JsonValue]:
     return row | {name: found.values.get(name) for name in snapshot.field_names}
 
 
-def _resolved_rows(snapshot: Snapshot) -> list[Row]:
+def _resolved_rows(snapshot: Snapshot) -> list[ExportRow]:
     return [
         {"item": found.item, "group": found.group}
         | outcome(snapshot, found)
@@ -267,8 +267,8 @@ def _resolved_rows(snapshot: Snapshot) -> list[Row]:
     ]
 
 
-def _raw_rows(snapshot: Snapshot) -> list[Row]:
-    rows: list[Row] = []
+def _raw_rows(snapshot: Snapshot) -> list[ExportRow]:
+    rows: list[ExportRow] = []
     for item in snapshot.items:
         for revision in snapshot.revisions.get(item.row.id, ()):
             row = _revision(snapshot, item, revision)
@@ -296,11 +296,11 @@ def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonV
     }
 
 
-def _raw_lines(snapshot: Snapshot) -> list[Row]:
+def _raw_lines(snapshot: Snapshot) -> list[ExportRow]:
     """Everything, line by line: the project, its people, its items, all revisions in order."""
     rights = snapshot.rights
     unused = {name for name in _LATER if not getattr(rights.workflow, name)}
-    lines: list[Row] = [
+    lines: list[ExportRow] = [
         {
             "kind": "project",
             "title": rights.title,

@@ -14,7 +14,7 @@ from memantics.annotation.commands import (
     open_annotations,
     require_project,
 )
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
 from memantics.models.client import CallSettings
@@ -38,7 +38,7 @@ class GuidelineState(Result):
     project: int
     version: int
     unclear: tuple[UnclearItem, ...]
-    draft: Words | None = None
+    draft: LocalizedText | None = None
 
     def lines(self) -> Iterator[str]:
         """The state for a terminal."""
@@ -77,7 +77,7 @@ def grow_guideline(
         require_project(service, actor, project)
         draft = None
         if add:
-            words = Words(en=add, zh=add_zh)
+            words = LocalizedText(en=add, zh=add_zh)
             service.guideline.clarify(actor, project, words, items, drafted=drafted, again=again)
         elif model is not None:
             prompt = service.guideline.describe(actor, project, items)

@@ -84,7 +84,7 @@ class ImageName(BaseModel, extra="ignore"):
     file: str = ""
 
 
-class Origin(BaseModel, extra="ignore"):
+class ImportedItem(BaseModel, extra="ignore"):
     """The item as it was imported here."""
 
     id: str
@@ -375,7 +375,7 @@ def _read_task(
 ) -> Incoming:
     missing: list[str] = []
     if "memantics" in task.data:
-        origin = conform(Origin, task.data["memantics"], _FILE, row)
+        origin = conform(ImportedItem, task.data["memantics"], _FILE, row)
         names = [image.file or image.name for image in origin.images]
     else:
         origin, names, missing = _read_foreign(task, row, workflow)
@@ -388,7 +388,7 @@ def _read_task(
 
 def _read_foreign(
     task: LabelStudioTask, row: int, workflow: Workflow
-) -> tuple[Origin, list[str], list[str]]:
+) -> tuple[ImportedItem, list[str], list[str]]:
     """A task that somebody else made: texts are shown, everything else is kept out of sight.
 
     Its first prediction is what a model labelled it with.
@@ -410,7 +410,11 @@ def _read_foreign(
     values = {name: value for name, value in values.items() if value not in (None, "")}
     problems = [f"prediction for unknown field {name or '(no name)'}" for name in unknown]
     key = f"task-{key}"
-    return Origin(id=key, group=key, shown=shown, values=values, hidden=hidden), names, problems
+    return (
+        ImportedItem(id=key, group=key, shown=shown, values=values, hidden=hidden),
+        names,
+        problems,
+    )
 
 
 def _find_images(folder: Path | None, names: Sequence[str]) -> tuple[tuple[Path, ...], list[str]]:

@@ -40,7 +40,7 @@ from memantics.annotation.context import (
 )
 from memantics.annotation.errors import AnswerError, Forbidden, Locked, NotFound
 from memantics.annotation.membership import change_member, is_member
-from memantics.annotation.project_settings import Clarification, Words
+from memantics.annotation.project_settings import Clarification, LocalizedText
 from memantics.annotation.records import Actor, Disagreement, record_of
 from memantics.annotation.tasks import lock_item
 from memantics.annotation.values import clean_text
@@ -323,7 +323,7 @@ class Guideline:
         self,
         actor: Actor,
         project: int,
-        words: Words,
+        words: LocalizedText,
         items: Iterable[int] = (),
         *,
         drafted: str = "",
@@ -340,7 +340,7 @@ class Guideline:
         with self._context.as_lead(actor, project, write=True) as visit:
             numbers = _known_numbers(visit, items)
             added = Clarification(
-                text=Words(**said),
+                text=LocalizedText(**said),
                 at=visit.now,
                 person=visit.rights.pseudonym,
                 drafted=clean_line(drafted, 200),

@@ -26,7 +26,7 @@ from memantics.annotation.project_settings import in_share
 from memantics.annotation.records import Feedback, Rights, TrainingState
 from memantics.annotation.resolution import count_right
 from memantics.annotation.workflow import TrainingRounds
-from memantics.metrics.interval import Floats
+from memantics.metrics.rounding import Floats
 
 EVERY = 25
 _WIDTH = 512
@@ -142,7 +142,7 @@ def _chance(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Exposure:
     """How much a person saw, and how much they may see. 0: no limit.
 
     ``today`` counts by the limit that is nearer: the project's, or the person's own, which holds
@@ -230,19 +230,19 @@ def count_open(visit: Visit, stage: int) -> int:
     return int(query.value(visit.connection, _bind(visit, stage)))
 
 
-def count_seen(visit: Visit, item: int = 0) -> Seen:
+def count_seen(visit: Visit, item: int = 0) -> Exposure:
     """Exposure of a person in a project: today, and in the last seven days."""
     rights, settings = visit.rights, visit.rights.settings
     key = visit.key | {"today": int(visit.now // DAY), "item": item}
     row = queries.COUNT_SEEN.one(visit.connection, key)
-    today, number = row.today, rights.preferences.daily_limit
+    today, personal_limit = row.today, rights.preferences.daily_limit
     daily = settings.daily_limit if rights.daily_limit is None else rights.daily_limit
     weekly = settings.weekly_limit if rights.weekly_limit is None else rights.weekly_limit
-    if number:
+    if personal_limit:
         everywhere = int(queries.COUNT_SEEN_EVERYWHERE.value(visit.connection, key))
-        if not daily or number - everywhere < daily - today:
-            today, daily = everywhere, number
-    return Seen(today, row.week, bool(row.again), daily, weekly)
+        if not daily or personal_limit - everywhere < daily - today:
+            today, daily = everywhere, personal_limit
+    return Exposure(today, row.week, bool(row.again), daily, weekly)
 
 
 def expose(visit: Visit, item: int) -> None:
@@ -259,7 +259,7 @@ def expose(visit: Visit, item: int) -> None:
     queries.ADD_SEEN.run(visit.connection, entry | {"item_id": item, "at": visit.now})
 
 
-def _first_free_day(visit: Visit, today: int, seen: Seen) -> int:
+def _first_free_day(visit: Visit, today: int, seen: Exposure) -> int:
     """The day on which enough of the last seven days' items are a week old."""
     left = seen.week
     for row in queries.SEEN_BY_DAY.all(visit.connection, visit.key | {"today": today}):

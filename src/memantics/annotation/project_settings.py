@@ -10,10 +10,10 @@ from pydantic import Field as Limit
 from memantics.core.records import Closed
 
 Adjudicator = Literal["", "lead", "vote", "nobody"]
-Order = Literal["given", "informative"]
+ItemOrder = Literal["given", "informative"]
 
 
-class Words(Closed):
+class LocalizedText(Closed):
     """A text in the languages of the interface."""
 
     en: str
@@ -35,7 +35,7 @@ class Clarification(Closed):
     wrote its first draft (empty: a person did), ``person`` who decided on it.
     """
 
-    text: Words
+    text: LocalizedText
     at: float
     person: str = ""
     drafted: str = ""
@@ -59,7 +59,7 @@ class ProjectSettings(Closed):
     shared: Annotated[float, Limit(ge=0, le=1)] = 0
     team: Annotated[int, Limit(ge=0)] = 0
     adjudicator: Adjudicator = ""
-    order: Order = "given"
+    order: ItemOrder = "given"
     random_share: Annotated[float, Limit(ge=0, le=1)] = 0.2
     comments: bool = False
     prelabels: Literal["shown", "hidden"] = "hidden"

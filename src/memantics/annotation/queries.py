@@ -307,8 +307,8 @@ def _may_take(apart: int, not_own: bool) -> list[Any]:
         for number in range(apart)
     ]
     if not_own:
-        value = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
-        conditions.append(~value)
+        is_owner = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
+        conditions.append(~is_owner)
     return conditions
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field as Limit
 from pydantic import JsonValue
 
-from memantics.annotation.errors import Values
-from memantics.annotation.project_settings import ProjectSettings, Words
-from memantics.annotation.workflow import Role, StageKind, Workflow
+from memantics.annotation.errors import FieldValues
+from memantics.annotation.project_settings import LocalizedText, ProjectSettings
+from memantics.annotation.workflow import ProjectRole, StageKind, Workflow
 from memantics.core.queue import Shown
 from memantics.core.records import Closed
 
@@ -64,7 +64,7 @@ class Invitation:
     id: int
     project: int
     project_title: str
-    roles: tuple[Role, ...]
+    roles: tuple[ProjectRole, ...]
     note: str
     expires: float
     used: bool
@@ -79,7 +79,7 @@ class Project:
     workflow: Workflow
     settings: ProjectSettings
     language: str
-    roles: frozenset[Role]
+    roles: frozenset[ProjectRole]
     consented: bool
     archived: bool
     pseudonym: str
@@ -103,7 +103,7 @@ class Member:
     user: int
     name: str
     pseudonym: str
-    roles: tuple[Role, ...]
+    roles: tuple[ProjectRole, ...]
     daily_limit: int | None
     weekly_limit: int | None
     training: TrainingState
@@ -118,7 +118,7 @@ class HistoryStep:
     person: str
     stage: str
     action: str
-    values: Values
+    values: FieldValues
     at: float
     version: int
 
@@ -139,14 +139,14 @@ class AnnotationTask:
     number: int
     stage: str
     kind: StageKind
-    title: Words
+    title: LocalizedText
     fields: tuple[str, ...]
     images: tuple[str, ...]
     shown: tuple[Shown, ...]
-    state: Values
-    suggestions: Values
-    draft: Values | None
-    answer: Values | None
+    state: FieldValues
+    suggestions: FieldValues
+    draft: FieldValues | None
+    answer: FieldValues | None
     version: int
     lease_until: float
     seat: int
@@ -161,7 +161,7 @@ class AnnotationTask:
 class Feedback:
     """After a training item: what was expected, and which fields were right."""
 
-    gold: Values
+    gold: FieldValues
     right: Mapping[str, bool]
     accuracy: float
     state: TrainingState
@@ -218,7 +218,7 @@ class StageProgress:
     """How far one stage is, in answers."""
 
     stage: str
-    title: Words
+    title: LocalizedText
     done: int
     leased: int
     open: int
@@ -283,7 +283,7 @@ class Disagreement:
     notes: tuple[tuple[str, str], ...] = ()
     split: float = 0.0
     at: float = 0.0
-    decision: Values | None = None
+    decision: FieldValues | None = None
     decidable: bool = False
 
 
@@ -309,7 +309,7 @@ class SeatView:
     state: SeatState
     person: str
     version: int
-    values: Values | None
+    values: FieldValues | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,9 +322,9 @@ class ItemView:
     group: str
     images: tuple[str, ...]
     shown: tuple[Shown, ...]
-    prelabels: Values
-    gold: Values | None
-    hidden: Values
+    prelabels: FieldValues
+    gold: FieldValues | None
+    hidden: FieldValues
     seats: tuple[SeatView, ...]
     history: tuple[HistoryStep, ...]
 
@@ -367,10 +367,10 @@ class Resolved:
     item: str
     group: str
     kept: bool
-    values: Values
+    values: FieldValues
     reason: str = ""
     complete: bool = True
-    details: Values = field(default_factory=dict)
+    details: FieldValues = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

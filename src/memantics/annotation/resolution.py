@@ -10,7 +10,7 @@ from statistics import fmean, median
 import orjson
 from pydantic import JsonValue
 
-from memantics.annotation.errors import Values
+from memantics.annotation.errors import FieldValues
 from memantics.annotation.records import Resolved
 from memantics.annotation.values import visible
 from memantics.annotation.workflow import Rule, Workflow
@@ -22,7 +22,7 @@ class Ballot:
 
     stage: int
     seat: int
-    values: Values
+    values: FieldValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ResolutionCase:
 
     item: str
     group: str
-    prelabels: Values
+    prelabels: FieldValues
     ballots: Sequence[Ballot]
     complete: bool = True
     labels: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class _Tie(Exception):
 
 def state_before(
     workflow: Workflow, stage: int, case: ResolutionCase, *, prelabels: bool
-) -> Values:
+) -> FieldValues:
     """What stands when a stage begins: drafts, then every earlier sequential answer on top.
 
     ``prelabels`` is the project's setting. Answers of the same sequential stage count too: the
@@ -116,7 +116,7 @@ def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True)
     return Resolved(case.item, case.group, kept, values, reason, case.complete, details)
 
 
-def _judge(workflow: Workflow, values: Values) -> tuple[bool, str]:
+def _judge(workflow: Workflow, values: FieldValues) -> tuple[bool, str]:
     for name, wanted in workflow.keep.when.items():
         if values.get(name) not in wanted:
             return False, workflow.keep.reason
@@ -126,7 +126,7 @@ def _judge(workflow: Workflow, values: Values) -> tuple[bool, str]:
 
 
 def _only_asked(
-    workflow: Workflow, values: Values, labels: frozenset[str], stage: int
+    workflow: Workflow, values: FieldValues, labels: frozenset[str], stage: int
 ) -> dict[str, JsonValue]:
     """An adjudicated "not harmful" takes the type along that the voters had agreed on."""
     fields = workflow.stages[stage].fields
@@ -154,7 +154,11 @@ def _resolve(
 
 
 def _applies(
-    workflow: Workflow, rule: Rule, names: Sequence[str], values: Values, labels: frozenset[str]
+    workflow: Workflow,
+    rule: Rule,
+    names: Sequence[str],
+    values: FieldValues,
+    labels: frozenset[str],
 ) -> bool:
     for name in names:
         field = workflow.field(name)
@@ -301,7 +305,9 @@ def label_text(value: object) -> str:
     return value if isinstance(value, str) else label_key(value)
 
 
-def count_right(gold: Values, answer: Values, fields: Sequence[str]) -> Mapping[str, bool]:
+def count_right(
+    gold: FieldValues, answer: FieldValues, fields: Sequence[str]
+) -> Mapping[str, bool]:
     """Which fields with a known answer were met; a field that gold leaves out must be left out.
 
     >>> count_right({"harmful": "no"}, {"harmful": "yes", "type": "offence"}, ["harmful", "type"])

@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from sqlalchemy.exc import SQLAlchemyError
 
 from memantics.annotation.accounts import Accounts
-from memantics.annotation.context import Clock, ServiceContext
+from memantics.annotation.context import ServiceContext, WallClock
 from memantics.annotation.database import Database
 from memantics.annotation.lead import Guideline, Lead
 from memantics.annotation.projects import Projects
@@ -47,7 +47,7 @@ def open_service(
     url: str | Path,
     media: Path,
     *,
-    clock: Clock = time.time,
+    clock: WallClock = time.time,
     hasher: PasswordHasher | None = None,
 ) -> AnnotationService:
     """Open a database, bring its schema up to date and serve it.

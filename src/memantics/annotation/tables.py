@@ -78,7 +78,7 @@ def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) ->
     return export.write_rows(*agreement_rows(figures), form)
 
 
-def make_votes(snapshot: export.Snapshot) -> list[export.Row]:
+def make_votes(snapshot: export.Snapshot) -> list[export.ExportRow]:
     """The long table: one row for each field that a person answered, training left out."""
     return [
         {
@@ -101,7 +101,7 @@ def make_votes(snapshot: export.Snapshot) -> list[export.Row]:
     ]
 
 
-def make_data(snapshot: export.Snapshot) -> tuple[list[export.Row], list[str]]:
+def make_data(snapshot: export.Snapshot) -> tuple[list[export.ExportRow], list[str]]:
     """The wide table: an item with what was shown, what was agreed on, and each person's votes.
 
     Columns of votes are called ``field:person``; those that nobody filled are left out.
@@ -185,9 +185,9 @@ def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
     )
 
 
-def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[export.Row], list[str]]:
+def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[export.ExportRow], list[str]]:
     """Agreement as a table: each figure with the ends of its interval."""
-    rows: list[export.Row] = []
+    rows: list[export.ExportRow] = []
     for one in figures:
         row: dict[str, JsonValue] = {"stage": one.stage, "field": one.field, "level": one.level}
         row |= {"items": one.items, "people": one.people}

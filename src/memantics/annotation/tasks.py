@@ -20,7 +20,7 @@ from memantics.annotation.context import (
     load_optional,
     read_rights,
 )
-from memantics.annotation.errors import Forbidden, Values
+from memantics.annotation.errors import FieldValues, Forbidden
 from memantics.annotation.records import Actor, AnnotationTask, HistoryStep, SeatState, record_of
 from memantics.annotation.resolution import Ballot, ResolutionCase
 from memantics.annotation.values import turn_pairs
@@ -164,7 +164,7 @@ def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OpenSeat:
     """A seat of an item with everything around it, as one transaction read it."""
 
     visit: Visit
@@ -193,7 +193,7 @@ class Place:
         rights = self.visit.rights
         return self.stage.role in rights.roles and not rights.archived
 
-    def state(self) -> Values:
+    def state(self) -> FieldValues:
         """What stands before the answer of this seat."""
         if self.seat.training_round:
             return {}
@@ -208,7 +208,7 @@ class Place:
         """Bring the seats, as they are after a change, in line with their answers."""
         settle(self.visit.connection, self.visit.flow, self.item, seats)
 
-    def turn(self, values: Values) -> dict[str, JsonValue]:
+    def turn(self, values: FieldValues) -> dict[str, JsonValue]:
         """An answer as its person sees it: pairs in the order that was drawn for them."""
         return turn_pairs(self.visit.flow, values, swapped=self.swapped, outward=True)
 
@@ -220,7 +220,7 @@ class Place:
 
 def find_place(
     context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
-) -> Place:
+) -> OpenSeat:
     """A seat with its surroundings, for a member of its project; anybody else is refused.
 
     A training seat stands alone.
@@ -234,12 +234,12 @@ def find_place(
         raise Forbidden
     visit = Visit(context, connection, actor, read_rights(row), context.clock())
     mine = read_seat(row, id=row.seat_id, state=row.seat_state, training_round=row.seat_round)
-    return Place(visit, row, mine, [mine] if row.seat_round else read_seats(connection, row.id))
+    return OpenSeat(visit, row, mine, [mine] if row.seat_round else read_seats(connection, row.id))
 
 
 def own_place(
     context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
-) -> Place:
+) -> OpenSeat:
     """The place of a seat that a person holds or answered, and may still work at."""
     place = find_place(context, connection, actor, seat, lock=lock)
     if place.seat.user != actor.id or not place.may_work:
@@ -264,7 +264,7 @@ def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
     return frozenset(entry.label.casefold() for entry in shown)
 
 
-def make_task(place: Place) -> AnnotationTask:
+def make_task(place: OpenSeat) -> AnnotationTask:
     """The task of a seat as its person sees it."""
     rights, seat, item, stage = place.visit.rights, place.seat, place.item, place.stage
     shown, images = _order_pairs(place)
@@ -300,7 +300,7 @@ def is_swapped(item: int, user: int) -> bool:
     return bool(hashlib.sha256(f"{item}:{user}".encode()).digest()[0] & 1)
 
 
-def _order_pairs(place: Place) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
+def _order_pairs(place: OpenSeat) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
     images = tuple(load_list(place.item.images))
     fields = place.visit.flow.stage_fields(place.seat.stage)
     compared = {field.of.casefold() for field in fields if field.kind == "pairwise"}
@@ -317,7 +317,7 @@ def _order_pairs(place: Place) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
     return shown, images
 
 
-def _read_draft(place: Place) -> Values | None:
+def _read_draft(place: OpenSeat) -> FieldValues | None:
     """A draft counts while it is newer than the answer."""
     row = place.item
     if row.draft is None or row.saved_at < (row.submitted_at or 0):
@@ -325,7 +325,7 @@ def _read_draft(place: Place) -> Values | None:
     return load(row.draft)
 
 
-def _read_history(place: Place) -> tuple[HistoryStep, ...]:
+def _read_history(place: OpenSeat) -> tuple[HistoryStep, ...]:
     """What the people of a chain did before, with all of its stages."""
     flow = place.visit.flow
     if place.stage.kind != "sequential" or place.seat.training_round:
@@ -336,7 +336,7 @@ def _read_history(place: Place) -> tuple[HistoryStep, ...]:
     )
 
 
-def _read_votes(place: Place) -> tuple[HistoryStep, ...]:
+def _read_votes(place: OpenSeat) -> tuple[HistoryStep, ...]:
     """What an adjudicator decides between: the last answers, the names left out."""
     stages = place.visit.flow.stages
     if place.stage.kind != "adjudicate" or place.stage.blind:

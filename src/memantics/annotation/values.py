@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from memantics.annotation.errors import AnswerError, Values
+from memantics.annotation.errors import AnswerError, FieldValues
 from memantics.annotation.workflow import PAIR, Workflow, WorkflowField
 from memantics.core.text import drop_unseen
 
@@ -16,7 +16,7 @@ _EMPTY: tuple[JsonValue, ...] = (None, "", [])
 
 
 def visible(
-    workflow: Workflow, fields: Iterable[str], values: Values, labels: frozenset[str]
+    workflow: Workflow, fields: Iterable[str], values: FieldValues, labels: frozenset[str]
 ) -> tuple[str, ...]:
     """The fields that are asked, given the answers so far and the labels of what is shown.
 
@@ -40,7 +40,7 @@ def visible(
 
 def _holds(
     other: WorkflowField,
-    values: Values,
+    values: FieldValues,
     wanted: tuple[str | bool | int, ...],
     asked: list[str],
     fields: Iterable[str],
@@ -56,10 +56,10 @@ def _holds(
 def check(
     workflow: Workflow,
     fields: Iterable[str],
-    values: Values,
+    values: FieldValues,
     *,
     labels: frozenset[str] = frozenset(),
-    state: Values | None = None,
+    state: FieldValues | None = None,
 ) -> dict[str, JsonValue]:
     """The answer as it is kept, in the order of the form; AnswerError names every bad field.
 
@@ -175,7 +175,7 @@ def clean_text(text: str, *, lines: bool) -> str:
 
 
 def turn_pairs(
-    workflow: Workflow, values: Values, *, swapped: bool, outward: bool
+    workflow: Workflow, values: FieldValues, *, swapped: bool, outward: bool
 ) -> dict[str, JsonValue]:
     """Between what is kept (a, b) and what a person sees (first, second).
 

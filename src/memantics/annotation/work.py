@@ -20,13 +20,13 @@ from memantics.annotation.errors import (
     AnswerError,
     Conflict,
     ConsentMissing,
+    FieldValues,
     Forbidden,
     GuidelineChanged,
     Locked,
-    Values,
 )
 from memantics.annotation.leasing import give_feedback, is_due, rearrange
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.records import (
     Action,
     Actor,
@@ -36,14 +36,14 @@ from memantics.annotation.records import (
     SeatState,
     record_of,
 )
-from memantics.annotation.tasks import Place, Seat, find_later, reset_seats, rests_on
+from memantics.annotation.tasks import OpenSeat, Seat, find_later, reset_seats, rests_on
 from memantics.annotation.values import check, turn_pairs
 
 LARGEST = 200_000
 
 
 def submit_answer(
-    place: Place, values: Values, version: int, seconds: float | None
+    place: OpenSeat, values: FieldValues, version: int, seconds: float | None
 ) -> Saved | Conflict:
     """Save an answer, or say what stands in its way; a conflict keeps it as a draft."""
     if not place.may_work:
@@ -72,7 +72,7 @@ def submit_answer(
     return Saved(seat.id, seat.version + 1, feedback=feedback)
 
 
-def undo_answer(place: Place, version: int) -> None:
+def undo_answer(place: OpenSeat, version: int) -> None:
     """Restore the answer before the last one; without one, the form is open again."""
     seat = place.seat
     if not seat.done:
@@ -87,7 +87,7 @@ def undo_answer(place: Place, version: int) -> None:
         keep_draft(place, stands)
 
 
-def skip_item(place: Place) -> None:
+def skip_item(place: OpenSeat) -> None:
     """This meme is never shown to this person again."""
     visit, item = place.visit, place.item
     skipped = {"project_id": visit.rights.id, "user_id": visit.actor.id, "at": visit.now}
@@ -97,7 +97,7 @@ def skip_item(place: Place) -> None:
         _let_go(place)
 
 
-def release_item(place: Place) -> None:
+def release_item(place: OpenSeat) -> None:
     """Let go of a lease."""
     if place.seat.state != "leased":
         raise Locked("this item is not held")
@@ -105,7 +105,7 @@ def release_item(place: Place) -> None:
         _let_go(place)
 
 
-def keep_draft(place: Place, values: Values) -> None:
+def keep_draft(place: OpenSeat, values: FieldValues) -> None:
     """Keep what a person typed."""
     try:
         text = dump(dict(values))
@@ -118,7 +118,7 @@ def keep_draft(place: Place, values: Values) -> None:
     queries.KEEP_DRAFT.run(visit.connection, draft | {"answer": text})
 
 
-def _let_go(place: Place) -> None:
+def _let_go(place: OpenSeat) -> None:
     connection, mine = place.visit.connection, place.seat
     if mine.training_round:
         queries.CLOSE_SEAT.run(connection, {"seat": mine.id})
@@ -127,14 +127,14 @@ def _let_go(place: Place) -> None:
     place.settle([_freed(seat) if seat.id == mine.id else seat for seat in place.seats])
 
 
-def _refuse_settled(place: Place) -> None:
+def _refuse_settled(place: OpenSeat) -> None:
     if place.seat.training_round:
         raise Locked("training answers stay as they are")
     if rests_on(place.visit.flow, place.seats, place.seat, place.visit.now):
         raise Locked
 
 
-def _conflict(place: Place, values: Values) -> Conflict:
+def _conflict(place: OpenSeat, values: FieldValues) -> Conflict:
     seat = place.seat
     keep_draft(place, values)
     mine = seat.user == place.visit.actor.id
@@ -142,7 +142,7 @@ def _conflict(place: Place, values: Values) -> Conflict:
     return Conflict(values, theirs, seat.version, by_me=mine)
 
 
-def _former(place: Place) -> dict[str, JsonValue] | None:
+def _former(place: OpenSeat) -> dict[str, JsonValue] | None:
     """The answer under the last one, with undone ones taken off the pile."""
     pile: list[str] = []
     key = place.visit.key | {"seat": place.seat.id}
@@ -164,7 +164,7 @@ def _plausible(seconds: float | None) -> float | None:
 
 
 def _write_revision(
-    place: Place,
+    place: OpenSeat,
     action: Action,
     answer: dict[str, JsonValue] | None,
     seconds: float | None = None,
@@ -281,7 +281,7 @@ class AnnotationWork:
     @contextmanager
     def _at(
         self, actor: Actor, assignment: int, *, write: bool = True, lock: bool = False
-    ) -> Iterator[tasks.Place]:
+    ) -> Iterator[tasks.OpenSeat]:
         """A transaction at a seat that a person holds or answered; anybody else is refused."""
         with self._context.db.write() if write else self._context.db.read() as connection:
             yield tasks.own_place(self._context, connection, actor, assignment, lock=lock)
@@ -291,7 +291,7 @@ class AnnotationWork:
         with self._at(actor, assignment, write=False) as place:
             return tasks.make_task(place)
 
-    def save_draft(self, actor: Actor, assignment: int, values: Values) -> None:
+    def save_draft(self, actor: Actor, assignment: int, values: FieldValues) -> None:
         """Keep what is typed so far, and the item with it; nothing is checked but its size."""
         with self._at(actor, assignment) as place:
             leasing.renew_lease(place.visit, assignment)
@@ -301,7 +301,7 @@ class AnnotationWork:
         self,
         actor: Actor,
         assignment: int,
-        values: Values,
+        values: FieldValues,
         version: int,
         seconds: float | None = None,
         guideline: int | None = None,
@@ -370,7 +370,7 @@ class AnnotationWork:
                 working_minutes=_working_minutes(visit),
             )
 
-    def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, Words, int], ...]:
+    def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, LocalizedText, int], ...]:
         """The stages a person may work at, with how many items are open to them there."""
         with self._context.as_member(actor, project) as visit:
             places = sorted(leasing.stages_for(visit.rights))

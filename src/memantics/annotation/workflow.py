@@ -18,20 +18,22 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field as Limit
 from pydantic import ValidationError, model_validator
 
-from memantics.annotation.project_settings import ProjectSettings, Words, in_share
+from memantics.annotation.project_settings import LocalizedText, ProjectSettings, in_share
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.records import Closed
 
-Role = Literal["lead", "annotator", "reviewer", "adjudicator"]
-ROLES: tuple[Role, ...] = get_args(Role)
-FieldKind = Literal["choice", "scale", "text", "longtext", "ranked", "list", "boolean", "pairwise"]
+ProjectRole = Literal["lead", "annotator", "reviewer", "adjudicator"]
+ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
+WorkflowFieldKind = Literal[
+    "choice", "scale", "text", "longtext", "ranked", "list", "boolean", "pairwise"
+]
 StageKind = Literal["independent", "sequential", "review", "adjudicate"]
 RuleName = Literal["majority", "plurality", "mean", "median", "last", "longest", "reviewed"]
 Tie = Literal["adjudicate", "none", "longest", "first"]
-Level = Literal["nominal", "ordinal", "interval", "none"]
+FieldLevel = Literal["nominal", "ordinal", "interval", "none"]
 Scalar = str | bool | int
-Name = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+WorkflowName = Annotated[str, Limit(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 FOLDER = Path(__file__).parent / "workflows"
 PAIR = ("a", "b", "tie")
 
@@ -40,7 +42,7 @@ class WorkflowChoice(Closed):
     """One answer of a choice, and the key that gives it."""
 
     value: str
-    label: Words
+    label: LocalizedText
     key: Annotated[str, Limit(max_length=1)] = ""
 
 
@@ -53,14 +55,14 @@ class WorkflowField(Closed):
     shown text of kind ``pair``, or ``images`` for the last two images.
     """
 
-    id: Name
-    kind: FieldKind
-    label: Words
-    help: Words = Words(en="")
+    id: WorkflowName
+    kind: WorkflowFieldKind
+    label: LocalizedText
+    help: LocalizedText = LocalizedText(en="")
     options: tuple[WorkflowChoice, ...] = ()
     low: int = 1
     high: int = 5
-    anchors: tuple[Words, ...] = ()
+    anchors: tuple[LocalizedText, ...] = ()
     required: bool = True
     show_if: Mapping[str, tuple[Scalar, ...]] = {}
     needs: str = ""
@@ -69,10 +71,10 @@ class WorkflowField(Closed):
     ties: bool = True
     max_length: Annotated[int, Limit(ge=1, le=100_000)] = 4000
     max_items: Annotated[int, Limit(ge=1, le=500)] = 50
-    level: Level | None = None
+    level: FieldLevel | None = None
 
     @property
-    def scale_level(self) -> Level:
+    def scale_level(self) -> FieldLevel:
         """How answers compare when agreement is measured; ``none`` for free text."""
         if self.level is not None:
             return self.level
@@ -120,11 +122,11 @@ class Stage(Closed):
     more than half of them. ``blind``: who adjudicates does not see the votes, and adds one.
     """
 
-    id: Name
+    id: WorkflowName
     kind: StageKind
-    title: Words
+    title: LocalizedText
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
-    role: Role = "annotator"
+    role: ProjectRole = "annotator"
     people: Annotated[int, Limit(ge=1, le=50)] = 1
     apart_from: tuple[str, ...] = ()
     not_own: bool = True
@@ -189,9 +191,9 @@ class Workflow(Closed):
     """
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
-    title: Words
-    instructions: Words = Words(en="")
-    examples: tuple[Words, ...] = ()
+    title: LocalizedText
+    instructions: LocalizedText = LocalizedText(en="")
+    examples: tuple[LocalizedText, ...] = ()
     shuffle: bool = False
     personal: bool = False
     fields: Annotated[tuple[WorkflowField, ...], Limit(min_length=1)]
@@ -348,16 +350,16 @@ def read_workflow(name: str | Path) -> Workflow:
 NOTE, COMMENT = "decision_note", "comment"
 _STAGE = "settle_ties"
 _TITLES = {
-    "lead": Words(en="Decide ties", zh="裁决分歧"),
-    "vote": Words(en="One more vote", zh="加投一票"),
+    "lead": LocalizedText(en="Decide ties", zh="裁决分歧"),
+    "vote": LocalizedText(en="One more vote", zh="加投一票"),
 }
 
 
 _FIELDS = {
     name: WorkflowField(id=name, kind="longtext", required=False, label=label)
     for name, label in (
-        (NOTE, Words(en="Why? Explain the decision", zh="为什么？说明理由")),
-        (COMMENT, Words(en="A comment for the lead", zh="给负责人的备注")),
+        (NOTE, LocalizedText(en="Why? Explain the decision", zh="为什么？说明理由")),
+        (COMMENT, LocalizedText(en="A comment for the lead", zh="给负责人的备注")),
     )
 }
 

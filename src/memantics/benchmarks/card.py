@@ -8,29 +8,26 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
+from memantics.core.records import Closed
 from memantics.core.task import InvalidPolicy
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+CardName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
 CardLanguage = Literal["en", "zh", "ar", "de", "es", "hi"]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class OptionCard(_Closed):
+class OptionCard(Closed):
     """One choice a user has, with the paper's behaviour named where it differs from ours.
 
     One that came ``later`` is not among a run's options while it has its default: runs of before
     must go on. One of ``scoring`` changes figures alone: ``score --set`` may change it afterwards.
     """
 
-    name: Name
+    name: CardName
     help: str
     default: str
     choices: tuple[str, ...] = ()
@@ -39,10 +36,10 @@ class OptionCard(_Closed):
     scoring: bool = False
 
 
-class TaskCard(_Closed):
+class TaskCard(Closed):
     """One task of a benchmark. ``best`` is the highest value that its main figure can reach."""
 
-    name: Name
+    name: CardName
     title: str
     main: str
     best: float = 1.0
@@ -54,7 +51,7 @@ class TaskCard(_Closed):
     option: tuple[OptionCard, ...] = ()
 
 
-class ReleaseCard(_Closed):
+class ReleaseCard(Closed):
     """The official release: where it is, which revision we read, what it may be used for."""
 
     source: str
@@ -65,20 +62,20 @@ class ReleaseCard(_Closed):
     obtain: str
 
 
-class SampleCard(_Closed):
+class SampleCard(Closed):
     """The sample that ships with the benchmark; ``images`` "shared": those of the sample data."""
 
     licence: str
     images: Literal["shared", "own"] = "shared"
 
 
-class PublishCard(_Closed):
+class PublishCard(Closed):
     """By which workflows people make what is published in this format, by its ``write.py``."""
 
     workflows: tuple[str, ...]
 
 
-class Card(_Closed):
+class Card(Closed):
     """A benchmark's card.
 
     ``like`` names the family whose code reads and asks it: such a benchmark is data alone, in
@@ -86,8 +83,8 @@ class Card(_Closed):
     that its files hold, so that a model which trained on them can be told by it.
     """
 
-    name: Name
-    like: Name | None = None
+    name: CardName
+    like: CardName | None = None
     title: str
     summary: str
     languages: tuple[CardLanguage, ...]

@@ -12,10 +12,10 @@ CHATS = "chats.jsonl"
 LEVELS = {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
 _TAGS = {"A": "甲：", "B": "乙："}
 Speaker = Literal["A", "B"]
-Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
-Kind = Literal["text_sim", "image_sim", "sentiment_sim"]
-TOPICS: tuple[Topic, ...] = get_args(Topic)
-KINDS: tuple[Kind, ...] = get_args(Kind)
+ChatTopic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
+DistractorKind = Literal["text_sim", "image_sim", "sentiment_sim"]
+TOPICS: tuple[ChatTopic, ...] = get_args(ChatTopic)
+KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class Options:
     """Wrong answers to a chat by meme id: random ones, and near ones with their longer lists."""
 
     easy: tuple[str, ...]
-    hard: Mapping[Kind, str]
-    candidates: Mapping[Kind, tuple[str, ...]]
-    rejected: Mapping[Kind, tuple[str, ...]] = field(default_factory=dict)
+    hard: Mapping[DistractorKind, str]
+    candidates: Mapping[DistractorKind, tuple[str, ...]]
+    rejected: Mapping[DistractorKind, tuple[str, ...]] = field(default_factory=dict)
 
 
 def make_entry(

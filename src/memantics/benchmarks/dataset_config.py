@@ -26,7 +26,7 @@ from memantics.core.data import Found, Skip, Source, checksum, inside, read_toml
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.labels import LabelledMeme, LabelSource, name_group
 from memantics.core.records import Closed, Form, Item, Outcome, Score
-from memantics.core.tables import Row, read_rows
+from memantics.core.tables import TableRow, read_rows
 from memantics.core.task import Task
 from memantics.metrics.classification import (
     count_classes,
@@ -171,7 +171,11 @@ def _find_files(root: Path, name: str) -> list[Path]:
 
 
 def _read_row(
-    dataset_config: DatasetConfig, source: Source, split: str, path: Path, numbered: tuple[int, Row]
+    dataset_config: DatasetConfig,
+    source: Source,
+    split: str,
+    path: Path,
+    numbered: tuple[int, TableRow],
 ) -> ConfiguredMeme:
     number, row = numbered
     columns = dataset_config.columns
@@ -183,7 +187,7 @@ def _read_row(
     return ConfiguredMeme(called, text, image, split, labels, bool(picture), origin)
 
 
-def _take(row: Row, column: str, path: Path, number: int) -> str:
+def _take(row: TableRow, column: str, path: Path, number: int) -> str:
     """A cell by the name of its column, of ``a|b``, or of a text with ``{a}`` in it."""
     if not column or column in row:
         return row[column] if column else ""
@@ -195,22 +199,26 @@ def _take(row: Row, column: str, path: Path, number: int) -> str:
     return found[0]
 
 
-def _read_label(label: LabelConfig, row: Row, path: Path, number: int) -> tuple[str, ...]:
+def _read_label(label: LabelConfig, row: TableRow, path: Path, number: int) -> tuple[str, ...]:
     """The labels of a row; none where an unlabelled part of a release has no such column."""
     if label.flags:
         return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
-    values = [text for text in _cut(row.get(label.column, "")) if text not in label.leave_out]
+    values = [
+        label_value
+        for label_value in _cut(row.get(label.column, ""))
+        if label_value not in label.leave_out
+    ]
     if label.place is not None:
         values = values[label.place : label.place + 1]
-    for value in values:
-        if label.values and value not in label.values:
+    for label_value in values:
+        if label.values and label_value not in label.values:
             raise DataError(
                 path.name,
-                f"column {label.column!r}: unknown value {value!r}",
+                f"column {label.column!r}: unknown value {label_value!r}",
                 row=number,
                 hint=f"known: {', '.join(label.values)}",
             )
-    return tuple(label.values.get(value, value) for value in values)
+    return tuple(label.values.get(label_value, label_value) for label_value in values)
 
 
 def _cut(cell: str) -> list[str]:
@@ -229,8 +237,8 @@ def _find_image(source: Source, name: str, beside: Path) -> Path | None:
     places = [folder / place for folder in (source.root, beside) for place in _IMAGES]
     roots = [source.images] if source.images else places
     for root in roots:
-        for text in (name, Path(name).name):
-            path = inside(root, text)
+        for relative in (name, Path(name).name):
+            path = inside(root, relative)
             if path.is_file():
                 return path
     return None
@@ -370,7 +378,11 @@ def _list_items(
         known = sorted({meme.split for meme in release.memes})
         raise UnknownName(f"labelled split of {setup.name}:", setup.split, known)
     counts = Counter(meme.labels[name][0] for meme in release.memes if meme.labels[name])
-    classes = [text for text in (label.values.values() or sorted(counts)) if text in counts]
+    classes = [
+        label_value
+        for label_value in (label.values.values() or sorted(counts))
+        if label_value in counts
+    ]
     if len(classes) > len(LETTERS):
         raise DataError(
             dataset_config.title, f"{len(classes)} values of {name} are too many to ask"

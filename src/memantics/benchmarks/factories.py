@@ -69,7 +69,7 @@ def hits(outcomes: Sequence[records.Outcome]) -> list[bool]:
 
 Items = Callable[[], Iterator[records.Item]]
 Parse = Callable[[str, records.Form], JsonValue]
-Scorer = Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]
+OutcomeScorer = Callable[[Sequence[records.Outcome]], tuple[records.Score, ...]]
 GREEDY = records.Sampling(temperature=0.0)
 
 
@@ -79,7 +79,7 @@ def choice_task(
     *,
     prompts: Prompts | None = None,
     parse: Parse | None = None,
-    score: Scorer | None = None,
+    score: OutcomeScorer | None = None,
 ) -> Task:
     """Which of the lettered options? By default the accuracy, and by the place of the key."""
     used = prompts or Prompts.of(setup)
@@ -91,7 +91,7 @@ def label_task(
     items: Items,
     *,
     parse: Parse | Mapping[str, Sequence[str]],
-    score: Scorer,
+    score: OutcomeScorer,
     prompts: Prompts | None = None,
 ) -> Task:
     """Which of the labels? ``parse`` reads a reply, or lists the names of each label."""
@@ -107,7 +107,7 @@ def text_task(
     setup: TaskSetup,
     items: Items,
     *,
-    score: Scorer,
+    score: OutcomeScorer,
     parse: Parse | None = None,
     prompts: Prompts | None = None,
 ) -> Task:
@@ -244,11 +244,13 @@ def mean_score(
     note: str = "",
 ) -> records.Score:
     """A mean with its interval, groups resampled as wholes; values that are None do not count."""
-    kept = [(value, text) for value, text in zip(values, groups, strict=True) if value is not None]
+    kept = [
+        (value, group) for value, group in zip(values, groups, strict=True) if value is not None
+    ]
     if not kept:
         return records.Score(key, None, 0, by=by, label=label, note=note)
     rows = np.array([(value, 1.0) for value, _ in kept])
-    sums = sum_by_cluster(rows, [text for _, text in kept])
+    sums = sum_by_cluster(rows, [group for _, group in kept])
     span = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1])
     mean = fmean(value for value, _ in kept)
     return spanned(records.Score(key, mean, len(kept), None, None, by, label, note), span)

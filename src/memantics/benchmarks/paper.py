@@ -191,7 +191,7 @@ class PaperPart:
             if len(notes) == 1 and (note := notes.pop()):
                 found.setdefault(note, {}).setdefault(row.section, []).append(row.label)
         return tuple(
-            f"{'; '.join(_name_rows(*names) for names in rows.items())}: {note}"
+            f"{'; '.join(_name_rows(*rows_of_label) for rows_of_label in rows.items())}: {note}"
             if sum(map(len, rows.values())) < len(self.rows)
             else note
             for note, rows in found.items()
@@ -482,8 +482,7 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
     if score is None:
         return Cell(digits=digits)
     value, low, high = (
-        None if figure is None else scale * figure
-        for figure in (score.value, score.low, score.high)
+        None if share is None else scale * share for share in (score.value, score.low, score.high)
     )
     return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
 

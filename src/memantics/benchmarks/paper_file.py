@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from memantics.benchmarks import paper
 from memantics.benchmarks.paper import (
@@ -34,7 +34,7 @@ from memantics.benchmarks.published import PaperSystem, PublishedRow
 from memantics.core.data import read_toml
 from memantics.core.errors import DataError
 from memantics.core.prompt import read_prompts
-from memantics.core.records import Score
+from memantics.core.records import Closed, Score
 
 R = TypeVar("R")
 FILE = "paper.toml"
@@ -44,11 +44,7 @@ _HOLES = frozenset(
 )
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Metric(_Closed):
+class PaperMetric(Closed):
     """What a column of a table of systems shows: a figure of a task asked with these options.
 
     ``extra`` is what a command needs for this figure beside what a run needs anyway.
@@ -56,11 +52,11 @@ class Metric(_Closed):
 
     task: str
     figure: str
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
     extra: str = ""
 
 
-class DeclaredRow(_Closed):
+class DeclaredRow(Closed):
     """A row. ``cells`` are what the paper prints ("" is nothing), ``keys`` are statistics.
 
     ``key`` is what code calls the row; ``system`` and ``options`` say which system it is of, and
@@ -74,7 +70,7 @@ class DeclaredRow(_Closed):
     cells: tuple[JsonValue, ...] = ()
     keys: tuple[str, ...] = ()
     system: str = ""
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict)
     fill: str = ""
 
     @property
@@ -83,14 +79,14 @@ class DeclaredRow(_Closed):
         return tuple(None if cell == "" else cell for cell in self.cells)
 
 
-class DeclaredText(_Closed):
+class DeclaredText(Closed):
     """A text under its heading."""
 
     heading: str
     body: str
 
 
-class DeclaredPart(_Closed):
+class DeclaredPart(Closed):
     """A table or figure as its file declares it.
 
     ``figures`` are statistics below one another (``*`` stands for any ending), ``prompts`` names
@@ -106,7 +102,7 @@ class DeclaredPart(_Closed):
     stub: str = ""
     columns: tuple[str, ...] = ()
     rows: tuple[DeclaredRow, ...] = ()
-    metrics: tuple[Metric, ...] = ()
+    metrics: tuple[PaperMetric, ...] = ()
     figures: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     texts: tuple[DeclaredText, ...] = ()
@@ -121,8 +117,8 @@ class DeclaredPart(_Closed):
     score_notes: bool = False
     digits: int = 2
     scale: float = 100.0
-    names: dict[str, str] = {}
-    commands: dict[str, str] = {}
+    names: dict[str, str] = Field(default_factory=dict)
+    commands: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -199,13 +195,13 @@ def _check_command(text: str) -> None:
         raise ValueError(f"a command names {', '.join(sorted(unknown))}, which nothing fills")
 
 
-class PaperFile(_Closed):
+class PaperFile(Closed):
     """The whole file; ``names`` are words of the data as the paper prints them."""
 
     title: str
-    names: dict[str, str] = {}
-    commands: dict[str, str] = {}
-    system: dict[str, PaperSystem] = {}
+    names: dict[str, str] = Field(default_factory=dict)
+    commands: dict[str, str] = Field(default_factory=dict)
+    system: dict[str, PaperSystem] = Field(default_factory=dict)
     part: Annotated[tuple[DeclaredPart, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -223,7 +219,7 @@ class PaperFile(_Closed):
         return self
 
 
-Maker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
+PartMaker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
 
 
 def read_paper_file(path: Path) -> PaperFile:
@@ -231,7 +227,7 @@ def read_paper_file(path: Path) -> PaperFile:
     return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/redo-a-paper.md")
 
 
-def read_paper(path: Path, makers: Mapping[str, Maker[R]] | None = None) -> Paper[R]:
+def read_paper(path: Path, makers: Mapping[str, PartMaker[R]] | None = None) -> Paper[R]:
     """The paper that a file declares; ``makers`` compute parts, by their labels."""
     file, known = read_paper_file(path), dict(makers or {})
     if stray := known.keys() - {part.label for part in file.part}:
@@ -246,7 +242,7 @@ def _fill(
     path: Path,
     file: PaperFile,
     part: DeclaredPart,
-    make: Maker[R],
+    make: PartMaker[R],
     material: PaperMaterial[R],
 ) -> PaperPart:
     settled = part.settle(material, file)
@@ -292,11 +288,11 @@ def show_cells(
 
 
 # What a system reached where no run did: by its row and the column's task and figure.
-Aside = Callable[[DeclaredRow, Metric], Score | None]
+Aside = Callable[[DeclaredRow, PaperMetric], Score | None]
 
 
 def find_published(
-    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> PublishedRow | None:
     """What the paper prints of a row's system in a column."""
     wanted = row.options | metric.options
@@ -308,7 +304,7 @@ def find_published(
 
 
 def write_command(
-    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: Metric
+    material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> str:
     """The command that fills a cell of a system's row."""
     options = row.options | metric.options
@@ -362,7 +358,7 @@ def fill_systems(
 def show_system(
     material: paper.PaperMaterial[R],
     part: DeclaredPart,
-    metric: Metric,
+    metric: PaperMetric,
     published: PublishedRow | None,
     run: paper.ScoredRun | None,
     score: Score | None,

@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from memantics.core.data import Statistic, Verdict, judge
+from memantics.core.data import Reproduction, Statistic, judge
 from memantics.core.errors import DataError, first_fault
 from memantics.core.records import Score
 
@@ -184,7 +184,7 @@ def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> 
     ]
 
 
-def _verdict(row: Expected, value: JsonValue) -> Verdict:
+def _verdict(row: Expected, value: JsonValue) -> Reproduction:
     if row.basis == "paper":
         return "arithmetic of the paper"
     if row.paper is None and row.known is None:

@@ -250,7 +250,11 @@ class Scan(Generic[R]):
     def outline(self) -> Iterator[Item]:
         """Items that say no more than of which kind each record is whose image is there."""
         missing, tagged = self.table.missing, self.tagged.items()
-        return (Item(text, text, "", _BLANK, tags=t) for text, t in tagged if text not in missing)
+        return (
+            Item(meme_id, meme_id, "", _BLANK, tags=t)
+            for meme_id, t in tagged
+            if meme_id not in missing
+        )
 
 
 def scan_table(

@@ -142,8 +142,8 @@ def draw_parts(
     sizes = [0 for _ in shares]
     placed: dict[str, int] = {}
     for name in order:
-        names, size = groups[name], len(groups[name])
-        inside = Counter(stratum for meme in names for stratum in strata[meme])
+        members, size = groups[name], len(groups[name])
+        inside = Counter(stratum for meme in members for stratum in strata[meme])
         ranks = []
         for part, aim, taken in zip(held, aims, sizes, strict=True):
             room = aim * len(families) - taken
@@ -153,7 +153,7 @@ def draw_parts(
         chosen = ranks.index(max(ranks))
         held[chosen] += inside
         sizes[chosen] += size
-        placed |= dict.fromkeys(names, chosen)
+        placed |= dict.fromkeys(members, chosen)
     return {meme: placed[meme] for meme in families}
 
 
@@ -227,12 +227,12 @@ def name_memes(ids: Iterable[str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     taken: set[str] = set()
-    for key in ids:
-        stem = re.sub(r"[^A-Za-z0-9_]+", "-", key).strip("-")[:80] or "meme"
+    for meme_id in ids:
+        stem = re.sub(r"[^A-Za-z0-9_]+", "-", meme_id).strip("-")[:80] or "meme"
         name, number = stem, 1
         while name in taken:
             number += 1
             name = f"{stem}-{number}"
         taken.add(name)
-        names[key] = name
+        names[meme_id] = name
     return names

@@ -223,7 +223,7 @@ def collect_memes(done: Collected, page: bool, as_json: AsJson = False) -> None:
 
 
 @expose(construction.publish)
-def publish(done: construction.Published, name: str) -> None:
+def publish(done: construction.PublishedBenchmark, name: str) -> None:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
     The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the

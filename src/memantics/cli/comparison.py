@@ -44,10 +44,10 @@ _NAMES = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 @spread
 def compare(
     folders: evaluation.ComparedRuns,
-    metrics: evaluation.Metrics = (),
+    metrics: evaluation.MetricsFlag = (),
     against_first: evaluation.AgainstFirst = False,
     against: evaluation.Against = "",
-    correction: evaluation.Corrections = "holm",
+    correction: evaluation.CorrectionFlag = "holm",
     picture: Annotated[
         Path | None, Flag("Draw the differences of several tasks into this file (SVG).")
     ] = None,

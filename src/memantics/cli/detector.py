@@ -44,7 +44,7 @@ def forget(done: list[moderation.Precedent]) -> None:
 
 @spread
 def list_precedents(
-    detector: moderation.DetectorFile,
+    detector: moderation.DetectorArgument,
     read: Annotated[Path | None, Flag("CSV of hashes to learn.", "--import")] = None,
     write: Annotated[Path | None, Flag("CSV of hashes to write.", "--export")] = None,
     as_json: Annotated[bool, Flag("Print JSON.", "--json")] = False,
@@ -121,14 +121,14 @@ def tune(
         Flag("Whether a meme puns, whether it harms, or what its author does with it."),
     ] = "pun",
     style: Annotated[
-        moderation.Style | None,
+        moderation.QuestionStyle | None,
         Flag(
             "For pun and harm: the image alone, with its caption (default), or also reasons before"
             " a verdict."
         ),
     ] = None,
     language: Annotated[
-        moderation.Language | None, Flag("Of the questions. Default: that of most captions.")
+        moderation.PromptLanguage | None, Flag("Of the questions. Default: that of most captions.")
     ] = None,
     words: Annotated[
         Literal["ours", "official"],
@@ -221,7 +221,7 @@ app.command("check")(check_pairs)
 app.command("teach")(teach)
 app.command("forget")(forget)
 app.command("precedents")(list_precedents)
-Page = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
+CurvePageFlag = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
 
 
 def watch_folds() -> nullcontext[dict[str, object]]:
@@ -315,7 +315,7 @@ def use(
         console().print(plain(f"in use: {moderation.use_detector(model)}"))
 
 
-def _save_page(done: moderation.Measured, page: Page = None) -> None:
+def _save_page(done: moderation.Measured, page: CurvePageFlag = None) -> None:
     if page is not None:
         done.save(page)
 
@@ -402,10 +402,12 @@ def show_measured(done: moderation.Measured) -> None:
     show_evaluation(done.figures, done.title)
 
 
-def show_evaluation(found: moderation.Evaluation | moderation.LabelEvaluation, title: str) -> None:
+def show_evaluation(
+    found: moderation.DetectorEvaluation | moderation.LabelEvaluation, title: str
+) -> None:
     """All tables of an evaluation."""
     show_table(found.table(title))
-    if isinstance(found, moderation.Evaluation):
+    if isinstance(found, moderation.DetectorEvaluation):
         show_table(found.threshold_table)
         if found.target_table is not None:
             show_table(found.target_table)

@@ -14,7 +14,7 @@ import typer
 
 from memantics import evaluation
 from memantics.cli.expose import AsJson, expose, spread, spread_with
-from memantics.cli.progress import Prices, SuiteView, resumable, wait_for
+from memantics.cli.progress import SuiteView, resumable, wait_for
 from memantics.cli.terminal import (
     console,
     plain,
@@ -25,12 +25,12 @@ from memantics.cli.terminal import (
     tell,
 )
 from memantics.core.errors import InputError, Unavailable
-from memantics.core.parameters import Argument, Flag, Invalid, Rewordings
+from memantics.core.parameters import Argument, Flag, InvalidFlag, Rewordings, TokenPrices
 from memantics.core.records import Score
 from memantics.evaluation import (
     DEFAULT_PERTURBATIONS,
     AskedModels,
-    Evaluation,
+    EvaluationPlan,
     Folders,
     HumanExport,
     Judgement,
@@ -54,7 +54,7 @@ _FEW = 8
 
 @spread_with(first=("models", "captioner"))
 def run(
-    wanted: evaluation.Evaluation,
+    wanted: evaluation.EvaluationPlan,
     dry_run: Annotated[
         bool, Flag("Say how many calls and tokens it would take; send nothing.")
     ] = False,
@@ -109,7 +109,7 @@ def _serve_page(out: Path) -> Iterator[None]:
 @spread
 def score(
     folders: Folders,
-    invalid: Invalid = None,
+    invalid: InvalidFlag = None,
     options: ScoringOptions | None = None,
     metrics: MetricNames = None,
     as_json: AsJson = False,
@@ -162,7 +162,9 @@ def _finish(ends: Sequence[evaluation.RunEnd]) -> None:
         raise typer.Exit(1)
 
 
-def _show_estimates(found: Sequence[evaluation.Estimate], prices: Prices, *, as_json: bool) -> None:
+def _show_estimates(
+    found: Sequence[evaluation.Estimate], prices: TokenPrices, *, as_json: bool
+) -> None:
     if as_json:
         print_json([estimate.dump(prices) for estimate in found])
         return
@@ -288,7 +290,7 @@ def perturb(
 
     Differences are paired by item and clustered by meme. memory=… asks what a model knows by heart.
     """
-    wanted = Evaluation(
+    wanted = EvaluationPlan(
         [name],
         model,
         scope,

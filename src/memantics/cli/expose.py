@@ -31,10 +31,10 @@ from memantics.core.result import tabulate
 Command: TypeAlias = Callable[..., None]
 AS_JSON = "Print JSON instead of a table."
 AsJson = Annotated[bool, Flag(AS_JSON, "--json")]
-Page = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
+PageFlag = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
 
 
-def save_page(found: Any, out: Page = None) -> None:
+def save_page(found: Any, out: PageFlag = None) -> None:
     """``--out`` of a command whose result has a page."""
     if out is not None:
         found.save(out)

@@ -184,7 +184,7 @@ def export_knowledge(
     store: Store = STORE,
     out: Annotated[Path | None, Flag("File to write. Default: standard output.")] = None,
     form: Annotated[
-        understanding.Format | None,
+        understanding.GraphFormat | None,
         Flag("Default: by the file's name, else nquads.", "--format"),
     ] = None,
 ) -> None:

@@ -15,13 +15,13 @@ from rich.table import Column
 
 from memantics import evaluation
 from memantics.cli.terminal import console, tell
+from memantics.core.parameters import TokenPrices
 from memantics.evaluation import Job, RunEnd
 from memantics.models import progress as action
 from memantics.models.engine import Progress
 
 _EVERY = 10.0
 T = TypeVar("T")
-Prices = tuple[float, float] | None
 
 
 @contextmanager
@@ -42,11 +42,11 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 def watch(
     title: str, *, tokens: bool = False
-) -> Callable[[Prices], AbstractContextManager[Mapping[str, Any]]]:
+) -> Callable[[TokenPrices], AbstractContextManager[Mapping[str, Any]]]:
     """Show the progress of a command's action, under this title; at the end its ``tokens``."""
 
     @contextmanager
-    def begin(prices: Prices) -> Iterator[Mapping[str, Any]]:
+    def begin(prices: TokenPrices) -> Iterator[Mapping[str, Any]]:
         with resumable(), Watcher(title, None, prices) as view:
             yield {"progress": view.show}
         if tokens and (view.last.tokens_in or view.last.tokens_out):
@@ -93,7 +93,7 @@ class _View:
 class Watcher(_View):
     """Shows the progress of one run."""
 
-    def __init__(self, title: str, total: int | None, prices: Prices) -> None:
+    def __init__(self, title: str, total: int | None, prices: TokenPrices) -> None:
         self._title = title
         self._prices = prices
         super().__init__()
@@ -131,7 +131,7 @@ class SuiteView(_View):
     On a pipe the same lines come every ten seconds.
     """
 
-    def __init__(self, jobs: Sequence[Job], prices: Prices) -> None:
+    def __init__(self, jobs: Sequence[Job], prices: TokenPrices) -> None:
         self._jobs = jobs
         self._prices = prices
         super().__init__()
@@ -175,10 +175,10 @@ class SuiteView(_View):
             self._update_total()
         elif time.monotonic() - self._printed >= _EVERY:
             self._printed = time.monotonic()
-            for value in self._jobs:
-                seen = self._sum.seen.get(id(value))
-                if id(value) in self._lines and seen is not None:
-                    _print_line(_title(value), seen, action.describe_shortly(seen))
+            for shown_job in self._jobs:
+                seen = self._sum.seen.get(id(shown_job))
+                if id(shown_job) in self._lines and seen is not None:
+                    _print_line(_title(shown_job), seen, action.describe_shortly(seen))
             total = self._sum.add_up()
             _print_line(f"{len(self._jobs)} runs", total, action.describe(total, self._prices))
 

@@ -68,14 +68,14 @@ def serve(
 
     require_extra()
     from memantics.serve.app import run
-    from memantics.serve.settings import Bounds, Models, Reach, ServeSettings, find_tokens
+    from memantics.serve.settings import Intake, Reach, ServedModels, ServeSettings, find_tokens
     from memantics.web.server import check_public_url, read_proxies
 
     proxies, public = read_proxies(trusted_proxy or ()), check_public_url(public_url)
     reach = Reach(host, port, public, proxies, tuple(origin or ()))
     settings = ServeSettings(
         reach,
-        Models(
+        ServedModels(
             detector[0] if detector else None,
             tuple(model or ()),
             calls,
@@ -89,7 +89,7 @@ def serve(
             preferences,
             text,
         ),
-        Bounds(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
+        Intake(waiting=queue, deadline=deadline, keep=keep * 3600, hosts=tuple(image_host or ())),
         find_tokens(tokens),
         workers=workers,
         sample=sample,

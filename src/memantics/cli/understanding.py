@@ -25,8 +25,8 @@ from rich.panel import Panel
 from rich.table import Table as Grid
 
 from memantics import understanding, workbench
-from memantics.cli.expose import expose, spread
-from memantics.cli.progress import Prices, tell_tokens, watch
+from memantics.cli.expose import PageFlag, expose, spread
+from memantics.cli.progress import tell_tokens, watch
 from memantics.cli.terminal import (
     console,
     plain,
@@ -39,16 +39,20 @@ from memantics.cli.terminal import (
 )
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, first_fault
-from memantics.core.parameters import Argument, Flag
+from memantics.core.parameters import Argument, Flag, TokenPrices
 from memantics.core.result import Table
 from memantics.core.samples import copy as copy_samples
-from memantics.understanding import EMBEDDED, Reappraisal, ReappraisalDrafts, Shape, Stage
+from memantics.understanding import (
+    EMBEDDED,
+    Reappraisal,
+    ReappraisalDrafts,
+    ReappraisalStage,
+    Shape,
+)
 from memantics.workbench import Analyses, Analysis, Tour, describe
 
-Page = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
 
-
-def _save(made: Analyses, out: Page = None) -> None:
+def _save(made: Analyses, out: PageFlag = None) -> None:
     if out is not None and made:
         made.save(out)
 
@@ -91,7 +95,7 @@ def show(found: Analysis) -> None:
     console().print(Panel(grid, title=plain(found.meme.image.name), title_align="left"))
 
 
-Captions = Annotated[
+CaptionsArgument = Annotated[
     list[str] | None, Argument("Captions; - reads them from standard input, one a line.")
 ]
 Description = Annotated[
@@ -104,7 +108,7 @@ SoundModel = Annotated[
 Threshold = Annotated[
     float, Flag("From which confidence a reading counts as meant.", min=0.0, max=1.0)
 ]
-Measure = Annotated[
+EvaluateFlag = Annotated[
     Path | None,
     Flag("Measure on a PunMemeCN release instead of reading captions.", "--evaluate"),
 ]
@@ -116,13 +120,13 @@ Groups = Annotated[
 
 @spread
 def read_puns(
-    captions: Captions = None,
+    captions: CaptionsArgument = None,
     description: Description = None,
     language: Annotated[understanding.Spoken, Flag("Language of the captions.")] = "auto",
     model: SoundModel = "auto",
     limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
     threshold: Threshold = 0.5,
-    measure: Measure = None,
+    measure: EvaluateFlag = None,
     groups: Groups = "",
     as_json: Annotated[bool, Flag("Print JSON instead of lines.", "--json")] = False,
 ) -> None:
@@ -236,7 +240,7 @@ _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "
 
 
 def review_in_terminal(
-    stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+    stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
 ) -> Shape | None:
     """Show a stage and ask; an edit that breaks a rule is shown with the reason and asked again."""
     current = value
@@ -257,7 +261,7 @@ def review_in_terminal(
                 _complain(complaint)
 
 
-def _show_draft(stage: Stage, meme: str, value: BaseModel) -> None:
+def _show_draft(stage: ReappraisalStage, meme: str, value: BaseModel) -> None:
     out = console()
     out.print(plain(f"{meme}: {_TITLES[stage]}", "bold"))
     out.print(plain(dump_json(value.model_dump(mode="json"))))
@@ -271,7 +275,7 @@ Interactive = Annotated[bool, Flag("Accept, edit or skip each stage yourself.", 
 
 
 @contextmanager
-def _watch(prices: Prices, interactive: Interactive = False) -> Iterator[Mapping[str, Any]]:
+def _watch(prices: TokenPrices, interactive: Interactive = False) -> Iterator[Mapping[str, Any]]:
     if interactive and not sys.stdin.isatty():
         raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
     review = {"review": review_in_terminal} if interactive else {}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memantics.construction.pairs.check import PairCheck as PairCheck
     from memantics.construction.pairs.check import build_pairs as build_pairs
     from memantics.construction.pairs.check import check_pairs as check_pairs
-    from memantics.construction.publish.publish import Published as Published
+    from memantics.construction.publish.publish import PublishedBenchmark as PublishedBenchmark
     from memantics.construction.publish.publish import publish as publish
     from memantics.construction.questions.report import QUESTIONS as QUESTIONS
     from memantics.construction.questions.report import QUEUE as QUEUE

@@ -63,7 +63,7 @@ from memantics.models.client import (
     SAMPLE,
     CallSettings,
     ModelClient,
-    Watch,
+    ProgressWatch,
     drain,
     foresee,
     open_client,
@@ -188,7 +188,7 @@ async def knowledge_async(
     limit: FewMemes = None,
     text: TextTaken = "caption",
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Built[KnowledgeReport]:
     """Extract what memes show, say and mean, one structured call per dimension.
 
@@ -268,7 +268,7 @@ async def captions_async(
     limit: FewMemes = None,
     text: TextTaken = "caption",
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Built[Drafted[mine.Captioned]]:
     """Mine descriptions: what the words of memes mean and what their images show.
 
@@ -327,7 +327,7 @@ async def intents_async(
     limit: FewMemes = None,
     text: TextTaken = "caption",
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Built[Drafted[DraftedIntents]]:
     """Draft background knowledge and ranked intents, and the queue in which people edit them.
 
@@ -380,7 +380,7 @@ async def chats_async(
     limit: shared.WriteLimit = None,
     text: TextTaken = "caption",
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Built[ChatReport]:
     """Write chats that end in a meme, with near and random wrong answers.
 
@@ -441,7 +441,7 @@ async def questions_async(
     critic_model: shared.CriticModel = None,
     limit: FewMemes = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Built[QuestionReport]:
     """Write questions about what a build knows, test them, and remove answer cues.
 

@@ -11,7 +11,7 @@ from memantics.construction.questions.report import QuestionReport
 from memantics.core.data import Skip
 from memantics.core.result import Table, show_cell
 from memantics.models.drafts import Drafted, Miss
-from memantics.understanding.captions.mine import Captioned, Origin, count_origins
+from memantics.understanding.captions.mine import Captioned, CaptionOrigin, count_origins
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.extraction.report import KnowledgeReport
 from memantics.understanding.intents.draft import DraftedIntents
@@ -123,9 +123,7 @@ def tabulate_chats(report: ChatReport) -> Table:
         ("flow between messages", corpus.flow, "flow"),
         ("perplexity", corpus.perplexity, "perplexity"),
     )
-    rows = (
-        (figure, show_cell(v), corpus.measured_by.get(gauge, "")) for figure, v, gauge in figures
-    )
+    rows = ((name, show_cell(v), corpus.measured_by.get(gauge, "")) for name, v, gauge in figures)
     title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
     return Table(("figure", ">value", "measured by"), tuple(rows), title)
 
@@ -157,9 +155,9 @@ def tabulate_plan(settings: ExtractSettings) -> Table:
 
 def tabulate_captions(built: Built[Drafted[Captioned]]) -> Table:
     """Where captions come from."""
-    kinds = get_args(Origin)
+    kinds = get_args(CaptionOrigin)
     counts = count_origins(built.report)
-    rows = ((name, *(str(count[kind]) for kind in kinds)) for name, count in counts.items())
+    rows = ((name, *(str(by_origin[kind]) for kind in kinds)) for name, by_origin in counts.items())
     return Table(("caption", *(f">{kind}" for kind in kinds)), tuple(rows))
 
 
@@ -167,8 +165,8 @@ def describe_intents(built: Built[Drafted[DraftedIntents]]) -> str:
     """How many intents and sentences of background were drafted."""
     drafts = built.report.drafts
     count, known = (
-        sum(map(len, pairs))
-        for pairs in ([d.intents for d in drafts], [d.background for d in drafts])
+        sum(map(len, texts))
+        for texts in ([d.intents for d in drafts], [d.background for d in drafts])
     )
     without = sum(not draft.intents for draft in drafts)
     return (

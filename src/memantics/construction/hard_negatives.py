@@ -21,7 +21,7 @@ from memantics.core.data import dump_json, inside, open_once
 from memantics.core.errors import DataError, InputError
 from memantics.core.files import replace_file, write_lines
 from memantics.core.memes import Meme
-from memantics.core.parameters import Argument, Data, Flag, QueueVerdicts
+from memantics.core.parameters import Argument, DataFlag, Flag, QueueVerdicts
 from memantics.core.queue import Review, Reviewed, read_review
 from memantics.core.result import Result
 
@@ -160,7 +160,7 @@ class LookAlikeCheck(Result):
 
 def check_hard_negatives(
     *,
-    data: Data = None,
+    data: DataFlag = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
     out: Annotated[Path | None, Flag("File for the figures; 'paper --figures' reads it.")] = None,

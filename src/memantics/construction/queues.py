@@ -124,7 +124,7 @@ def apply_texts(
             changed += text != value.get("text")
             value["text"] = text
         lines.append(value)
-    replace_file(path, b"".join(orjson.dumps(fields) + b"\n" for fields in lines), "memes")
+    replace_file(path, b"".join(orjson.dumps(meme_line) + b"\n" for meme_line in lines), "memes")
     return AppliedTexts(Path(folder), changed, unreadable)
 
 
@@ -155,8 +155,8 @@ def make_error_queue(
             replies.setdefault(outcome.item.id, []).append(said)
     wrong = [
         name
-        for name, flags in right.items()
-        if len(flags) == len(runs) and flags.count(False) / len(flags) >= share
+        for name, run_hits in right.items()
+        if len(run_hits) == len(runs) and run_hits.count(False) / len(run_hits) >= share
     ]
     if not wrong:
         raise InputError("the runs got no shared item wrong", hint="give a smaller --share")

@@ -24,7 +24,7 @@ from memantics.core.errors import DataError, InputError, first_fault, require_kn
 from memantics.core.files import replace_file
 from memantics.core.records import Closed
 
-Verdict = Literal[
+Reproduction = Literal[
     "reproduced", "differs", "arithmetic of the paper", "not recomputable", "no reference"
 ]
 DataKind = Literal["sample", "release"]
@@ -32,8 +32,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 R = TypeVar("R")
 GroupKind = Literal["template", "time", "source", "author", "text"]
 GROUP_KINDS: tuple[GroupKind, ...] = get_args(GroupKind)
-Part = Literal["train", "dev", "test"]
-PARTS: tuple[Part, ...] = get_args(Part)
+SplitPart = Literal["train", "dev", "test"]
+PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ class Statistic:
     paper: JsonValue
     known: JsonValue
     value: JsonValue
-    verdict: Verdict
+    verdict: Reproduction
     definition: str
     note: str = ""
 
 
-def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Verdict:
+def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Reproduction:
     """Compare a recomputed value with the paper's, rounded to the paper's digits.
 
     >>> judge(10.641, 10.6, digits=1), judge(1.8, 1.7, digits=1), judge(None, 4.76)
@@ -365,7 +365,7 @@ class SplitRow(Closed):
     """One meme: its part, its fold for cross-validation, and the group that is never parted."""
 
     id: str
-    part: Part
+    part: SplitPart
     fold: int
     group: str
 

@@ -23,7 +23,7 @@ from PIL import UnidentifiedImageError
 from PIL.JpegImagePlugin import MARKER
 
 from memantics.core.errors import ImageError
-from memantics.core.records import Image, LoadedImage, Message, Part, Request
+from memantics.core.records import Image, LoadedImage, Message, MessagePart, Request
 
 MOST_STEPS = 200_000  # about a microsecond each
 MOST_SCANNED = 1_000_000_000  # pixels of all scans of a JPEG; 40 megapixels have 25
@@ -140,7 +140,7 @@ warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ImageBounds:
     """The largest image that is read at all."""
 
     max_bytes: int = 20 * 1024 * 1024
@@ -148,7 +148,7 @@ class Bounds:
     max_side: int = 20_000
 
 
-DEFAULT_BOUNDS = Bounds()
+DEFAULT_BOUNDS = ImageBounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def _refuse(name: str, reason: Reason, detail: str) -> ImageError:
     return ImageError(name, reason, detail, hint=_REMEDIES[reason])
 
 
-def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
+def read_bytes(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
     """Read a file that should be an image, without ever holding more than the limit."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -198,7 +198,7 @@ def read_bytes(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
     return data
 
 
-def read_image(image: Image, bounds: Bounds = DEFAULT_BOUNDS) -> bytes:
+def read_image(image: Image, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
     """The bytes of an image of a request, read only where they are not at hand."""
     return image.data if isinstance(image, LoadedImage) else read_bytes(image.path, bounds)
 
@@ -216,11 +216,11 @@ def load_images(request: Request) -> Request:
     )
 
 
-def _load_part(part: Part) -> Part:
+def _load_part(part: MessagePart) -> MessagePart:
     return part if isinstance(part, str) else LoadedImage(part.path, read_image(part))
 
 
-def _read_plain(file: int, bounds: Bounds) -> bytes:
+def _read_plain(file: int, bounds: ImageBounds) -> bytes:
     """All of a plain file, or one byte more than the limit."""
     facts = os.fstat(file)
     if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for without end
@@ -236,7 +236,7 @@ def _read_plain(file: int, bounds: Bounds) -> bytes:
     return b"".join(pieces)
 
 
-def probe(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> ImageFacts:
+def probe(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> ImageFacts:
     """Check format and size from the header alone; no pixel is decoded.
 
     >>> probe(b"GIF but not really", "x.gif")
@@ -280,7 +280,7 @@ def _read_jpeg_header(data: bytes) -> ImageFacts | None:
     return None
 
 
-def decode(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
+def decode(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pillow.Image:
     """Decode the first frame to RGB, upright and within bounds; transparency is laid on white."""
     _check_steps(data, name)
     with _open(data, name) as image:
@@ -306,7 +306,7 @@ def _read_orientation(image: Pillow.Image) -> object:
         return None
 
 
-def turn_upright(data: bytes, name: str, bounds: Bounds = DEFAULT_BOUNDS) -> bytes | None:
+def turn_upright(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes | None:
     """An image that EXIF says is turned, upright as PNG; None where its bytes can stay."""
     _check_steps(data, name)
     with _open(data, name) as image:
@@ -321,7 +321,7 @@ def encode_png(image: Pillow.Image, level: int = 1) -> bytes:
     return data.getvalue()
 
 
-def load(path: Path, bounds: Bounds = DEFAULT_BOUNDS) -> Pillow.Image:
+def load(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pillow.Image:
     """Read and decode a file within bounds."""
     return decode(read_bytes(path, bounds), path.name, bounds)
 
@@ -362,7 +362,7 @@ def _facts(image: Pillow.Image) -> ImageFacts:
     return ImageFacts(form, *image.size)
 
 
-def _bounded(data: bytes, facts: ImageFacts, name: str, bounds: Bounds) -> ImageFacts:
+def _bounded(data: bytes, facts: ImageFacts, name: str, bounds: ImageBounds) -> ImageFacts:
     width, height = facts.width, facts.height
     if width * height > bounds.max_pixels or max(width, height) > bounds.max_side:
         raise _refuse(

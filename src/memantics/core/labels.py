@@ -74,7 +74,7 @@ def name_group(text: str) -> str:
     >>> name_group(" So  Much, fun! "), name_group("…")
     ('somuchfun', '')
     """
-    return "".join(name for name in text.casefold() if name.isalnum())
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from memantics.core.memes import Meme
 
 _LOGGER = logging.getLogger("memantics")
 UNKNOWN = "und"
-Method = Literal["script", "model", "words", "given", "none"]
+LanguageMethod = Literal["script", "model", "words", "given", "none"]
 _SCRIPTS = {
     "HANGUL": "ko",
     "HIRAGANA": "ja",
@@ -81,7 +81,7 @@ class Guess:
 
     language: str
     confidence: float
-    method: Method
+    method: LanguageMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ def settle_language(text: str, given: str = "") -> str:
         return guess_language(text).language
     scripts = count_scripts(text)
     if claimed in BY_SCRIPT:
-        fits = any(scripts[script] for script, name in _SCRIPTS.items() if name == claimed)
+        fits = any(scripts[script] for script, language in _SCRIPTS.items() if language == claimed)
         fits = fits or (claimed == "ja" and bool(scripts["CJK"]))
     else:
         fits = bool(scripts) and _guess_by_script(scripts) is None

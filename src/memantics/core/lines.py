@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Role = Literal["caption", "scene", "watermark", "interface"]
+TextRole = Literal["caption", "scene", "watermark", "interface"]
 TextChoice = Literal["caption", "all"]  # which lines of an image are taken for its caption
 
 _TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
@@ -28,7 +28,7 @@ class TextLine:
     score: float = 1.0
     tilt: float = 0.0
     span: tuple[int, int] = (0, 0)
-    role: Role = "caption"
+    role: TextRole = "caption"
     chance: float = 1.0
 
     @property

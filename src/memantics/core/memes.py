@@ -133,7 +133,7 @@ def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
         if line.id in found:
             raise DataError(path, f"id {line.id!r} comes twice", row=row)
         said = {"meaning": line.text_caption, "description": line.image_caption}
-        found[line.id] = {name: text for name, text in said.items() if text.strip()}
+        found[line.id] = {name: caption for name, caption in said.items() if caption.strip()}
     return found
 
 

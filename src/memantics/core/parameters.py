@@ -47,15 +47,17 @@ class Flag:
 
 
 Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
-Data = Annotated[
+DataFlag = Annotated[
     DataKind | None,
     Flag("Which data. Default: a registered release, else the sample."),
 ]
-Split = Annotated[str | None, Flag("A named part of the data.")]
+SplitFlag = Annotated[str | None, Flag("A named part of the data.")]
 Limit = Annotated[int | None, Flag("Ask only N items, in turn of each language and kind.", min=1)]
-Sample = Annotated[int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)]
+SampleFlag = Annotated[
+    int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)
+]
 Seed = Annotated[int | None, Flag("The seed of the sample. Default: 0.")]
-Invalid = Annotated[
+InvalidFlag = Annotated[
     str | None, Flag("Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop.")
 ]
 Rewordings = Annotated[
@@ -93,6 +95,7 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
 
 
 ImagePath: TypeAlias = Path | str
+TokenPrices: TypeAlias = tuple[float, float] | None  # of a million tokens in and out
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 _TAKEN = "Which text of an image is its caption: what the roles say, or all."
 TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]

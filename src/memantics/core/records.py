@@ -23,7 +23,7 @@ Status = Literal["answered", "refused", "unparsed", "failed"]
 # A figure that reports show beside the main one: 0 is what a constant reply gets.
 CALIBRATED = "meaning_above_constant"
 STATUSES: tuple[Status, ...] = get_args(Status)
-Role = Literal["system", "user", "assistant"]
+MessageRole = Literal["system", "user", "assistant"]
 FieldKind = Literal["choice", "integer", "boolean", "text"]
 
 
@@ -114,15 +114,15 @@ class Item:
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-Part = str | Image
+MessagePart = str | Image
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn: texts and images in the order in which they are sent."""
 
-    role: Role
-    parts: tuple[Part, ...]
+    role: MessageRole
+    parts: tuple[MessagePart, ...]
 
 
 @dataclass(frozen=True, slots=True)

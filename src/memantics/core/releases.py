@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringConstraints
 
 from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError, InputError, need_offline
+from memantics.core.records import Closed
 from memantics.core.text import QUOTE, refuse_nesting
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ META = "_Meta.json"
 # A clone, the folder its README names, the data folder, the files alone.
 PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
 _RANGE = re.compile(r"(?:CN)?(\d{1,5})(?:-(?:CN)?(\d{1,5}))?", re.IGNORECASE)
+ReleaseText = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class FileStatement(NamedTuple):
@@ -50,11 +52,13 @@ def _as_text(value: object) -> object:
 _Written = Annotated[str, BeforeValidator(_as_text)]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class ReleaseRow(BaseModel):
+    """A row of a released table: unknown fields and values of another type are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class RawIndividual(_Closed):
+class RawIndividual(Closed):
     """One individual of a raw file."""
 
     class_name: str
@@ -84,7 +88,7 @@ def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> FileState
     return FileStatement(*(str(_as_text(text)) for text in (source, relation, target)))
 
 
-class RawMetadata(_Closed):
+class RawMetadata(Closed):
     """Where a raw file comes from."""
 
     image_path: JsonValue = None
@@ -96,7 +100,7 @@ class RawMetadata(_Closed):
     pipeline_type: JsonValue = None
 
 
-class RawBase(_Closed):
+class RawBase(Closed):
     """A raw file."""
 
     dimensions: list[RawIndividual]

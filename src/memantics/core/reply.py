@@ -117,13 +117,13 @@ def _without(value: JsonValue, unasked: set[tuple[str, ...]]) -> JsonValue:
     if isinstance(value, dict):
         inner = {key: {place[1:] for place in unasked if place[0] == key} for key in value}
         return {
-            key: _without(groups, inner[key])
-            for key, groups in value.items()
+            key: _without(member, inner[key])
+            for key, member in value.items()
             if () not in inner[key]
         }
     if isinstance(value, list):
         places = [{place[1:] for place in unasked if place[0] == str(n)} for n in range(len(value))]
-        return [_without(groups, places[n]) for n, groups in enumerate(value)]
+        return [_without(member, places[n]) for n, member in enumerate(value)]
     return value
 
 

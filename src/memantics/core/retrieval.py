@@ -197,9 +197,9 @@ def split_words(text: str) -> Iterator[str]:
 def make_library(passages: Sequence[Passage]) -> Library:
     """Count the words of passages once."""
     counts = tuple(Counter(split_words(passage.text)) for passage in passages)
-    held = Counter(word for count in counts for word in count)
+    held = Counter(word for words in counts for word in words)
     rarity = {word: math.log(1 + (len(passages) - n + 0.5) / (n + 0.5)) for word, n in held.items()}
-    average = sum(count.total() for count in counts) / len(counts) if counts else 1.0
+    average = sum(words.total() for words in counts) / len(counts) if counts else 1.0
     return Library(tuple(passages), counts, rarity, average or 1.0)
 
 
@@ -219,7 +219,7 @@ def read_passages(place: Path) -> Iterator[Passage]:
     found = False
     for path in (folder for folder in read if folder.is_file()):
         name = path.name if path == place else path.relative_to(place).as_posix()
-        texts = (" ".join(list_text.split()) for list_text in _list_texts(path))
+        texts = (" ".join(passage.split()) for passage in _list_texts(path))
         for number, text in enumerate((label for label in texts if label), 1):
             found = True
             yield Passage(text[:_LONGEST], f"{name}#{number}", dimension="text")

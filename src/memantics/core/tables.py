@@ -26,7 +26,7 @@ from memantics.core.text import mend_surrogates
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Row = Mapping[str, str]
+TableRow = Mapping[str, str]
 # Columns of a sheet that are read, and empty rows after which it has ended: a sheet may claim
 # any number of them.
 _SHEET_COLUMNS, _EMPTY_ROWS = 1024, 1000
@@ -48,7 +48,7 @@ TABLE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx")
 
 def read_rows(
     path: Path, bounds: TableBounds = BOUNDS, ending: str = ""
-) -> Iterator[tuple[int, Row]]:
+) -> Iterator[tuple[int, TableRow]]:
     """The rows of a table by column, as text, with their numbers from 1 (the header not counted).
 
     A JSON object inside a cell is written as JSON again. ``ending`` tells the format of a file
@@ -131,7 +131,7 @@ def _read_list(path: Path) -> list[JsonValue]:
 
 def _read_objects(
     path: Path, values: Iterable[tuple[int, JsonValue]], bounds: TableBounds
-) -> Iterator[tuple[int, Row]]:
+) -> Iterator[tuple[int, TableRow]]:
     for number, value in values:
         if not isinstance(value, dict):
             raise DataError(path.name, "is no JSON object", row=number)
@@ -181,7 +181,7 @@ def _bound(text: str, path: Path, row: int, bounds: TableBounds) -> str:
     return text
 
 
-def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
+def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tuple[int, TableRow]]:
     with _long_cells(bounds.cell), path.open(encoding="utf-8-sig", newline="") as file:
         number = 0
         try:
@@ -205,7 +205,7 @@ def _long_cells(longest: int) -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, Row]]:
+def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow]]:
     """The first sheet. A formula is the text that was written, never computed."""
     check_archive(path, bounds)
     try:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from memantics.evaluation.compare import Against as Against
     from memantics.evaluation.compare import AgainstFirst as AgainstFirst
     from memantics.evaluation.compare import ComparedRuns as ComparedRuns
-    from memantics.evaluation.compare import Corrections as Corrections
-    from memantics.evaluation.compare import Metrics as Metrics
+    from memantics.evaluation.compare import CorrectionFlag as CorrectionFlag
+    from memantics.evaluation.compare import MetricsFlag as MetricsFlag
     from memantics.evaluation.compare import PowerAnalysis as PowerAnalysis
     from memantics.evaluation.compare import compare as compare
     from memantics.evaluation.compare import compare_models as compare_models
@@ -114,7 +114,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.perturb import perturb_async as perturb_async
     from memantics.evaluation.perturb import perturb_evaluation as perturb_evaluation
     from memantics.evaluation.planning import Estimate as Estimate
-    from memantics.evaluation.planning import Evaluation as Evaluation
+    from memantics.evaluation.planning import EvaluationPlan as EvaluationPlan
     from memantics.evaluation.planning import EvaluationSettings as EvaluationSettings
     from memantics.evaluation.planning import plan_evaluation as plan_evaluation
     from memantics.evaluation.prompts import CopiedPrompts as CopiedPrompts

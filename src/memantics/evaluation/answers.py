@@ -28,7 +28,16 @@ from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import DataError, InputError, require_known
 from memantics.core.files import refuse_unwritable, replace_file, whole_file
 from memantics.core.images import probe, read_bytes
-from memantics.core.parameters import Argument, Data, Flag, Invalid, Limit, Sample, Seed, Split
+from memantics.core.parameters import (
+    Argument,
+    DataFlag,
+    Flag,
+    InvalidFlag,
+    Limit,
+    SampleFlag,
+    Seed,
+    SplitFlag,
+)
 from memantics.core.records import NO_REPLY, Answer, Image, Item, Message, Reply, Request
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
@@ -56,7 +65,7 @@ from memantics.models.wire import WireSettings, encode_base64, encode_request
 
 TaskFormat = Literal["openai-batch", "lmms-eval", "lm-eval", "vlmevalkit"]
 TASK_FORMATS: tuple[TaskFormat, ...] = get_args(TaskFormat)
-Asked = Iterable[tuple[Item, Request]]
+AskedItems = Iterable[tuple[Item, Request]]
 # What OpenAI takes in one file.
 _BATCH_LINES, _BATCH_BYTES = 50_000, 190_000_000
 # The files of lmms-eval and lm-eval: ours to fill.
@@ -64,7 +73,7 @@ _HARNESS = Path(__file__).with_name("harness")
 
 
 def write_task(
-    name: str, kind: TaskFormat, out: Path, asked: Asked, server: tuple[str, WireSettings]
+    name: str, kind: TaskFormat, out: Path, asked: AskedItems, server: tuple[str, WireSettings]
 ) -> tuple[Path, ...]:
     """Write a task's files into a folder; ``server`` is the model's name and its settings."""
     require_known("format", kind, TASK_FORMATS)
@@ -78,7 +87,7 @@ def write_task(
         return _write_folder(out, stem, kind, asked)
 
 
-def _write_batch(out: Path, asked: Asked, model: str, wire: WireSettings) -> Iterator[Path]:
+def _write_batch(out: Path, asked: AskedItems, model: str, wire: WireSettings) -> Iterator[Path]:
     if not model:
         raise InputError("requests need a model", hint="name it as the server does: --model NAME")
     lines: list[bytes] = []
@@ -120,7 +129,7 @@ def _show_gold(item: Item) -> str:
     return item.gold if isinstance(item.gold, str) else orjson.dumps(item.gold).decode()
 
 
-def _write_table(path: Path, asked: Asked) -> Path:
+def _write_table(path: Path, asked: AskedItems) -> Path:
     """VLMEvalKit numbers its rows; our id stands beside, and comes back with the predictions."""
 
     def write(file: IO[str]) -> None:
@@ -135,7 +144,7 @@ def _write_table(path: Path, asked: Asked) -> Path:
     return _write_text(path, write)
 
 
-def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: Asked) -> tuple[Path, ...]:
+def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: AskedItems) -> tuple[Path, ...]:
     (out / "images").mkdir(exist_ok=True)
     limits: set[int] = set()
 
@@ -202,12 +211,12 @@ class TaskChoiceSettings:
     ``limit``, or ``sample`` and ``seed``, choose the items that ``memantics run`` would ask.
     """
 
-    data: Data = None
-    split: Split = None
+    data: DataFlag = None
+    split: SplitFlag = None
     limit: Limit = None
     options: TaskOptions = field(default_factory=dict)
-    invalid: Invalid = None
-    sample: Sample = None
+    invalid: InvalidFlag = None
+    sample: SampleFlag = None
     seed: Seed = None
 
 

@@ -90,7 +90,7 @@ def score_certainty(outcomes: Sequence[Outcome]) -> Iterator[Score]:
         reached = next(p for p in points if p.coverage >= share - 1e-9)
         yield Score("risk", reached.risk, reached.n, by="coverage", label=f"{share:.0%}")
     for least in _THRESHOLDS:
-        kept = [hit for figure, hit in zip(sure, right, strict=True) if figure >= least]
+        kept = [hit for certainty, hit in zip(sure, right, strict=True) if certainty >= least]
         value = sum(kept) / len(kept) if kept else None
         yield Score("right", value, len(kept), by="abstaining below", label=f"{least:g}")
 

@@ -30,7 +30,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.files import write_text
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.model import Model
-from memantics.core.parameters import Argument, Data, Flag, Split
+from memantics.core.parameters import Argument, DataFlag, Flag, SplitFlag
 from memantics.core.records import Score, show_figure, show_span
 from memantics.core.result import Result, Table
 from memantics.core.task import Task
@@ -40,14 +40,14 @@ from memantics.evaluation.audits.benchmark import AuditNotes, Inquiry, TrivialMo
 from memantics.evaluation.audits.benchmark import audit as audit_tasks
 from memantics.evaluation.audits.labels import audit_perturbed
 from memantics.evaluation.audits.published import check_tables
-from memantics.evaluation.audits.subject import AuditAsking, AuditSubject, Watch
+from memantics.evaluation.audits.subject import AuditAsking, AuditSubject, AuditWatch
 from memantics.evaluation.options import TaskOptions
 from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from memantics.models.client import CallSettings, open_cache
 from memantics.models.engine import AskSettings
 from memantics.models.kinds import ModelSettings, open_model
 from memantics.models.progress import ProgressWish, read_wish
-from memantics.web.page import Shown, fill_page
+from memantics.web.page import TemplateValues, fill_page
 from memantics.web.plot import Mark, draw_axis, draw_curve, draw_strip, fit_scale
 
 __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
@@ -83,7 +83,7 @@ class Audit(Result):
     @property
     def counts(self) -> dict[FindingVerdict, int]:
         """How many findings have each verdict."""
-        return {text: sum(f.verdict == text for f in self.findings) for text in VERDICTS}
+        return {verdict: sum(f.verdict == verdict for f in self.findings) for verdict in VERDICTS}
 
     def save(self, out: str | Path) -> Path:
         """Write one self-contained page; returns the file."""
@@ -138,7 +138,7 @@ def render_page(audit: Audit) -> str:
     )
 
 
-def _make_block(place: int, finding: Finding) -> Shown:
+def _make_block(place: int, finding: Finding) -> TemplateValues:
     """One finding with its drawings."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.figure, reference])
@@ -253,8 +253,8 @@ class AuditSettings:
     reviewed: Annotated[
         Path | None, Flag("Verdicts on the queue of --labels: the share of wrong labels.")
     ] = None
-    data: Data = None
-    split: Split = None
+    data: DataFlag = None
+    split: SplitFlag = None
     options: TaskOptions = field(default_factory=dict)
     perturbed: Annotated[
         Sequence[Path],
@@ -315,7 +315,7 @@ async def audit_async(
 audit = make_sync(audit_async)
 
 
-async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) -> Audit:
+async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: AuditWatch) -> Audit:
     """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
     if label_audit.is_table(name):
         return _audit_table(name, wanted)
@@ -328,7 +328,8 @@ async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: Watch) 
     source = find_source(benchmark, wanted.data)
     subject = _open(benchmark, source, wanted.split, wanted.options)
     models = tuple(
-        open_model(text, wanted.calls.model_settings) for text in dict.fromkeys(wanted.models)
+        open_model(model_name, wanted.calls.model_settings)
+        for model_name in dict.fromkeys(wanted.models)
     )
     table = wanted.published
     extra = check_tables(_read_table(table), table.name) if table else None
@@ -407,7 +408,7 @@ async def _audit(
 ) -> AuditNotes:
     plain_settings = ModelSettings()
     trivial = TrivialModels(
-        tuple(open_model(f"baseline/{text}", plain_settings) for text in STRATEGIES),
+        tuple(open_model(f"baseline/{strategy}", plain_settings) for strategy in STRATEGIES),
         tuple(open_model(f"baseline/random?seed={n}", plain_settings) for n in range(COINS)),
     )
     models: tuple[Model, ...] = inquiry.models if inquiry else ()
@@ -437,7 +438,7 @@ def describe_finding(finding: Finding) -> str:
     if finding.expected is not None:
         words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
     words.append(f"{show_p(finding.p)} (Holm)" if finding.p is not None else "")
-    place = " · ".join(value for value in (finding.task, finding.model) if value)
+    place = " · ".join(part for part in (finding.task, finding.model) if part)
     words.append(f"[{place}]" if place else "")
     return " ".join(word for word in words if word)
 
@@ -457,12 +458,14 @@ def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCa
     for name in options:
         if name not in known:
             raise UnknownName("option", name, known)
-    splits = {text for card in cards for text in card.splits}
+    splits = {card_split for card in cards for card_split in card.splits}
     if split is not None and split not in splits:
         raise UnknownName("split", split, splits)
     for card in cards:
-        names = {option.name for option in card.option}
-        resolve_options(card, {name: value for name, value in options.items() if name in names})
+        known_to_card = {option.name for option in card.option}
+        resolve_options(
+            card, {name: value for name, value in options.items() if name in known_to_card}
+        )
 
 
 def _read_table(path: Path) -> tuple[PublishedRow, ...]:

@@ -46,8 +46,13 @@ from memantics.understanding.kb import show_picture
 from memantics.web.page import Thumbnail
 
 RunState = Literal["finished", "running", "stopped", "damaged"]
-Verdict = Literal["right", "wrong", "invalid", "open", "waiting"]
-VERDICTS: dict[int, Verdict] = {RIGHT: "right", WRONG: "wrong", INVALID: "invalid", OPEN: "open"}
+AnswerVerdict = Literal["right", "wrong", "invalid", "open", "waiting"]
+VERDICTS: dict[int, AnswerVerdict] = {
+    RIGHT: "right",
+    WRONG: "wrong",
+    INVALID: "invalid",
+    OPEN: "open",
+}
 ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
 _DEPTH = 3
 _REASONS = 8
@@ -97,7 +102,7 @@ class AnsweredItem(Result):
     id: str
     group: str
     question: str
-    verdict: Verdict
+    verdict: AnswerVerdict
     value: object
 
 
@@ -108,7 +113,7 @@ class ModelAnswer(Result):
     run: str
     model: str
     options: dict[str, str]
-    verdict: Verdict
+    verdict: AnswerVerdict
     answer: Answer | None
 
 
@@ -193,7 +198,7 @@ class RunFolder:
             raise DataError(path / rundir.ITEMS, first_fault(error), row=item) from error
         if line is None:
             raise UnknownName("item", item, _some_ids(path))
-        order = [value.id for value in rundir.read_bare_items(path)]
+        order = [bare.id for bare in rundir.read_bare_items(path)]
         place = order.index(item)
         answers: list[ModelAnswer] = []
         same: dict[str, tuple[str, str]] = {}
@@ -319,7 +324,7 @@ def _find_main(scores: rundir.Scores | None) -> Score | None:
 def _guess_total(facts: rundir.RunFacts) -> int | None:
     """How many items a run will have, where its task and data are at hand."""
     kind = str(facts.data.get("kind", ""))
-    known = next((value for value in get_args(DataKind) if value == kind), None)
+    known = next((data_kind for data_kind in get_args(DataKind) if data_kind == kind), None)
     scope = Scope(known, facts.split or None, facts.limit, facts.sample, facts.seed)
     return _count_items(_name_task(facts), tuple(sorted(facts.options.items())), scope)
 
@@ -337,7 +342,7 @@ def _name_task(facts: rundir.RunFacts) -> str:
     return f"{facts.benchmark}/{facts.task.removeprefix(f'{facts.benchmark}/')}"
 
 
-def _judge(item: Item, answer: Answer | None) -> Verdict:
+def _judge(item: Item, answer: Answer | None) -> AnswerVerdict:
     if answer is None:
         return "waiting"
     gold = None if asks_ratings(item) else item.gold
@@ -363,8 +368,8 @@ def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line 
     for _, line in read_whole_lines(path):
         if mark in line:
             read = parse(line)
-            text = read.item.id if isinstance(read, rundir.ItemLine) else read.item
-            found = read if text == item else found
+            item_id = read.item.id if isinstance(read, rundir.ItemLine) else read.item
+            found = read if item_id == item else found
     return found
 
 

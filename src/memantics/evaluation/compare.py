@@ -48,9 +48,9 @@ __all__ = [
     "AgainstFirst",
     "ComparedRuns",
     "Comparison",
-    "Corrections",
+    "CorrectionFlag",
     "FactorContrasts",
-    "Metrics",
+    "MetricsFlag",
     "Side",
     "SuiteComparison",
     "compare",
@@ -60,19 +60,19 @@ __all__ = [
     "open_run",
 ]
 ComparedRuns = Annotated[Sequence[RunLike], Argument("Run directories, two or more.", "folders")]
-Metrics = Annotated[
+MetricsFlag = Annotated[
     Sequence[str],
     Flag("A figure to compare, may be repeated. Default: all there are.", "--metric"),
 ]
 Against = Annotated[str, Flag("The model with which all others are compared.", metavar="MODEL")]
-Corrections = Annotated[
+CorrectionFlag = Annotated[
     Correction, Flag("P-values over several tasks: Holm's, or Benjamini and Hochberg's (bh).")
 ]
 AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
 
 
 @overload
-def compare(first: RunLike, second: RunLike, *, metrics: Metrics = ()) -> Comparison: ...
+def compare(first: RunLike, second: RunLike, *, metrics: MetricsFlag = ()) -> Comparison: ...
 @overload
 def compare(
     first: Sequence[RunLike],
@@ -85,7 +85,7 @@ def compare(
     first: RunLike | Sequence[RunLike],
     second: RunLike | None = None,
     *,
-    metrics: Metrics = (),
+    metrics: MetricsFlag = (),
     against: str = "",
     correction: Correction = "holm",
 ) -> Comparison | SuiteComparison:
@@ -119,7 +119,7 @@ def compare(
 
 
 def compare_all(
-    runs: ComparedRuns, *, metrics: Metrics = (), against_first: AgainstFirst = False
+    runs: ComparedRuns, *, metrics: MetricsFlag = (), against_first: AgainstFirst = False
 ) -> list[Comparison]:
     """Compare every pair of runs, or each with the first; corrected for all comparisons."""
     sides = [open_run(find_folder(run)) for run in runs]
@@ -136,7 +136,7 @@ def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tu
 
 
 def compare_models(
-    runs: Sequence[RunLike], *, against: Against = "", correction: Corrections = "holm"
+    runs: Sequence[RunLike], *, against: Against = "", correction: CorrectionFlag = "holm"
 ) -> SuiteComparison:
     """Compare models on every task that they share; p-values are corrected over all of it.
 
@@ -179,7 +179,7 @@ def draw_comparison(found: SuiteComparison, out: Path) -> Path:
     return out
 
 
-def contrast(runs: ComparedRuns, factor: str, *, metrics: Metrics = ()) -> FactorContrasts:
+def contrast(runs: ComparedRuns, factor: str, *, metrics: MetricsFlag = ()) -> FactorContrasts:
     """Measure what one factor (an option, or ``model``) does over a grid of runs of one task.
 
     Runs that differ in this factor alone are compared; all p-values are corrected together (Holm).
@@ -219,10 +219,10 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
     """How it was tested and what to mind; what holds for every pair is said once."""
     remarks: dict[str, list[str]] = {}
     for one in found:
-        texts = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
-        texts += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
-        texts += [f"note: {note}" for note in one.notes]
-        for remark in texts:
+        noted = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
+        noted += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        noted += [f"note: {note}" for note in one.notes]
+        for remark in noted:
             remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
     return [
         text if len(pairs) == len(found) else f"{', '.join(pairs)} {text}"

@@ -254,10 +254,10 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
             hint="give runs that differ in it",
         )
     cells = [
-        (name, first, second, (counts[first], counts[second]))
+        (name, first, second, (by_level[first], by_level[second]))
         for first, second in combinations(known, 2)
-        for name, counts in grid.items()
-        if first in counts and second in counts
+        for name, by_level in grid.items()
+        if first in by_level and second in by_level
     ]
     if not cells:
         raise InputError(
@@ -289,9 +289,13 @@ def _name_settings(facts: Sequence[RunFacts], factor: str) -> list[str]:
         {**fact.options, MODEL: fact.model, "split": fact.split, "perturbation": fact.perturbation}
         for fact in facts
     ]
-    names = [name for name in dict.fromkeys(n for texts in chosen for n in texts) if name != factor]
-    told = [name for name in names if len({texts.get(name) for texts in chosen}) > 1]
-    return [", ".join(f"{n}={texts[n]}" for n in told if n in texts) or "all" for texts in chosen]
+    names = [
+        name for name in dict.fromkeys(n for options in chosen for n in options) if name != factor
+    ]
+    told = [name for name in names if len({options.get(name) for options in chosen}) > 1]
+    return [
+        ", ".join(f"{n}={options[n]}" for n in told if n in options) or "all" for options in chosen
+    ]
 
 
 def _pool(
@@ -302,8 +306,8 @@ def _pool(
     values = [_find_values(sides[0], side, wanted) for side in sides]
     keys = [key for key in values[0] if key in wanted]
     effects = []
-    for first, second in dict.fromkeys((names[1], names[2]) for names in cells):
-        pairs = [names[-1] for names in cells if (names[1], names[2]) == (first, second)]
+    for first, second in dict.fromkeys((cell[1], cell[2]) for cell in cells):
+        pairs = [cell[-1] for cell in cells if (cell[1], cell[2]) == (first, second)]
         for key in keys:
             gains, memes = [], []
             for one, other in pairs:

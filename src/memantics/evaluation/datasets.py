@@ -30,11 +30,11 @@ from memantics.core.data import DataKind, Found, Source, Statistic
 from memantics.core.errors import DataError, InputError, MissingExtra, UnknownName
 from memantics.core.files import replace_file
 from memantics.core.language import read_script
-from memantics.core.parameters import Argument, Data, Flag, MadeBy
+from memantics.core.parameters import Argument, DataFlag, Flag, MadeBy
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
-from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
+from memantics.core.tables import TABLE_ENDINGS, TableRow, read_rows
 from memantics.evaluation.facts import Scope
 from memantics.evaluation.options import complete_tasks
 from memantics.evaluation.tasks import pose_task
@@ -121,7 +121,7 @@ def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
     )
 
 
-def _find_columns(file: Path, row: Row, wanted: LabelledColumns) -> LabelledColumns:
+def _find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> LabelledColumns:
     """The columns that were named, and those that can be told by their names."""
     for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
         if named and named not in row:
@@ -141,7 +141,7 @@ def _find_columns(file: Path, row: Row, wanted: LabelledColumns) -> LabelledColu
     return LabelledColumns(wanted.labels, wanted.image, wanted.text, found, split)
 
 
-def _count_values(file: Path, rows: Sequence[Row], label: str) -> dict[str, int]:
+def _count_values(file: Path, rows: Sequence[TableRow], label: str) -> dict[str, int]:
     counts = Counter(row.get(label, "") for row in rows)
     del counts[""]
     if not 2 <= len(counts) <= _MOST_VALUES:
@@ -153,7 +153,7 @@ def _count_values(file: Path, rows: Sequence[Row], label: str) -> dict[str, int]
     return dict(counts.most_common())
 
 
-def _count_duplicates(rows: Sequence[Row], known: LabelledColumns) -> int:
+def _count_duplicates(rows: Sequence[TableRow], known: LabelledColumns) -> int:
     """Rows whose text, or whose image, came before."""
     seen: set[tuple[str, str]] = set()
     count = 0
@@ -210,7 +210,7 @@ def _dump_dataset_config(
 _SHOWN = 5
 
 
-Name = Annotated[str, Argument("A benchmark, such as mquest.")]
+BenchmarkArgument = Annotated[str, Argument("A benchmark, such as mquest.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,9 @@ def list_benchmarks() -> list[BenchmarkInfo]:
     """
     registered = read_registry()
     dataset_configs = {
-        name: value for name, value in find_dataset_configs().items() if name in registered
+        name: dataset_config
+        for name, dataset_config in find_dataset_configs().items()
+        if name in registered
     }
     return [
         BenchmarkInfo(
@@ -442,7 +444,7 @@ def describe_found(survey: Survey) -> Iterator[str]:
     yield from (f"note: {note}" for note in found.notes)
 
 
-def survey_data(name: Name, data: Data = None) -> Survey:
+def survey_data(name: BenchmarkArgument, data: DataFlag = None) -> Survey:
     """Read a benchmark's data and recompute the paper's figures from them."""
     benchmark = find_benchmark(name)
     return _survey(benchmark, find_source(benchmark, data))
@@ -504,7 +506,7 @@ def make_columns(
     return LabelledColumns(tuple(label), image, text, id, split_column)
 
 
-def check_release(name: Name) -> tuple[Survey, Registered]:
+def check_release(name: BenchmarkArgument) -> tuple[Survey, Registered]:
     """Read a registered release again; its checksum may differ from the registered one."""
     entry = find_registered(name)
     return _survey(find_benchmark(name), entry.source), entry

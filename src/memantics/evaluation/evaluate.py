@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.registry import find_published
 from memantics.core.errors import InputError, MemanticsError, Unavailable
+from memantics.core.parameters import TokenPrices
 from memantics.core.registry import home
 from memantics.core.result import Result, Table, make_frame, to_plain
 from memantics.core.rundir import RUN, last_answers, read_facts
@@ -25,7 +26,7 @@ from memantics.core.waiting import make_sync, run_sync
 from memantics.evaluation.facts import Scope, Variation, read_settings
 from memantics.evaluation.planning import (
     Estimate,
-    Evaluation,
+    EvaluationPlan,
     EvaluationSettings,
     estimate,
     note_greedy,
@@ -51,7 +52,7 @@ from memantics.models.progress import ProgressWish, add_progress, read_wish, sho
 
 __all__ = [
     "Estimate",
-    "Evaluation",
+    "EvaluationPlan",
     "EvaluationSettings",
     "Run",
     "RunEnd",
@@ -73,7 +74,6 @@ __all__ = [
     "tabulate_estimates",
 ]
 OptionValue = str | int | float | bool
-Prices = tuple[float, float] | None
 # Weights of several such models may not fit into one machine at a time.
 _ALONE = "local/"
 _REASONS = 3
@@ -220,7 +220,7 @@ def estimate_plan(jobs: Sequence[Job], calls: CallSettings) -> list[Estimate]:
         return estimate(jobs, cache)
 
 
-def tabulate_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[Table]:
+def tabulate_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[Table]:
     """What each run of a model would send, a table for each model."""
     columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
     for model in _models(found):
@@ -230,7 +230,7 @@ def tabulate_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[Ta
         yield Table((*columns, ">cost") if prices else columns, (*rows, total), model, total=True)
 
 
-def note_estimates(found: Sequence[Estimate], prices: Prices) -> Iterator[str]:
+def note_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[str]:
     """What holds for all of it: the sum over models, what is answered already, and guesses."""
     if len(_models(found)) > 1:
         items, calls, images, first, second, *cost = _add_up(prices, *found)
@@ -258,7 +258,7 @@ def _name_run(one: Estimate, found: Sequence[Estimate]) -> str:
     return " ".join([facts.task, *differing_options(facts, others)])
 
 
-def _add_up(prices: Prices, *found: Estimate) -> list[str]:
+def _add_up(prices: TokenPrices, *found: Estimate) -> list[str]:
     names = ("items", "calls", "images", "tokens_in", "tokens_out")
     cells = [f"{sum(getattr(estimate, name) for estimate in found):,}" for name in names]
     return [*cells, f"{sum(estimate.cost(prices) for estimate in found):.2f}"] if prices else cells
@@ -506,10 +506,10 @@ def score(
     facts = read_facts(folder)
     beside = [path.parent for path in folder.resolve().parent.glob("*/run.json")]
     group = [
-        value
-        for value in beside
-        if facts.fingerprint in ((found := read_facts(value)).fingerprint, found.repeat_of)
-        and (value / "scores.json").is_file()
+        neighbour
+        for neighbour in beside
+        if facts.fingerprint in ((found := read_facts(neighbour)).fingerprint, found.repeat_of)
+        and (neighbour / "scores.json").is_file()
     ]
     if len(group) > 1:
         note_repeats(group_repeats(group)[0], task)

@@ -31,7 +31,7 @@ from memantics.core.errors import (
 )
 from memantics.core.memes import image_key, item_images, question_key
 from memantics.core.records import Item, Reply
-from memantics.core.tables import Row, check_archive, check_size, read_rows, write_cell
+from memantics.core.tables import TableRow, check_archive, check_size, read_rows, write_cell
 from memantics.core.text import mask_unseen, mend_surrogates
 from memantics.models.wire import decode_reply, split_thought
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 AnswerFormat = Literal["inspect", "lmms-eval", "vlmevalkit", "openai-batch", "table"]
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
-Role = Literal["id", "image", "question", "answer", "gold", "gold_text"]
-ROLES: tuple[Role, ...] = get_args(Role)
+ColumnRole = Literal["id", "image", "question", "answer", "gold", "gold_text"]
+ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 # Names that columns have where the user names none; the first that is there counts.
-KNOWN_COLUMNS: Mapping[Role, tuple[str, ...]] = {
+KNOWN_COLUMNS: Mapping[ColumnRole, tuple[str, ...]] = {
     "id": ("id", "item", "item_id", "index"),
     "image": ("image_id", "image", "meme"),
     "question": ("question",),
@@ -306,14 +306,14 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]
         )
 
 
-def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role, str]:
+def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[ColumnRole, str]:
     """The column of each role; a name that is empty means that there is none."""
     missing = [name for name in wanted.values() if name and name not in row]
     # The gold of VLMEvalKit's tables is a guess of ours: it may be absent.
     missing = [name for name in missing if (name, wanted.get("gold")) != ("answer", "answer")]
     if missing:
         raise UnknownName(f"column of {path.name}:", missing[0], row)
-    found: dict[Role, str] = {}
+    found: dict[ColumnRole, str] = {}
     for role, known in KNOWN_COLUMNS.items():
         name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
         if name == "answer" and "answer" not in wanted.values() and _names_others(row):
@@ -334,7 +334,7 @@ def _find_columns(path: Path, row: Row, wanted: Mapping[str, str]) -> dict[Role,
     return found
 
 
-def _names_others(row: Row) -> bool:
+def _names_others(row: TableRow) -> bool:
     """Whether a table has columns whose meaning is not known."""
     return bool(set(row) - {name for names in KNOWN_COLUMNS.values() for name in names})
 

@@ -23,7 +23,16 @@ from memantics.benchmarks.registry import DataFacts
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
 from memantics.core.images import read_bytes
 from memantics.core.model import Answerer
-from memantics.core.parameters import Data, Flag, Invalid, Limit, Rewordings, Sample, Seed, Split
+from memantics.core.parameters import (
+    DataFlag,
+    Flag,
+    InvalidFlag,
+    Limit,
+    Rewordings,
+    SampleFlag,
+    Seed,
+    SplitFlag,
+)
 from memantics.core.records import Image, Item, Message, Request
 from memantics.core.rundir import RunFacts
 from memantics.core.task import Task
@@ -37,10 +46,10 @@ class Scope:
     says by what the items of ``limit`` were chosen; empty: they are the first ones.
     """
 
-    data: Data = None
-    split: Split = None
+    data: DataFlag = None
+    split: SplitFlag = None
     limit: Limit = None
-    sample: Sample = None
+    sample: SampleFlag = None
     seed: Seed = None
     spread: str = ""
 
@@ -162,7 +171,7 @@ class Variation:
     make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
     """
 
-    invalid: Invalid = None
+    invalid: InvalidFlag = None
     perturbation: Annotated[
         str,
         Flag(
@@ -345,8 +354,8 @@ def check_settings(
             raise UnknownName(
                 "task", setting.where, {*known, *(t.partition("/")[0] for t in known)}
             )
-        names = {option.name for card in cards.values() for option in card.option}
-        require_known("option", setting.option, names)
+        known_options = {option.name for card in cards.values() for option in card.option}
+        require_known("option", setting.option, known_options)
         for value in setting.values:
             _check_value(setting, value, cards)
 
@@ -384,9 +393,9 @@ def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict
     """
     chosen: dict[str, tuple[str, ...]] = {}
     for option in card.option:
-        group = [s for s in settings if s.option == option.name and s.concerns(task)]
-        if group:
-            chosen[option.name] = max(group, key=lambda setting: len(setting.where)).values
+        matching = [s for s in settings if s.option == option.name and s.concerns(task)]
+        if matching:
+            chosen[option.name] = max(matching, key=lambda setting: len(setting.where)).values
     return tuple(dict(zip(chosen, values, strict=True)) for values in product(*chosen.values()))
 
 

@@ -279,10 +279,10 @@ def _follow(
                 Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
             )
             groups = [[row for row in kept if row[0].setting == name] for name in settings]
-            groups = [pairs for pairs in groups if pairs]
+            groups = [members for members in groups if members]
             value = spearman(
-                [fmean(mark for _, mark, _ in pairs) for pairs in groups],
-                [fmean(given for _, _, given in pairs) for pairs in groups],
+                [fmean(mark for _, mark, _ in members) for members in groups],
+                [fmean(given for _, _, given in members) for members in groups],
             )
             found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
     return tuple(found)
@@ -392,8 +392,8 @@ def score_human_eval(
             raise DataError(
                 given, f"item {verdict.item!r} is not in the key", row=row, hint="name its folder"
             )
-        group = marks.get(key.run, {})
-        found = {metric: by_meme.get(verdict.group) for metric, by_meme in group.items()}
+        run_marks = marks.get(key.run, {})
+        found = {metric: by_meme.get(verdict.group) for metric, by_meme in run_marks.items()}
         rated.append(Rated(verdict.group, names[key.run], _read_votes(verdict), found))
     if not any(rating.ratings for rating in rated):
         raise DataError(given, "holds no ratings", hint="finish the ratings first")

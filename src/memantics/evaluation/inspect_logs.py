@@ -30,7 +30,17 @@ from memantics.core.errors import (
 )
 from memantics.core.files import refuse_unwritable
 from memantics.core.images import probe, read_bytes
-from memantics.core.records import Answer, Image, Item, Message, Outcome, Part, Reply, Score, Status
+from memantics.core.records import (
+    Answer,
+    Image,
+    Item,
+    Message,
+    MessagePart,
+    Outcome,
+    Reply,
+    Score,
+    Status,
+)
 from memantics.core.registry import is_inside
 from memantics.core.rundir import ItemLine, dump_line, read_answers, read_items
 from memantics.core.task import Need, Task
@@ -49,11 +59,11 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Score as Marked
 
 SCORER = "memantics"
-Marks = Mapping[str, float | None]
+ItemMarks = Mapping[str, float | None]
 _ITEM = TypeAdapter(Item)
 _YES, _NO = ("true", "yes", "on"), ("false", "no", "off")
-Role = Literal["captioner"]
-CAPTIONER: Role = "captioner"
+ModelRole = Literal["captioner"]
+CAPTIONER: ModelRole = "captioner"
 
 
 def check_inspect() -> None:
@@ -124,7 +134,7 @@ def show_messages(
     ]
 
 
-def _show_part(part: Part, inline: bool, images: bool) -> Content:
+def _show_part(part: MessagePart, inline: bool, images: bool) -> Content:
     from inspect_ai.model import ContentImage, ContentText
 
     if isinstance(part, str):
@@ -147,7 +157,7 @@ def pack_item(item: Item) -> dict[str, JsonValue]:
     return packed
 
 
-def write_log(run: Run, out: Path, marks: Marks, places: Sequence[Path] | None = ()) -> Path:
+def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | None = ()) -> Path:
     """Write the log of a run into a folder; ``marks`` are items' own values of the main figure.
 
     Images below ``places`` are put into it; None: none.
@@ -171,7 +181,7 @@ def write_log(run: Run, out: Path, marks: Marks, places: Sequence[Path] | None =
     return path
 
 
-def build_log(run: Run, marks: Marks, places: Sequence[Path] | None) -> EvalLog:
+def build_log(run: Run, marks: ItemMarks, places: Sequence[Path] | None) -> EvalLog:
     """The whole log of a run."""
     from inspect_ai.log import EvalLog
 
@@ -301,7 +311,7 @@ def _sample(
 def _bear(messages: Iterable[Message], places: Sequence[Path]) -> Iterator[Message]:
     """The messages, with a word in the place of an image that is gone, none, or not of the data."""
     for message in messages:
-        parts: list[Part] = []
+        parts: list[MessagePart] = []
         for part in message.parts:
             try:
                 if isinstance(part, Image) and not is_inside(part.path, places):

@@ -20,7 +20,7 @@ from memantics.core.task import Task
 from memantics.core.waiting import make_sync
 from memantics.evaluation.ask import ask
 from memantics.evaluation.facts import fingerprint, folder_name, now
-from memantics.evaluation.options import Models, RunFolders, RunLike, find_folder
+from memantics.evaluation.options import ModelsFlag, RunFolders, RunLike, find_folder
 from memantics.evaluation.reports.runs import Run, load_run
 from memantics.evaluation.rubric import (
     QUALITIES,
@@ -69,7 +69,7 @@ class Judgement(Result):
 async def judge_async(
     runs: RunLike | RunFolders,
     *,
-    model: Models,
+    model: ModelsFlag,
     ratings: Annotated[
         str | Path | None,
         Flag("Marks of people: a table with the columns item, correctness, coverage."),

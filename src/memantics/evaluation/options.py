@@ -37,7 +37,7 @@ ScoringOptions = Annotated[
     Mapping[str, str],
     Flag("An option that only changes how answers are counted.", "--set", metavar="OPTION=VALUE"),
 ]
-Models = Annotated[
+ModelsFlag = Annotated[
     str | Sequence[str],
     Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m", kind=list[str]),
 ]

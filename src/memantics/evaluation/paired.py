@@ -31,7 +31,7 @@ from memantics.metrics.interval import percentile_span
 
 SMALL = 300
 _DRAWS, _BLOCKS = 1000, 50
-Pair = tuple[Outcome, Outcome]
+OutcomePair = tuple[Outcome, Outcome]
 RIGHT = "right"
 PERMUTED = "options=permuted"
 
@@ -143,9 +143,11 @@ def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
     return None
 
 
-def resample_figure(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -> Moved | None:
+def resample_figure(
+    task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
+) -> Moved | None:
     """Interval and p-value of the difference of the main figures; None with a single meme."""
-    groups: dict[str, list[Pair]] = {}
+    groups: dict[str, list[OutcomePair]] = {}
     for before, bare in zip(pairs, _drop_groups(task, pairs, main), strict=True):
         groups.setdefault(before[0].item.group, []).append(bare)
     if len(groups) < 2:
@@ -156,7 +158,9 @@ def resample_figure(task: Task, pairs: Sequence[Pair], main: tuple[float, float]
     return _jackknife(task, list(groups.values()), difference)
 
 
-def _bootstrap(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -> Moved | None:
+def _bootstrap(
+    task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
+) -> Moved | None:
     """Draw memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
     chance = random.Random(0)
     drawn = []
@@ -178,7 +182,9 @@ def _bootstrap(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -
     return Moved(*percentile_span(values), p, "bootstrap of the figure over memes")
 
 
-def _jackknife(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -> Moved | None:
+def _jackknife(
+    task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
+) -> Moved | None:
     """Leave out one block of memes at a time; Student's distribution over the blocks."""
     order = random.Random(0).sample(range(len(memes)), len(memes))
     blocks = min(_BLOCKS, len(memes))
@@ -197,13 +203,15 @@ def _jackknife(task: Task, memes: Sequence[Sequence[Pair]], difference: float) -
     return Moved(difference - reach, difference + reach, p, f"jackknife over {blocks} meme blocks")
 
 
-def _differ(task: Task, pairs: Sequence[Pair]) -> float | None:
+def _differ(task: Task, pairs: Sequence[OutcomePair]) -> float | None:
     first = find_main(task, [pair[0] for pair in pairs])
     second = find_main(task, [pair[1] for pair in pairs])
     return None if first is None or second is None else second - first
 
 
-def _drop_groups(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -> Sequence[Pair]:
+def _drop_groups(
+    task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
+) -> Sequence[OutcomePair]:
     """Put all items into one group where that leaves the main figures as they are.
 
     Scoring spends most of its time on its own intervals, which need groups and are not wanted.
@@ -216,12 +224,12 @@ def _drop_groups(task: Task, pairs: Sequence[Pair], main: tuple[float, float]) -
     return bare
 
 
-def _regroup(pair: Pair, group: str) -> Pair:
+def _regroup(pair: OutcomePair, group: str) -> OutcomePair:
     first, second = (replace(outcome, item=replace(outcome.item, group=group)) for outcome in pair)
     return first, second
 
 
-def _rename(pair: Pair, copy: int) -> Pair:
+def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
     """Tell the copies of a meme apart, for tasks that look at ids or groups."""
     first, second = (
         replace(
@@ -292,7 +300,7 @@ def _mark(task: Task, side: Side) -> _Marked:
     names = [outcome.item.id for outcome in side.outcomes]
     marks = task.marks(side.outcomes)
     return _Marked(
-        side, {key: dict(zip(names, figures, strict=True)) for key, figures in marks.items()}
+        side, {key: dict(zip(names, values, strict=True)) for key, values in marks.items()}
     )
 
 
@@ -411,11 +419,11 @@ def _measure_marks(
     names = [outcome.item.id for outcome, _ in pairs]
     rows = []
     for key in _choose(metrics, list(marks[0])):
-        first, second = ([group[key][name] for name in names] for group in marks)
+        first, second = ([by_key[key][name] for name in names] for by_key in marks)
         row = _compare_means(key, pairs, first, second)
         if row is not None:
             rows.append(row)
-    before, now = ([group[task.main][name] for name in names] for group in marks)
+    before, now = ([by_key[task.main][name] for name in names] for by_key in marks)
     return rows, _list_marks(pairs, before, now)
 
 

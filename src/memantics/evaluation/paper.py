@@ -32,7 +32,7 @@ from memantics.benchmarks.registry import Benchmark, describe_data, find_benchma
 from memantics.core.data import Source, conform, dump_json, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault
 from memantics.core.files import write_text
-from memantics.core.parameters import Argument, Data, Flag
+from memantics.core.parameters import Argument, DataFlag, Flag
 from memantics.core.prompt import fill_template
 from memantics.core.queue import CARD, VERDICTS, Review, read_review
 from memantics.core.records import Score
@@ -46,7 +46,7 @@ from memantics.moderation.card import place_card
 from memantics.moderation.lora.judging import FACTS as TUNED
 from memantics.moderation.study.running import STUDY, read_study, read_verdicts
 from memantics.web import plot
-from memantics.web.page import Shown, fill_page
+from memantics.web.page import TemplateValues, fill_page
 
 __all__ = ["PaperForm", "RedonePaper", "paper"]
 
@@ -222,7 +222,7 @@ def render_page(sheet: PaperSheet) -> str:
     )
 
 
-def _make_block(place: int, part: PaperPart) -> Shown:
+def _make_block(place: int, part: PaperPart) -> TemplateValues:
     """A part with its drawings, one for each row where it has them, and the shade of each cell."""
     block = {
         "part": part,
@@ -259,9 +259,9 @@ def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
         return tuple(plain for _ in part.rows)
     columns = []
     for column in zip(*(_values(row) for row in part.rows), strict=True):
-        known = [value.value for value in column if value is not None and value.value is not None]
+        known = [cell.value for cell in column if cell is not None and cell.value is not None]
         low, high = min(known, default=0.0), max(known, default=0.0)
-        columns.append([_step(value, low, high) for value in column])
+        columns.append([_step(cell, low, high) for cell in column])
     return tuple(zip(*columns, strict=True))
 
 
@@ -305,7 +305,7 @@ def paper(
         RunLike | Sequence[RunLike], Argument("Run directories.", metavar="[RUN]...")
     ] = (),
     *,
-    data: Data = None,
+    data: DataFlag = None,
     verdicts: Annotated[
         Paths, Flag("A reviewed queue, or its verdicts.jsonl; may be repeated.")
     ] = (),
@@ -474,9 +474,9 @@ def _read_detectors(path: Path) -> list[ScoredDetector]:
         contrasts = [
             to_plain(contrast) for contrast in study.contrasts if contrast.second == variant
         ]
-        fields = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
+        detector_facts = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
         scores = {names[row.task]: row.scores for row in rows}
-        found.append(ScoredDetector(variant, path, fields, scores, said.get(variant, {})))
+        found.append(ScoredDetector(variant, path, detector_facts, scores, said.get(variant, {})))
     return found
 
 
@@ -497,7 +497,7 @@ def _read_detector(path: Path) -> ScoredDetector:
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
 
 
-class _Verdict(BaseModel):
+class _TunedVerdict(BaseModel):
     """A line of a tuned model's verdicts."""
 
     part: str
@@ -517,7 +517,7 @@ def _read_tuned(path: Path) -> ScoredDetector:
             hint=f"memantics run {wording['task']} --model detector/{path}, and give that run",
         )
     lines = path / "verdicts.jsonl"
-    rows = [conform(_Verdict, value, lines, number) for number, value in read_jsonl(lines)]
+    rows = [conform(_TunedVerdict, value, lines, number) for number, value in read_jsonl(lines)]
     scores: dict[str, tuple[Score, ...]] = {}
     for name, part in (("held out", "valid"), ("external", "external")):
         found = []
@@ -535,10 +535,10 @@ def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
     """Figures by key, as ``build chat-quality --out`` writes them."""
     found: dict[str, JsonValue] = {}
     for path in paths:
-        groups = read_json(path)
-        if not isinstance(groups, dict):
+        figures = read_json(path)
+        if not isinstance(figures, dict):
             raise DataError(path, "is no table of figures by key")
-        found |= groups
+        found |= figures
     return found
 
 

@@ -18,7 +18,7 @@ from memantics.evaluation.evaluate import (
 )
 from memantics.evaluation.paired import Difference, compare_sides, show_p
 from memantics.evaluation.perturbations import check_perturbation
-from memantics.evaluation.planning import Evaluation, plan_evaluation
+from memantics.evaluation.planning import EvaluationPlan, plan_evaluation
 from memantics.evaluation.reports.runs import Run
 from memantics.models.client import CallSettings
 from memantics.models.progress import ProgressWish, read_wish
@@ -123,7 +123,7 @@ perturb = make_sync(perturb_async)
 
 
 async def perturb_evaluation(
-    wanted: Evaluation, perturbations: Sequence[str], progress: ProgressWish = None
+    wanted: EvaluationPlan, perturbations: Sequence[str], progress: ProgressWish = None
 ) -> PerturbationReport:
     """Run and compare what an evaluation and perturbations say."""
     for one in perturbations:
@@ -139,7 +139,7 @@ async def perturb_evaluation(
     return PerturbationReport(wanted.tasks[0], tuple(_correct(found)))
 
 
-async def _run(wanted: Evaluation, one: str, progress: ProgressWish) -> Sequence[Run]:
+async def _run(wanted: EvaluationPlan, one: str, progress: ProgressWish) -> Sequence[Run]:
     variation = replace(wanted.variation, perturbation=one)
     jobs, skipped = plan_evaluation(replace(wanted, variation=variation))
     watch = SuiteTotal(jobs, read_wish(progress))

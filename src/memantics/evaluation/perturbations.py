@@ -138,12 +138,12 @@ class _Swap:
 
     def _pair_up(self) -> dict[str, tuple[Image, ...]]:
         """Each meme gets the next one's pictures, in an order that follows from their names."""
-        fields: dict[int, dict[str, tuple[Image, ...]]] = {}
+        by_count: dict[int, dict[str, tuple[Image, ...]]] = {}
         for item in self._items():
             if item.images:
-                fields.setdefault(len(item.images), {}).setdefault(item.group, item.images)
+                by_count.setdefault(len(item.images), {}).setdefault(item.group, item.images)
         others: dict[str, tuple[Image, ...]] = {}
-        for memes in fields.values():
+        for memes in by_count.values():
             order = sorted(memes, key=_rank)
             if len(order) < 2:
                 raise DataError(order[0], "there is no other meme to swap pictures with")
@@ -326,7 +326,7 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     memes = [o.item.group for o in known]
     said = [str(o.value) if o.status == "answered" else "" for o in known]
     similarity = [rouge_l(text, str(o.item.gold)).f1 for text, o in zip(said, known, strict=True)]
-    exact = [value == 1.0 for value in similarity]
+    exact = [similarity == 1.0 for similarity in similarity]
     if how == "id":
         exact = [image_key(text) == o.item.gold for text, o in zip(said, known, strict=True)]
     if how == "canary":

@@ -104,7 +104,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class _MeasuredRequest:
     """One item's request, measured."""
 
     item: Item
@@ -157,7 +157,7 @@ def _feed(job: Job) -> tuple[Task, bool]:
     return job.task.feed(fed), guessed
 
 
-def _measure(task: Task) -> Iterator[_Sheet]:
+def _measure(task: Task) -> Iterator[_MeasuredRequest]:
     """All requests of a task. Those whose images cannot be read are never sent."""
     for item in task.items():
         try:
@@ -171,7 +171,7 @@ def _measure(task: Task) -> Iterator[_Sheet]:
             ]
         except ImageError:
             continue
-        yield _Sheet(
+        yield _MeasuredRequest(
             item,
             request,
             request_digest(loaded),
@@ -181,7 +181,9 @@ def _measure(task: Task) -> Iterator[_Sheet]:
         )
 
 
-def _add(count: Estimate, sheet: _Sheet, last: Answer | None, cache: Cache | None) -> Estimate:
+def _add(
+    count: Estimate, sheet: _MeasuredRequest, last: Answer | None, cache: Cache | None
+) -> Estimate:
     job = count.job
     attempts = job.task.invalid.attempts
     count = replace(count, items=count.items + 1)
@@ -211,7 +213,7 @@ def _used(last: Answer | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class EvaluationPlan:
     """What is evaluated: tasks, models, data, options, and how models are asked."""
 
     tasks: Annotated[
@@ -301,13 +303,13 @@ class EvaluationSettings:
         models: str | Sequence[str],
         calls: CallSettings | None = None,
         out: str | Path = "runs",
-    ) -> Evaluation:
+    ) -> EvaluationPlan:
         """The evaluation of tasks and models with these settings."""
         words, folder, shown = (
             None if place is None else Path(place)
             for place in (self.rewordings, self.prompts, self.shots)
         )
-        return Evaluation(
+        return EvaluationPlan(
             tasks=[tasks] if isinstance(tasks, str) else list(tasks),
             models=[models] if isinstance(models, str) else list(models),
             scope=Scope(self.data, self.split, self.limit, self.sample, self.seed),
@@ -352,7 +354,7 @@ def _write_option(value: OptionValue) -> str:
 
 
 def plan_evaluation(
-    wanted: Evaluation, open_named: Callable[[str], Model] | None = None
+    wanted: EvaluationPlan, open_named: Callable[[str], Model] | None = None
 ) -> tuple[list[Job], dict[str, InputError]]:
     """Pose every question before any model is asked; what cannot run is refused here.
 
@@ -400,7 +402,7 @@ def _add_metrics(names: Sequence[str] | None, jobs: list[Job]) -> list[Job]:
     return [replace(job, metrics=chosen) if job.asked else job for job in jobs]
 
 
-def _choose_opener(wanted: Evaluation, settings: ModelSettings) -> Callable[[str], Model]:
+def _choose_opener(wanted: EvaluationPlan, settings: ModelSettings) -> Callable[[str], Model]:
     """Who opens models by their names: servers in batches where that is wanted."""
     if wanted.engine == "calls":
         return partial(open_model, settings=settings)
@@ -447,7 +449,7 @@ def _nothing_left(skipped: Mapping[str, InputError]) -> InputError:
 class _Planner:
     """Collects the runs; what two of them share is planned once."""
 
-    def __init__(self, wanted: Evaluation, captioner: Model | None) -> None:
+    def __init__(self, wanted: EvaluationPlan, captioner: Model | None) -> None:
         self.jobs: dict[Path, Job] = {}
         self._wanted = wanted
         self._captioner = captioner
@@ -508,10 +510,10 @@ def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
     for name, job in tasks.items():
         settings = job.model.identity.get("settings")
         extra = settings.get("extra") if isinstance(settings, dict) else None
-        groups = extra.get("temperature") if isinstance(extra, dict) else None
-        if groups is None:
-            groups = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
-        if groups == 0:
+        temperature = extra.get("temperature") if isinstance(extra, dict) else None
+        if temperature is None:
+            temperature = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
+        if temperature == 0:
             yield (
                 f"note: {name} is asked at temperature 0, as its protocol says: repeats differ only"
                 " where the server does; --param temperature=0.7 samples"

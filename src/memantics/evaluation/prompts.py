@@ -11,7 +11,7 @@ from memantics.core.errors import InputError
 from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.prompt import read_prompts
-from memantics.core.records import Part, Request
+from memantics.core.records import MessagePart, Request
 from memantics.core.result import Result
 from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.evaluation.options import complete_tasks
@@ -80,7 +80,7 @@ def _find_request(posed: PosedTask, wanted: str) -> tuple[str, Request]:
     raise InputError(f"{posed.task.name} has no item {wanted!r}", hint="leave --item out")
 
 
-def _show(part: Part) -> str:
+def _show(part: MessagePart) -> str:
     return part if isinstance(part, str) else f"<image {part.path.name}>"
 
 

@@ -145,7 +145,7 @@ def measure_agreement(
 ) -> Agreement:
     """Compare the marks of judges with each other and with those of people."""
     names = sorted(set().union(*judges))
-    rows = [[figures.get(name) for figures in judges] for name in names]
+    rows = [[marks.get(name) for marks in judges] for name in names]
     means = mean_marks(judges)
     rated = [name for name in names if people.get(name)]
     said = [fsum(people[name]) / len(people[name]) for name in rated]
@@ -168,8 +168,8 @@ def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
     {'a': 4.5, 'b': 2.0}
     """
     names = sorted(set().union(*judges))
-    held = {name: [figures[name] for figures in judges if name in figures] for name in names}
-    return {name: fsum(figures) / len(figures) for name, figures in held.items()}
+    held = {name: [marks[name] for marks in judges if name in marks] for name in names}
+    return {name: fsum(item_marks) / len(item_marks) for name, item_marks in held.items()}
 
 
 def _calibrate(
@@ -198,9 +198,11 @@ def make_scores(
         names = [groups[name] for name in means]
         note = f"1 to 5, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
         scores.append(mean_score(key, list(means.values()), names, note=note))
-        for name, figures in zip(judges, marks, strict=True):
-            where = [groups[item] for item in figures]
-            scores.append(mean_score(key, list(figures.values()), where, by="judge", label=name))
+        for name, marks_by_item in zip(judges, marks, strict=True):
+            where = [groups[item] for item in marks_by_item]
+            scores.append(
+                mean_score(key, list(marks_by_item.values()), where, by="judge", label=name)
+            )
         if agreed.calibrated is not None:
             note = f"put on the scale of {agreed.rated} answers that people rated"
             scores.append(Score(f"{key}_calibrated", agreed.calibrated, len(means), note=note))

@@ -123,8 +123,8 @@ def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) ->
         told = next((context[name] for name in _TOLD if context.get(name)), item.form.question)
         language = item.tags.get("language") or read_script(told)
     # A few stray captions in another language make no stratum.
-    text = language if language in languages else ""
-    return (text, *(item.tags.get(kind, "") for kind in kinds))
+    known_language = language if language in languages else ""
+    return (known_language, *(item.tags.get(kind, "") for kind in kinds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Job:
     metrics: tuple[str, ...] | None = None
 
 
-Scorer = Callable[[Job], Awaitable[Scores]]
+JobScorer = Callable[[Job], Awaitable[Scores]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ async def evaluate(
     cache: Cache | None,
     settings: AskSettings,
     watch: Callable[[Progress], None],
-    score: Scorer = score_here,
+    score: JobScorer = score_here,
 ) -> Ended:
     """Ask what is not answered yet, then score; the folder holds everything."""
     task, waiting = feed_needs(job)
@@ -396,7 +396,7 @@ class SuiteSettings:
     together: int = 8
     alone: frozenset[str] = frozenset()
     look_every: float = 0.02
-    score: Scorer = score_here
+    score: JobScorer = score_here
 
 
 @dataclass(frozen=True, slots=True)

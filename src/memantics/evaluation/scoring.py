@@ -238,7 +238,9 @@ async def _score_baselines(
     if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
         most = 1
     names = name_baselines(models)
-    drawn = [value for name in names for value in [m for m in models if _base(m) == name][:most]]
+    drawn = [
+        baseline for name in names for baseline in [m for m in models if _base(m) == name][:most]
+    ]
     with next(iter(items)).path.open("rb") as file:
         said = await _ask_baselines(file, items, task, drawn)
     scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}

@@ -18,7 +18,8 @@ from memantics.moderation.data import SAMPLE
 from memantics.moderation.examples import list_languages
 from memantics.moderation.lora.tuning import DataOrigin, Tuning, TuningTools, tune_writer
 from memantics.moderation.lora.tuning import write_card as write_tuned_card
-from memantics.moderation.train_networks import INTENT, Say, TunedModel, describe_tuning
+from memantics.moderation.neural.settings import ProgressLog
+from memantics.moderation.train_networks import INTENT, TunedModel, describe_tuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class WriterOptions:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-def tune_intents(options: WriterOptions, say: Say = print) -> TunedModel:
+def tune_intents(options: WriterOptions, say: ProgressLog = print) -> TunedModel:
     """Tune a local model by LoRA to write intents, score it on held-out memes, write its card."""
     task, origin = _pose_intents(options)
     tuned = tune_writer(

@@ -77,23 +77,23 @@ def ask(
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         spare_download(get_model())
-        value = evaluation.pose_setup(setup).task
+        task = evaluation.pose_setup(setup).task
         item = evaluation.unpack_item(state.metadata["item"])
-        if value.needs:
-            value, item = await feed_item(setup, value, item)
+        if task.needs:
+            task, item = await feed_item(setup, task, item)
             state.metadata["item"] = pack_item(item)
         complaint: str | None = None
-        for attempt in range(value.invalid.attempts):
-            request = value.ask(item, complaint)
-            if attempt or value.needs:
+        for attempt in range(task.invalid.attempts):
+            request = task.ask(item, complaint)
+            if attempt or task.needs:
                 state.messages = show_messages(request.messages)
             config = read_config(request, attempt)
-            if not value.needs:
+            if not task.needs:
                 # These are the task's configuration, which the user's command overrides.
                 config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
             state = await generate(state, tool_calls="none", **config)
             state.metadata["attempts"] = attempt + 1
-            judged = judge_output(value, item, state.output)
+            judged = judge_output(task, item, state.output)
             if judged.status == "answered":
                 break
             complaint = judged.reason
@@ -124,14 +124,14 @@ async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Ta
     if task.feed is None:
         return task, item
     ready = task.feed(fed)
-    return ready, next(value for value in ready.items() if value.id == item.id)
+    return ready, next(candidate for candidate in ready.items() if candidate.id == item.id)
 
 
 async def ask_need(setup: evaluation.Setup, need: Need, meme: str) -> str | None:
     """What the model (or the one in the role ``captioner``) answers to the task before."""
     first = evaluation.find_need(setup, need)
     task = evaluation.pose_setup(first).task
-    item = next((value for value in task.items() if value.group == meme), None)
+    item = next((candidate for candidate in task.items() if candidate.group == meme), None)
     if item is None:
         return None
     if task.needs:

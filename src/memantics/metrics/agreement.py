@@ -16,15 +16,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from memantics.metrics.interval import Floats, bootstrap, percentile_span, sum_by_cluster
-from memantics.metrics.rounding import settle
+from memantics.metrics.interval import Span, bootstrap, percentile_span, sum_by_cluster
+from memantics.metrics.rounding import Floats, settle
 
 Label = Hashable
-Row = Sequence[Label | None]
-Level = Literal["nominal", "ordinal", "interval"]
+RatingRow = Sequence[Label | None]
+MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 
 
-def pairwise_agreement(rows: Sequence[Row]) -> float | None:
+def pairwise_agreement(rows: Sequence[RatingRow]) -> float | None:
     """Mean over units of the share of rater pairs that agree; units with one rating do not count.
 
     >>> pairwise_agreement([["a", "a", "b"], ["a", "a", None]])
@@ -34,7 +34,7 @@ def pairwise_agreement(rows: Sequence[Row]) -> float | None:
     return fmean(shares) if shares else None
 
 
-def complete_agreement(rows: Sequence[Row]) -> float | None:
+def complete_agreement(rows: Sequence[RatingRow]) -> float | None:
     """Share of units with at least two ratings on which all raters say the same.
 
     >>> complete_agreement([["a", "a", "b"], ["a", "a", None], ["b", None, None]])
@@ -44,7 +44,7 @@ def complete_agreement(rows: Sequence[Row]) -> float | None:
     return sum(len(set(labels)) == 1 for labels in units) / len(units) if units else None
 
 
-def cohen_kappa(first: Row, second: Row) -> float | None:
+def cohen_kappa(first: RatingRow, second: RatingRow) -> float | None:
     """Cohen's kappa of two raters over the units that both rated.
 
     >>> round(cohen_kappa(list("aabbab"), list("aabbba")), 4)
@@ -64,7 +64,7 @@ def cohen_kappa(first: Row, second: Row) -> float | None:
     return _beyond_chance(observed, expected)
 
 
-def mean_cohen_kappa(rows: Sequence[Row]) -> float | None:
+def mean_cohen_kappa(rows: Sequence[RatingRow]) -> float | None:
     """Mean of Cohen's kappa over all pairs of raters for whom it is defined (Light's kappa).
 
     >>> rows = [["a", "a"], ["a", "a"], ["b", "b"], ["b", "a"]]
@@ -80,7 +80,7 @@ def mean_cohen_kappa(rows: Sequence[Row]) -> float | None:
     return fmean(kappas) if kappas else None
 
 
-def fleiss_kappa(rows: Sequence[Row]) -> float | None:
+def fleiss_kappa(rows: Sequence[RatingRow]) -> float | None:
     """Fleiss' kappa. It needs one number of ratings for all units: the most common one counts.
 
     Units with another number of ratings (work in progress) are left out.
@@ -100,7 +100,9 @@ def fleiss_kappa(rows: Sequence[Row]) -> float | None:
     return _beyond_chance(observed, expected)
 
 
-def krippendorff_alpha(rows: Sequence[Row], level: Level = "nominal") -> float | None:
+def krippendorff_alpha(
+    rows: Sequence[RatingRow], level: MeasurementLevel = "nominal"
+) -> float | None:
     """Krippendorff's alpha; raters may miss units. Ordinal and interval need numbers.
 
     >>> rows = [[1, 1, None], [2, 2, 3], [3, 3, 3], [3, 3, 3], [2, 2, 2], [1, 2, 3]]
@@ -125,7 +127,7 @@ def krippendorff_alpha(rows: Sequence[Row], level: Level = "nominal") -> float |
     return 1 - (n - 1) * observed / expected if expected else None
 
 
-def gwet_ac1(rows: Sequence[Row], labels: int = 0) -> float | None:
+def gwet_ac1(rows: Sequence[RatingRow], labels: int = 0) -> float | None:
     """Gwet's AC1, which stays meaningful where one label is much more frequent than the others.
 
     ``labels`` is how many labels there are to choose from, where more than were chosen.
@@ -147,7 +149,7 @@ def gwet_ac1(rows: Sequence[Row], labels: int = 0) -> float | None:
     return _beyond_chance(observed, expected)
 
 
-def intraclass(rows: Sequence[Row]) -> float | None:
+def intraclass(rows: Sequence[RatingRow]) -> float | None:
     """The intraclass correlation of single ratings, one-way random: ICC(1) of Shrout and Fleiss.
 
     Which people rated a unit may differ from unit to unit, and so may their number.
@@ -168,7 +170,7 @@ def intraclass(rows: Sequence[Row]) -> float | None:
     return (between - within) / total if total else None
 
 
-def label_agreement(rows: Sequence[Row]) -> dict[Label, float]:
+def label_agreement(rows: Sequence[RatingRow]) -> dict[Label, float]:
     """For each label, how often another rater of the same unit gives it too (specific agreement).
 
     >>> label_agreement([["a", "a", "b"], ["a", "a", None]])
@@ -184,7 +186,7 @@ def label_agreement(rows: Sequence[Row]) -> dict[Label, float]:
     return {label: hits[label] / count for label, count in given.items()}
 
 
-def _distance(level: Level, totals: Counter[Label]) -> Callable[[Label, Label], float]:
+def _distance(level: MeasurementLevel, totals: Counter[Label]) -> Callable[[Label, Label], float]:
     """Squared differences: unequal, by rank, or by value."""
     if level == "nominal":
         return lambda one, other: float(one != other)
@@ -206,7 +208,7 @@ def _number(label: Label) -> float:
     raise TypeError(f"ordinal and interval levels need numbers, not {label!r}")
 
 
-def _given(row: Row) -> list[Label]:
+def _given(row: RatingRow) -> list[Label]:
     return [label for label in row if label is not None]
 
 
@@ -222,13 +224,12 @@ def _beyond_chance(observed: float, expected: float) -> float | None:
 
 # 95% confidence intervals of agreement: items are resampled with all their ratings.
 
-Span = tuple[float, float]
 _DRAWS = 1000
 
 
 def agreement_spans(
-    rows: Sequence[Row],
-    level: Level = "nominal",
+    rows: Sequence[RatingRow],
+    level: MeasurementLevel = "nominal",
     *,
     clusters: Sequence[Hashable] | None = None,
     labels: int = 0,
@@ -298,7 +299,7 @@ def _ac1(counts: Floats, by: Sequence[Hashable], labels: int) -> Span | None:
 
 
 def _alpha(
-    counts: Floats, by: Sequence[Hashable], names: Sequence[Any], level: Level
+    counts: Floats, by: Sequence[Hashable], names: Sequence[Any], level: MeasurementLevel
 ) -> Span | None:
     sizes = counts.sum(axis=1)
     first, second = np.triu_indices(len(names), 1)
@@ -350,7 +351,7 @@ def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) 
     """
     if len(first) < 3:
         return None
-    ours, theirs = (_rank_values(group) - (len(group) + 1) / 2 for group in (first, second))
+    ours, theirs = (_rank_values(values) - (len(values) + 1) / 2 for values in (first, second))
     size = float(np.sqrt((ours**2).sum() * (theirs**2).sum()))
     return float((ours * theirs).sum()) / size if size > 0 else None
 
@@ -386,14 +387,14 @@ def spearman_span(
     places: dict[Hashable, list[int]] = {}
     for place, cluster in enumerate(clusters):
         places.setdefault(cluster, []).append(place)
-    groups = [np.array(numbers) for numbers in places.values()]
+    groups = [np.array(rows_of_group) for rows_of_group in places.values()]
     if len(groups) < 3:
         return None
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(draws):
         drawn = np.concatenate(
-            [groups[integer] for integer in rng.integers(0, len(groups), len(groups))]
+            [groups[group] for group in rng.integers(0, len(groups), len(groups))]
         )
         value = spearman(ours[drawn], theirs[drawn])
         if value is not None:

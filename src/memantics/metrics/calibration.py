@@ -14,12 +14,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memantics.metrics.rounding import settle
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, float]:
@@ -41,8 +37,8 @@ def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[st
     if not golds:
         return None
     return fmean(
-        sum((p - (key == gold)) ** 2 for key, p in figures.items())
-        for figures, gold in zip(probabilities, golds, strict=True)
+        sum((p - (key == gold)) ** 2 for key, p in predicted.items())
+        for predicted, gold in zip(probabilities, golds, strict=True)
     )
 
 

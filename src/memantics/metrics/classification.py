@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics import interval
-from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
+from memantics.metrics.interval import Span, bootstrap, sum_by_cluster
+from memantics.metrics.rounding import Floats, Ints
 
-Places = NDArray[np.int64]
-Span = tuple[float, float]
 _FEWEST = 100
 
 
@@ -239,7 +238,7 @@ def macro_figures(counts: Mapping[str, ClassCounts]) -> MacroFigures:
     >>> macro_figures(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
     MacroFigures(precision=0.25, recall=0.5, f1=0.3333333333333333)
     """
-    if not any(count.occurs for count in counts.values()):
+    if not any(cells.occurs for cells in counts.values()):
         return MacroFigures(None, None, None)
     tp, fp, fn = np.array([(one.tp, one.fp, one.fn) for one in counts.values()], float).T
     table = (tp, tp + fp, tp + fn)
@@ -292,7 +291,7 @@ def macro_recall(hits: Floats, claims: Floats, members: Floats) -> Floats:
     return _mean_over(hits / np.where(members > 0, members, 1), _occur(hits, claims, members))
 
 
-def split_confusions(tables: Floats | Places) -> tuple[Floats, Floats, Floats]:
+def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     """Hits, claims and members of confusion tables whose last axes are gold and predicted.
 
     >>> [part.tolist() for part in split_confusions(np.array([[3, 1], [0, 2]]))]
@@ -302,7 +301,7 @@ def split_confusions(tables: Floats | Places) -> tuple[Floats, Floats, Floats]:
     return np.asarray(hits, float), tables.sum(-2, dtype=float), tables.sum(-1, dtype=float)
 
 
-def place_macro_f1(gold: Places, said: Places, count: int) -> float:
+def place_macro_f1(gold: Ints, said: Ints, count: int) -> float:
     """Macro-F1 of places among ``count`` classes; NaN without items.
 
     >>> place_macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
@@ -368,11 +367,11 @@ def _class_cells(
     size = len(classes)
     rows = np.zeros((len(gold), 3 * size))
     for row, truth, guess in zip(rows, gold, predicted, strict=True):
-        number = places[truth]
+        truth_column = places[truth]
         if guess == truth:
-            row[number] = 1
+            row[truth_column] = 1
             continue
-        row[2 * size + number] = 1
+        row[2 * size + truth_column] = 1
         if guess in places:
             row[size + places[guess]] = 1
     return rows

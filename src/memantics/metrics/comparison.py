@@ -17,7 +17,8 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.metrics.interval import Floats, draw_sums, percentile_span, sum_by_cluster
+from memantics.metrics.interval import draw_sums, percentile_span, sum_by_cluster
+from memantics.metrics.rounding import Floats
 
 Correction = Literal["holm", "bh"]
 REST = "others, each too few to compare"
@@ -127,7 +128,7 @@ def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significanc
     if min(len(first), len(second)) < 2:
         return None
     ours, theirs = np.asarray(first, float), np.asarray(second, float)
-    shares = [float(values.var(ddof=1)) / len(values) for values in (ours, theirs)]
+    shares = [float(sample.var(ddof=1)) / len(sample) for sample in (ours, theirs)]
     spread = math.sqrt(sum(shares))
     if spread <= 1e-12 * max(1.0, float(np.abs(ours).max()), float(np.abs(theirs).max())):
         return None

@@ -15,14 +15,14 @@ _TINY = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RoundingSpan:
     """All values that print as one figure."""
 
     low: float
     high: float
 
 
-def span(figure: float, digits: int) -> Span:
+def span(figure: float, digits: int) -> RoundingSpan:
     """What a printed figure may stand for, rounded or cut off.
 
     >>> found = span(0.7198, 4)
@@ -30,7 +30,7 @@ def span(figure: float, digits: int) -> Span:
     (0.71975, 0.7199)
     """
     unit = 10.0**-digits
-    return Span(figure - unit / 2 - _TINY, figure + unit + _TINY)
+    return RoundingSpan(figure - unit / 2 - _TINY, figure + unit + _TINY)
 
 
 def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bool:
@@ -53,8 +53,8 @@ def whole_fits(whole: float, parts: Sequence[float], digits: int) -> bool:
     (False, True)
     """
     spans = [span(part, digits) for part in parts]
-    bounds = span(whole, digits)
-    return min(s.low for s in spans) <= bounds.high and bounds.low <= max(s.high for s in spans)
+    printed = span(whole, digits)
+    return min(s.low for s in spans) <= printed.high and printed.low <= max(s.high for s in spans)
 
 
 def weighted_fits(whole: float, parts: Sequence[tuple[float, int]], digits: int) -> bool:
@@ -66,8 +66,8 @@ def weighted_fits(whole: float, parts: Sequence[tuple[float, int]], digits: int)
     total = sum(size for _, size in parts)
     low = sum(span(share, digits).low * size for share, size in parts) / total
     high = sum(span(share, digits).high * size for share, size in parts) / total
-    bounds = span(whole, digits)
-    return bounds.low <= high and low <= bounds.high
+    printed = span(whole, digits)
+    return printed.low <= high and low <= printed.high
 
 
 def share_fits(share: float, n: int, digits: int) -> bool:
@@ -76,8 +76,8 @@ def share_fits(share: float, n: int, digits: int) -> bool:
     >>> share_fits(0.1465, 307, 4), share_fits(0.1323, 609, 4)
     (True, False)
     """
-    bounds = span(share, digits)
-    return math.ceil(bounds.low * n) <= math.floor(bounds.high * n)
+    printed = span(share, digits)
+    return math.ceil(printed.low * n) <= math.floor(printed.high * n)
 
 
 def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digits: int) -> bool:
@@ -92,10 +92,10 @@ def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digit
     def value(tpr: float, tnr: float) -> float:
         return 2 * tpr / (tpr + 1 + ratio * (1 - tnr))
 
-    bounds = span(f1, digits)
+    printed = span(f1, digits)
     # F1 grows with either recall.
     low = value(max(0.0, true.low), max(0.0, false.low))
-    return bounds.low <= value(min(1.0, true.high), min(1.0, false.high)) and low <= bounds.high
+    return printed.low <= value(min(1.0, true.high), min(1.0, false.high)) and low <= printed.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +159,16 @@ def _whole_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str
     for whole, names in claims.parts.items():
         if whole not in figures or any(name not in figures for name in names):
             continue
-        value, parts = figures[whole], [figures[name] for name in names]
+        total, parts = figures[whole], [figures[name] for name in names]
         shown = " and ".join(_show(part, claims.digits) for part in parts)
-        if not whole_fits(value, parts, claims.digits):
-            found.append(f"{whole} {_show(value, claims.digits)} is not between its parts, {shown}")
+        if not whole_fits(total, parts, claims.digits):
+            found.append(f"{whole} {_show(total, claims.digits)} is not between its parts, {shown}")
         sizes = [claims.sizes.get(name, 0) for name in names]
         pairs = list(zip(parts, sizes, strict=True))
-        if all(sizes) and not weighted_fits(value, pairs, claims.digits):
+        if all(sizes) and not weighted_fits(total, pairs, claims.digits):
             mean = sum(part * size for part, size in pairs) / sum(sizes)
             found.append(
-                f"{whole} {_show(value, claims.digits)} is not the mean of its parts at"
+                f"{whole} {_show(total, claims.digits)} is not the mean of its parts at"
                 f" {' and '.join(map(str, sizes))} items, {_show(mean, claims.digits)}"
             )
     return tuple(found)

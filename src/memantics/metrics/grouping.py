@@ -14,13 +14,9 @@ from functools import partial
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memantics.metrics.interval import bootstrap, sum_by_cluster
-from memantics.metrics.rounding import settle
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def join_pairs(size: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
@@ -36,11 +32,11 @@ def join_pairs(size: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
     return [_root(parents, place) for place in range(size)]
 
 
-def _root(parents: list[int], place: int) -> int:
-    while parents[place] != place:
-        parents[place] = parents[parents[place]]
-        place = parents[place]
-    return place
+def _root(parents: list[int], member: int) -> int:
+    while parents[member] != member:
+        parents[member] = parents[parents[member]]
+        member = parents[member]
+    return member
 
 
 def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -> Ints:
@@ -225,8 +221,8 @@ def find_twins(
         return groups[place] != group
 
     return [
-        index.find(names, partial(is_stranger, group=group)) is not None
-        for names, group in zip(sets, groups, strict=True)
+        index.find(own_pieces, partial(is_stranger, group=group)) is not None
+        for own_pieces, group in zip(sets, groups, strict=True)
     ]
 
 
@@ -268,16 +264,16 @@ class _Index:
     def __init__(self, sets: Sequence[frozenset[str]], threshold: float) -> None:
         self._sets = sets
         self._threshold = threshold
-        self._rarity = Counter(piece for names in sets for piece in names)
+        self._rarity = Counter(piece for pieces in sets for piece in pieces)
         self._places: defaultdict[str, list[int]] = defaultdict(list)
-        for place, names in enumerate(sets):
-            for piece in self._prefix(names):
+        for place, pieces in enumerate(sets):
+            for piece in self._prefix(pieces):
                 self._places[piece].append(place)
 
     def find(
-        self, names: frozenset[str], keep: Callable[[int], bool] = lambda _: True
+        self, pieces: frozenset[str], keep: Callable[[int], bool] = lambda _: True
     ) -> int | None:
-        return next(filter(keep, self.list_near(names)), None)
+        return next(filter(keep, self.list_near(pieces)), None)
 
     def list_near(self, names: frozenset[str]) -> Iterator[int]:
         """Places of all sets at the threshold; one may come twice."""
@@ -286,13 +282,13 @@ class _Index:
                 if self._near(names, self._sets[place]):
                     yield place
 
-    def _near(self, names: frozenset[str], other: frozenset[str]) -> bool:
-        small, large = sorted((len(names), len(other)))
+    def _near(self, pieces: frozenset[str], other: frozenset[str]) -> bool:
+        small, large = sorted((len(pieces), len(other)))
         if small < self._threshold * large - 1e-9:
             return False
-        shared = len(names & other)
+        shared = len(pieces & other)
         return shared >= self._threshold * (small + large - shared) - 1e-9
 
-    def _prefix(self, names: frozenset[str]) -> list[str]:
-        ordered = sorted(names, key=lambda piece: (self._rarity[piece], piece))
+    def _prefix(self, pieces: frozenset[str]) -> list[str]:
+        ordered = sorted(pieces, key=lambda piece: (self._rarity[piece], piece))
         return ordered[: len(ordered) - math.ceil(self._threshold * len(ordered) - 1e-9) + 1]

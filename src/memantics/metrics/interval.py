@@ -15,11 +15,10 @@ from math import comb
 from statistics import fmean, stdev, variance
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, settle
 
-Floats = NDArray[np.float64]
+Span = tuple[float, float]  # the lower and the upper end
 Z95 = 1.959963984540054
 _MOST_WEIGHTS = 4_000_000
 _MANY = 2_000
@@ -186,7 +185,7 @@ def sum_by_cluster(rows: Floats, clusters: Sequence[Hashable]) -> Floats:
     return total
 
 
-Marks = Sequence[Sequence[float]]
+RepeatedMarks = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +206,7 @@ class VarianceSplit:
         return self.repeats / total if total else None
 
 
-def split_variance(marks: Marks) -> VarianceSplit | None:
+def split_variance(marks: RepeatedMarks) -> VarianceSplit | None:
     """One-way random-effects analysis of variance; None for fewer than two items or repeats.
 
     >>> split_variance([[1, 1], [0, 0]])
@@ -223,7 +222,7 @@ def split_variance(marks: Marks) -> VarianceSplit | None:
     return VarianceSplit(max(0.0, between - within / len(marks[0])), within)
 
 
-def repeat_deviation(marks: Marks) -> float | None:
+def repeat_deviation(marks: RepeatedMarks) -> float | None:
     """The standard deviation of the mean over items between repeats; None for one repeat.
 
     >>> repeat_deviation([[1, 0], [1, 1]])
@@ -234,7 +233,7 @@ def repeat_deviation(marks: Marks) -> float | None:
     return stdev([fmean(column) for column in zip(*marks, strict=True)])
 
 
-def pass_at_k(marks: Marks, k: int) -> float | None:
+def pass_at_k(marks: RepeatedMarks, k: int) -> float | None:
     """The chance that one of ``k`` tries is right, without bias from ``n`` tries of each item.
 
     >>> pass_at_k([[1, 0], [0, 0]], 2)

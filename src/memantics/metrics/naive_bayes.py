@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Hashable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from memantics.metrics.rounding import Floats
+
 Features = Counter[str]
 _ALPHA = 0.5
 

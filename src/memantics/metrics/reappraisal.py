@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.interval import Floats, draw_sums, sum_by_cluster
+from memantics.metrics.interval import draw_sums, sum_by_cluster
+from memantics.metrics.rounding import Floats
 
 METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
 COMPONENTS = ("tas", "cfs", "sss", "rfs")
@@ -157,24 +158,24 @@ def summarise(
     >>> round(found.figures["rfs"].value, 4), found.figures["rfs"].sd, found.runs
     (0.9841, 0.0, 2)
     """
-    names = sorted({run for numbers in runs for run in numbers})
+    names = sorted({run for drawn_in in runs for run in drawn_in})
     if not names:
         return None
     place = {run: index for index, run in enumerate(names)}
     each = np.concatenate([units, components(units, formula), np.ones((len(units), 1))], axis=1)
     rows = np.zeros((len(units), len(names), each.shape[1]))
-    for row, numbers, values in zip(rows, runs, each, strict=True):
-        for run in numbers:
+    for row, drawn_in, values in zip(rows, runs, each, strict=True):
+        for run in drawn_in:
             row[place[run]] += values
     flat = rows.reshape(len(units), -1)
-    drawn = [index for index, numbers in enumerate(runs) if numbers]
+    drawn = [index for index, drawn_in in enumerate(runs) if drawn_in]
     sums = sum_by_cluster(flat[drawn], [clusters[index] for index in drawn])
 
     def per_run(totals: Floats) -> Floats:
         parts = totals.reshape(len(totals), len(names), each.shape[1])
         means = parts[..., :-1] / parts[..., -1:]
-        array: Floats = np.concatenate([means, components(means[..., :8], formula)], axis=-1)
-        return array
+        columns: Floats = np.concatenate([means, components(means[..., :8], formula)], axis=-1)
+        return columns
 
     points = per_run(sums.sum(axis=0, keepdims=True))[0]
     sds = points.std(axis=0, ddof=1) if len(names) > 1 else None

@@ -12,7 +12,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+AnyFloats = NDArray[np.floating[Any]]
 
 SUMS = 9  # decimals of what is computed in double precision
 VECTORS = 5  # decimals of what stands on an encoder's vectors, which are in single precision
@@ -23,10 +25,10 @@ def settle(value: float, digits: int = SUMS) -> float: ...
 
 
 @overload
-def settle(value: Floats, digits: int = SUMS) -> NDArray[np.float64]: ...
+def settle(value: AnyFloats, digits: int = SUMS) -> Floats: ...
 
 
-def settle(value: float | Floats, digits: int = SUMS) -> float | NDArray[np.float64]:
+def settle(value: float | AnyFloats, digits: int = SUMS) -> float | Floats:
     """A value, or each of an array, as far as every processor computes it alike.
 
     >>> 0.1 + 0.2 > 0.3, settle(0.1 + 0.2) > settle(0.3)

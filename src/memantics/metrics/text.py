@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from memantics.metrics.interval import Floats
+from memantics.metrics.rounding import Floats
 
 Stem = Callable[[str], str]
 Smoothing = Literal[
@@ -33,6 +33,7 @@ Smoothing = Literal[
     "chen-cherry-5",
 ]
 Tokenizer = Literal["words", "13a", "space"]
+TextPair = tuple[str, str]  # a text and its reference
 
 _ORDER = 4
 _EPSILON = 0.1
@@ -48,8 +49,8 @@ _CANDIDATES = 120
 _BEAM = 4
 _LONGEST = 16
 _MOST = 2_000
-Ints = NDArray[np.int32]
-Places = NDArray[np.intp]
+WordNumbers = NDArray[np.int32]
+Positions = NDArray[np.intp]
 
 
 def strip_prefix(text: str, prefix: str) -> str:
@@ -165,8 +166,8 @@ def _find_ends(
         for place in places.get(token, ()):
             here[place] = run = before.get(place - 1, 0) + 1
             longest = max(longest, run)
-        for numbers in ends[:longest]:
-            numbers.append(end)
+        for ends_of_length in ends[:longest]:
+            ends_of_length.append(end)
         before = here
     return ends
 
@@ -219,8 +220,8 @@ def _smooth_long(
 def _smooth_by_neighbours(shares: Sequence[float]) -> list[float]:
     smoothed: list[float] = []
     before = shares[0] + 1
-    for value, after in pairwise(shares):
-        before = (before + value + after) / 3
+    for share, after in pairwise(shares):
+        before = (before + share + after) / 3
         smoothed.append(before)
     return smoothed
 
@@ -273,11 +274,11 @@ def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL
     >>> rouge_l("吐槽加班太多", "吐槽加班太多").f1, rouge_l("吐槽加班", "吐槽上班").f1
     (1.0, 0.75)
     """
-    names, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
-    common = count_common(names, other)
+    found, other = _rouge_tokens(hypothesis, stem), _rouge_tokens(reference, stem)
+    common = count_common(found, other)
     if not common:
         return RougeL(0.0, 0.0, 0.0)
-    precision, recall = common / len(names), common / len(other)
+    precision, recall = common / len(found), common / len(other)
     return RougeL(precision, recall, 2 * precision * recall / (precision + recall))
 
 
@@ -340,7 +341,7 @@ def split_sentences(text: str) -> list[str]:
 
 # Diversity of texts: distinct n-grams among all n-grams.
 
-Cut = Callable[[str], Iterable[str]]
+WordSplitter = Callable[[str], Iterable[str]]
 
 
 def distinct(utterances: Iterable[Sequence[str]], n: int) -> float | None:
@@ -362,7 +363,9 @@ def distinct(utterances: Iterable[Sequence[str]], n: int) -> float | None:
     return len(different) / total if total else None
 
 
-def measure_distinct(utterances: Iterable[str], cut: Cut = str.split) -> dict[int, float | None]:
+def measure_distinct(
+    utterances: Iterable[str], cut: WordSplitter = str.split
+) -> dict[int, float | None]:
     """Distinct-1 and Distinct-2 of texts; ``cut`` makes words (jieba's, for Chinese).
 
     >>> measure_distinct(["so good", "so so"])
@@ -384,12 +387,12 @@ class Constant:
 class _Runs:
     """Entries sorted by a key, so that the maximum of each key is one ``reduceat``."""
 
-    order: Places
-    starts: Places
-    keys: Places
+    order: Positions
+    starts: Positions
+    keys: Positions
 
     @classmethod
-    def sort(cls, keys: Places) -> _Runs:
+    def sort(cls, keys: Positions) -> _Runs:
         order = np.argsort(keys, kind="stable")
         different, starts = np.unique(keys[order], return_index=True)
         return cls(order, starts, different)
@@ -407,10 +410,10 @@ class _References:
     reference, ``by_meme`` in the references of one meme.
     """
 
-    words: Ints
-    lengths: Ints
-    starts: Places
-    places: Places
+    words: WordNumbers
+    lengths: WordNumbers
+    starts: Positions
+    places: Positions
     by_row: _Runs
     by_meme: _Runs
 
@@ -497,10 +500,10 @@ def _number(
 ) -> _References:
     rows = [words for texts in tokens for words in texts]
     words = np.full((len(rows), max(map(len, rows))), -1, np.int32)
-    for row, names in zip(words, rows, strict=True):
-        row[: len(names)] = [numbers[word] for word in names]
+    for row, text_words in zip(words, rows, strict=True):
+        row[: len(text_words)] = [numbers[word] for word in text_words]
     starts = np.cumsum([0, *(len(texts) for texts in tokens[:-1])])
-    lengths = np.array([len(names) for names in rows], np.int32)
+    lengths = np.array([len(text_words) for text_words in rows], np.int32)
     places = np.flatnonzero((words >= 0) & (words < offered))
     by_row = _Runs.sort(places // words.shape[1] * offered + words.ravel()[places])
     memes = np.repeat(np.arange(len(tokens)), [len(texts) for texts in tokens])
@@ -537,7 +540,7 @@ def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
             yield _Draft(words, float(values[best]))
 
 
-def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> Places:
+def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> Positions:
     """The words that may be among the best at a place: only they are worth their exact mean.
 
     A word gains, over the draft without it, only at memes that have it in a reference.
@@ -550,7 +553,7 @@ def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> 
     return np.flatnonzero(total >= bound - 1e-9 * len(base))
 
 
-def _tables(words: Sequence[int], references: Ints) -> list[Ints]:
+def _tables(words: Sequence[int], references: WordNumbers) -> list[WordNumbers]:
     """Length of the common subsequence of each opening of both, for all references at once."""
     table = np.zeros((len(references), references.shape[1] + 1), np.int32)
     tables = [table]
@@ -568,6 +571,6 @@ def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem
         return join_tokens(words)
     spelled: dict[str, Counter[str]] = {}
     for text in (text for texts in references for text in texts):
-        for plain, name in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
-            spelled.setdefault(name, Counter())[plain] += 1
+        for plain, stemmed in zip(rouge_tokens(text), rouge_tokens(text, stem), strict=True):
+            spelled.setdefault(stemmed, Counter())[plain] += 1
     return join_tokens([spelled[word].most_common(1)[0][0] for word in words])

@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memantics.metrics.classification import macro_f1
 from memantics.metrics.interval import percentile_span
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, settle
 
-Floats = NDArray[np.float64]
-Metric = Literal[
+MetricName = Literal[
     "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
 ]
 _BINS = 10
@@ -45,7 +43,7 @@ class Case:
 class Figure:
     """Which figure of cases: a metric, and the positive class of those that have one."""
 
-    metric: Metric
+    metric: MetricName
     positive: str = ""
 
     @property
@@ -80,17 +78,19 @@ def measure(
     >>> found.value, found.cases, found.groups, found.low < 0.75 < found.high
     (0.75, 40, 20, True)
     """
-    values = np.ones(len(cases)) if weights is None else weights
+    case_weights = np.ones(len(cases)) if weights is None else weights
     rate = prepare(cases, figure)
     order: dict[str, int] = {}
     places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
-    value = rate(values) if len(cases) else None
+    value = rate(case_weights) if len(cases) else None
     low, high = None, None
     if value is not None and len(order) > 1:
         rng = np.random.default_rng(0)
         drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=draws)
         found = [
-            own_value for row in drawn if (own_value := rate(values * row[places])) is not None
+            own_value
+            for row in drawn
+            if (own_value := rate(case_weights * row[places])) is not None
         ]
         low, high = percentile_span(np.array(found)) if len(found) > draws // 2 else (None, None)
     return Measure(value, low, high, len(cases), len(order))

@@ -46,7 +46,7 @@ from memantics.models.openai import (
 )
 from memantics.models.wire import decode_reply, encode_request, list_keys
 
-Step = Literal["written", "uploaded", "created", "collected"]
+BatchStep = Literal["written", "uploaded", "created", "collected"]
 # What OpenAI takes in one file.
 MOST_LINES, MOST_BYTES = 50_000, 190_000_000
 ENDPOINT = "/v1/chat/completions"
@@ -58,11 +58,11 @@ _OVER = ("completed", "failed", "expired", "cancelled")
 
 
 @dataclass(slots=True)
-class _Batch:
+class _RequestBatch:
     """A batch: how far it is, the server's names for it, and the requests it covers."""
 
     name: str
-    step: Step
+    step: BatchStep
     file: str = ""
     batch: str = ""
     covers: set[str] = field(default_factory=set)
@@ -84,7 +84,7 @@ class BatchModel(OpenAIModel):
         super().__init__(name, base_url, key, settings)
         digest = hashlib.sha256(orjson.dumps(self.identity, option=orjson.OPT_SORT_KEYS))
         self._folder = home() / "batches" / digest.hexdigest()[:16]
-        self._batches: dict[str, _Batch] = {}
+        self._batches: dict[str, _RequestBatch] = {}
         self._waiting: dict[str, list[asyncio.Future[bytes]]] = {}
         self._answers: dict[str, bytes] = {}
         self._pending: dict[str, bytes] = {}
@@ -145,7 +145,7 @@ class BatchModel(OpenAIModel):
         self._lock = lock_folder(self._folder)
         for path in sorted(self._folder.glob("*.json")):
             known = orjson.loads(path.read_bytes())
-            batch = _Batch(path.stem, known["step"], known["file"], known["batch"])
+            batch = _RequestBatch(path.stem, known["step"], known["file"], known["batch"])
             if batch.step == "written" or time.time() - path.stat().st_mtime > _KEPT:
                 self._drop(batch)
                 continue
@@ -156,16 +156,16 @@ class BatchModel(OpenAIModel):
                 self._take_answers(batch)
         self._task = asyncio.create_task(self._work())
 
-    def _place(self, batch: _Batch, kind: str) -> Path:
+    def _place(self, batch: _RequestBatch, kind: str) -> Path:
         return self._folder / f"{batch.name}.{kind}.jsonl"
 
-    def _note(self, batch: _Batch, step: Step) -> None:
+    def _note(self, batch: _RequestBatch, step: BatchStep) -> None:
         """Write down how far a batch is; from here on that is known."""
         batch.step = step
         known = {"step": step, "file": batch.file, "batch": batch.batch}
         replace_file(self._folder / f"{batch.name}.json", orjson.dumps(known), "batch")
 
-    def _drop(self, batch: _Batch) -> None:
+    def _drop(self, batch: _RequestBatch) -> None:
         for path in (
             self._folder / f"{batch.name}.json",
             self._place(batch, "requests"),
@@ -174,7 +174,7 @@ class BatchModel(OpenAIModel):
             path.unlink(missing_ok=True)
         self._batches.pop(batch.name, None)
 
-    def _take_answers(self, batch: _Batch) -> None:
+    def _take_answers(self, batch: _RequestBatch) -> None:
         """Hold the answers of a batch; what it covers and did not answer is asked again."""
         with self._place(batch, "answers").open("rb") as lines:
             for line in lines:
@@ -216,7 +216,7 @@ class BatchModel(OpenAIModel):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _write_pending(self) -> Iterator[_Batch]:
+    def _write_pending(self) -> Iterator[_RequestBatch]:
         """The files of what waits to be sent."""
         lines: dict[str, bytes] = {}
         size = 0
@@ -224,7 +224,7 @@ class BatchModel(OpenAIModel):
             head = orjson.dumps({"custom_id": key, "method": "POST", "url": ENDPOINT})
             line = head[:-1] + b',"body":' + body + b"}\n"
             if lines and (not key or len(lines) >= MOST_LINES or size + len(line) > MOST_BYTES):
-                batch = _Batch(secrets.token_hex(8), "written", covers=set(lines))
+                batch = _RequestBatch(secrets.token_hex(8), "written", covers=set(lines))
                 replace_file(self._place(batch, "requests"), b"".join(lines.values()), "batch")
                 self._note(batch, "written")
                 self._batches[batch.name] = batch
@@ -234,7 +234,7 @@ class BatchModel(OpenAIModel):
                 lines[key], size = line, size + len(line)
         self._pending.clear()
 
-    async def _follow(self, batch: _Batch) -> None:
+    async def _follow(self, batch: _RequestBatch) -> None:
         """Bring a batch from where it is to its answers."""
         if batch.step == "written":
             batch.file = await self._upload(batch)
@@ -249,7 +249,7 @@ class BatchModel(OpenAIModel):
             self._take_answers(batch)
             self._news.set()
 
-    async def _upload(self, batch: _Batch) -> str:
+    async def _upload(self, batch: _RequestBatch) -> str:
         data = self._place(batch, "requests").read_bytes()
 
         def make() -> Payload:
@@ -261,7 +261,7 @@ class BatchModel(OpenAIModel):
 
         return str((await self._call("POST", "files", make))["id"])
 
-    async def _create(self, batch: _Batch) -> str:
+    async def _create(self, batch: _RequestBatch) -> str:
         body = {
             "input_file_id": batch.file,
             "endpoint": ENDPOINT,
@@ -270,7 +270,7 @@ class BatchModel(OpenAIModel):
         }
         return str((await self._call("POST", "batches", lambda: orjson.dumps(body)))["id"])
 
-    async def _find_created(self, batch: _Batch) -> str:
+    async def _find_created(self, batch: _RequestBatch) -> str:
         """The batch that an earlier start created and could not write down any more."""
         after = ""
         while True:
@@ -284,7 +284,7 @@ class BatchModel(OpenAIModel):
                 return ""
             after = str(rows[-1]["id"])
 
-    async def _wait(self, batch: _Batch) -> Mapping[str, Any]:
+    async def _wait(self, batch: _RequestBatch) -> Mapping[str, Any]:
         pause = self.first
         while True:
             found = await self._call("GET", f"batches/{batch.batch}")
@@ -293,7 +293,7 @@ class BatchModel(OpenAIModel):
             await asyncio.sleep(pause)
             pause = min(self.longest, pause * 1.5)
 
-    async def _collect(self, batch: _Batch, ended: Mapping[str, Any]) -> None:
+    async def _collect(self, batch: _RequestBatch, ended: Mapping[str, Any]) -> None:
         """Write down the answers, and the errors of single requests, as they came."""
         files = [ended.get(name) for name in ("output_file_id", "error_file_id")]
         if not any(files) and ended.get("status") == "failed":

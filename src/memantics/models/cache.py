@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from memantics.core.errors import StoreError
 from memantics.core.files import hide_bytes
 from memantics.core.images import read_image
-from memantics.core.records import Part, Reply, Request, Sampling
+from memantics.core.records import MessagePart, Reply, Request, Sampling
 
 _FLUSH_AT = 128
 _KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in fields(Reply)}
@@ -33,7 +33,7 @@ def request_digest(request: Request) -> str:
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-def _address(part: Part) -> str | dict[str, str]:
+def _address(part: MessagePart) -> str | dict[str, str]:
     if isinstance(part, str):
         return part
     return {"sha256": hashlib.sha256(read_image(part)).hexdigest()}

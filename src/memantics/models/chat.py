@@ -58,7 +58,7 @@ class ChatTemplate:
         if start is not None and texts[0].startswith(start):
             arguments["add_special_tokens"] = False
         if images[0]:
-            arguments["images"] = [list(group) for group in images]
+            arguments["images"] = [list(row) for row in images]
         return dict(self._processor(text=list(texts), **arguments))
 
     def decode(self, tokens: Sequence[int]) -> str:

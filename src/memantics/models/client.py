@@ -112,7 +112,7 @@ class _Got:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Attempt:
     """Which attempt a call is."""
 
     key: str
@@ -220,7 +220,7 @@ class ModelClient:
         self._running[name] = future
         try:
             called = await self._engine.fetch(request, key)
-            got = self._write(step, _Place(name, digest, attempt), called)
+            got = self._write(step, _Attempt(name, digest, attempt), called)
             self._engine.keep(key, called)
             future.set_result(got)
         except Exception as error:
@@ -232,7 +232,7 @@ class ModelClient:
             del self._running[name]
         return got
 
-    def _write(self, step: Step[Value], place: _Place, called: Called) -> _Got:
+    def _write(self, step: Step[Value], place: _Attempt, called: Called) -> _Got:
         """Write a call into the call log."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
         status: Status = "failed"
@@ -383,7 +383,7 @@ def _write_param(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-Watch = Callable[[Progress], None]
+ProgressWatch = Callable[[Progress], None]
 
 
 def require_model(name: str | None) -> str:
@@ -398,7 +398,7 @@ def require_model(name: str | None) -> str:
 
 @asynccontextmanager
 async def open_client(
-    name: str | None, calls: CallSettings, folder: Path, watch: Watch | None = None
+    name: str | None, calls: CallSettings, folder: Path, watch: ProgressWatch | None = None
 ) -> AsyncIterator[ModelClient]:
     """A client for one model; say ``client.expect(n)`` when the number of steps is known."""
     model = open_model(require_model(name), calls.model_settings)
@@ -413,13 +413,13 @@ async def open_client(
         await model.close()
 
 
-def share_watch(watch: Watch | None, count: int) -> list[Watch | None]:
+def share_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch | None]:
     """Watchers for several clients that work at once; each shows the sum of what all have done."""
     if watch is None:
         return [None] * count
     seen = [Progress()] * count
 
-    def make(place: int) -> Watch:
+    def make(place: int) -> ProgressWatch:
         def show(progress: Progress) -> None:
             seen[place] = progress
             watch(add_progress(seen))

@@ -20,10 +20,9 @@ from PIL import Image
 from memantics.core.errors import InputError, StoreError, need_packages
 from memantics.core.images import load
 from memantics.models.chat import quiet_transformers
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from memantics.models.local.settings import check_folder, digest
 
-Vectors = NDArray[np.float32]
 _BATCH = 16
 _LONGEST = 512
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}

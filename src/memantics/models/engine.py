@@ -23,7 +23,7 @@ from memantics.core.task import Unparsed
 from memantics.core.text import mend_surrogates
 from memantics.models.cache import Cache, cache_key
 
-Verdict = Literal["answered", "overloaded", "other"]
+CallOutcome = Literal["answered", "overloaded", "other"]
 Value = TypeVar("Value")
 CUT_OFF = "the chain of thought was cut off at the token limit: there is no answer"
 
@@ -101,7 +101,7 @@ class Limiter:
         self._started += 1
         return self._started
 
-    def leave(self, ticket: int, verdict: Verdict) -> None:
+    def leave(self, ticket: int, verdict: CallOutcome) -> None:
         """Give the slot back and say how the call went."""
         if verdict == "answered":
             self.answered += 1
@@ -207,7 +207,7 @@ class Caller:
             ticket = await self._limiter.enter()
             tries += 1
             self.calls += 1
-            verdict: Verdict = "other"
+            verdict: CallOutcome = "other"
             task = asyncio.current_task()
             self.busy.add(task)
             begin = self._clock.now()

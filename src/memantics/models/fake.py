@@ -91,20 +91,20 @@ class _Generator:
         """A value for a part of the schema; ``place`` makes every part its own draw."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return None
-        groups = self._follow(schema)
-        if "const" in groups:
-            return groups["const"]
-        choices = groups.get("enum")
+        resolved = self._follow(schema)
+        if "const" in resolved:
+            return resolved["const"]
+        choices = resolved.get("enum")
         if isinstance(choices, list) and choices:
             return choices[self._draw(place, len(choices))]
         for word in ("anyOf", "oneOf", "allOf"):
-            parts = groups.get(word)
+            parts = resolved.get(word)
             if isinstance(parts, list) and parts:
                 return self.make(parts[self._draw(f"{place}|", len(parts))], place, depth + 1)
-        kind = groups.get("type", "object" if "properties" in groups else "string")
+        kind = resolved.get("type", "object" if "properties" in resolved else "string")
         if isinstance(kind, list):
             kind = kind[0]
-        return self._make_kind(str(kind), groups, place, depth)
+        return self._make_kind(str(kind), resolved, place, depth)
 
     def _follow(self, schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
         for _ in range(_DEPTH):
@@ -124,8 +124,8 @@ class _Generator:
             fields = schema.get("properties")
             named = fields if isinstance(fields, Mapping) else {}
             made = {
-                name: self.make(group, f"{place}.{name}", depth + 1)
-                for name, group in named.items()
+                name: self.make(subschema, f"{place}.{name}", depth + 1)
+                for name, subschema in named.items()
             }
             # A verdict and its type go together, which a schema cannot say.
             if {"harmful", "type"} <= made.keys():
@@ -241,8 +241,8 @@ def _dump(value: JsonValue) -> str:
     return orjson.dumps(value).decode()
 
 
-Said = str | Reply | ModelError
-Script = Callable[[Request], Said]
+ScriptedReply = str | Reply | ModelError
+Script = Callable[[Request], ScriptedReply]
 
 
 class FakeModel:
@@ -294,7 +294,7 @@ class FakeModel:
         self.closed = True
 
 
-def play(lines: Sequence[Said]) -> Script:
+def play(lines: Sequence[ScriptedReply]) -> Script:
     """A script that says its lines in turn, and the last one for ever.
 
     >>> script = play(["no idea", "B"])
@@ -337,7 +337,7 @@ def babble(request: Request) -> str:  # noqa: ARG001 - a script takes the reques
     return "…"
 
 
-def break_down(request: Request) -> Said:  # noqa: ARG001 - a script takes the request
+def break_down(request: Request) -> ScriptedReply:  # noqa: ARG001 - a script takes the request
     """Fail, and fail again when repeated."""
     return Transient("a fake model breaks down")
 

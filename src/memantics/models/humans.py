@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from memantics.core.errors import DataError, InputError, Rejected, UnknownName
 from memantics.core.memes import image_key, image_keys, question_key
 from memantics.core.records import Image, Reply, Request
-from memantics.core.tables import Row, read_rows
+from memantics.core.tables import TableRow, read_rows
 from memantics.models.kinds import ModelKind, answer_choice
 
 # Names that columns have where the user names none; the first that is there counts.
@@ -66,10 +66,10 @@ class HumansModel:
         self.note = "people" if len(people) == 1 else f"people: majority of {len(people)}"
         self._sum = hashlib.sha256(self._path.read_bytes()).hexdigest()
 
-    def _find_columns(self, row: Row, wanted: Mapping[str, str]) -> dict[str, str]:
+    def _find_columns(self, row: TableRow, wanted: Mapping[str, str]) -> dict[str, str]:
         found = dict(wanted)
         for role, known in COLUMNS.items():
-            name = wanted.get(role) or next((text for text in known if text in row), "")
+            name = wanted.get(role) or next((column for column in known if column in row), "")
             if name and name not in row:
                 raise UnknownName(f"column of {self._path.name}:", name, row)
             if name:
@@ -87,7 +87,7 @@ class HumansModel:
             )
         return found
 
-    def _note(self, row: Row) -> None:
+    def _note(self, row: TableRow) -> None:
         cells = {role: row.get(name, "") for role, name in self._columns.items()}
         answer = cells["answer"].strip()
         keys = [("image", image_key(cells["image"]))] if cells.get("image") else []

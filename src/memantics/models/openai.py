@@ -206,9 +206,9 @@ def match_name(name: str, listed: Sequence[str]) -> bool:
     >>> match_name("qwen:free", ["qwen"]), match_name("qwen", ["qwen2"])
     (True, False)
     """
-    for text in listed:
-        same = {text, text.rpartition("/")[2], text.partition(":")[0]}
-        if name in same or name.partition(":")[0] in same or fnmatch.fnmatchcase(name, text):
+    for listed_name in listed:
+        same = {listed_name, listed_name.rpartition("/")[2], listed_name.partition(":")[0]}
+        if name in same or name.partition(":")[0] in same or fnmatch.fnmatchcase(name, listed_name):
             return True
     return False
 

@@ -23,7 +23,7 @@ from memantics.models.cache import request_digest
 from memantics.models.kinds import ModelKind
 
 
-class _Line(Lenient):
+class _RecordedLine(Lenient):
     """A line of a recording; a line of ``answers.jsonl`` is one, with more in it."""
 
     prompt: str
@@ -67,16 +67,16 @@ class RecordedModel:
                 self._path, "holds no answers", hint="record a run with a model that is called"
             )
 
-    def _lines(self) -> Iterator[tuple[int, _Line]]:
+    def _lines(self) -> Iterator[tuple[int, _RecordedLine]]:
         place = self._file.seek(0)
         for number, raw in enumerate(self._file, 1):
             if raw.strip() and raw.endswith(b"\n"):
                 yield place, self._read(raw, number)
             place += len(raw)
 
-    def _read(self, raw: bytes, number: int) -> _Line:
+    def _read(self, raw: bytes, number: int) -> _RecordedLine:
         try:
-            return _Line.model_validate(nest_reply(orjson.loads(raw)))
+            return _RecordedLine.model_validate(nest_reply(orjson.loads(raw)))
         except orjson.JSONDecodeError as error:
             raise DataError(self._path, f"not valid JSON: {error}", row=number) from error
         except ValidationError as error:

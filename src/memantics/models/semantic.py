@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memantics.core.task import BertSettings, NliSettings
-from memantics.metrics.text import split_sentences
+from memantics.metrics.text import TextPair, split_sentences
 from memantics.models.chat import quiet_transformers
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "read_baseline",
 ]
 
-Pair = tuple[str, str]
 # The layers that correlate best with people, by the authors of BERTScore; others: the last.
 _LAYERS = {
     ("bert", 12): 9,
@@ -82,17 +81,17 @@ class BertScorer:
         rescaled = f"rescaled by {settings.baseline.name}" if settings.baseline else "not rescaled"
         self.note = f"{describe_folder(settings.path)}, layer {self.layer}, {rescaled}"
 
-    def score(self, pairs: Sequence[Pair]) -> list[BertScore]:
+    def score(self, pairs: Sequence[TextPair]) -> list[BertScore]:
         """Score each generated text against its reference."""
         found = []
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
             texts = sorted({text.strip() for pair in part for text in pair} - {""}, key=len)
             vectors = self._embed(texts)
-            found += [self._match(vectors, name.strip(), other.strip()) for name, other in part]
+            found += [self._match(vectors, text.strip(), other.strip()) for text, other in part]
         return found
 
-    def score_pairs(self, pairs: Sequence[Pair]) -> list[float]:
+    def score_pairs(self, pairs: Sequence[TextPair]) -> list[float]:
         """The F1 of each pair."""
         return [pair.f1 for pair in self.score(pairs)]
 
@@ -120,11 +119,11 @@ class BertScorer:
                 held[text] = (states[place][kept], ~special[place][kept])
         return held
 
-    def _match(self, vectors: dict[str, tuple[Any, Any]], key: str, other: str) -> BertScore:
+    def _match(self, vectors: dict[str, tuple[Any, Any]], text: str, other: str) -> BertScore:
         """Each word finds its likest token of the other text; [CLS] and the like never count."""
-        if key not in vectors or other not in vectors:
+        if text not in vectors or other not in vectors:
             return BertScore(0.0, 0.0, 0.0)
-        (first, first_words), (second, second_words) = vectors[key], vectors[other]
+        (first, first_words), (second, second_words) = vectors[text], vectors[other]
         if not first_words.any() or not second_words.any():
             return BertScore(0.0, 0.0, 0.0)
         similarity = first @ second.T
@@ -160,9 +159,9 @@ class NliScorer:
             f"labels {self.labels[0]}-{self.labels[1]}"
         )
 
-    def score(self, pairs: Sequence[Pair]) -> list[float]:
+    def score(self, pairs: Sequence[TextPair]) -> list[float]:
         """Consistency of each generated text with its reference; an empty text has none."""
-        asked: list[Pair] = []
+        asked: list[TextPair] = []
         owners: list[int] = []
         for place, (pair, other) in enumerate(pairs):
             parts = split_sentences(pair) if self._settings.by_sentence else [pair.strip()]
@@ -173,20 +172,23 @@ class NliScorer:
         values: list[list[float]] = [[] for _ in pairs]
         for place, risk in zip(owners, self._contradict(asked), strict=True):
             values[place].append(1 - risk)
-        return [math.fsum(figures) / len(figures) if figures else 0.0 for figures in values]
+        return [
+            math.fsum(contradictions) / len(contradictions) if contradictions else 0.0
+            for contradictions in values
+        ]
 
     score_pairs = score
 
-    def _contradict(self, pairs: Sequence[Pair]) -> list[float]:
+    def _contradict(self, pairs: Sequence[TextPair]) -> list[float]:
         torch = self._torch
         known = dict.fromkeys(pairs)
-        found: dict[Pair, float] = {}
+        found: dict[TextPair, float] = {}
         order = sorted(known, key=lambda pair: len(pair[0]) + len(pair[1]))
         for batch in _batches(order, self._settings.batch):
             turned = self._settings.direction == "reference_first"
             inputs = self._tokenizer(
-                [other if turned else value for value, other in batch],
-                [value if turned else other for value, other in batch],
+                [other if turned else text for text, other in batch],
+                [text if turned else other for text, other in batch],
                 padding=True,
                 truncation=True,
                 max_length=longest_input(self._tokenizer, self._model.config),
@@ -303,14 +305,18 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
         yield items[start : start + size]
 
 
-Kind = Literal["causal", "masked"]
+LanguageModelKind = Literal["causal", "masked"]
 
 
 class PerplexityScorer:
     """Perplexity with one model; ``kind`` None: what the model's configuration says."""
 
     def __init__(
-        self, path: Path, kind: Kind | None = None, batch: int = 32, device: str = "auto"
+        self,
+        path: Path,
+        kind: LanguageModelKind | None = None,
+        batch: int = 32,
+        device: str = "auto",
     ) -> None:
         check_folder(path)
         import torch
@@ -319,12 +325,12 @@ class PerplexityScorer:
 
         self._torch: Any = torch
         try:
-            fields = {"local_files_only": True, "trust_remote_code": False}
-            config: Any = AutoConfig.from_pretrained(path, **fields)
-            self.kind: Kind = kind or _find_kind(config)
+            loading = {"local_files_only": True, "trust_remote_code": False}
+            config: Any = AutoConfig.from_pretrained(path, **loading)
+            self.kind: LanguageModelKind = kind or _find_kind(config)
             maker: Any = AutoModelForMaskedLM if self.kind == "masked" else AutoModelForCausalLM
-            self._tokenizer: Any = Tokens.from_pretrained(path, **fields)
-            model: Any = maker.from_pretrained(path, **fields)
+            self._tokenizer: Any = Tokens.from_pretrained(path, **loading)
+            model: Any = maker.from_pretrained(path, **loading)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ValueError(f"{path}: cannot be loaded: {_first(error)}") from error
         if self.kind == "masked" and self._tokenizer.mask_token_id is None:
@@ -385,7 +391,7 @@ class PerplexityScorer:
         return math.exp(-total / len(places))
 
 
-def _find_kind(config: Any) -> Kind:
+def _find_kind(config: Any) -> LanguageModelKind:
     names = " ".join(getattr(config, "architectures", None) or ())
     if "MaskedLM" in names or "ForPreTraining" in names:
         return "masked"

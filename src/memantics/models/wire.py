@@ -18,8 +18,17 @@ import orjson
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from memantics.core.errors import InputError, Transient, first_fault
-from memantics.core.images import DEFAULT_BOUNDS, Bounds, probe, read_image, turn_upright
-from memantics.core.records import Closed, Form, Image, Lenient, Message, Part, Reply, Request
+from memantics.core.images import DEFAULT_BOUNDS, ImageBounds, probe, read_image, turn_upright
+from memantics.core.records import (
+    Closed,
+    Form,
+    Image,
+    Lenient,
+    Message,
+    MessagePart,
+    Reply,
+    Request,
+)
 from memantics.core.text import mend_surrogates
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
@@ -153,20 +162,20 @@ class WireSettings(Closed):
                 del described[name]
         return described
 
-    def limit(self, number: int | None) -> int | None:
-        """The token limit to send: thinking and answer together; ``own`` is the task's limit.
+    def limit(self, answer_limit: int | None) -> int | None:
+        """The token limit to send, thinking and answer together; ``answer_limit`` is the task's.
 
         >>> WireSettings(answer_tokens=50, thinking_tokens=1000).limit(None)
         1050
         >>> WireSettings(thinking_tokens=1000).limit(20), WireSettings().limit(None)
         (1020, None)
         """
-        answer = self.answer_tokens or number
+        answer = self.answer_tokens or answer_limit
         return answer + self.thinking_tokens if answer else self.thinking_tokens or None
 
 
 def encode_request(
-    name: str, request: Request, settings: WireSettings, bounds: Bounds = DEFAULT_BOUNDS
+    name: str, request: Request, settings: WireSettings, bounds: ImageBounds = DEFAULT_BOUNDS
 ) -> bytes:
     """The body of a call. Images are read here, checked by header, and sent as they are.
 
@@ -196,7 +205,7 @@ def encode_request(
     return _fill(frame, images, settings, bounds) if images else frame
 
 
-def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Bounds) -> bytes:
+def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: ImageBounds) -> bytes:
     """Put the images into their slots: encoding them as part of the JSON would copy them twice."""
     head, *rest = frame.split(_SLOT.encode())
     pieces = [head]
@@ -220,7 +229,7 @@ def _message(message: Message, settings: WireSettings) -> dict[str, object]:
     return {"role": message.role, "content": [_part(part, settings) for part in message.parts]}
 
 
-def _part(part: Part, settings: WireSettings) -> dict[str, object]:
+def _part(part: MessagePart, settings: WireSettings) -> dict[str, object]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     url = {"url": _SLOT}
@@ -258,7 +267,7 @@ class _TextPart(Lenient):
     refusal: str | None = None
 
 
-class _Said(Lenient):
+class _WireMessage(Lenient):
     content: str | list[_TextPart] | None = None
     refusal: str | None = None
     reasoning_content: JsonValue = None
@@ -266,7 +275,7 @@ class _Said(Lenient):
 
 
 class _Choice(Lenient):
-    message: _Said
+    message: _WireMessage
     finish_reason: str | None = None
     logprobs: JsonValue = None
 

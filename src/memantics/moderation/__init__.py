@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from memantics.moderation.drift import SampleChoice as SampleChoice
     from memantics.moderation.drift import choose_sample as choose_sample
     from memantics.moderation.drift import drift as drift
-    from memantics.moderation.evaluation import Evaluation as Evaluation
+    from memantics.moderation.evaluation import DetectorEvaluation as DetectorEvaluation
     from memantics.moderation.explanation import Explanation as Explanation
     from memantics.moderation.explanation import LabelExplanation as LabelExplanation
     from memantics.moderation.labels import LabelEvaluation as LabelEvaluation
     from memantics.moderation.learn import Learnt as Learnt
     from memantics.moderation.learn import learn as learn
-    from memantics.moderation.lora.judging import Language as Language
-    from memantics.moderation.lora.judging import Style as Style
+    from memantics.moderation.lora.judging import PromptLanguage as PromptLanguage
+    from memantics.moderation.lora.judging import QuestionStyle as QuestionStyle
     from memantics.moderation.lora.tuning import Tuning as Tuning
     from memantics.moderation.match_index import Precedent as Precedent
-    from memantics.moderation.match_list import DetectorFile as DetectorFile
+    from memantics.moderation.match_list import DetectorArgument as DetectorArgument
     from memantics.moderation.match_list import export_precedents as export_precedents
     from memantics.moderation.match_list import forget_precedents as forget_precedents
     from memantics.moderation.match_list import import_precedents as import_precedents

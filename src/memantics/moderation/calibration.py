@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.classification import macro_f1, place_macro_f1
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.moderation.examples import Example
 from memantics.moderation.kernel import list_types
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _RIDGE = 10.0
 _SMALL = 50
 _WIDTH = 0.03
@@ -158,10 +156,10 @@ def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
     biases = np.zeros(count)
     best = place_macro_f1(truth, logits.argmax(axis=1), count)
     for turn in range(rounds):
-        for place in range(1, count):
+        for label in range(1, count):
             for step in np.linspace(-1.5, 1.5, 31) / (turn + 1):
                 tried = biases.copy()
-                tried[place] += step
+                tried[label] += step
                 value = place_macro_f1(truth, (logits + tried).argmax(axis=1), count)
                 if value > best + 1e-9:
                     best, kept = value, tried
@@ -180,8 +178,10 @@ def reliability(
     order = np.argsort(settle(np.asarray(chances)), kind="stable")
     found = []
     for places in np.array_split(order, min(bins, len(order))):
-        values = np.asarray(chances, float)[places]
-        found.append((float(values.mean()), float(np.asarray(truth)[places].mean()), len(places)))
+        predicted = np.asarray(chances, float)[places]
+        found.append(
+            (float(predicted.mean()), float(np.asarray(truth)[places].mean()), len(places))
+        )
     return found
 
 
@@ -302,10 +302,10 @@ def _decide_nested(
             continue
         decision = fit_decision(table[~out], signs[~out], several=several, biased=biased)
         chances[out], said = decision.decide(table[out])
-        for place, numbers in zip(np.flatnonzero(out).tolist(), said, strict=True):
-            places[place] = numbers
+        for place, labels in zip(np.flatnonzero(out).tolist(), said, strict=True):
+            places[place] = labels
     classes = range(signs.shape[1])
-    held = np.array([[number in said for number in classes] for said in places])
+    held = np.array([[label in said for label in classes] for said in places])
     if several:
         pairs = [(signs[:, n].astype(np.int64), held[:, n].astype(np.int64)) for n in classes]
         figure = float(np.mean([place_macro_f1(gold, said, 2) for gold, said in pairs]))

@@ -15,7 +15,7 @@ from memantics.core.errors import InputError, first_fault
 from memantics.core.files import replace_file, write_text
 from memantics.core.prompt import fill_template
 from memantics.core.records import Score
-from memantics.moderation.evaluation import Evaluation, name_figure
+from memantics.moderation.evaluation import DetectorEvaluation, name_figure
 from memantics.moderation.examples import Loaded
 from memantics.moderation.fast import FastDetector
 from memantics.moderation.labels import LabelEvaluation
@@ -72,11 +72,14 @@ class ModelCard:
 
 
 def make_card(
-    detector: FastDetector, loaded: Loaded, evaluation: Evaluation | LabelEvaluation, note: str
+    detector: FastDetector,
+    loaded: Loaded,
+    evaluation: DetectorEvaluation | LabelEvaluation,
+    note: str,
 ) -> ModelCard:
     """The card of a detector that was trained just now."""
     settings, classifier = detector.settings, bool(detector.labels.name)
-    if isinstance(evaluation, Evaluation):
+    if isinstance(evaluation, DetectorEvaluation):
         figures = {"harmful": evaluation.harmful, "types": evaluation.types}
     else:
         figures = {"all": evaluation.figures, "classes": evaluation.classes}
@@ -104,8 +107,8 @@ def make_card(
         limits=(SAMPLE_LIMIT, *LIMITS) if loaded.sample else LIMITS,
         notes=loaded.notes,
         labels=loaded.counts if classifier else {},
-        targets=evaluation.targets if isinstance(evaluation, Evaluation) else (),
-        thresholds=evaluation.thresholds if isinstance(evaluation, Evaluation) else (),
+        targets=evaluation.targets if isinstance(evaluation, DetectorEvaluation) else (),
+        thresholds=evaluation.thresholds if isinstance(evaluation, DetectorEvaluation) else (),
         threshold=detector.decision.threshold,
     )
 

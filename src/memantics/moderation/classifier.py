@@ -24,7 +24,7 @@ from memantics.core.labels import ClassifierPrediction, LabelledMeme
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
 from memantics.core.result import Result, Table
-from memantics.core.tables import TABLE_ENDINGS, Row, read_rows
+from memantics.core.tables import TABLE_ENDINGS, TableRow, read_rows
 from memantics.core.text import cut_off
 from memantics.models.embedders import LOCAL
 from memantics.moderation.classifiers import (
@@ -34,7 +34,7 @@ from memantics.moderation.classifiers import (
     list_in_use,
     set_in_use,
 )
-from memantics.moderation.data import Item, put_captions
+from memantics.moderation.data import ExampleLike, put_captions
 from memantics.moderation.detect import TrainedDetector
 from memantics.moderation.examples import METADATA, Example, Loaded
 from memantics.moderation.explanation import LabelExplanation, explain_label
@@ -176,7 +176,7 @@ def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loa
     return replace(made, topic=label, checksum=f"{checksum([table], table.parent)}/{label}")
 
 
-def _make(number: int, row: Row, label: str, table: Path) -> LabelledMeme:
+def _make(number: int, row: TableRow, label: str, table: Path) -> LabelledMeme:
     named = row.get("image") or row.get("file_name") or ""
     image = inside(table.parent, named) if named else None
     return LabelledMeme(
@@ -263,7 +263,7 @@ class Classifier(TrainedDetector[LabelEvaluation]):
         self.path = super().save(target)
         return target
 
-    def predict(self, items: Item | Sequence[Item] | Loaded) -> list[LabelPrediction]:
+    def predict(self, items: ExampleLike | Sequence[ExampleLike] | Loaded) -> list[LabelPrediction]:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         return self.machine.classify(examples)
@@ -272,7 +272,7 @@ class Classifier(TrainedDetector[LabelEvaluation]):
         """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
         return ask(self, text, language)
 
-    def explain(self, item: Item, label: str = "") -> LabelExplanation:
+    def explain(self, item: ExampleLike, label: str = "") -> LabelExplanation:
         """Say which words moved it towards a label, by default the likeliest."""
         (example,) = self.machine.look(self.prepare(item))
         return explain_label(self.machine.detector, example, self.machine.embedder, label)
@@ -286,7 +286,7 @@ class Classifier(TrainedDetector[LabelEvaluation]):
         return evaluate_labels(data, self.machine.classify(data.examples))
 
     def prepare(
-        self, items: Item | Sequence[Item], taken: TextChoice = "caption"
+        self, items: ExampleLike | Sequence[ExampleLike], taken: TextChoice = "caption"
     ) -> tuple[Example, ...]:
         """Texts and image files as examples; one without a text is refused."""
         examples = super().prepare(items, taken)

@@ -144,11 +144,13 @@ def measure_sure(
     >>> measure_sure([("a",), ("b",)], said)
     {'coverage': 0.5, 'accuracy': 1.0, 'baseline': 1.0}
     """
-    sure = [(names, one) for names, one in zip(gold, said, strict=True) if one.probability >= SURE]
+    sure = [
+        (labels, one) for labels, one in zip(gold, said, strict=True) if one.probability >= SURE
+    ]
     if not sure:
         return {"coverage": 0.0, "accuracy": None, "baseline": None}
-    right = sum(one.label in names for names, one in sure)
-    common = Counter(label for names, _ in sure for label in names).most_common(1)
+    right = sum(one.label in labels for labels, one in sure)
+    common = Counter(label for labels, _ in sure for label in labels).most_common(1)
     return {
         "coverage": len(sure) / len(said),
         "accuracy": right / len(sure),

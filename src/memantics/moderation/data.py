@@ -37,8 +37,8 @@ from memantics.understanding.vision.roles import read_image_text
 
 RELEASE = "toxicn_mm"
 SAMPLE = "sample"
-Item = str | Path | Example
-Data = str | Path | Loaded | Sequence[Example] | None
+ExampleLike = str | Path | Example
+ExampleSource = str | Path | Loaded | Sequence[Example] | None
 _TABLES = r"csv|tsv|jsonl|json|parquet|tar|zip|txt|md"
 _IMAGES = r"png|jpe?g|webp|gif|bmp|tiff?|avif|heic|svg"
 _FILE = re.compile(rf"[^\n]{{1,1000}}\.(?:{_TABLES}|{_IMAGES})", re.IGNORECASE)
@@ -46,7 +46,7 @@ _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/
 
 
 LabelVersion = Literal["v1", "v2"]
-Version = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
+LabelVersionFlag = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
 DATA_HELP = (
     f"{SAMPLE}, {RELEASE} (the registered release), a benchmark that was published from"
     " votes on harm, NAME/LABEL=VALUE,… of a registered set (the values that mean harm), a .csv,"
@@ -60,14 +60,14 @@ CAPTIONS_HELP = (
 # A label of a registered set, and which of its values mean harm.
 _NAMED = re.compile(r"(?P<name>\w+)/(?P<label>\w+)=(?P<harmful>.+)")
 DetectorData = Annotated[str | None, Flag(DATA_HELP)]
-Captions = Annotated[Path | None, Flag(CAPTIONS_HELP)]
+CaptionsFlag = Annotated[Path | None, Flag(CAPTIONS_HELP)]
 
 
 def load_examples(
     data: DetectorData = None,
     split: Annotated[str, Flag("Part of a release, or FILE:PART of a split file.")] = "train",
     labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
-    captions: Captions = None,
+    captions: CaptionsFlag = None,
 ) -> Loaded:
     """Examples by name: ``sample``, ``toxicn_mm`` (the registered release), or a path.
 
@@ -153,7 +153,7 @@ def find_example(name: str, data: Loaded) -> Example:
     raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
 
 
-def find_examples(data: Data, split: str = "train", labels: str = "v1") -> Loaded:
+def find_examples(data: ExampleSource, split: str = "train", labels: str = "v1") -> Loaded:
     """Examples from Python: a name, a path or the examples themselves.
 
     Without a registered release its name stands for the sample data, which says that it is one.
@@ -281,7 +281,9 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
     )
 
 
-def make_examples(items: Sequence[Item], taken: TextChoice = "caption") -> tuple[Example, ...]:
+def make_examples(
+    items: Sequence[ExampleLike], taken: TextChoice = "caption"
+) -> tuple[Example, ...]:
     """Texts, image files and examples as examples; an image file is read by OCR.
 
     A path is never taken for a text: a directory, a table, and what looks like a file that is not

@@ -16,14 +16,25 @@ from memantics.core.result import Result, html_table, to_plain
 from memantics.core.samples import DETECTOR_FILE
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.moderation.card import SAMPLE_LIMIT, ModelCard, format_card, read_stored, write_card
-from memantics.moderation.data import Data, Item, find_examples, make_examples, put_captions
-from memantics.moderation.evaluation import DetectorComparison, Evaluation, compare, evaluate
+from memantics.moderation.data import (
+    ExampleLike,
+    ExampleSource,
+    find_examples,
+    make_examples,
+    put_captions,
+)
+from memantics.moderation.evaluation import (
+    DetectorComparison,
+    DetectorEvaluation,
+    compare,
+    evaluate,
+)
 from memantics.moderation.examples import Example, Loaded, need_labels
 from memantics.moderation.explanation import Explanation, LabelExplanation
 from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import (
+    DetectorJudge,
     FastJudge,
-    Judge,
     NeuralJudge,
     OpenDetector,
     open_fast,
@@ -54,7 +65,7 @@ __all__ = [
     "OUTSIDE_NOTE",
     "SAMPLE_LIMIT",
     "Detector",
-    "Evaluation",
+    "DetectorEvaluation",
     "Explanation",
     "LabelEvaluation",
     "LabelExplanation",
@@ -65,7 +76,7 @@ __all__ = [
     "TrainOptions",
     "Verdict",
 ]
-FiguresT = TypeVar("FiguresT", Evaluation, LabelEvaluation)
+FiguresT = TypeVar("FiguresT", DetectorEvaluation, LabelEvaluation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +86,13 @@ class Measured(Result):
     title: str
     data: Loaded
     predictions: tuple[Prediction, ...]
-    figures: Evaluation | LabelEvaluation
+    figures: DetectorEvaluation | LabelEvaluation
     robustness: Robustness | None = None
     notes: tuple[str, ...] = ()
 
     def save(self, page: Path | str) -> Path:
         """Write a page with the reliability curve and the mistakes (of harm)."""
-        if not isinstance(self.figures, Evaluation):
+        if not isinstance(self.figures, DetectorEvaluation):
             raise InputError("a page is made of figures of harm alone", hint="use --json")
         found = (self.predictions, self.figures, self.robustness)
         write_evaluation(Path(page), self.title, self.data, *found)
@@ -96,7 +107,7 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
 
     word = "detector"
 
-    def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
+    def __init__(self, judge: DetectorJudge, name: str, path: Path | None = None) -> None:
         super().__init__(judge, name, path)
         self.trained_on: Loaded | None = None
         self.held_out: FiguresT | None = None
@@ -139,7 +150,7 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
         return f"{card}\n## Operating point, as set\n\n{lines}"
 
     def prepare(
-        self, items: Item | Sequence[Item], taken: TextChoice = "caption"
+        self, items: ExampleLike | Sequence[ExampleLike], taken: TextChoice = "caption"
     ) -> tuple[Example, ...]:
         """Texts and image files as examples; a file without a text that can be read is refused."""
         given = [items] if isinstance(items, str | Path | Example) else items
@@ -159,12 +170,15 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
         return (f"{seen}; only memes it has not seen tell how good it is",) * self.has_seen(data)
 
 
-class Detector(TrainedDetector[Evaluation]):
+class Detector(TrainedDetector[DetectorEvaluation]):
     """A detector of harm: fast, a network (folder or exported file), or LoRA."""
 
     @classmethod
     def train(
-        cls, data: Data = "toxicn_mm", preset: str = "", options: TrainOptions | None = None
+        cls,
+        data: ExampleSource = "toxicn_mm",
+        preset: str = "",
+        options: TrainOptions | None = None,
     ) -> Detector:
         """Train a fast detector on labelled memes.
 
@@ -184,7 +198,7 @@ class Detector(TrainedDetector[Evaluation]):
             loaded = put_captions(loaded, options.captions)
         need_labels(loaded.examples, loaded.name)
         judge, loaded, found, card = train_judge(loaded, options)
-        assert isinstance(found, Evaluation)
+        assert isinstance(found, DetectorEvaluation)
         made = cls(judge, f"preset {judge.detector.settings.preset}")
         made.learn(loaded, found, card)
         return made
@@ -210,7 +224,7 @@ class Detector(TrainedDetector[Evaluation]):
         return cls(open_fast(DETECTOR_FILE), "sample")
 
     def predict(
-        self, items: Item | Sequence[Item] | Loaded, language: str = ""
+        self, items: ExampleLike | Sequence[ExampleLike] | Loaded, language: str = ""
     ) -> list[Prediction]:
         """Judge texts, image files (read by OCR) or examples; one prediction each, in order.
 
@@ -222,14 +236,16 @@ class Detector(TrainedDetector[Evaluation]):
         said = self.ask(examples)
         return mark_predictions(self, examples, said, read_language(language))
 
-    def verdicts(self, items: Item | Sequence[Item], language: str = "") -> list[Verdict]:
+    def verdicts(
+        self, items: ExampleLike | Sequence[ExampleLike], language: str = ""
+    ) -> list[Verdict]:
         """Verdicts on texts, image files (read by OCR) or examples, as ``screen`` writes them."""
         examples = self.prepare(items)
         spoken = read_language(language)
         subjects = [see_example(e, spoken, given=e.image is None) for e in examples]
         return judge(self, subjects)
 
-    def explain(self, item: Item) -> Explanation:
+    def explain(self, item: ExampleLike) -> Explanation:
         """Say which characters, words, captions or parts of the picture moved a decision.
 
         A network is asked again with each hidden (not a tuned language model: too slow).
@@ -250,7 +266,9 @@ class Detector(TrainedDetector[Evaluation]):
         write_explanation(Path(page), example, found, sample=self.sample)
         return Path(page)
 
-    def evaluate(self, data: Data = "toxicn_mm", split: str = "test") -> Evaluation:
+    def evaluate(
+        self, data: ExampleSource = "toxicn_mm", split: str = "test"
+    ) -> DetectorEvaluation:
         """Figures on labelled memes, with 95 % intervals, at its operating point."""
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
@@ -287,7 +305,7 @@ class Detector(TrainedDetector[Evaluation]):
         return Robustness(evasions, leakage, tuple(notes))
 
     def compare(
-        self, other: Detector, data: Data = "toxicn_mm", split: str = "test"
+        self, other: Detector, data: ExampleSource = "toxicn_mm", split: str = "test"
     ) -> DetectorComparison:
         """Both detectors on the same labelled memes, pair by pair."""
         loaded = find_examples(data, split)

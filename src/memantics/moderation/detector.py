@@ -22,13 +22,13 @@ from memantics.moderation.classifier import (
 from memantics.moderation.data import (
     CAPTIONS_HELP,
     DetectorData,
-    Version,
+    LabelVersionFlag,
     find_example,
     load_examples,
 )
 from memantics.moderation.detect import Detector, Measured
-from memantics.moderation.evaluation import DetectorComparison, Evaluation, evaluate
-from memantics.moderation.examples import Example, Loaded, Split
+from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluation, evaluate
+from memantics.moderation.examples import Example, FoldScheme, Loaded
 from memantics.moderation.explanation import Explanation, LabelExplanation
 from memantics.moderation.fast import LabelPrediction, Prediction
 from memantics.moderation.heads import AUTO
@@ -37,14 +37,14 @@ from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.robustness import Robustness, measure_leakage
 from memantics.moderation.training import write_predictions
 
-Label = Annotated[
+LabelArgument = Annotated[
     str,
     Argument("Such as mer_bench/emotion, or memes.csv/COLUMN of your own.", metavar="NAME/LABEL"),
 ]
 ClassifierFile = Annotated[
     str, Argument("A file, or NAME/LABEL that was trained here.", metavar="CLASSIFIER")
 ]
-DetectorFile = Annotated[Path, Argument("A detector file.")]
+DetectorFileArgument = Annotated[Path, Argument("A detector file.")]
 _LabelData = Annotated[
     str | None,
     Flag(
@@ -70,7 +70,7 @@ class TrainedFile(Result):
     in_use: bool = False
 
     @property
-    def figures(self) -> Evaluation | LabelEvaluation:
+    def figures(self) -> DetectorEvaluation | LabelEvaluation:
         """On memes that were held out inside training."""
         assert self.detector.held_out is not None
         return self.detector.held_out
@@ -95,7 +95,7 @@ def train_detector(
 
 
 def train_classifier(
-    label: Label,
+    label: LabelArgument,
     options: detector_training.TrainOptions,
     data: _LabelData = None,
     out: Annotated[
@@ -123,7 +123,7 @@ def measure_detector(
         str | None,
         Flag("Part of a release: train, test or all. Default: test; without a file, train."),
     ] = None,
-    labels: Version = "v1",
+    labels: LabelVersionFlag = "v1",
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     folds: Annotated[str, Flag(_FOLDS)] = "blocks",
     count: Annotated[int | None, Flag("Other folds.", "--fold-count", min=2)] = None,
@@ -133,7 +133,7 @@ def measure_detector(
         str | None,
         Flag("With --robustness and a file: its training data, for near-duplicates."),
     ] = None,
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
     watch: _Watch = _ignore,
 ) -> Measured:
@@ -149,16 +149,16 @@ def measure_detector(
 
 
 def measure_classifier(
-    label: Label,
+    label: LabelArgument,
     model: Annotated[
         str | None, Flag("A file or NAME/LABEL. None: cross-validate a preset.", "--classifier")
     ] = None,
     *,
     preset: detector_training.PresetName = AUTO,
     data: _LabelData = None,
-    split: detector_training.Part = "all",
+    split: detector_training.PartFlag = "all",
     folds: Annotated[int, Flag("Without a classifier: folds of groups.", min=2)] = 5,
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     watch: _Watch = _ignore,
@@ -185,7 +185,7 @@ def validate_harm(
         folds, count = "random", int(folds)
     if folds not in ("blocks", "random"):
         raise InputError(f"{folds!r} are no folds", hint="use blocks, random, or a number from 2")
-    split: Split = "blocks" if folds == "blocks" else "random"
+    split: FoldScheme = "blocks" if folds == "blocks" else "random"
     settings, encoder = detector_training.choose_settings(data, replace(options, inner=split))
     trainer = make_trainer(settings, encoder)
     study = cross_validate(data.examples, trainer, settings.inner, count, watch)
@@ -229,16 +229,16 @@ _Lines = Annotated[Path | None, Flag("Write JSON lines there.")]
 
 
 def predict_harm(
-    model: DetectorFile,
+    model: DetectorFileArgument,
     texts: _Texts = (),
     *,
     data: DetectorData = None,
-    split: detector_training.Part = "test",
-    labels: Version = "v1",
+    split: detector_training.PartFlag = "test",
+    labels: LabelVersionFlag = "v1",
     out: _Lines = None,
     language: Annotated[str, Flag("Language of the texts. Default: told.")] = "",
     text: TextTaken = "caption",
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """Whether texts, images, or memes from a file are harmful."""
@@ -259,10 +259,10 @@ def predict_labels(
     data: Annotated[
         str | None, Flag("A table or folder of memes, or NAME/LABEL, in place of texts.")
     ] = None,
-    split: detector_training.Part = "all",
+    split: detector_training.PartFlag = "all",
     out: _Lines = None,
     text: TextTaken = "caption",
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
     """The labels of texts, images, or memes from a file."""
@@ -299,17 +299,17 @@ _MemeId = Annotated[str | None, Flag("A meme of the data.", "--id")]
 
 
 def explain_meme(
-    model: DetectorFile,
+    model: DetectorFileArgument,
     text: Annotated[str | None, Argument("The text on a meme.")] = None,
     *,
     text_caption: _TextCaption = "",
     image_caption: _ImageCaption = "",
     data: DetectorData = None,
     name: _MemeId = None,
-    split: detector_training.Part = "all",
-    labels: Version = "v1",
+    split: detector_training.PartFlag = "all",
+    labels: LabelVersionFlag = "v1",
     page: Annotated[Path | None, Flag("Write a page, too.")] = None,
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Explained:
     """Which characters, words and captions moved a decision on harm."""
@@ -333,7 +333,7 @@ def explain_meme_label(
     label: Annotated[str, Flag("Towards which label. Default: the likeliest.")] = "",
     data: Annotated[str | None, Flag("A table or folder of memes, for --id.")] = None,
     name: _MemeId = None,
-    embedder: detector_training.Encoder = None,
+    embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> LabelExplanation:
     """Which words moved a classifier towards a label."""
@@ -358,9 +358,9 @@ def compare_detectors(
     first: Annotated[Path, Argument("A detector file.")],
     second: Annotated[Path, Argument("Another one.")],
     data: DetectorData = None,
-    split: detector_training.Part = "test",
-    labels: Version = "v1",
-    embedder: detector_training.Encoder = None,
+    split: detector_training.PartFlag = "test",
+    labels: LabelVersionFlag = "v1",
+    embedder: detector_training.EncoderFlag = None,
 ) -> Compared:
     """Compare two detectors on the same labelled memes, pair by pair."""
     one, two = (Detector.load(path, embedder) for path in (first, second))

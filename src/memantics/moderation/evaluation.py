@@ -13,7 +13,8 @@ from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
-from memantics.metrics.interval import Floats, bootstrap, wilson
+from memantics.metrics.interval import bootstrap, wilson
+from memantics.metrics.rounding import Floats
 from memantics.metrics.weighted import Case, Figure, measure
 from memantics.moderation.calibration import calibration_error, reliability
 from memantics.moderation.examples import LABELS, MODALITIES, TYPES, Example, need_labels
@@ -30,7 +31,7 @@ from memantics.moderation.operating_points import (
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation(Result):
+class DetectorEvaluation(Result):
     """All figures, and what draws and browses them.
 
     ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
@@ -116,7 +117,7 @@ def evaluate(
     examples: Sequence[Example],
     predictions: Sequence[Prediction],
     threshold: float | None = None,
-) -> Evaluation:
+) -> DetectorEvaluation:
     """Figures with 95 % intervals; ``threshold`` is the one that the predictions were made with.
 
     Precision is the share of claims that are right, recall the share of memes that are found.
@@ -127,7 +128,7 @@ def evaluate(
     chances = [p.probability for p in predictions]
     truth = [int(e.label or 0) for e in examples]
     curve = tuple(reliability(chances, truth))
-    return Evaluation(
+    return DetectorEvaluation(
         count=len(examples),
         harmful=(*_score(gold, said, LABELS), *_score_harm(gold, said, chances)),
         types=_score_types(examples, predictions),

@@ -30,7 +30,7 @@ TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirit
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
 LABELS = ("harmless", "harmful")
 _DIGITS = re.compile(r"(\d+)")
-Split = Literal["blocks", "random"]
+FoldScheme = Literal["blocks", "random"]
 Folds = NDArray[np.int64]
 
 
@@ -239,7 +239,7 @@ _LONGEST = 20_000
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, **{name: n for n, name in enumerate(LABELS)}}
 
 
-class _Row(BaseModel):
+class _ExampleRow(BaseModel):
     """A row as a file has it; ``file_name`` is the image's name in the imagefolder convention."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -268,7 +268,7 @@ def read_examples(path: Path) -> Loaded:
     skips: list[Skip] = []
     lost = 0
     for number, value in rows:
-        row = conform(_Row, value, table.name, number)
+        row = conform(_ExampleRow, value, table.name, number)
         example = _make(row, table, number)
         if example.id in examples:
             raise DataError(table.name, f"id {example.id!r} comes twice", row=number)
@@ -320,7 +320,7 @@ def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
         raise DataError(path.name, f"cannot be read as CSV in UTF-8: {error}") from error
 
 
-def _make(row: _Row, table: Path, number: int) -> Example:
+def _make(row: _ExampleRow, table: Path, number: int) -> Example:
     named = row.image or row.file_name
     image = inside(table.parent, named) if named else None
     label = _read_label(row.label, table, number)
@@ -420,7 +420,9 @@ def split_blocks(ids: Sequence[str], count: int) -> Folds:
     return folds
 
 
-def split_examples(examples: Sequence[Example], split: Split, count: int, seed: int = 0) -> Folds:
+def split_examples(
+    examples: Sequence[Example], split: FoldScheme, count: int, seed: int = 0
+) -> Folds:
     """Folds of labelled examples: random ones keep the shares of the types."""
     if split == "blocks":
         return split_blocks([example.id for example in examples], count)

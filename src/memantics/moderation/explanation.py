@@ -24,8 +24,8 @@ from PIL import Image
 from memantics.core.errors import require_known
 from memantics.core.images import encode_png, load
 from memantics.core.result import Result, Table
+from memantics.metrics.rounding import Floats
 from memantics.moderation import features
-from memantics.moderation.calibration import Floats
 from memantics.moderation.examples import LABELS, Example
 from memantics.moderation.fast import FastDetector, LabelPrediction, Prediction
 from memantics.moderation.heads import HeadModel, make_rows
@@ -40,7 +40,7 @@ _SIDE = 4  # rows and columns of a picture
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PieceContribution:
     """One piece of one block; positive speaks for harm. ``start`` is None for unplaced ones."""
 
     field: str
@@ -55,7 +55,7 @@ class Part:
 class FieldShare:
     """A field's text with the contribution of each character, and of the field as a whole."""
 
-    field: features.Field
+    field: features.TextField
     text: str
     characters: tuple[float, ...]
     total: float
@@ -74,7 +74,7 @@ class Reasons(Result, ABC):
     score: float
     base: float
     needed: float
-    parts: tuple[Part, ...]
+    parts: tuple[PieceContribution, ...]
     fields: tuple[FieldShare, ...]
     label: str
     against: str
@@ -95,13 +95,13 @@ class Reasons(Result, ABC):
             return "all pieces add up to the score"
         return f"they leave {self.gap:+.2f} of the score open"
 
-    def strongest(self, count: int = 10) -> tuple[Part, ...]:
+    def strongest(self, count: int = 10) -> tuple[PieceContribution, ...]:
         """The pieces that moved most, either way; pieces inside a stronger one stay out."""
-        kept: list[Part] = []
+        kept: list[PieceContribution] = []
         for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
             if len(kept) == count:
                 break
-            if not any(_covers(value, part) for value in kept):
+            if not any(_covers(stronger, part) for stronger in kept):
                 kept.append(part)
         return tuple(kept)
 
@@ -162,7 +162,7 @@ class LabelExplanation(Reasons):
         return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
 
 
-def _covers(part: Part, other: Part) -> bool:
+def _covers(part: PieceContribution, other: PieceContribution) -> bool:
     if part.field != other.field or part.start is None or other.start is None:
         return False
     same = (part.contribution > 0) == (other.contribution > 0)
@@ -208,7 +208,7 @@ def explain_label(
 
 def _reason(
     model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
-) -> tuple[float, float, float, tuple[Part, ...], tuple[FieldShare, ...], str, str]:
+) -> tuple[float, float, float, tuple[PieceContribution, ...], tuple[FieldShare, ...], str, str]:
     parts, moved = _attribute(model, example, embedder, lean.mix)
     fields = tuple(_share(parts, example))
     score = lean.score
@@ -252,7 +252,7 @@ def _lean_label(classifier: FastDetector, raw: Floats, label: str) -> _Lean:
 
 def _attribute(
     model: HeadModel, example: Example, embedder: features.Embedder | None, mix: Singles
-) -> tuple[tuple[Part, ...], float]:
+) -> tuple[tuple[PieceContribution, ...], float]:
     """The pieces of one example with what each adds to a mixture of heads, and their sum."""
     rows = make_rows(model.extractor, [example], embedder)
     sparse, dense = model.scorer.attribute(rows, mix)
@@ -282,7 +282,7 @@ class _Silent:
 
 def _list_parts(
     detector: HeadModel, example: Example, sparse: Singles, dense: Singles
-) -> Iterator[Part]:
+) -> Iterator[PieceContribution]:
     offsets = detector.extractor.offsets()
     for place, vocabulary in enumerate(detector.extractor.vocabularies):
         block, index = vocabulary.block, detector.extractor.indices[place]
@@ -297,10 +297,12 @@ def _list_parts(
                 yield _place(block, name, value, start, end)
     start = 0
     factors = detector.extractor.dense_factors(len(dense))
-    for entry, (width, _) in zip(detector.extractor.dense, factors, strict=True):
+    for dense_block, (width, _) in zip(detector.extractor.dense, factors, strict=True):
         value = float(dense[start : start + width].sum())
         start += width
-        yield Part(entry.source, entry.name.split("/")[1], "(as a whole)", value)
+        yield PieceContribution(
+            dense_block.source, dense_block.name.split("/")[1], "(as a whole)", value
+        )
 
 
 def _read(block: features.FeatureBlock, example: Example) -> str:
@@ -308,25 +310,27 @@ def _read(block: features.FeatureBlock, example: Example) -> str:
     return features.hear(text) if block.kind == "readings" else text
 
 
-def _place(block: features.FeatureBlock, name: str, value: float, start: int, end: int) -> Part:
-    kind: features.Kind = block.kind
+def _place(
+    block: features.FeatureBlock, name: str, value: float, start: int, end: int
+) -> PieceContribution:
+    kind: features.FeatureKind = block.kind
     if kind == "readings":
         # Places are those of the reading, not of the text that people see.
-        return Part(block.field, kind, name, value)
-    return Part(block.field, kind, name, value, start, end)
+        return PieceContribution(block.field, kind, name, value)
+    return PieceContribution(block.field, kind, name, value, start, end)
 
 
-def _share(parts: Sequence[Part], example: Example) -> Iterator[FieldShare]:
+def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[FieldShare]:
     for field in features.FIELDS:
         text = features.read_field(example, field)
-        group = [part for part in parts if part.field == field]
-        if not text or not group:
+        field_parts = [part for part in parts if part.field == field]
+        if not text or not field_parts:
             continue
         characters = np.zeros(len(text))
-        for part in group:
+        for part in field_parts:
             if part.start is not None and part.end is not None:
                 characters[part.start : part.end] += part.contribution / (part.end - part.start)
-        total = sum(part.contribution for part in group)
+        total = sum(part.contribution for part in field_parts)
         yield FieldShare(field, text, tuple(characters.tolist()), total)
 
 
@@ -359,17 +363,19 @@ def _make_odds(chance: float) -> float:
     return float(np.log(chance / (1 - chance)))
 
 
-def _hide_words(example: Example) -> Iterator[tuple[Part, Example]]:
+def _hide_words(example: Example) -> Iterator[tuple[PieceContribution, Example]]:
     found = list(_PIECE.finditer(example.text))
     size = -(-len(found) // _MOST) or 1
     for place in range(0, len(found), size):
         start, end = found[place].start(), found[place : place + size][-1].end()
         text = example.text
-        part = Part("text", "left out", text[start:end], 0.0, start, end)
+        part = PieceContribution("text", "left out", text[start:end], 0.0, start, end)
         yield part, replace(example, text=text[:start] + text[end:])
 
 
-def _hide_parts(example: Example, path: Path, folder: Path) -> Iterator[tuple[Part, Example]]:
+def _hide_parts(
+    example: Example, path: Path, folder: Path
+) -> Iterator[tuple[PieceContribution, Example]]:
     """The picture with each part in its mean colour; last, all of it."""
     image = load(path)
     mean = np.asarray(image.resize((1, 1), Image.Resampling.BOX)).ravel().tolist()
@@ -383,9 +389,12 @@ def _hide_parts(example: Example, path: Path, folder: Path) -> Iterator[tuple[Pa
         made = image.copy()
         made.paste((mean[0], mean[1], mean[2]), (left, top, right, low))
         name = f"row {row + 1}, column {column + 1} of {_SIDE}"
-        yield Part("image", "hidden", name, 0.0), _put(example, made, folder, f"{row}{column}")
+        yield (
+            PieceContribution("image", "hidden", name, 0.0),
+            _put(example, made, folder, f"{row}{column}"),
+        )
     blank = Image.new("RGB", image.size, (mean[0], mean[1], mean[2]))
-    yield Part("image", "hidden", "all", 0.0), _put(example, blank, folder, "all")
+    yield PieceContribution("image", "hidden", "all", 0.0), _put(example, blank, folder, "all")
 
 
 def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Example:
@@ -394,7 +403,7 @@ def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Examp
     return replace(example, image=place)
 
 
-def _share_hidden(example: Example, parts: Sequence[Part]) -> Iterator[FieldShare]:
+def _share_hidden(example: Example, parts: Sequence[PieceContribution]) -> Iterator[FieldShare]:
     characters = np.zeros(len(example.text))
     for part in parts:
         if part.start is not None and part.end is not None:

@@ -12,10 +12,10 @@ import numpy as np
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result
+from memantics.metrics.rounding import Floats
 from memantics.moderation import examples as known
 from memantics.moderation.calibration import (
     Decision,
-    Floats,
     decide_nested,
     fit_decision,
     fit_harm_decision,

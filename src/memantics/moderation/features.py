@@ -20,7 +20,7 @@ from memantics.core.text import cut_chinese, fold_line
 from memantics.moderation.examples import Example
 from memantics.moderation.kernel import Singles, SparseRows
 
-Kind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
+FeatureKind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
 # A word of a language that parts its words; marks such as ! and ? are words of their own.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 _RUNS = (3, 4, 5)  # letters of a subword, with a mark where its word begins and ends
@@ -33,7 +33,7 @@ _FIRST = {"l": "n", "r": "n"}
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """One piece and the characters of the text that it stands for."""
 
     name: str
@@ -50,7 +50,7 @@ def clean(text: str) -> str:
     return fold_line(text.lower(), _LONGEST)
 
 
-def name_pieces(kind: Kind, text: str) -> list[str]:
+def name_pieces(kind: FeatureKind, text: str) -> list[str]:
     """The names of all pieces of a cleaned text, repetitions kept; fast, without places.
 
     >>> name_pieces("chars", "ab")
@@ -71,7 +71,7 @@ def name_pieces(kind: Kind, text: str) -> list[str]:
     return [" ".join(said[i : i + n]) for n in (1, 2, 3) for i in range(len(said) - n + 1)]
 
 
-def cut(kind: Kind, text: str) -> Iterator[Piece]:
+def cut(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
     """The same pieces with their places.
 
     >>> [(p.name, p.start, p.end) for p in cut("sounds", "a 鱼")]
@@ -80,27 +80,27 @@ def cut(kind: Kind, text: str) -> Iterator[Piece]:
     if kind in {"chars", "readings"}:
         for n in (1, 2, 3):
             for i in range(len(text) - n + 1):
-                yield Piece(text[i : i + n], i, i + n)
+                yield TextPiece(text[i : i + n], i, i + n)
     elif kind in {"phrases", "subwords"}:
         yield from _cut_words(kind, text)
     elif kind == "words":
         for word, start in _place_words(text):
-            yield Piece(word, start, start + len(word))
+            yield TextPiece(word, start, start + len(word))
     else:
         places = [i for i, c in enumerate(text) if not c.isspace()]
         said = [_SOUNDERS[kind](text[i]) for i in places]
         for n in (1, 2, 3):
             for i in range(len(said) - n + 1):
-                yield Piece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
+                yield TextPiece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
 
 
-def _cut_words(kind: Kind, text: str) -> Iterator[Piece]:
+def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
     """Words and pairs of words, or runs of letters inside words; with their places."""
     words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)]
     if kind == "phrases":
-        yield from (Piece(*word) for word in words)
+        yield from (TextPiece(*word) for word in words)
         for (one, start, _), (other, _, end) in pairwise(words):
-            yield Piece(f"{one} {other}", start, end)
+            yield TextPiece(f"{one} {other}", start, end)
         return
     for word, start, end in words:
         marked = f"<{word}>"
@@ -108,7 +108,7 @@ def _cut_words(kind: Kind, text: str) -> Iterator[Piece]:
             for i in range(len(marked) - size + 1):
                 # The two marks stand for no letter of the text.
                 first, last = start + max(0, i - 1), min(end, start + i - 1 + size)
-                yield Piece(marked[i : i + size], first, last)
+                yield TextPiece(marked[i : i + size], first, last)
 
 
 def _place_words(text: str) -> Sequence[tuple[str, int]]:
@@ -145,8 +145,8 @@ def fuzzy_sound_of(character: str) -> str:
     said = sound_of(character)
     if said == character:
         return said
-    for text, merged in _MERGED:
-        said = said.replace(text, merged)
+    for initial, merged in _MERGED:
+        said = said.replace(initial, merged)
     return _FIRST.get(said[0], said[0]) + said[1:]
 
 
@@ -155,11 +155,11 @@ _SOUNDERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
 )
 
 
-Field = Literal["text", "text_caption", "image_caption", "ocr"]
+TextField = Literal["text", "text_caption", "image_caption", "ocr"]
 IMAGE_WIDTH = 24
 # Meanings are rounded to this part of one: a byte each in a file, and no digit is lost there.
 GRID = 256
-FIELDS: tuple[Field, ...] = ("text", "text_caption", "image_caption", "ocr")
+FIELDS: tuple[TextField, ...] = ("text", "text_caption", "image_caption", "ocr")
 
 
 class Embedder(Protocol):
@@ -185,8 +185,8 @@ class Seer(Protocol):
 class FeatureBlock:
     """One view of one field: its pieces, and how much it weighs. ``fewest``: memes with a piece."""
 
-    field: Field
-    kind: Kind
+    field: TextField
+    kind: FeatureKind
     weight: float
     fewest: int = 2
 
@@ -226,13 +226,13 @@ class Vocabulary:
         return {piece: place for place, piece in enumerate(self.pieces)}
 
 
-def read_field(example: Example, field: Field) -> str:
+def read_field(example: Example, field: TextField) -> str:
     """A field's text, cleaned.
 
     >>> read_field(Example("7.jpg", " Hi "), "text")
     'hi'
     """
-    texts: Mapping[Field, str] = {
+    texts: Mapping[TextField, str] = {
         "text": example.text,
         "text_caption": example.text_caption,
         "image_caption": example.image_caption,
@@ -282,8 +282,8 @@ class Extractor:
         # Meanings of texts by one embedder are equally wide.
         width = (total - sum(known)) // max(1, known.count(0))
         return [
-            (number or width, np.float32(b.weight / self.scale))
-            for number, b in zip(known, self.dense, strict=True)
+            (known_width or width, np.float32(b.weight / self.scale))
+            for known_width, b in zip(known, self.dense, strict=True)
         ]
 
     def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> SparseRows:
@@ -293,7 +293,9 @@ class Extractor:
             _weigh(texts[place], vocabulary, self.indices[place])
             for place, vocabulary in enumerate(self.vocabularies)
         ]
-        weights = [np.float32(value.block.weight / self.scale) for value in self.vocabularies]
+        weights = [
+            np.float32(vocabulary.block.weight / self.scale) for vocabulary in self.vocabularies
+        ]
         shifts = self.offsets()
         nothing = np.zeros(0, np.int64)
         rows = np.concatenate([nothing, *(part[0] for part in parts)])
@@ -317,9 +319,9 @@ def _weigh(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
     """Rows, columns and values: sublinear counts times rarity, rows of length 1, all in order."""
     found = [
-        [place for piece in names if (place := index.get(piece)) is not None] for names in texts
+        [place for piece in pieces if (place := index.get(piece)) is not None] for pieces in texts
     ]
-    rows = np.repeat(np.arange(len(found)), [len(numbers) for numbers in found])
+    rows = np.repeat(np.arange(len(found)), [len(text_columns) for text_columns in found])
     width = max(1, len(vocabulary.pieces))
     flat = np.fromiter(chain.from_iterable(found), np.int64, len(rows))
     cells, counts = np.unique(rows * width + flat, return_counts=True)
@@ -366,7 +368,7 @@ def fit_extractor(
 ) -> Extractor:
     """Learn vocabularies from the pieces of training examples."""
     vocabularies = tuple(
-        fit_vocabulary(block, group) for block, group in zip(blocks, texts, strict=True)
+        fit_vocabulary(block, block_texts) for block, block_texts in zip(blocks, texts, strict=True)
     )
     if not dense and not any(vocabulary.pieces for vocabulary in vocabularies):
         raise InputError(

@@ -14,13 +14,19 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memantics.core.errors import ImageError, InputError, need_packages, require_known
 from memantics.core.images import load
+from memantics.metrics.rounding import Ints
 from memantics.models.embedders import LocalImageEncoder
 from memantics.moderation import kernel as kernels
-from memantics.moderation.examples import Example, Split, list_languages, split_blocks, split_random
+from memantics.moderation.examples import (
+    Example,
+    FoldScheme,
+    list_languages,
+    split_blocks,
+    split_random,
+)
 from memantics.moderation.features import (
     GRID,
     IMAGE_WIDTH,
@@ -28,8 +34,8 @@ from memantics.moderation.features import (
     Embedder,
     Extractor,
     FeatureBlock,
-    Field,
     Seer,
+    TextField,
     cut_all,
     fit_extractor,
     read_field,
@@ -38,7 +44,6 @@ from memantics.moderation.kernel import Singles, SparseRows
 
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
-Ints = NDArray[np.int64]
 FEWEST = 8
 _CONSTANT = 0.2
 _SQUARE = kernels.Kernel(2)
@@ -141,7 +146,7 @@ class FastSettings:
     kernel: kernels.Kernel = _SQUARE
     ridges: tuple[float, ...] = (0.25,)
     solver: Solver = "kernel"
-    inner: Split = "random"
+    inner: FoldScheme = "random"
     inner_folds: int = 10
     type_head: TypeHead = "flat"
     seed: int = 0
@@ -214,7 +219,7 @@ class HeadModel:
     settings: FastSettings
     extractor: Extractor
     heads: tuple[str, ...]
-    scorer: kernels.Scorer
+    scorer: kernels.MarginScorer
     ridge: float
     examples: int
     embedder: str = ""
@@ -249,11 +254,11 @@ def _join(extractor: Extractor, sparse: SparseRows, dense: kernels.Singles | Non
     """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
     rows = kernels.to_rows(sparse, dense)
     if extractor.whole:
-        values = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
-        squares = np.bincount(values, sparse.values.astype(np.float64) ** 2, len(rows))
+        row_of_entry = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
+        squares = np.bincount(row_of_entry, sparse.values.astype(np.float64) ** 2, len(rows))
         lengths = np.sqrt(squares + (rows.dense.astype(np.float64) ** 2).sum(axis=1))
         factors = (1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-        scaled = replace(sparse, values=sparse.values * factors[values])
+        scaled = replace(sparse, values=sparse.values * factors[row_of_entry])
         rows = kernels.Rows(scaled, rows.dense * factors[:, None])
     return rows
 
@@ -288,7 +293,7 @@ def _round(vectors: kernels.Singles) -> kernels.Singles:
     return (np.rint(np.array(vectors, np.float32) * GRID) / GRID).astype(np.float32)
 
 
-def _embed(embedder: Embedder, examples: Sequence[Example], field: Field) -> kernels.Singles:
+def _embed(embedder: Embedder, examples: Sequence[Example], field: TextField) -> kernels.Singles:
     texts = [read_field(example, field) for example in examples]
     vectors = _round(embedder.encode(texts))
     # A field that is empty has no meaning, whatever an embedder makes of nothing.
@@ -308,7 +313,7 @@ class FittedHeads:
     """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
 
     extractor: Extractor
-    scorer: kernels.Scorer
+    scorer: kernels.MarginScorer
     held_out: kernels.Singles
     ridge: float
     figure: float
@@ -344,7 +349,7 @@ def fit_heads(
 
 def _fit_once(
     rows: kernels.Rows, targets: kernels.Targets, settings: FastSettings, ridge: float, groups: Ints
-) -> tuple[kernels.Scorer, kernels.Singles]:
+) -> tuple[kernels.MarginScorer, kernels.Singles]:
     if settings.solver == "svm":
         return kernels.fit_svm(rows, targets.signs, targets.weights, ridge, groups)
     gram = kernels.make_gram(rows, settings.kernel)

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics.naive_bayes import log_rates
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.moderation import kernel as kernels
 from memantics.moderation.calibration import decide_nested
 from memantics.moderation.examples import (
     Example,
     Folds,
+    FoldScheme,
     Loaded,
-    Split,
     need_labels,
     need_two_classes,
     split_examples,
@@ -33,8 +33,6 @@ from memantics.moderation.features import Embedder, Seer, cut_all, fit_extractor
 from memantics.moderation.heads import AUTO, FastSettings, choose_preset, need_training
 from memantics.moderation.kernel import Singles
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 NEIGHBOURS = 10
 JUDGES = FAST, NEAREST, BAYES = "fast detector", "nearest memes", "naive Bayes"
 _BLOCK = 1024
@@ -194,16 +192,16 @@ def list_strata(data: Loaded) -> Sequence[str]:
 # Predictions for memes by detectors that have not seen them: folds that are held out in turn.
 
 Said = TypeVar("Said")
-Watch = Callable[[int, int], None]
-Trainer = Callable[[Sequence[Example]], Callable[[Sequence[Example]], list[Prediction]]]
+FoldWatch = Callable[[int, int], None]
+FoldTrainer = Callable[[Sequence[Example]], Callable[[Sequence[Example]], list[Prediction]]]
 DEFAULT_FOLDS = {"blocks": 10, "random": 5}
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class HeldOutStudy:
     """Predictions for every example by a detector that has not seen its fold."""
 
-    split: Split
+    split: FoldScheme
     folds: tuple[int, ...]
     examples: tuple[Example, ...]
     predictions: tuple[Prediction, ...]
@@ -231,7 +229,7 @@ class Remembering:
         return np.stack([self._known[text] for text in texts])
 
 
-def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> Trainer:
+def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> FoldTrainer:
     """Training and prediction with fixed settings; meanings are computed once for all folds."""
     # What sees pictures keeps what it saw.
     kept = embedder
@@ -251,12 +249,12 @@ def _ignore(_done: int, _all: int) -> None:
 
 def cross_validate(
     examples: Sequence[Example],
-    trainer: Trainer,
-    split: Split,
+    trainer: FoldTrainer,
+    split: FoldScheme,
     count: int | None = None,
-    on_fold: Watch = _ignore,
+    on_fold: FoldWatch = _ignore,
     seed: int = 0,
-) -> Study:
+) -> HeldOutStudy:
     """Hold out each fold in turn. Test labels are never seen by what predicts them."""
     need_labels(examples, "the data")
     folds = split_examples(examples, split, count or DEFAULT_FOLDS[split], seed)
@@ -270,7 +268,7 @@ def cross_validate(
 
     said = tuple(_hold_out(folds, ask, on_fold))
     seconds = time.perf_counter() - start
-    return Study(split, tuple(folds.tolist()), tuple(examples), said, seconds)
+    return HeldOutStudy(split, tuple(folds.tolist()), tuple(examples), said, seconds)
 
 
 def cross_validate_labels(
@@ -278,7 +276,7 @@ def cross_validate_labels(
     settings: FastSettings,
     embedder: Embedder | None = None,
     count: int = 5,
-    on_fold: Watch = _ignore,
+    on_fold: FoldWatch = _ignore,
 ) -> list[LabelPrediction]:
     """Predictions for every example by a classifier that has not seen its group."""
     groups = sorted(set(data.groups))
@@ -292,7 +290,7 @@ def cross_validate_labels(
 
 
 def _hold_out(
-    folds: Folds, ask: Callable[[list[int], list[int]], list[Said]], on_fold: Watch
+    folds: Folds, ask: Callable[[list[int], list[int]], list[Said]], on_fold: FoldWatch
 ) -> list[Said]:
     """What was said of each place while its fold was held out."""
     found: dict[int, Said] = {}

@@ -112,7 +112,7 @@ class NeuralJudge:
         ]
 
 
-Judge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
+DetectorJudge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
 
 
 class OpenDetector:
@@ -123,7 +123,7 @@ class OpenDetector:
     file does not know.
     """
 
-    def __init__(self, judge: Judge, name: str, path: Path | None = None) -> None:
+    def __init__(self, judge: DetectorJudge, name: str, path: Path | None = None) -> None:
         self.machine, self.name, self.card, self.path = judge, name, judge.card, path
         self.unseen_ngram_rate = find_unseen_rate(self.fast, self.card)
         self.memory = Memory.beside(path) if path is not None else None
@@ -277,7 +277,7 @@ def open_judge(
     encoder: Path | None = None,
     base: Path | None = None,
     pictures: Path | None = None,
-) -> Judge:
+) -> DetectorJudge:
     """Open a detector of any kind.
 
     ``encoder`` and ``pictures`` are the folders of the encoders of texts and pictures that a fast

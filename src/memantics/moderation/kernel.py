@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
+from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import TYPES, Example
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Singles = NDArray[np.float32]
-Places = NDArray[np.int64]
 _SHARE = 8
-Ints = NDArray[np.int64]
 MOST = 20_000
 _CONSTANT = np.float32(0.2)
 HARMFUL = "harmful"
@@ -93,16 +92,16 @@ class SparseRows:
         """Inner products of all rows with one row of others."""
         columns, values = others.row(place)
         places, table = self._often
-        array = places[columns]
-        rare = array < 0
+        table_rows = places[columns]
+        rare = table_rows < 0
         cells, sizes = self.turned._find_cells(columns[rare])
         parts = self.turned.values[cells] * np.repeat(values[rare], sizes)
         sums = np.bincount(self.turned.columns[cells], weights=parts, minlength=len(self))
-        found: Singles = sums.astype(np.float32) + values[~rare] @ table[array[~rare]]
+        found: Singles = sums.astype(np.float32) + values[~rare] @ table[table_rows[~rare]]
         return found
 
     @cached_property
-    def _often(self) -> tuple[Places, Singles]:
+    def _often(self) -> tuple[Ints, Singles]:
         """Columns that more than one row in eight has, as a dense table, and their places in it.
 
         They are few, hold most of the cells, and are multiplied several times faster like this.
@@ -139,7 +138,7 @@ class SparseRows:
 
         return csr_matrix((self.values, self.columns, self.ends), shape=(len(self), self.width))
 
-    def _find_cells(self, rows: NDArray[np.integer]) -> tuple[Places, Places]:
+    def _find_cells(self, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
         """The places of all cells of some rows, and how many each row has."""
         starts = self.ends[rows].astype(np.int64)
         sizes = self.ends[np.asarray(rows) + 1] - starts
@@ -284,10 +283,10 @@ def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
 
 
 def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
-    for place, value in enumerate(rows.dense):
+    for place, vector in enumerate(rows.dense):
         products = known.sparse.multiply_row(rows.sparse, place)
         if known.dense.shape[1]:
-            products += known.dense @ value
+            products += known.dense @ vector
         yield kernel.shape(products)
 
 
@@ -303,7 +302,7 @@ class LinearScorer:
         """One row of scores per row."""
         found = rows.sparse.multiply(self.sparse)
         if self.dense.shape[0]:
-            found += np.stack([value @ self.dense for value in rows.dense])
+            found += np.stack([vector @ self.dense for vector in rows.dense])
         found += self.intercepts
         return found
 
@@ -340,7 +339,7 @@ class KernelScorer:
         return sparse, dense.astype(np.float32)
 
 
-Scorer = LinearScorer | KernelScorer
+MarginScorer = LinearScorer | KernelScorer
 
 
 def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
@@ -362,9 +361,9 @@ def fit_svm(
     held_out = np.zeros_like(targets)
     for group in np.unique(groups):
         out = groups == group
-        kept, values = np.flatnonzero(~out), np.flatnonzero(out)
+        kept, fold_rows = np.flatnonzero(~out), np.flatnonzero(out)
         fitted = _fit_once(rows.take(kept), targets[kept], weights[kept], cost)
-        held_out[values] = fitted.score(rows.take(values))
+        held_out[fold_rows] = fitted.score(rows.take(fold_rows))
     return _fit_once(rows, targets, weights, cost), held_out
 
 
@@ -417,9 +416,9 @@ def make_targets(examples: Sequence[Example]) -> Targets:
     for kind in TYPES:
         columns[f"type/{kind}"] = [e.type == kind for e in examples]
     kept = {
-        name: flags
-        for name, flags in columns.items()
-        if name == HARMFUL or _FEWEST <= sum(flags) <= len(flags) - _FEWEST
+        name: column
+        for name, column in columns.items()
+        if name == HARMFUL or _FEWEST <= sum(column) <= len(column) - _FEWEST
     }
     signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
     return Targets(

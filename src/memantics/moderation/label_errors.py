@@ -21,9 +21,9 @@ from memantics.core.finding import Finding, Gap, rank
 from memantics.core.records import Score
 from memantics.metrics.calibration import estimate_joint, find_doubtful, name_confidently
 from memantics.metrics.interval import bootstrap, sum_by_cluster, wilson
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.moderation.examples import Loaded
-from memantics.moderation.held_out import FAST, JUDGES, Floats, HeldOutVerdicts, Ints, number_labels
+from memantics.moderation.held_out import FAST, JUDGES, HeldOutVerdicts, number_labels
 from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_cases, measure_macro
 
 WORKFLOW = "review-labels"
@@ -88,8 +88,8 @@ def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> 
         }
         kept = max(counts, key=lambda name: (counts[name], held[name], -name))
         found += [place for place in places if labels[place] != kept]
-    own = {place: settle(float(chances[place, labels[place]])) for place in found}
-    return sorted(found, key=lambda place: (own[place], place))
+    given_chances = {place: settle(float(chances[place, labels[place]])) for place in found}
+    return sorted(found, key=lambda place: (given_chances[place], place))
 
 
 def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:

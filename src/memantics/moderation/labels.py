@@ -49,12 +49,12 @@ def gather_examples(
     listed, skips = _keep_labelled(memes, name, several=several)
     counts = Counter(label for meme in listed for label in meme.labels)
     fewest = max(FEWEST_MEMBERS, math.ceil(_FEWEST_SHARE[several] * len(listed)))
-    known = set(classes or (text for text, count in counts.items() if count >= fewest))
-    rare = sum(count for text, count in counts.items() if text not in known)
+    known = set(classes or (label for label, count in counts.items() if count >= fewest))
+    rare = sum(count for label, count in counts.items() if label not in known)
     keeps_other = OTHER in known or (classes is None and rare >= fewest and not several)
     kept: list[tuple[LabelledMeme, tuple[str, ...]]] = []
     for meme in listed:
-        gold = tuple(text for text in meme.labels if text in known)
+        gold = tuple(label for label in meme.labels if label in known)
         if not several and not gold and keeps_other:
             gold = (OTHER,)
         if gold or several:
@@ -63,9 +63,11 @@ def gather_examples(
             skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
     if not kept:
         raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
-    found = set(classes or ()) | {text for _, gold in kept for text in gold}
+    found = set(classes or ()) | {label for _, gold in kept for label in gold}
     ordered = (
-        tuple(classes) if classes else tuple(sorted(found, key=lambda key: (-counts[key], key)))
+        tuple(classes)
+        if classes
+        else tuple(sorted(found, key=lambda label: (-counts[label], label)))
     )
     notes = [f"{len(skips):,} memes were left out"] if skips else []
     if keeps_other and classes is None and rare:
@@ -284,10 +286,10 @@ def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -
     return cases
 
 
-Scores = tuple[tuple[Score, ...], tuple[Score, ...]]
+LabelScores = tuple[tuple[Score, ...], tuple[Score, ...]]
 
 
-def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
+def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
     cases = list_cases(data, said)
     figures = [
         _score(key, measure(cases, Figure(key), draws=draws))
@@ -302,7 +304,7 @@ def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scor
     return tuple(figures), tuple(classes)
 
 
-def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> Scores:
+def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
     classes: list[Score] = []
     means: dict[str, list[float]] = {}
     for name in data.labels.classes:

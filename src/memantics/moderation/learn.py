@@ -12,9 +12,9 @@ from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
 from memantics.moderation import labels as decisions
-from memantics.moderation.data import RELEASE, SAMPLE, Version, load_examples
+from memantics.moderation.data import RELEASE, SAMPLE, LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
-from memantics.moderation.evaluation import DetectorComparison, Evaluation, compare
+from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluation, compare
 from memantics.moderation.examples import Example, Loaded, need_labels
 from memantics.moderation.fast import Prediction, Trained, fit
 from memantics.moderation.judges import FastJudge
@@ -78,7 +78,7 @@ def learn(
         ),
     ] = None,
     split: Annotated[str, Flag("Part of a release: train, test or all.")] = "train",
-    labels: Version = "v1",
+    labels: LabelVersionFlag = "v1",
     out: Annotated[Path | None, Flag("The file to write. Default: the old one's.")] = None,
     force: Annotated[bool, Flag("Write the new one even where the old one is better.")] = False,
     watch: Callable[[str], None] = lambda _: None,
@@ -133,7 +133,7 @@ def explain_refusal(
     return ""
 
 
-def find_training(old: Detector, split: str, labels: Version) -> Loaded:
+def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded:
     """The data a detector was trained on, known by their checksum."""
     name = str(old.card.get("data", "")).partition(_AND)[0]
     places = [folder / name for folder in ((old.path or Path()).parent, Path()) if name]
@@ -175,7 +175,7 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
     """Write the new detector with its card; a rule of the old one chooses its threshold anew."""
     assert isinstance(old.machine, FastJudge)
     found, card, facts = describe_trained(loaded, trained)
-    assert isinstance(found, Evaluation)
+    assert isinstance(found, DetectorEvaluation)
     made = Detector(replace(old.machine, detector=trained.detector, card=facts), target.name)
     made.learn(loaded, found, card)
     notes: list[str] = []

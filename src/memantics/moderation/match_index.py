@@ -25,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.files import in_turn, replace_file
+from memantics.metrics.rounding import Ints
 from memantics.metrics.text import share_common
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.moderation.features import clean
@@ -53,7 +54,6 @@ How = Literal[
     "a text of the same meaning",
     "the same picture, whose text is not known",
 ]
-Places = NDArray[np.int64]
 
 
 class WideIndex:
@@ -179,7 +179,7 @@ class Memory:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._stamp: tuple[tuple[int, int], ...] = ()
-        self._arrays: dict[str, tuple[Bits, Places]] = {}
+        self._arrays: dict[str, tuple[Bits, Ints]] = {}
         self._wide: dict[str, WideIndex] = {}
 
     @classmethod
@@ -241,7 +241,7 @@ class Memory:
         self._follow()
         return self._read(sorted({int(p) for lines in self._list_places() for p in lines}))
 
-    def _list_places(self) -> list[Places]:
+    def _list_places(self) -> list[Ints]:
         more = [index.lines for index in self._wide.values()]
         return [*(places for _, places in self._arrays.values()), *more]
 
@@ -312,7 +312,9 @@ class Memory:
             values, old = self._arrays.get(kind, nothing)
             kept = ~np.isin(old, np.array(gone, np.int64))
             new = [
-                (own[kind], place) for own, place in zip(keys, places, strict=True) if kind in own
+                (image_keys[kind], place)
+                for image_keys, place in zip(keys, places, strict=True)
+                if kind in image_keys
             ]
             if kind in self._arrays and kept.all() and not new:
                 continue  # whatever fails on the way, a rerun finds what is to be forgotten

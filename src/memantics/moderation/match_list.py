@@ -32,20 +32,20 @@ __all__ = [
     "list_precedents",
     "teach_precedents",
 ]
-DetectorFile = Annotated[Path, Argument("A detector file or folder.")]
-Label = Literal["harmless", "harmful"]
+DetectorArgument = Annotated[Path, Argument("A detector file or folder.")]
+MatchLabel = Literal["harmless", "harmful"]
 _COLUMNS = ("signal_type", "indicator", "label", "why", "text", "id")
 _LONG, _SHORT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{16}")
 _FORMS = {"sha256": _LONG, "phash": _SHORT, "pdq": _LONG}
 
 
 def teach_precedents(
-    detector: DetectorFile,
+    detector: DetectorArgument,
     items: Annotated[
         Sequence[str], Argument("Image files or texts.", metavar="ITEM…", kind=list[str])
     ],
     *,
-    label: Annotated[Label, Flag("What they are.")],
+    label: Annotated[MatchLabel, Flag("What they are.")],
     why: Annotated[str, Flag("Why; verdicts that rest on it cite that.")] = "",
     meaning: Annotated[
         bool, Flag("Also know texts that mean the same (each look-up then costs 15 ms more).")
@@ -60,19 +60,19 @@ def teach_precedents(
 
 
 def forget_precedents(
-    detector: DetectorFile,
+    detector: DetectorArgument,
     ids: Annotated[Sequence[str], Argument("Ids of precedents.", metavar="ID…", kind=list[str])],
 ) -> list[Precedent]:
     """Forget precedents; verdicts are the detector's own again."""
     return _open(detector).forget(ids)
 
 
-def list_precedents(detector: DetectorFile) -> list[Precedent]:
+def list_precedents(detector: DetectorArgument) -> list[Precedent]:
     """All precedents of a detector, oldest first."""
     return list(_open(detector).walk())
 
 
-def export_precedents(detector: DetectorFile, out: Path) -> int:
+def export_precedents(detector: DetectorArgument, out: Path) -> int:
     """Write a list of hashes as CSV, one row for each; return how many."""
     buffer = io.StringIO()
     rows = csv.writer(buffer)
@@ -88,7 +88,7 @@ def export_precedents(detector: DetectorFile, out: Path) -> int:
     return count
 
 
-def import_precedents(detector: DetectorFile, file: Path) -> int:
+def import_precedents(detector: DetectorArgument, file: Path) -> int:
     """Learn hashes from CSV (``signal_type``, ``indicator``, ``label``); return how many.
 
     Lists of PDQ may have the columns ``hash`` and ``quality`` instead; below 50 of 100, rows are
@@ -131,7 +131,7 @@ def _open(detector: Path) -> Memory:
     return Memory.beside(detector)
 
 
-def _look(item: str, label: Label, why: str) -> Precedent:
+def _look(item: str, label: MatchLabel, why: str) -> Precedent:
     path = Path(item)
     if path.suffix.lower() not in SUFFIXES:
         if not item.strip():

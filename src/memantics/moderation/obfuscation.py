@@ -39,7 +39,7 @@ def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
     """Put an emoji before each character of the targets."""
     pick = random.Random(f"{seed}:{text}")
     for target in targets:
-        text = text.replace(target, "".join(pick.choice(_EMOJI) + name for name in target))
+        text = text.replace(target, "".join(pick.choice(_EMOJI) + letter for letter in target))
     return text
 
 
@@ -91,9 +91,9 @@ def add_copies(
     learns it must hear the text, and learns to judge by the text alone. ``origins`` says which
     example each one was made from; only those that were made from none are copied.
     """
-    numbers = [place for place, origin in enumerate(origins) if place == origin]
+    originals = [place for place, origin in enumerate(origins) if place == origin]
     pick = random.Random(f"copies:{seed}")
-    chosen = pick.sample(numbers, int(share * len(numbers)))
+    chosen = pick.sample(originals, int(share * len(originals)))
     alike = _group_sounds(examples) if chosen else {}
     copies = [
         replace(
@@ -113,20 +113,20 @@ def add_copies(
 
 
 def _draw(text: str, pick: random.Random) -> list[str]:
-    letters = sorted({name for name in text if name.isalpha()})
+    letters = sorted({letter for letter in text if letter.isalpha()})
     return pick.sample(letters, min(len(letters), MOST_TARGETS))
 
 
 def _group_sounds(examples: Sequence[Example]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for text in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
-        groups.setdefault(sound_of(text), []).append(text)
+    for character in sorted({letter for e in examples for letter in e.text if letter >= "\u3400"}):
+        groups.setdefault(sound_of(character), []).append(character)
     return groups
 
 
 def _swap(text: str, targets: Sequence[str], pick: random.Random, alike: _Alike) -> str:
     for target in targets:
-        others = [name for name in alike.get(sound_of(target), ()) if name != target]
+        others = [character for character in alike.get(sound_of(target), ()) if character != target]
         if others:
             text = text.replace(target, pick.choice(others))
     return text

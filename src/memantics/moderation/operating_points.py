@@ -71,10 +71,10 @@ def find_target_errors(
         TargetErrors(EVERYBODY, _rate(harmful, labels), _rate(harmless, labels)),
     ]
     for name in groups:
-        numbers = {place for place in harmful if examples[place].target == name}
-        said = find_words(words, numbers)
+        aimed_at = {place for place in harmful if examples[place].target == name}
+        said = find_words(words, aimed_at)
         near = [place for place in harmless if words[place] & set(said)]
-        found.append(TargetErrors(name, _rate(sorted(numbers), labels), _rate(near, labels), said))
+        found.append(TargetErrors(name, _rate(sorted(aimed_at), labels), _rate(near, labels), said))
     return tuple(found)
 
 
@@ -83,18 +83,18 @@ def _cut(example: Example) -> frozenset[str]:
     return frozenset(word for word in said if len(word) > 1 and word.isalpha())
 
 
-def find_words(texts: Sequence[frozenset[str]], numbers: set[int]) -> tuple[str, ...]:
+def find_words(texts: Sequence[frozenset[str]], members: set[int]) -> tuple[str, ...]:
     """The words that some texts use far more often than the others, the surest first.
 
     >>> texts = [frozenset({"a", "b"})] * 9 + [frozenset({"b"})] * 90
     >>> find_words(texts, set(range(9)))
     ('a',)
     """
-    inside = Counter(word for place in numbers for word in texts[place])
+    inside = Counter(word for place in members for word in texts[place])
     outside = Counter(
-        word for place, text in enumerate(texts) if place not in numbers for word in text
+        word for place, text in enumerate(texts) if place not in members for word in text
     )
-    size, rest = len(numbers), len(texts) - len(numbers)
+    size, rest = len(members), len(texts) - len(members)
     rated: list[tuple[float, str]] = []
     for word, count in inside.items():
         # The prior takes the word to be as frequent as in all texts.

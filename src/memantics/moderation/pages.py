@@ -19,7 +19,7 @@ from markupsafe import Markup
 from memantics.core.files import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
-from memantics.moderation.evaluation import Evaluation, name_figure
+from memantics.moderation.evaluation import DetectorEvaluation, name_figure
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import Explanation, FieldShare
 from memantics.moderation.fast import Prediction
@@ -61,7 +61,7 @@ def write_evaluation(
     title: str,
     loaded: Loaded,
     said: Sequence[Prediction],
-    found: Evaluation,
+    found: DetectorEvaluation,
     report: Robustness | None,
 ) -> None:
     """Write figures, calibration curve and error browser as one page."""
@@ -221,7 +221,7 @@ def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summar
     """Count verdicts in one pass over the parts; ``families`` are those of perceptual hashes."""
     import pyarrow.compute as pc
 
-    tally = _Tally(families)
+    tally = _DriftTally(families)
     for table in tables:
         tally.count("statuses", table["status"])
         tally.rows += table.num_rows
@@ -234,7 +234,7 @@ def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summar
     return tally.close()
 
 
-class _Tally:
+class _DriftTally:
     def __init__(self, families: Mapping[str, str]) -> None:
         names = ("statuses", "labels", "types", "languages", "reasons", "templates", "families")
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}

@@ -26,15 +26,13 @@ from memantics.core.text import split_pieces
 from memantics.metrics.comparison import holm
 from memantics.metrics.grouping import deal_groups, join_pairs, list_near_pairs, weigh_vote
 from memantics.metrics.interval import percentile_span
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.metrics.weighted import Case, Figure, measure, prepare
 from memantics.moderation.examples import Loaded, natural_key
 from memantics.moderation.held_out import (
     FAST,
-    Floats,
     HeldOut,
     HeldOutVerdicts,
-    Ints,
     RunAnswers,
     list_strata,
     number_labels,

@@ -32,7 +32,7 @@ from memantics.understanding.phonetics.senses import rate_drawable
 from memantics.understanding.phonetics.sound import Costs
 from memantics.understanding.phonetics.speech import load_lattice, read_aloud
 
-Judge = Callable[[str], bool]
+TextJudge = Callable[[str], bool]
 _ALIKE = Costs(change=0.0, tone=0.5, sound=3.0, common=0.3)
 _OPTIONS = 40
 
@@ -96,7 +96,7 @@ def obfuscation(
     return "".join(letters)
 
 
-def judge_aloud(judge: Judge, settings: Settings | None = None) -> Judge:
+def judge_aloud(judge: TextJudge, settings: Settings | None = None) -> TextJudge:
     """A judge that also hears the reading that is probably meant."""
     chosen = settings or Settings()
 
@@ -110,7 +110,7 @@ def judge_aloud(judge: Judge, settings: Settings | None = None) -> Judge:
 
 
 def stress(
-    judge: Judge,
+    judge: TextJudge,
     harmful: Sequence[tuple[str, str]],
     harmless: Sequence[str],
     settings: Settings | None = None,
@@ -120,7 +120,7 @@ def stress(
         raise InputError("the stress test needs harmful captions", hint="give at least one pair")
     aloud = judge_aloud(judge, settings)
 
-    def share(verdict: Judge, captions: Sequence[str]) -> float:
+    def share(verdict: TextJudge, captions: Sequence[str]) -> float:
         return sum(map(verdict, captions)) / len(captions) if captions else 0.0
 
     hidden = [obfuscated for _, obfuscated in harmful]
@@ -244,8 +244,8 @@ def measure_evasion(
         if name == "traditional script" and find_converter("s2t") is None:
             continue
         obfuscated = [
-            replace(example, text=attack(clean(example.text), names, seed))
-            for example, names in zip(chosen, targets, strict=True)
+            replace(example, text=attack(clean(example.text), letters, seed))
+            for example, letters in zip(chosen, targets, strict=True)
         ]
         found.append(_measure(detector, name, obfuscated, embedder))
     return tuple(found)
@@ -261,7 +261,7 @@ def pick_targets(
     if not shares:
         return ()
     ranked = sorted(zip(shares[0].characters, shares[0].text, strict=True), reverse=True)
-    letters = dict.fromkeys(text for value, text in ranked if value > 0 and text.isalpha())
+    letters = dict.fromkeys(letter for value, letter in ranked if value > 0 and letter.isalpha())
     return tuple(letters)[:MOST_TARGETS]
 
 

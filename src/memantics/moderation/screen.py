@@ -44,7 +44,7 @@ from memantics.moderation.scale.driver import (
     run_shards,
 )
 from memantics.moderation.scale.engines import PoolEngine, ShardEngine
-from memantics.moderation.scale.records import Fetcher, Ref, Row
+from memantics.moderation.scale.records import Fetcher, Ref, ShardRow
 from memantics.moderation.scale.sources import STDIN, count_ahead, name_sources, read_sources
 from memantics.moderation.scale.tables import TableColumns
 from memantics.moderation.screening import (
@@ -63,7 +63,7 @@ __all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_r
 REVIEW = "review"
 WORKFLOW = "review-harm"
 DOUBT = "the detector is in doubt"
-Format = Literal["webdataset", "imagefolder"]
+ArchiveFormat = Literal["webdataset", "imagefolder"]
 _IN_ONE_FILE = 1000
 FAMILIES = "families.parquet"
 FLAGGED = ("harmful", "review")
@@ -117,22 +117,22 @@ def _list_items(folder: Path, point: OperatingPoint) -> Iterator[QueueItem]:
         )
 
 
-def _explain(row: Row) -> str:
+def _explain(row: ShardRow) -> str:
     """Why a person sees a meme; a probability would lead them."""
     doubt = row["status"] == "judged" and not row["out_of_domain"]
     return DOUBT if doubt and row["reason"].startswith("its probability") else str(row["reason"])
 
 
-def _is_for_people(row: Row, point: OperatingPoint) -> bool:
+def _is_for_people(row: ShardRow, point: OperatingPoint) -> bool:
     not_scored = row["status"] == "not_scored" and point.review is not None
     return row["label"] == "review" or not_scored
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FlaggedMeme:
     """One meme with its facts; ``image`` is None where it is a text alone."""
 
-    facts: Row
+    facts: ShardRow
     image: bytes | None = None
 
     @property
@@ -141,7 +141,7 @@ class Sample:
         return probe(self.image or b"", str(self.facts["id"])).format.lower().replace("jpeg", "jpg")
 
 
-def write_samples(folder: Path, samples: Iterable[Sample], form: Format) -> int:
+def write_samples(folder: Path, samples: Iterable[FlaggedMeme], form: ArchiveFormat) -> int:
     """Write samples in place of what the folder held; return how many.
 
     ``webdataset``: tar shards in which ``NUMBER.png``, ``NUMBER.txt`` and ``NUMBER.json`` are one
@@ -154,7 +154,7 @@ def write_samples(folder: Path, samples: Iterable[Sample], form: Format) -> int:
     return (_write_shards if form == "webdataset" else _write_images)(folder, iter(samples))
 
 
-def _write_shards(folder: Path, samples: Iterator[Sample]) -> int:
+def _write_shards(folder: Path, samples: Iterator[FlaggedMeme]) -> int:
     number = 0
     while block := list(islice(samples, _IN_ONE_FILE)):
         path = folder / f"shard-{number // _IN_ONE_FILE:06d}.tar"
@@ -169,7 +169,7 @@ def _write_shards(folder: Path, samples: Iterator[Sample]) -> int:
     return number
 
 
-def _list_members(sample: Sample) -> Iterator[tuple[str, bytes]]:
+def _list_members(sample: FlaggedMeme) -> Iterator[tuple[str, bytes]]:
     if sample.image is not None:
         yield sample.ending, sample.image
     if sample.facts.get("text"):
@@ -177,7 +177,7 @@ def _list_members(sample: Sample) -> Iterator[tuple[str, bytes]]:
     yield "json", hide_bytes(orjson.dumps(sample.facts))
 
 
-def _write_images(folder: Path, samples: Iterator[Sample]) -> int:
+def _write_images(folder: Path, samples: Iterator[FlaggedMeme]) -> int:
     number = 0
     (folder / "images").mkdir()
     with whole_file(folder / "metadata.jsonl") as lines:
@@ -216,7 +216,7 @@ class Screened(Result):
     queued: int = 0
     decided: tuple[str, ...] = ()
 
-    def rows_iter(self) -> Iterator[Row]:
+    def rows_iter(self) -> Iterator[ShardRow]:
         """The verdicts one by one."""
         return read_rows(self.folder)
 
@@ -258,7 +258,7 @@ ShardSize = Annotated[
     Flag("Memes in one part. 0: 1,000, or up to 100 where images are read.", min=0, max=100_000),
 ]
 SavedForm = Annotated[
-    Format | None,
+    ArchiveFormat | None,
     Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
 ]
 RetryFailed = Annotated[bool, Flag("Also try failed memes again.")]
@@ -411,21 +411,23 @@ def write_csv(folder: Path) -> Path:
     return path
 
 
-def save_flagged(folder: Path, refs: Iterable[Ref], form: Format) -> int:
+def save_flagged(folder: Path, refs: Iterable[Ref], form: ArchiveFormat) -> int:
     """Copy memes that are harmful or for people, with their verdicts; return how many.
 
     Verdicts lie in the order of the source, so that both are walked side by side.
     """
     fetcher, rows = Fetcher(), read_rows(folder)
 
-    def list_samples() -> Iterator[Sample]:
+    def list_samples() -> Iterator[FlaggedMeme]:
         row = next(rows, None)
         for ref in refs:
             if row is None or row["id"] not in (ref.id, ref.apart):
                 continue  # the same meme again: it was judged once
             if row["label"] in FLAGGED:
                 with suppress(ImageError):  # deleted since it was judged
-                    yield Sample({n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref))
+                    yield FlaggedMeme(
+                        {n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref)
+                    )
             row = next(rows, None)
 
     return write_samples(folder / "flagged", list_samples(), form)
@@ -497,7 +499,7 @@ def write_families(folder: Path) -> Mapping[str, str]:
         return {}
     most = _choose_pictures(memes, flagged, _MOST_PICTURES)
     kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, FAMILY_BITS)
-    found = {look: value.family or look for look, value in kin.items()}
+    found = {look: kinship.family or look for look, kinship in kin.items()}
     columns = {
         "phash": most,
         "family": [found[look] for look in most],

@@ -19,12 +19,12 @@ from memantics.core.language import read_language
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Flag, TextTaken
 from memantics.core.tables import need_parquet
-from memantics.models.embedded.ocr import Profile, open_reader
+from memantics.models.embedded.ocr import OcrProfile, open_reader
 from memantics.moderation import operating_points
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
-from memantics.moderation.scale.records import Fetcher, Process, Ref, Row
+from memantics.moderation.scale.records import Fetcher, Process, Ref, ShardRow
 from memantics.moderation.subjects import MOST_TEXT, Subject
 from memantics.moderation.verdict import (
     TextSource,
@@ -82,7 +82,7 @@ class ScreenSettings:
         Readings,
         Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
     ] = "flagged"
-    ocr: Annotated[Profile, Flag("How images are read where no text is given.")] = "fast"
+    ocr: Annotated[OcrProfile, Flag("How images are read where no text is given.")] = "fast"
     printed: TextTaken = "caption"
     language: Annotated[str, Flag("Language of texts whose source names none.", metavar="CODE")] = (
         ""
@@ -129,7 +129,7 @@ class ScreenWork:
         detector = Detector.load(path) if path else Detector.load_sample()
         return _Screener(self, detector).screen
 
-    def fail(self, ref: Ref, reason: str) -> Row:
+    def fail(self, ref: Ref, reason: str) -> ShardRow:
         """A row without a verdict."""
         return self.refuse(ref, reason).to_row()
 
@@ -158,7 +158,7 @@ class _Screener:
         self._seen = SeenPictures()
         self._classifiers = open_judges(work.classifiers)
 
-    def screen(self, refs: Sequence[Ref]) -> list[Row]:
+    def screen(self, refs: Sequence[Ref]) -> list[ShardRow]:
         """A row for each reference."""
         self._seen = SeenPictures()  # of this shard: its rows must not depend on what ran before
         looked = [self._look(ref) for ref in refs]
@@ -264,7 +264,7 @@ def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:
     return found
 
 
-def read_rows(folder: Path) -> Iterator[Row]:
+def read_rows(folder: Path) -> Iterator[ShardRow]:
     """The verdicts in a folder, part by part."""
     for table in read_tables(folder):
         yield from table.to_pylist()

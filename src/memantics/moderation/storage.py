@@ -33,8 +33,8 @@ from memantics.moderation.heads import FastSettings, HeadModel
 from memantics.moderation.kernel import (
     KernelScorer,
     LinearScorer,
+    MarginScorer,
     Rows,
-    Scorer,
     Singles,
     SparseRows,
 )
@@ -44,7 +44,7 @@ _MOST_BYTES = 2_000_000_000
 # What the zip module raises on broken, encrypted or exotic archives.
 _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 Array = NDArray[Any]
-Parts = Mapping[str, bytes]
+FileParts = Mapping[str, bytes]
 _SETTINGS = TypeAdapter(FastSettings)
 FORMAT = ("memantics-detector", 2)
 _OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-classifier", 1)
@@ -74,7 +74,7 @@ class HeadFields(TypedDict):
     settings: FastSettings
     extractor: Extractor
     heads: tuple[str, ...]
-    scorer: Scorer
+    scorer: MarginScorer
     ridge: float
     examples: int
     embedder: str
@@ -134,7 +134,7 @@ def load_archive(
     path: Path,
     shape: type[ManifestType],
     kinds: Sequence[tuple[str, int]],
-    rebuild: Callable[[ManifestType, Parts], Model],
+    rebuild: Callable[[ManifestType, FileParts], Model],
     what: str = "detector",
 ) -> tuple[Model, dict[str, Any]]:
     """A model of one of these formats and versions, and its card; anything else is refused."""
@@ -192,7 +192,7 @@ def _check_kind(path: Path, manifest: bytes, kinds: Sequence[tuple[str, int]], w
         raise refuse(path, problem, what)
 
 
-def _read_card(parts: Parts) -> dict[str, Any]:
+def _read_card(parts: FileParts) -> dict[str, Any]:
     """The model card that travels with a model."""
     card: dict[str, Any] = orjson.loads(parts[_CARD])
     if not isinstance(card, dict):
@@ -308,7 +308,7 @@ def _spread_factors(extractor: Extractor, total: int) -> Array:
     return np.concatenate([np.full(width, factor, np.float32) for width, factor in pairs])
 
 
-def read_array(parts: Parts, name: str) -> Array:
+def read_array(parts: FileParts, name: str) -> Array:
     """An array of real numbers among the parts."""
     found: Array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
     if found.dtype.kind not in "fiu":
@@ -316,19 +316,19 @@ def read_array(parts: Parts, name: str) -> Array:
     return found
 
 
-def read_softmax(parts: Parts, name: str) -> Softmax:
+def read_softmax(parts: FileParts, name: str) -> Softmax:
     """A calibration among the parts."""
     keys = ("mean", "deviation", "weights", "intercepts")
     return Softmax(*(read_array(parts, f"{name}_{key}") for key in keys))
 
 
-def rebuild_heads(manifest: Manifest, parts: Parts) -> HeadFields:
+def rebuild_heads(manifest: Manifest, parts: FileParts) -> HeadFields:
     """What scores examples, from the parts of a file."""
     settings = _SETTINGS.validate_python(manifest.settings)
     pieces = orjson.loads(parts[_PIECES])
     vocabularies = tuple(
-        Vocabulary(block, tuple(value), read_array(parts, f"rarity_{place}"))
-        for place, (block, value) in enumerate(zip(settings.blocks, pieces, strict=True))
+        Vocabulary(block, tuple(terms), read_array(parts, f"rarity_{place}"))
+        for place, (block, terms) in enumerate(zip(settings.blocks, pieces, strict=True))
     )
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
     extractor = Extractor(vocabularies, indices, settings.dense, manifest.scale, settings.whole)
@@ -345,10 +345,10 @@ def rebuild_heads(manifest: Manifest, parts: Parts) -> HeadFields:
 
 def _rebuild_scorer(
     array: Callable[[str], Array],
-    parts: Parts,
+    parts: FileParts,
     extractor: Extractor,
     settings: FastSettings,
-) -> Scorer:
+) -> MarginScorer:
     if "duals.npy" not in parts:
         return LinearScorer(
             array("linear_sparse"), array("linear_dense"), array("linear_intercepts")
@@ -413,7 +413,7 @@ def load_classifier(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     return found, card
 
 
-def _rebuild(manifest: _Manifest, parts: Parts) -> FastDetector:
+def _rebuild(manifest: _Manifest, parts: FileParts) -> FastDetector:
     harm = not manifest.label
     if harm and manifest.threshold is None:
         raise ValueError("it has neither labels nor a threshold")

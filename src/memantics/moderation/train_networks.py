@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -27,15 +27,22 @@ from memantics.moderation.data import (
     load_pun_cases,
 )
 from memantics.moderation.examples import Loaded, keep_typed, list_languages
-from memantics.moderation.lora.judging import Language, Question, Style, TuningCase, Wording
+from memantics.moderation.lora.judging import (
+    PromptLanguage,
+    Question,
+    QuestionStyle,
+    TuningCase,
+    Wording,
+)
 from memantics.moderation.lora.tuning import Tuned, TunedWriter, Tuning, TuningTools, tune
 from memantics.moderation.lora.tuning import write_card as write_tuned_card
 from memantics.moderation.neural import seeds, settings
 from memantics.moderation.neural.seeds import CARD, write_card
+from memantics.moderation.neural.settings import ProgressLog
 
 __all__ = [
-    "Language",
-    "Style",
+    "PromptLanguage",
+    "QuestionStyle",
     "TrainedNetwork",
     "TuneOptions",
     "TunedModel",
@@ -43,7 +50,6 @@ __all__ = [
     "train_network",
     "tune_model",
 ]
-Say = Callable[[str], None]
 INTENT = "intent"
 
 
@@ -61,7 +67,7 @@ def plan_network(
     integration: Annotated[
         settings.Integration | None, Flag("How captions join the text. Default: the preset's own.")
     ] = None,
-    target: Annotated[settings.Target, Flag("Two classes, or five types.")] = "harmful",
+    target: Annotated[settings.TrainingTarget, Flag("Two classes, or five types.")] = "harmful",
     length: Annotated[int, Flag("Most tokens of a text.", min=8)] = 80,
 ) -> seeds.SeedPlan:
     """What is trained; an encoder that the preset needs and nobody named is refused."""
@@ -108,7 +114,7 @@ def train_network(
     data: Annotated[Loaded, MadeBy(load_examples)],
     plan: Annotated[seeds.SeedPlan, MadeBy(plan_network)],
     out: Annotated[Path, Flag("The folder to write.", default=Path("detector"))],
-    say: Say = print,
+    say: ProgressLog = print,
 ) -> TrainedNetwork:
     """Train every seed of a plan and write the model card.
 
@@ -133,8 +139,8 @@ class TuneOptions:
     tuning: Tuning
     out: Path
     question: Question = "pun"
-    style: Style = "caption"
-    language: Language | None = None
+    style: QuestionStyle = "caption"
+    language: PromptLanguage | None = None
     data: str | None = None
     external: Path | None = None
     official: bool = False
@@ -148,7 +154,7 @@ class TunedModel(Result):
     left_out: int = 0
 
 
-def tune_model(options: TuneOptions, say: Say = print) -> TunedModel:
+def tune_model(options: TuneOptions, say: ProgressLog = print) -> TunedModel:
     """Tune a local model by LoRA to tell puns or harm, judge held-out groups, write its card."""
     load = load_pun_cases if options.question == "pun" else load_harm_cases
     cases, origin = load(options.data)
@@ -186,7 +192,7 @@ def describe_tuning(tuning: Tuning) -> str:
     )
 
 
-def find_language(captions: Sequence[str]) -> Language:
+def find_language(captions: Sequence[str]) -> PromptLanguage:
     """The language in which to ask about captions: Chinese where half of them are."""
     chinese = sum(guess_language(text).language == "zh" for text in captions)
     return "zh" if 2 * chinese >= len(captions) else "en"
@@ -197,7 +203,7 @@ def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording
 
     Before a verdict with reasons they show three memes of theirs, which must be among the cases.
     """
-    numbers: dict[Style, str] = {"image": "1", "caption": "2", "reasons": "6"}
+    numbers: dict[QuestionStyle, str] = {"image": "1", "caption": "2", "reasons": "6"}
     if wording.question != "pun":
         raise InputError(
             f"the authors of PunMemeCN have no words for {wording.question}",

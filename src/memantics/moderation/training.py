@@ -24,9 +24,9 @@ from memantics.moderation.classifiers import (
     measure_sure,
     set_in_use,
 )
-from memantics.moderation.data import CAPTIONS_HELP, Version, describe_texts
-from memantics.moderation.evaluation import Evaluation, evaluate
-from memantics.moderation.examples import Example, Loaded, Split
+from memantics.moderation.data import CAPTIONS_HELP, LabelVersionFlag, describe_texts
+from memantics.moderation.evaluation import DetectorEvaluation, evaluate
+from memantics.moderation.examples import Example, FoldScheme, Loaded
 from memantics.moderation.fast import LabelPrediction, Prediction, Trained, fit, fit_labels
 from memantics.moderation.features import Dense, Embedder, FeatureBlock
 from memantics.moderation.heads import (
@@ -177,8 +177,10 @@ PresetName = Annotated[
         " (with meanings)."
     ),
 ]
-Part = Annotated[str, Flag("train, test or all of a release, or FILE.json:PART of a split file.")]
-Encoder = Annotated[Path | None, Flag("Folder of a text encoder, for meanings by another one.")]
+PartFlag = Annotated[
+    str, Flag("train, test or all of a release, or FILE.json:PART of a split file.")
+]
+EncoderFlag = Annotated[Path | None, Flag("Folder of a text encoder, for meanings by another one.")]
 ImageEncoder = Annotated[
     Path | None, Flag("Folder of a vision model (CLIP, SigLIP) for pictures.", "--image-encoder")
 ]
@@ -199,14 +201,14 @@ class TrainOptions:
     """
 
     preset: PresetName = AUTO
-    split: Part = ""
+    split: PartFlag = ""
     data: str | None = None
-    embedder: Encoder = None
+    embedder: EncoderFlag = None
     pictures: ImageEncoder = None
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None
-    labels: Version = "v1"
+    labels: LabelVersionFlag = "v1"
     inner: Annotated[
-        Split, Flag("How examples are held out inside training, to calibrate and choose.")
+        FoldScheme, Flag("How examples are held out inside training, to calibrate and choose.")
     ] = "random"
     types: Annotated[
         TypeHead, Flag("Types beside the decision (flat) or after it (hierarchical).")
@@ -220,7 +222,7 @@ class TrainOptions:
 
 def train_judge(
     loaded: Loaded, options: TrainOptions
-) -> tuple[FastJudge, Loaded, Evaluation | LabelEvaluation, ModelCard]:
+) -> tuple[FastJudge, Loaded, DetectorEvaluation | LabelEvaluation, ModelCard]:
     """Train on labels of any kind: what judges, the data as used, figures and the model card."""
     need_training()
     settings, encoder = choose_settings(loaded, options)
@@ -239,10 +241,10 @@ def train_judge(
 
 def describe_trained(
     loaded: Loaded, trained: Trained
-) -> tuple[Evaluation | LabelEvaluation, ModelCard, dict[str, object]]:
+) -> tuple[DetectorEvaluation | LabelEvaluation, ModelCard, dict[str, object]]:
     """Figures on held-out memes, the model card, and all that is stored with a detector."""
     known: dict[str, object]
-    found: Evaluation | LabelEvaluation
+    found: DetectorEvaluation | LabelEvaluation
     if loaded.labels.name:
         found = evaluate_labels(loaded, trained.said)
         known = {"topic": loaded.topic, **measure_sure(loaded.gold, trained.said)}

@@ -12,12 +12,13 @@ from memantics.core.errors import InputError
 from memantics.core.language import read_language
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result
+from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation import wrapped
-from memantics.moderation.calibration import Floats, Ints, choose_threshold
+from memantics.moderation.calibration import choose_threshold
 from memantics.moderation.card import ModelCard, write_card
-from memantics.moderation.data import Version, load_examples
+from memantics.moderation.data import LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
-from memantics.moderation.evaluation import Evaluation, evaluate
+from memantics.moderation.evaluation import DetectorEvaluation, evaluate
 from memantics.moderation.examples import Loaded, need_labels, need_two_classes, split_random
 from memantics.moderation.heads import FEWEST, need_training
 from memantics.moderation.operating_points import list_operating_points
@@ -41,7 +42,7 @@ class WrappedDetector(Result):
     kind: str
     architecture: str
     data: Loaded | None = None
-    figures: Evaluation | None = None
+    figures: DetectorEvaluation | None = None
 
 
 def wrap_classifier(
@@ -54,7 +55,7 @@ def wrap_classifier(
         str | None, Flag("Labelled rows to calibrate on, named as in train. Default: none.")
     ] = None,
     split: Annotated[str, Flag("Part of a release: train, test or all.")] = "train",
-    labels: Version = "v1",
+    labels: LabelVersionFlag = "v1",
     out: Annotated[Path, Flag("The file to write.")] = Path("wrapped.json"),
 ) -> WrappedDetector:
     """Make a detector of a text, image or image-text classifier, and write it with its card."""
@@ -75,7 +76,7 @@ def wrap_classifier(
 
 def calibrate(
     judge: wrapped.WrappedJudge, loaded: Loaded
-) -> tuple[wrapped.WrappedJudge, Evaluation]:
+) -> tuple[wrapped.WrappedJudge, DetectorEvaluation]:
     """Fit probabilities and the threshold; figures are on rows that their calibration left out."""
     need_training()
     need_labels(loaded.examples, loaded.name)
@@ -127,7 +128,7 @@ def _find_languages(judge: wrapped.WrappedJudge, loaded: Loaded | None) -> list[
 
 
 def _make_card(
-    judge: wrapped.WrappedJudge, loaded: Loaded | None, found: Evaluation | None
+    judge: wrapped.WrappedJudge, loaded: Loaded | None, found: DetectorEvaluation | None
 ) -> ModelCard:
     classifier, file = judge.classifier, judge.file
     data = loaded or Loaded("none: its probabilities are the classifier's", (), licence="none")

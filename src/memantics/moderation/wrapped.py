@@ -21,10 +21,10 @@ from memantics.core.errors import DataError, InputError, StoreError, first_fault
 from memantics.core.files import replace_file
 from memantics.core.images import load
 from memantics.core.records import Closed
-from memantics.metrics.rounding import settle
+from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.models.embedders import TEXT_HOLE, LocalClassifier
 from memantics.models.local.settings import digest
-from memantics.moderation.calibration import Floats, Ints, fit_softmax
+from memantics.moderation.calibration import fit_softmax
 from memantics.moderation.examples import TYPES, Example
 from memantics.moderation.fast import Prediction
 

@@ -16,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, make_busy
-from memantics.serve.settings import Scope, ServeSettings, Token, digest
+from memantics.serve.settings import ServeSettings, Token, TokenScope, digest
 from memantics.web.shell import SECRET_BYTES, open_form
 
 COOKIE = "memantics-serve"
@@ -66,7 +66,7 @@ class Gate:
         """Whether a token is needed."""
         return bool(self._tokens)
 
-    def admit(self, request: Request, scope: Scope) -> str:
+    def admit(self, request: Request, scope: TokenScope) -> str:
         """The name of who asks, or a refusal."""
         self.check_site(request)
         if not self._tokens:

@@ -29,7 +29,7 @@ from memantics.serve.inputs import (
 )
 from memantics.serve.jobs import ENDED, JobKind, StoredJob, show_analysis
 from memantics.serve.refusals import ERRORS, Refusal
-from memantics.serve.settings import Scope
+from memantics.serve.settings import TokenScope
 from memantics.understanding import read_aloud
 
 router = APIRouter(prefix="/v1", responses=ERRORS)
@@ -39,7 +39,7 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 jobs_router = APIRouter(prefix="/v1/jobs", tags=["jobs"], responses=ERRORS)
 _LOOK = 0.3
 _QUIET = 10.0
-_SCOPES: dict[str, Scope] = {"analyze": "analyze", "reappraise": "reappraise"}
+_SCOPES: dict[str, TokenScope] = {"analyze": "analyze", "reappraise": "reappraise"}
 
 
 @router.post(

@@ -31,8 +31,8 @@ from memantics.moderation import DailySample
 from memantics.serve import access, analysis, browse, health, moderations, studio
 from memantics.serve.access import Gate
 from memantics.serve.browse.routes import list_tabs
-from memantics.serve.context import FOLDER, Metrics, Service
-from memantics.serve.engine import Engine
+from memantics.serve.context import FOLDER, Service, ServiceMetrics
+from memantics.serve.engine import ServiceEngine
 from memantics.serve.inputs import ImageDoor
 from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.moderations import ModerationBody
@@ -204,7 +204,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
 
 def _open_service(settings: ServeSettings) -> Service:
     bounds = settings.bounds
-    engine, metrics = Engine(settings), Metrics()
+    engine, metrics = ServiceEngine(settings), ServiceMetrics()
     for batcher in engine.batchers:
         metrics.watch(batcher)
     jobs = JobStore(settings.state, keep=bounds.keep, most=bounds.jobs)

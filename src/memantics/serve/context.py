@@ -19,7 +19,7 @@ from starlette.requests import Request
 
 from memantics.moderation import DailySample, Subject, Verdict
 from memantics.serve.access import Gate
-from memantics.serve.engine import Batcher, Engine
+from memantics.serve.engine import Batcher, ServiceEngine
 from memantics.serve.inputs import ImageDoor
 from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.refusals import Refusal
@@ -32,7 +32,7 @@ _SCORES = tuple(step / 10 for step in range(1, 11))
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
-class Metrics:
+class ServiceMetrics:
     """The figures of a process; several processes write theirs into one folder."""
 
     def __init__(self) -> None:
@@ -118,10 +118,10 @@ class Service:
 
     settings: ServeSettings
     gate: Gate
-    engine: Engine
+    engine: ServiceEngine
     door: ImageDoor
     jobs: JobStore
-    metrics: Metrics
+    metrics: ServiceMetrics
     sample: DailySample | None = None
     runner: Runner | None = None
     ready: bool = False

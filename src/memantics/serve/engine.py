@@ -142,7 +142,7 @@ class Batcher(Generic[Item, Found]):
         self._threads.shutdown(wait=True)
 
 
-class Engine:
+class ServiceEngine:
     """Detector, OCR and knowledge, each behind a bounded queue.
 
     ``texts`` and ``images`` are judged and read in batches; ``work`` runs any other function in a

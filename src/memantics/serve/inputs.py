@@ -26,10 +26,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from starlette.datastructures import FormData, UploadFile
 
 from memantics.core.errors import first_fault
-from memantics.core.images import Bounds, probe
+from memantics.core.images import ImageBounds, probe
 from memantics.serve.jobs import JobKind, JobStatus, StoredJob
 from memantics.serve.refusals import Refusal
-from memantics.serve.settings import Bounds as ServeBounds
+from memantics.serve.settings import Intake
 from memantics.understanding import (
     MOST_CHARACTERS,
     Feeling,
@@ -39,7 +39,7 @@ from memantics.understanding import (
     QueryRows,
     Reappraisal,
     Spoken,
-    Target,
+    TargetEmotion,
 )
 from memantics.web.shell import open_form
 from memantics.workbench import Analysis
@@ -225,14 +225,16 @@ def _parse(shape: type[Body], data: bytes) -> Body:
 class ImageDoor:
     """Takes images in, within bounds; an address is fetched only from allowed hosts."""
 
-    bounds: Bounds
+    bounds: ImageBounds
     fetcher: ImageFetcher
 
     @classmethod
-    def open(cls, given: ServeBounds) -> ImageDoor:
+    def open(cls, given: Intake) -> ImageDoor:
         """The door of a service."""
-        value = Bounds()
-        bounds = Bounds(min(value.max_bytes, given.body_bytes), min(value.max_pixels, given.pixels))
+        largest = ImageBounds()
+        bounds = ImageBounds(
+            min(largest.max_bytes, given.body_bytes), min(largest.max_pixels, given.pixels)
+        )
         return cls(bounds, ImageFetcher(given.hosts, bounds.max_bytes))
 
     async def take(self, given: str) -> bytes:
@@ -347,7 +349,7 @@ class ReappraiseBody(ClosedBody):
     image: str = Field(description=_IMAGE)
     with_model: bool = False
     model: str | None = Field(default=None, description="One of the service's models.")
-    target: Target | None = None
+    target: TargetEmotion | None = None
     versions: int = Field(default=1, ge=1, le=8, description="How many to draw and compare.")
 
 

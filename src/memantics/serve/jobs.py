@@ -26,8 +26,8 @@ from pydantic import JsonValue, TypeAdapter
 
 from memantics.core.errors import MemanticsError, StoreError
 from memantics.core.images import MIME, probe, read_bytes
-from memantics.models.client import Watch
-from memantics.serve.engine import Engine
+from memantics.models.client import ProgressWatch
+from memantics.serve.engine import ServiceEngine
 from memantics.serve.refusals import Refusal, make_busy
 from memantics.understanding import (
     EMBEDDED,
@@ -274,7 +274,7 @@ def _lost(job: str) -> StoredJob:
 class Runner:
     """Takes jobs from the store and runs them until it is closed."""
 
-    def __init__(self, store: JobStore, engine: Engine, grace: float = 15.0) -> None:
+    def __init__(self, store: JobStore, engine: ServiceEngine, grace: float = 15.0) -> None:
         self._store, self._engine, self._grace = store, engine, grace
         self._news = asyncio.Event()
         self._closing = False
@@ -430,7 +430,9 @@ class Thread:
         return self._task.exception() or self._task.result()
 
 
-async def run_job(job: StoredJob, place: Path, engine: Engine, watch: Watch) -> JsonValue:
+async def run_job(
+    job: StoredJob, place: Path, engine: ServiceEngine, watch: ProgressWatch
+) -> JsonValue:
     """Do what a job asks. Its folder keeps a model's answers: a second try asks for the rest."""
     data = read_bytes(place / IMAGE)
     image = place / f"meme.{MIME[probe(data, IMAGE).format].partition('/')[2]}"

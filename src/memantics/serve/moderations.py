@@ -26,7 +26,7 @@ from memantics.serve.inputs import read_json
 from memantics.serve.refusals import ERRORS, Refusal
 
 router = APIRouter(tags=["moderation"])
-Kind = Literal["text", "image"]
+InputKind = Literal["text", "image"]
 # Which categories of OpenAI each of our types stands for; all have one of our own name too.
 TYPES: dict[str, tuple[str, ...]] = {
     "targeted": ("targeted", "hate"),
@@ -58,7 +58,7 @@ CATEGORIES = (
 )
 _NO_SCORES = dict.fromkeys(CATEGORIES, 0.0)
 _NO_FLAGS = dict.fromkeys(CATEGORIES, False)
-_NO_KINDS: dict[str, tuple[Kind, ...]] = dict.fromkeys(CATEGORIES, ())
+_NO_KINDS: dict[str, tuple[InputKind, ...]] = dict.fromkeys(CATEGORIES, ())
 # Names that clients of OpenAI send without thinking of them.
 USUAL = ("omni-moderation-latest", "text-moderation-latest", "text-moderation-stable", "memantics")
 
@@ -83,8 +83,8 @@ class ImagePart(BaseModel):
     image_url: ImageAddress
 
 
-Part = Annotated[TextPart | ImagePart, Field(discriminator="type")]
-Text = Annotated[str, Field(max_length=MOST_TEXT)]
+ContentPart = Annotated[TextPart | ImagePart, Field(discriminator="type")]
+TextInput = Annotated[str, Field(max_length=MOST_TEXT)]
 # More than any service takes at once; the first fault ends the reading of a list.
 Few = Field(max_length=1000, fail_fast=True)
 
@@ -94,7 +94,7 @@ class ModerationBody(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    input: Text | Annotated[list[Text], Few] | Annotated[list[Part], Few]
+    input: TextInput | Annotated[list[TextInput], Few] | Annotated[list[ContentPart], Few]
     model: str | None = None
 
 
@@ -112,7 +112,7 @@ class ModerationResult(BaseModel):
     flagged: bool
     categories: dict[str, bool]
     category_scores: dict[str, float]
-    category_applied_input_types: dict[str, list[Kind]]
+    category_applied_input_types: dict[str, list[InputKind]]
     status: Literal["judged", "partly judged", "not_scored", "failed"]
     reason: str
     verdicts: list[Verdict]
@@ -127,7 +127,7 @@ class Moderation(BaseModel):
     note: str
 
 
-class Model(BaseModel):
+class ModelEntry(BaseModel):
     """One model in OpenAI's list."""
 
     id: str
@@ -140,7 +140,7 @@ class ModelList(BaseModel):
     """All models that moderation may be asked of."""
 
     object: Literal["list"] = "list"
-    data: list[Model]
+    data: list[ModelEntry]
 
 
 @router.post(
@@ -205,7 +205,9 @@ def _check(
         raise Refusal(400, "invalid_request", f"input: {count} parts; {most} are taken at once")
 
 
-async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tuple[Kind, Verdict]]:
+async def _judge(
+    service: Service, parts: Sequence[str | ImagePart]
+) -> list[tuple[InputKind, Verdict]]:
     """Read all images, then judge all texts."""
     engine = service.engine
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
@@ -216,7 +218,7 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
     ]
     ready = [item for item in items if not isinstance(item, MemanticsError)]
     said = iter(await engine.texts.ask(ready) if ready else ())
-    found: list[tuple[Kind, Verdict]] = []
+    found: list[tuple[InputKind, Verdict]] = []
     for part, item in zip(parts, items, strict=True):
         verdict = engine.moderator.refuse(item) if isinstance(item, MemanticsError) else next(said)
         service.count(verdict)
@@ -227,7 +229,7 @@ async def _judge(service: Service, parts: Sequence[str | ImagePart]) -> list[tup
 
 
 def _sum_up(
-    parts: Sequence[tuple[Kind, Verdict]], *, flag_not_scored: bool = False
+    parts: Sequence[tuple[InputKind, Verdict]], *, flag_not_scored: bool = False
 ) -> dict[str, object]:
     """One result for the parts of an input: the highest score of each category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
@@ -264,9 +266,11 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
         yield REVIEW, 1.0, True
     if not verdict.types:
         yield PLAIN, verdict.probability, harmful
-    for chance in verdict.types:
-        for name in TYPES.get(chance.type, () if chance.type == "none" else (chance.type,)):
-            yield name, chance.probability, harmful and verdict.type == chance.type
+    for scored_type in verdict.types:
+        for name in TYPES.get(
+            scored_type.type, () if scored_type.type == "none" else (scored_type.type,)
+        ):
+            yield name, scored_type.probability, harmful and verdict.type == scored_type.type
 
 
 class PlainRoute(Route):
@@ -288,4 +292,4 @@ async def list_models(request: Request) -> ModelList:
     service = find_service(request)
     service.gate.admit(request, "moderate")
     names = (service.engine.moderator.name, *USUAL)
-    return ModelList(data=[Model(id=name) for name in names])
+    return ModelList(data=[ModelEntry(id=name) for name in names])

@@ -36,10 +36,10 @@ from memantics.web.server import is_local, list_hosts, name_address
 from memantics.web.shell import Limits
 
 VARIABLE = "MEMANTICS_TOKENS"
-Scope = Literal[
+TokenScope = Literal[
     "moderate", "analyze", "puns", "reappraise", "knowledge", "pages", "metrics", "reload"
 ]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
+SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 RATE = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -55,7 +55,7 @@ class Token:
 
     name: str
     sha256: str
-    scopes: tuple[Scope, ...] = SCOPES
+    scopes: tuple[TokenScope, ...] = SCOPES
     rate: float = RATE
 
     def __post_init__(self) -> None:
@@ -168,7 +168,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
+class ServedModels:
     """Who answers: a detector's file, models, a knowledge store, and a folder of runs to browse.
 
     Without a detector the tiny one of the sample data answers, and says so; without a model what
@@ -197,7 +197,7 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Intake:
     """What is let in, and for how long it is kept.
 
     ``waiting`` is the number of requests that may wait for each part (text, OCR, other work),
@@ -223,8 +223,8 @@ class ServeSettings:
     """
 
     reach: Reach = Reach()
-    models: Models = field(default_factory=Models)
-    bounds: Bounds = Bounds()
+    models: ServedModels = field(default_factory=ServedModels)
+    bounds: Intake = Intake()
     tokens: tuple[Token, ...] = ()
     state: Path = field(default_factory=lambda: home() / "serve")
     workers: int = 1

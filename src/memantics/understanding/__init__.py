@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memantics.understanding.kb import tabulate_near as tabulate_near
     from memantics.understanding.kb import tabulate_rows as tabulate_rows
     from memantics.understanding.knowledge.drawing import read_style as read_style
-    from memantics.understanding.knowledge.formats import Format as Format
+    from memantics.understanding.knowledge.formats import GraphFormat as GraphFormat
     from memantics.understanding.knowledge.querying import MOST_CHARACTERS as MOST_CHARACTERS
     from memantics.understanding.knowledge.querying import PATIENCE as PATIENCE
     from memantics.understanding.knowledge.querying import QueryRows as QueryRows
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from memantics.understanding.reappraisal.records import PAGE as PAGE
     from memantics.understanding.reappraisal.records import SHEET as SHEET
     from memantics.understanding.reappraisal.records import Shape as Shape
-    from memantics.understanding.reappraisal.records import Target as Target
+    from memantics.understanding.reappraisal.records import TargetEmotion as TargetEmotion
     from memantics.understanding.reappraisal.workshop import Reappraisal as Reappraisal
-    from memantics.understanding.reappraisal.workshop import Stage as Stage
+    from memantics.understanding.reappraisal.workshop import ReappraisalStage as ReappraisalStage
     from memantics.understanding.reappraise import ReappraisalDrafts as ReappraisalDrafts
     from memantics.understanding.reappraise import draft_reappraisals as draft_reappraisals
     from memantics.understanding.reappraise import (

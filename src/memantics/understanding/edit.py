@@ -20,10 +20,10 @@ from memantics.core.images import load, read_bytes
 from memantics.core.lines import TextChoice
 from memantics.core.memes import Meme
 from memantics.core.model import Editor
-from memantics.core.parameters import Argument, Data, FewMemes, Flag
+from memantics.core.parameters import Argument, DataFlag, FewMemes, Flag
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync
-from memantics.models.client import CallSettings, Watch
+from memantics.models.client import CallSettings, ProgressWatch
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
 from memantics.understanding.editing import EditorSettings, line_reader, open_painter
@@ -65,7 +65,7 @@ async def edit_async(
             "masked: repaint around the captions, which are set by us."
         ),
     ] = "whole",
-    data: Data = None,
+    data: DataFlag = None,
     out: Annotated[
         str | Path | None,
         Flag("Write a copy of the release with the edits there. Default: the release."),
@@ -76,7 +76,7 @@ async def edit_async(
     limit: FewMemes = None,
     settings: EditorSettings | None = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Edited:
     """Edit every meme of MER-Bench's index as its rows specify; existing images are kept.
 
@@ -165,7 +165,7 @@ async def _edit_all(
     place: Path,
     make: Callable[[ReappraisalRow], Awaitable[str]],
     width: int,
-    watch: Watch | None,
+    watch: ProgressWatch | None,
 ) -> Edited:
     """Make missing images, ``width`` at once; ``make`` returns why one failed, or nothing."""
     free = asyncio.Semaphore(width)

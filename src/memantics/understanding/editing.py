@@ -13,7 +13,7 @@ from memantics.core.labels import find_judges
 from memantics.core.lines import TextLine, explain_unread
 from memantics.core.model import Editor
 from memantics.core.parameters import Flag, TextTaken
-from memantics.models.client import CallSettings, Watch, open_client
+from memantics.models.client import CallSettings, ProgressWatch, open_client
 from memantics.models.editors import open_editor
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.models.kinds import ModelSettings
@@ -160,7 +160,7 @@ async def open_planner(
     calls: CallSettings,
     out: Path,
     memes: int,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> AsyncIterator[Planner]:
     """A model's planner with its call log in the folder, or the embedded one."""
     if model == EMBEDDED:

@@ -20,7 +20,7 @@ from memantics.core.meaning import DIMENSIONS
 from memantics.core.result import Result, Table
 from memantics.core.retrieval import NearMeme, Passage
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
-from memantics.understanding.knowledge.formats import Format, guess_format, serialize
+from memantics.understanding.knowledge.formats import GraphFormat, guess_format, serialize
 from memantics.understanding.knowledge.layout import Legend, choose_cards, make_legend, tame
 from memantics.understanding.knowledge.official import Account
 from memantics.understanding.knowledge.ontology.vocabulary import (
@@ -62,7 +62,7 @@ __all__ = [
     "PATIENCE",
     "SAMPLE",
     "Dangling",
-    "Format",
+    "GraphFormat",
     "Individual",
     "Knowledge",
     "KnowledgeStore",
@@ -141,12 +141,12 @@ class KnowledgeStore(GraphStore):
         """Every statement of which an end is no individual."""
         return tuple(list_dangling(self, timeout))
 
-    def serialize(self, memes: Sequence[str] | None = None, form: Format = "nquads") -> bytes:
+    def serialize(self, memes: Sequence[str] | None = None, form: GraphFormat = "nquads") -> bytes:
         """Statements about some memes, or about all, in a format that can be imported again."""
         return serialize((quad for meme in memes or self.ids() for quad in self.quads(meme)), form)
 
     def export(
-        self, out: Path, memes: Sequence[str] | None = None, form: Format | None = None
+        self, out: Path, memes: Sequence[str] | None = None, form: GraphFormat | None = None
     ) -> None:
         """Write statements to a file; its name says the format where none is given."""
         replace_file(out, self.serialize(memes, form or guess_format(out)), "export")
@@ -235,8 +235,8 @@ def tabulate_account(source: str, account: Account) -> Table:
 def tabulate_figures(found: StoreFigures) -> list[Table]:
     """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
     dimensions = tuple(
-        (name, f"{figures.individuals:,}", f"{figures.memes:,}")
-        for name, figures in found.dimensions.items()
+        (name, f"{counted.individuals:,}", f"{counted.memes:,}")
+        for name, counted in found.dimensions.items()
     )
     said = list(found.said.items())
     relations = dict(found.relations) | {f"said: {name}": n for name, n in said[:_SHOWN]}
@@ -267,7 +267,7 @@ def tabulate_dangling(found: Sequence[Dangling]) -> Table:
 
 
 def _count_table(name: str, counts: Mapping[str, int]) -> Table:
-    return Table((name, ">count"), tuple((text, f"{count:,}") for text, count in counts.items()))
+    return Table((name, ">count"), tuple((term, f"{count:,}") for term, count in counts.items()))
 
 
 def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
@@ -289,14 +289,14 @@ def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
 
 # Retrieval of known memes near a meme, with their statements.
 
-Known = str | Path | Pool | Sequence[str | Path]
+KnownMemes = str | Path | Pool | Sequence[str | Path]
 
 
 def retrieve(
     text: str = "",
     *,
     image: str | Path | None = None,
-    known: Known,
+    known: KnownMemes,
     count: int = 5,
     without: Container[str] = (),
 ) -> tuple[NearMeme, ...]:
@@ -331,7 +331,7 @@ def retrieve(
 def retrieve_background(
     text: str,
     *,
-    known: Known,
+    known: KnownMemes,
     count: int = 5,
     dimension: str = "BackgroundKnowledge",
     without: Container[str] = (),
@@ -357,7 +357,7 @@ def retrieve_background(
     return open_known(known).find_passages(text, count, dimension, without)
 
 
-def open_known(known: Known) -> Pool:
+def open_known(known: KnownMemes) -> Pool:
     """What is known, opened; ``sample`` is the pack that ships."""
     if isinstance(known, Pool):
         return known

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from memantics.core.memes import Meme
+from memantics.core.parameters import ImagePath
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.client import CallSettings, open_client
 from memantics.understanding.phonetics.detector import PunVerdict, judge_pun
-from memantics.understanding.phonetics.evaluation import Figures, evaluate, format_figures
+from memantics.understanding.phonetics.evaluation import ReadingScores, evaluate, format_figures
 from memantics.understanding.phonetics.evidence import clean_description
 from memantics.understanding.phonetics.reading import (
     Heard,
@@ -45,7 +46,6 @@ __all__ = [
 ]
 
 
-ImagePath: TypeAlias = Path | str
 DescribedBy = Literal["person", "model", "tags"]
 CALL_LOG = Path("builds/puns")
 
@@ -209,7 +209,7 @@ def read_captions(
     return tuple(read_many(((caption, description) for caption in captions), settings=settings))
 
 
-def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> Figures:
+def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> ReadingScores:
     """Figures on a PunMemeCN release, on groups that were held out of every fitted part.
 
     ``groups`` restricts them: ``train``, ``test``, or numbers such as ``1-100,205``.

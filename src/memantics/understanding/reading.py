@@ -123,8 +123,8 @@ def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
     for meme in memes:
         texts[meme.family][cut_short(meme.text, _LONGEST)] = None
     for meme in memes:
-        name = cut_short(meme.text, _LONGEST)
-        others = [text for text in texts[meme.family] if text and text != name][:_SIBLINGS]
+        caption = cut_short(meme.text, _LONGEST)
+        others = [text for text in texts[meme.family] if text and text != caption][:_SIBLINGS]
         if meme.family and others and TEMPLATE not in meme.notes:
             said = "; ".join(f"“{text}”" for text in others)
             note = f"other memes of this collection have the same picture and say: {said}"

@@ -26,7 +26,7 @@ from memantics.core.parameters import (
 )
 from memantics.core.result import Result
 from memantics.core.waiting import make_sync, run_sync
-from memantics.models.client import CallSettings, Watch
+from memantics.models.client import CallSettings, ProgressWatch
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.engine import Progress
 from memantics.understanding.editing import (
@@ -56,17 +56,17 @@ from memantics.understanding.reappraisal.records import (
     MEME,
     PAGE,
     SHEET,
-    Checks,
+    EditChecks,
     MemeFeeling,
     ReappraisalPlan,
     Shape,
-    Target,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import pass_gate
 from memantics.understanding.reappraisal.workshop import (
     ENDINGS,
     Reappraisal,
-    Stage,
+    ReappraisalStage,
     StageReview,
     Workshop,
 )
@@ -78,17 +78,17 @@ __all__ = [
     "MEME",
     "PAGE",
     "SHEET",
-    "Checks",
     "DraftSettings",
+    "EditChecks",
     "EditorSettings",
     "MemeFeeling",
     "Reappraisal",
     "ReappraisalDrafts",
     "ReappraisalPlan",
+    "ReappraisalStage",
     "ReappraiseSettings",
     "Shape",
-    "Stage",
-    "Target",
+    "TargetEmotion",
     "draft_reappraisals",
     "draft_reappraisals_async",
     "reappraise",
@@ -97,7 +97,7 @@ __all__ = [
 
 Results: TypeAlias = tuple[Reappraisal, ...]
 NewEmotion = Annotated[
-    Target | None, Flag("The new emotion. Default: the counterpart of the meme's own.")
+    TargetEmotion | None, Flag("The new emotion. Default: the counterpart of the meme's own.")
 ]
 EditorName = Annotated[
     str,
@@ -115,14 +115,14 @@ async def reappraise_async(
     image: ImagePath,
     *,
     model: str = ...,
-    target: Target | None = ...,
+    target: TargetEmotion | None = ...,
     editor: str = ...,
     out: ImagePath = ...,
     settings: ReappraiseSettings | None = ...,
     calls: CallSettings | None = ...,
     review: StageReview | None = ...,
     ocr: RememberingOcr | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Reappraisal: ...
 
 
@@ -131,14 +131,14 @@ async def reappraise_async(
     image: ImagePaths,
     *,
     model: str = ...,
-    target: Target | None = ...,
+    target: TargetEmotion | None = ...,
     editor: str = ...,
     out: ImagePath = ...,
     settings: ReappraiseSettings | None = ...,
     calls: CallSettings | None = ...,
     review: StageReview | None = ...,
     ocr: RememberingOcr | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Results: ...
 
 
@@ -146,14 +146,14 @@ async def reappraise_async(
     image: ImagePath | ImagePaths,
     *,
     model: str = EMBEDDED,
-    target: Target | None = None,
+    target: TargetEmotion | None = None,
     editor: str = "none",
     out: ImagePath = "reappraised",
     settings: ReappraiseSettings | None = None,
     calls: CallSettings | None = None,
     review: StageReview | None = None,
     ocr: RememberingOcr | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Reappraisal | Results:
     """Reappraise one meme or several (async version of :func:`reappraise`).
 
@@ -178,14 +178,14 @@ def reappraise(
     image: ImagePath,
     *,
     model: str = ...,
-    target: Target | None = ...,
+    target: TargetEmotion | None = ...,
     editor: str = ...,
     out: ImagePath = ...,
     settings: ReappraiseSettings | None = ...,
     calls: CallSettings | None = ...,
     review: StageReview | None = ...,
     ocr: RememberingOcr | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Reappraisal: ...
 
 
@@ -194,14 +194,14 @@ def reappraise(
     image: ImagePaths,
     *,
     model: str = ...,
-    target: Target | None = ...,
+    target: TargetEmotion | None = ...,
     editor: str = ...,
     out: ImagePath = ...,
     settings: ReappraiseSettings | None = ...,
     calls: CallSettings | None = ...,
     review: StageReview | None = ...,
     ocr: RememberingOcr | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Results: ...
 
 
@@ -219,7 +219,7 @@ def reappraise(
     calls: CallSettings | None = None,
     review: StageReview | None = None,
     ocr: RememberingOcr | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Reappraisal | Results:
     """Rewrite the captions of negative memes in place; panels and layout are kept.
 
@@ -285,7 +285,7 @@ class _Order:
     model: str
     settings: DraftSettings
     calls: CallSettings
-    progress: Watch | None
+    progress: ProgressWatch | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class _Shop:
     """Where results go, the feeling they aim at, and who takes part."""
 
     out: Path
-    target: Target | None
+    target: TargetEmotion | None
     editor: str
     review: StageReview | None
     ocr: RememberingOcr | None
@@ -403,7 +403,7 @@ async def draft_reappraisals_async(
     ] = None,
     settings: DraftSettings | None = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> ReappraisalDrafts:
     """Reappraise every meme of a folder with one or more editors, as drafts of a data set.
 

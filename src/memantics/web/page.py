@@ -97,7 +97,7 @@ def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) 
 
 
 _TEMPLATES = Path(__file__).with_name("page_templates")
-Shown = Mapping[str, Any]  # what a template shows, by the names that it uses
+TemplateValues = Mapping[str, Any]  # what a template shows, by the names that it uses
 _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 

@@ -152,7 +152,7 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
         side = "middle" if abs(x - 150.0) < 9 else "start" if x > 150.0 else "end"
         spokes.append((name, side, end, at(place, 1.1)))
     said = zip(names, values, strict=True)
-    title = "; ".join(f"{name}: {'–' if entry is None else f'{entry:.2f}'}" for name, entry in said)
+    title = "; ".join(f"{name}: {'–' if value is None else f'{value:.2f}'}" for name, value in said)
     return draw("radar", rings, spokes, f"outer ring {top:.2f}; {title}")
 
 

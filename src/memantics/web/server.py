@@ -24,7 +24,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from memantics.core.errors import InputError
 from memantics.web.logs import note, start_logs
-from memantics.web.shell import Limits, Shell, Watch
+from memantics.web.shell import Limits, RequestWatch, Shell
 
 BACKLOG = 512
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -161,7 +161,10 @@ class GatheringTransport:
 
 
 def wrap(
-    app: FastAPI, limits: Limits, trusted_proxies: Sequence[str] = (), watch: Watch | None = None
+    app: FastAPI,
+    limits: Limits,
+    trusted_proxies: Sequence[str] = (),
+    watch: RequestWatch | None = None,
 ) -> None:
     """Put the shell around an app, and outermost the proxies that it believes."""
     app.add_middleware(Shell, limits=limits, watch=watch)

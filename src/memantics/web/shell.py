@@ -20,11 +20,11 @@ from starlette.requests import ClientDisconnect, Request
 
 from memantics.web.logs import note, note_failure
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+AsgiScope = MutableMapping[str, Any]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
+App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
 FORM_BYTES = 1024 * 1024
 UPLOAD_BYTES = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), interest-cohort=()"),
 )
-Watch = Callable[[Scope, int, float], None]
+RequestWatch = Callable[[AsgiScope, int, float], None]
 PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
 SECRET_BYTES = 4096  # the longest field of a form that carries a token or a password
 TEXT_BYTES = 1024 * 1024
@@ -104,7 +104,7 @@ class TooSlow(Cut):
 class Shell:
     """The outermost layer, as plain ASGI: it costs little, and nothing gets past it."""
 
-    def __init__(self, app: App, limits: Limits, watch: Watch | None = None) -> None:
+    def __init__(self, app: App, limits: Limits, watch: RequestWatch | None = None) -> None:
         self._app = app
         self._watch = watch
         self._limits = limits
@@ -112,7 +112,7 @@ class Shell:
         https = ((b"strict-transport-security", b"max-age=31536000"),) if limits.secure else ()
         self._headers = [*HEADERS, *https]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -123,7 +123,7 @@ class Shell:
         status = 500
         started = False
 
-        async def answer(message: Message) -> None:
+        async def answer(message: AsgiMessage) -> None:
             nonlocal status, started
             if message["type"] == "http.response.start":
                 started = True
@@ -161,7 +161,7 @@ class Shell:
             )
 
     def _dress(
-        self, scope: Scope, headers: list[tuple[bytes, bytes]], request_id: str
+        self, scope: AsgiScope, headers: list[tuple[bytes, bytes]], request_id: str
     ) -> list[object]:
         if self._limits.program_paths and scope["path"].startswith(self._limits.program_paths):
             return [*headers, *PROGRAM_HEADERS, (b"x-request-id", request_id.encode())]
@@ -171,7 +171,7 @@ class Shell:
             kept.append((b"cache-control", b"no-store"))
         return [*headers, *kept, (b"x-request-id", request_id.encode())]
 
-    def _is_known(self, scope: Scope) -> bool:
+    def _is_known(self, scope: AsgiScope) -> bool:
         hosts = self._limits.hosts
         if hosts is None or scope["path"] in self._limits.open_paths:
             return True
@@ -179,7 +179,7 @@ class Shell:
         name = given.decode("latin-1").lower()
         return (name if name.endswith("]") else name.rpartition(":")[0] or name) in hosts
 
-    def _path(self, scope: Scope) -> str:
+    def _path(self, scope: AsgiScope) -> str:
         """The path as it may be logged: the last part of a secret link is one, and stays out."""
         path = str(scope["path"])
         for prefix in self._limits.secret_paths:
@@ -205,7 +205,9 @@ class Shell:
         finally:
             self._flight -= counted
 
-    def _bounded(self, scope: Scope, receive: Receive, arrive: Callable[[int], None]) -> Receive:
+    def _bounded(
+        self, scope: AsgiScope, receive: Receive, arrive: Callable[[int], None]
+    ) -> Receive:
         """Stop reading a body at its limit, whatever its header said."""
         upload = str(scope["path"]).endswith(self._limits.uploads)
         limit = self._limits.upload_bytes if upload else self._limits.form_bytes
@@ -214,7 +216,7 @@ class Shell:
             raise TooLarge
         seen, more, end = 0, True, time.monotonic() + self._limits.body_seconds
 
-        async def counted() -> Message:
+        async def counted() -> AsgiMessage:
             nonlocal seen, more
             if not more:
                 return await receive()  # until the client goes

@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from memantics.core.fonts import CHINESE
 
-Language = Literal["en", "zh"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-NAMES: Mapping[Language, str] = {"en": "English", "zh": "中文"}
+PageLanguage = Literal["en", "zh"]
+LANGUAGES: tuple[PageLanguage, ...] = get_args(PageLanguage)
+NAMES: Mapping[PageLanguage, str] = {"en": "English", "zh": "中文"}
 HERE = Path(__file__).parent
 MEDIA_TYPES: Mapping[str, str] = {
     ".css": "text/css; charset=utf-8",
@@ -38,7 +38,7 @@ MEDIA_TYPES: Mapping[str, str] = {
 class Catalogue:
     """The messages of one language; calling it looks one up and fills it in."""
 
-    language: Language
+    language: PageLanguage
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
@@ -69,7 +69,7 @@ class Site:
         self._static = self._find_static()
         self._words = {language: self._read_words(language) for language in LANGUAGES}
 
-    def words(self, language: Language) -> Catalogue:
+    def words(self, language: PageLanguage) -> Catalogue:
         """All messages of a language."""
         return self._words[language]
 
@@ -100,7 +100,7 @@ class Site:
         files = [path for part in reversed(self.parts) for path in (part / "static").glob("*")]
         return {path.name: path for path in (*files, CHINESE) if path.suffix in MEDIA_TYPES}
 
-    def _read_words(self, language: Language) -> Catalogue:
+    def _read_words(self, language: PageLanguage) -> Catalogue:
         messages: dict[str, str] = {}
         for part in reversed(self.parts):
             file = part / "messages.toml"
@@ -120,7 +120,7 @@ def read_once(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def choose_language(chosen: str, accepted: str) -> Language:
+def choose_language(chosen: str, accepted: str) -> PageLanguage:
     """A person's own choice, else the first that the browser asks for, else English.
 
     >>> choose_language("", "fr;q=1, zh-CN;q=0.9"), choose_language("en", "zh")

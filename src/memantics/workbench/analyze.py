@@ -31,8 +31,8 @@ from memantics.models.client import (
     SAMPLE,
     CallSettings,
     ModelClient,
+    ProgressWatch,
     Trial,
-    Watch,
     foresee,
     open_client,
 )
@@ -46,7 +46,7 @@ from memantics.moderation.verdict import HARMFUL, judge
 from memantics.understanding.analysis.gather import VERDICTS, Tools, ask_all, look
 from memantics.understanding.analysis.records import Feeling, Findings, Harm, Missing, Sound, listen
 from memantics.understanding.extraction.chain import ExtractSettings
-from memantics.understanding.kb import Known, open_known, outline
+from memantics.understanding.kb import KnownMemes, open_known, outline
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.layout import make_legend
 from memantics.understanding.knowledge.page import make_entries
@@ -54,7 +54,7 @@ from memantics.understanding.knowledge.records import Individual
 from memantics.understanding.knowledge.retrieval import Pool
 from memantics.understanding.vision.appearance import YuNet
 from memantics.understanding.vision.roles import read_image_text
-from memantics.web.page import Shown, fill_page, make_thumbnail
+from memantics.web.page import TemplateValues, fill_page, make_thumbnail
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -92,7 +92,7 @@ def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") ->
     )
 
 
-def _make_sheet(findings: Findings, warning: str) -> Shown:
+def _make_sheet(findings: Findings, warning: str) -> TemplateValues:
     """One meme on the page."""
     known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
@@ -220,7 +220,7 @@ class AnalyzeSettings:
         str | None, Flag("Language of what the model writes. Default: the meme's.")
     ] = None
     known: Annotated[
-        Known | None,
+        KnownMemes | None,
         Flag(
             "What is known of other memes: stores, builds, collections, sample.",
             metavar="PATH",
@@ -246,7 +246,7 @@ async def analyze_async(
     parts: LocalParts | None = ...,
     settings: AnalyzeSettings | None = ...,
     calls: CallSettings | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Analysis: ...
 
 
@@ -259,7 +259,7 @@ async def analyze_async(
     parts: LocalParts | None = ...,
     settings: AnalyzeSettings | None = ...,
     calls: CallSettings | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Analyses: ...
 
 
@@ -271,7 +271,7 @@ async def analyze_async(
     parts: LocalParts | None = None,
     settings: AnalyzeSettings | None = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Analysis | Analyses:
     """Analyse one meme or several (async version of :func:`analyze`).
 
@@ -301,7 +301,7 @@ def analyze(
     parts: LocalParts | None = ...,
     settings: AnalyzeSettings | None = ...,
     calls: CallSettings | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Analysis: ...
 
 
@@ -314,7 +314,7 @@ def analyze(
     parts: LocalParts | None = ...,
     settings: AnalyzeSettings | None = ...,
     calls: CallSettings | None = ...,
-    progress: Watch | None = ...,
+    progress: ProgressWatch | None = ...,
 ) -> Analyses: ...
 
 
@@ -332,7 +332,7 @@ def analyze(
     parts: LocalParts | None = None,
     settings: AnalyzeSettings | None = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Analysis | Analyses:
     """Analyse memes: text, homophone readings, harm, and with a model what they show and mean.
 
@@ -386,7 +386,7 @@ async def analyze_memes(
     detector: ImagePath | None = None,
     settings: AnalyzeSettings | None = None,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Analyses:
     """Analyse memes that are known already, text and language included."""
     settings = settings or AnalyzeSettings()
@@ -400,7 +400,7 @@ async def analyze_with(
     model: str | None,
     settings: AnalyzeSettings,
     calls: CallSettings | None = None,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Analyses:
     """The same with parts that are loaded already."""
     seen, refused = await asyncio.to_thread(_look_each, memes, parts.tools)
@@ -413,7 +413,7 @@ async def _complete(
     model: str | None,
     settings: AnalyzeSettings,
     calls: CallSettings | None,
-    progress: Watch | None,
+    progress: ProgressWatch | None,
 ) -> Analyses:
     """Add what a model says, where one is named."""
     tokens = (0, 0)

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -39,15 +39,15 @@ from memantics.understanding.puns import read_aloud
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraise import reappraise
 from memantics.web.page import Thumbnail, fill_page, make_thumbnail
+from memantics.web.site import PageLanguage
 from memantics.workbench.analyze import analyze
 
 __all__ = ["Tour", "copy_samples", "demo"]
 
-Language = Literal["en", "zh"]
 _CERTAIN = 0.99
 _SIDE = 480
 _NAMES = {"en": "English", "zh": "中文"}
-_OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
+_OTHER: dict[PageLanguage, PageLanguage] = {"en": "zh", "zh": "en"}
 
 
 # Texts of the start page in one language, and translations of English sentences.
@@ -56,7 +56,7 @@ _OTHER: dict[Language, Language] = {"en": "zh", "zh": "en"}
 class TourWords(NamedTuple):
     """Texts by key (``t``), translations of our sentences, and patterns of faults of tables."""
 
-    language: Language
+    language: PageLanguage
     t: dict[str, Markup]
     said: dict[str, str]
     faults: tuple[tuple[re.Pattern[str], str], ...]
@@ -98,7 +98,7 @@ class TourWords(NamedTuple):
         )
 
 
-def read_words(language: Language) -> TourWords:
+def read_words(language: PageLanguage) -> TourWords:
     """The words of one language, from ``tour.toml``."""
     source = Path(__file__).with_name("tour.toml")
     read = tomllib.loads(source.read_text(encoding="utf-8"))
@@ -267,7 +267,7 @@ class TourContent:
 def write_tour(content: TourContent, out: Path) -> None:
     """Write the start page, and beside it the same page in Chinese, each in one step."""
     styles = ("page.css", read_style(), "detector.css", "tour.css")
-    pages: dict[Language, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
+    pages: dict[PageLanguage, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
     for language, other in _OTHER.items():
         words = read_words(language)
         page = fill_page(
@@ -284,7 +284,7 @@ def write_tour(content: TourContent, out: Path) -> None:
         write_text(pages[language], page)
 
 
-def put_first(memes: Sequence[TourMeme], language: Language) -> list[TourMeme]:
+def put_first(memes: Sequence[TourMeme], language: PageLanguage) -> list[TourMeme]:
     """Of each two memes, the one in the reader's language first."""
     placed = sorted(enumerate(memes), key=lambda one: (one[0] // 2, one[1].language != language))
     return [meme for _, meme in placed]

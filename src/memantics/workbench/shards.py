@@ -29,7 +29,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.detect import Detector
 from memantics.moderation.scale.driver import ScaleProgress, ScaleSettings, run_shards
 from memantics.moderation.scale.engines import PoolEngine
-from memantics.moderation.scale.records import Fetcher, Process, Ref, Row, write_refs
+from memantics.moderation.scale.records import Fetcher, Process, Ref, ShardRow, write_refs
 from memantics.moderation.scale.sources import count_ahead, name_sources, read_sources
 from memantics.moderation.scale.tables import TableColumns
 from memantics.moderation.screen import EngineChoice, RetryFailed, Sources
@@ -98,7 +98,7 @@ class BuildWork:
         """Load what this machine does once."""
         return _Builder(self).build
 
-    def fail(self, ref: Ref, reason: str) -> Row:
+    def fail(self, ref: Ref, reason: str) -> ShardRow:
         """A meme without a result."""
         return {"id": ref.id, "status": "failed", "reason": reason, "result": None}
 
@@ -112,9 +112,9 @@ class _Builder:
             detector = Detector.load(file) if file else Detector.load_sample()
             self._parts = LocalParts(detector, open_reader())
 
-    def build(self, refs: Sequence[Ref]) -> list[Row]:
+    def build(self, refs: Sequence[Ref]) -> list[ShardRow]:
         """A row for each reference; calls are logged by shard, and none is asked twice."""
-        rows: dict[str, Row] = {}
+        rows: dict[str, ShardRow] = {}
         memes = []
         for ref in refs:
             try:
@@ -127,11 +127,11 @@ class _Builder:
             rows |= run_sync(self._ask(memes, call_log))
         return [rows.get(ref.id) or self._work.fail(ref, "nothing came of it") for ref in refs]
 
-    async def _ask(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
+    async def _ask(self, memes: Sequence[Meme], call_log: Path) -> dict[str, ShardRow]:
         makers = {"analysis": self._analyze, "knowledge": self._extract, "captions": self._mine}
         return await makers[self._settings.product](memes, call_log)
 
-    async def _analyze(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
+    async def _analyze(self, memes: Sequence[Meme], call_log: Path) -> dict[str, ShardRow]:
         settings = self._settings
         wanted = AnalyzeSettings(language=settings.language or None, call_log=call_log)
         if self._parts is None:
@@ -144,9 +144,9 @@ class _Builder:
             rows[name] = self._work.fail(Ref(name), str(error))
         return rows
 
-    async def _extract(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
+    async def _extract(self, memes: Sequence[Meme], call_log: Path) -> dict[str, ShardRow]:
         shard_settings = self._settings
-        rows: dict[str, Row] = {}
+        rows: dict[str, ShardRow] = {}
         known = await read_once(memes)
         settings = ExtractSettings(
             language=shard_settings.language or "en", collection=self._work.folder.name
@@ -160,7 +160,7 @@ class _Builder:
                 rows[made.knowledge.meme] = _row(made.knowledge.meme, line, statuses)
         return rows
 
-    async def _mine(self, memes: Sequence[Meme], call_log: Path) -> dict[str, Row]:
+    async def _mine(self, memes: Sequence[Meme], call_log: Path) -> dict[str, ShardRow]:
         settings = self._settings
         known = await read_once(memes)
         async with open_client(settings.model, settings.calls, call_log) as client:
@@ -170,7 +170,7 @@ class _Builder:
             ended[miss.step.rpartition("/captions/")[0]][miss.status] += 1
         for one in report.drafts:
             ended[one.meme.id]["answered"] += len(one.sources)
-        rows: dict[str, Row] = {}
+        rows: dict[str, ShardRow] = {}
         for one in report.drafts:
             line: dict[str, JsonValue] = {**make_line(one, self._work.folder)}
             if not one.meme.image.is_relative_to(self._work.folder):
@@ -193,7 +193,7 @@ class _Builder:
         return path
 
 
-def _row(name: str, result: JsonValue, statuses: Mapping[str, int]) -> Row:
+def _row(name: str, result: JsonValue, statuses: Mapping[str, int]) -> ShardRow:
     failed = statuses.get("failed", 0)
     return {
         "id": name,

@@ -28,7 +28,7 @@ from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.result import Result
 from memantics.core.samples import SampleMeme, image_path, read_samples
-from memantics.models.client import CallSettings, Watch, open_client
+from memantics.models.client import CallSettings, ProgressWatch, open_client
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
 from memantics.moderation.detect import Detector
@@ -276,7 +276,7 @@ def _share_characters(explained: Explanation) -> Iterator[CharacterShare]:
 
 
 async def ask_meaning(
-    studio: Studio, picture: Picture, model: str, language: str, watch: Watch | None = None
+    studio: Studio, picture: Picture, model: str, language: str, watch: ProgressWatch | None = None
 ) -> MeaningFound:
     """What one model says about a meme, in the language of the person who asks."""
     name = studio.find_model(model)

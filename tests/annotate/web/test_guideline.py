@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.core.errors import ModelError
 from tests.annotate.web.steps import HARMLESS, open_project, take
 from tests.annotate.web.visitors import Office, make_office, open_quick
@@ -53,11 +53,11 @@ def test_a_lead_clarifies_and_people_see_it_before_they_save(
 def test_a_model_drafts_and_the_lead_decides(sqlite_file: Path, tmp_path: Path) -> None:
     asked = []
 
-    def draft(prompt: str) -> Words:
+    def draft(prompt: str) -> LocalizedText:
         asked.append(prompt)
         if len(asked) > 1:
             raise ModelError("the server is away", hint="try later")
-        return Words(en="Teasing is harmless.", zh="玩笑无害。")
+        return LocalizedText(en="Teasing is harmless.", zh="玩笑无害。")
 
     service = open_quick(str(sqlite_file), tmp_path / "media")
     office = make_office(service, draft=draft, drafter="openai/toy")

@@ -28,7 +28,7 @@ from memantics.understanding.reappraisal.planner import UNTOLD, EmbeddedPlanner
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
 from memantics.understanding.reappraise import EMBEDDED
-from memantics.understanding.vision.page import Page
+from memantics.understanding.vision.page import MemeStructure
 from memantics.workbench.analyze import AnalyzeSettings, analyze, describe
 from tests.places import SHARED_DATA, needs_shared_data
 
@@ -113,7 +113,7 @@ def judge_always(label: str, *classes: str) -> Judge:
 
 
 def test_the_planner_names_its_source() -> None:
-    page = Page((200, 100), (), ())
+    page = MemeStructure((200, 100), (), ())
     subject = ReappraisalSubject("m", image_path("en-001"), page)
     sure = EmbeddedPlanner(judge=judge_always("bored", "bored", "sad"))
     calm, nervous = understand(["qwertz"]), understand(["panic before the exam"])

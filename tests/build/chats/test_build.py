@@ -46,7 +46,7 @@ from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
 from memantics.models.drafts import DraftSource
 from memantics.models.fake import FakeModel, draft_reply
-from memantics.models.fake import Said as Reply
+from memantics.models.fake import ScriptedReply as Reply
 from tests.build.drafting import (
     LetterEncoder,
     all_different,

@@ -15,9 +15,9 @@ from memantics.construction.chats.generate import (
     make_feeling_step,
     make_subject,
 )
-from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, Vectors, find_broken
+from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, find_broken
 from memantics.core.memes import Meme
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from tests.build.chats.test_build import draft
 
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from memantics.construction.collect.looks import Look
+from memantics.construction.collect.looks import FileLook
 from memantics.construction.collect.rules import MemeCandidate, RuleSet, read_thresholds
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.language import Guess, guess_language
 from memantics.understanding.vision.regions import is_signature
 
-GOOD = Look(
+GOOD = FileLook(
     "0" * 64, "v", 400, 300, "0" * 16, "a fine caption here", 0.97, 30, covered=0.2, variety=0.6
 )
 
 
-def judge(look: Look, rules: RuleSet | None = None, *, given: bool = False) -> str:
+def judge(look: FileLook, rules: RuleSet | None = None, *, given: bool = False) -> str:
     guess = guess_language(look.text)
     dropped = (rules or RuleSet()).judge(MemeCandidate(look, look.text, guess, given))
     return dropped.rule if dropped else ""
@@ -44,7 +44,7 @@ def test_a_good_meme_stays() -> None:
         ("variety", replace(GOOD, variety=0.001)),
     ],
 )
-def test_each_rule_turns_away_what_it_is_for(rule: str, look: Look) -> None:
+def test_each_rule_turns_away_what_it_is_for(rule: str, look: FileLook) -> None:
     assert judge(look) == rule
 
 

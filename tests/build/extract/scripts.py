@@ -13,10 +13,10 @@ from memantics.core.records import Image, Request
 from memantics.core.samples import image_path
 from memantics.models.client import ModelClient
 from memantics.models.engine import AskSettings, RetrySettings
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_memes
 
-Saying = Callable[[str, str, Request], Said]
+Saying = Callable[[str, str, Request], ScriptedReply]
 HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
 
 
@@ -48,10 +48,12 @@ def one(name: str, **more: object) -> str:
 EMPTY = '{"individuals": []}'
 
 
-def by_dimension(said: Mapping[str, Said], otherwise: Said = EMPTY) -> Callable[[Request], Said]:
+def by_dimension(
+    said: Mapping[str, ScriptedReply], otherwise: ScriptedReply = EMPTY
+) -> Callable[[Request], ScriptedReply]:
     """A script that says one thing for each dimension (``relations:LABEL`` for second passes)."""
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         stage, name = stage_of(request)
         if stage == "relations":
             return said.get(f"relations:{name}", '{"relations": []}')
@@ -66,7 +68,7 @@ def memes(*names: str, text: str = "") -> list[Meme]:
 
 def extract(
     folder: Path,
-    script: Callable[[Request], Said],
+    script: Callable[[Request], ScriptedReply],
     own: Sequence[Meme] | None = None,
     settings: ExtractSettings | None = None,
 ) -> list[Extraction]:

@@ -13,7 +13,7 @@ import pytest
 from memantics.core.errors import Transient, Unavailable
 from memantics.core.records import Reply, Request
 from memantics.models.client import ModelClient
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.extraction.chain import ExtractSettings, extract_memes, in_order
 from memantics.understanding.extraction.plan import find_plan
 from memantics.understanding.extraction.report import KnowledgeReport
@@ -120,7 +120,7 @@ def test_scenes_are_passed_over_when_the_official_order_found_nothing_to_see(
 
 @pytest.mark.parametrize("said", ["no JSON", Reply("", refusal="no"), Transient("down")])
 def test_scenes_are_asked_for_when_nobody_knows_what_there_is_to_see(
-    tmp_path: Path, said: Said
+    tmp_path: Path, said: ScriptedReply
 ) -> None:
     model = FakeModel(by_dimension({"VisualMaterial": said, "Scene": one("nap")}))
     (found,) = extract_with(model, tmp_path, settings=OFFICIAL)
@@ -141,7 +141,7 @@ def test_the_second_pass_links_what_the_first_found(tmp_path: Path) -> None:
             {"source": "me", "relation": "hasMappedEntity", "target": "TextualMaterial/sign"},
         ]
     }
-    said: dict[str, Said] = {
+    said: dict[str, ScriptedReply] = {
         "VisualMaterial": one("cat"),
         "TextualMaterial": one("sign"),
         "Scene": one("nap"),
@@ -192,12 +192,12 @@ def test_a_bad_reply_is_repaired_with_the_reason(tmp_path: Path) -> None:
     ],
 )
 def test_a_step_without_an_answer_is_counted_and_the_others_go_on(
-    tmp_path: Path, said: Said, status: str
+    tmp_path: Path, said: ScriptedReply, status: str
 ) -> None:
     prompts: dict[str, str] = {}
     usual = by_dimension({"VisualMaterial": said}, otherwise=one("thing"))
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         prompts[stage_of(request)[1]] = text_of(request)
         return usual(request)
 
@@ -264,7 +264,7 @@ def test_what_was_answered_is_never_asked_again(tmp_path: Path) -> None:
     asked: Counter[tuple[str, str]] = Counter()
     budget = 12
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         if sum(asked.values()) >= budget:
             return Unavailable("the plug was pulled")
         asked[meme_of(request), stage_of(request)[1]] += 1

@@ -17,7 +17,7 @@ from memantics.core.reply import MAX_DEPTH, find_values
 from memantics.core.task import Unparsed
 from memantics.understanding.extraction.reading import (
     MOST,
-    Read,
+    ReadReply,
     make_name,
     read_individuals,
     read_links,
@@ -34,7 +34,7 @@ KNOWN = [
 ]
 
 
-def read(text: str) -> Read:
+def read(text: str) -> ReadReply:
     return read_individuals(text, "VisualMaterial")
 
 
@@ -123,7 +123,7 @@ def test_depth_has_a_limit_of_its_own() -> None:
 
 @pytest.mark.parametrize("text", ["[]", '{"individuals": []}', "None here: []", "```json\n[]\n```"])
 def test_an_empty_dimension_is_a_result(text: str) -> None:
-    assert read(text) == Read(())
+    assert read(text) == ReadReply(())
 
 
 def test_ten_thousand_individuals_are_too_many() -> None:

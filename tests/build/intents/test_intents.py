@@ -18,7 +18,7 @@ from memantics.core.queue import read_queue
 from memantics.core.records import Request
 from memantics.core.task import Unparsed
 from memantics.models.drafts import Drafted, count_statuses
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.intents.draft import (
     DraftedIntents,
     IntentSettings,
@@ -38,7 +38,7 @@ KNOWN = '{"background": [{"sentence": "Robots tick boxes.", "certain": true}]}'
 MEANT = '{"intents": ["The meme mocks online checks.", "comforts tired users"]}'
 
 
-def script(request: Request) -> Said:
+def script(request: Request) -> ScriptedReply:
     return KNOWN if fields_of(request) == {"background"} else MEANT
 
 
@@ -121,7 +121,7 @@ def test_doubtful_knowledge_ends_in_a_question_mark() -> None:
 def test_intents_are_asked_for_with_the_background_before_them(tmp_path: Path) -> None:
     seen: list[str] = []
 
-    def note(request: Request) -> Said:
+    def note(request: Request) -> ScriptedReply:
         seen.append(text_of(request))
         return script(request)
 
@@ -192,7 +192,7 @@ def test_the_command_writes_drafts_and_a_queue(shell: Shell) -> None:
 
 
 def test_failed_calls_are_counted_and_end_with_exit_code_one(tmp_path: Path) -> None:
-    def fail(_: Request) -> Said:
+    def fail(_: Request) -> ScriptedReply:
         return Rejected("no")
 
     report = draft(tmp_path, FakeModel(fail), sample_memes("en-001"))

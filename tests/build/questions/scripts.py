@@ -17,10 +17,10 @@ from memantics.core.memes import Meme
 from memantics.core.records import Request
 from memantics.core.samples import image_path, read_samples
 from memantics.models.client import ModelClient
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 
-Writer = Callable[[Request], Said]
+Writer = Callable[[Request], ScriptedReply]
 Entry = dict[str, object]
 THINGS = (
     "banana ladder teapot bicycle lighthouse pillow trumpet cactus submarine violin anchor kettle "

@@ -17,7 +17,7 @@ from memantics.construction.questions.solver import BlindTrial, read_letter, try
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.client import ModelClient
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from tests.build.questions.scripts import (
     build,
     complaint_of,
@@ -59,7 +59,7 @@ class Cheat:
         self.keys[str(entry["question"])] = even_out(str(entry["correct"]))
         return say(entry)
 
-    def answer(self, request: Request) -> Said:
+    def answer(self, request: Request) -> ScriptedReply:
         way = way_of(request)
         self.asked[way] += 1
         return key_of(request, self.keys) if way in self.ways else "A"

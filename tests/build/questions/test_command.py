@@ -29,7 +29,7 @@ from memantics.core.queue import read_queue
 from memantics.core.records import Image, Request
 from memantics.core.samples import image_path
 from memantics.models.client import ModelClient
-from memantics.models.fake import FakeModel, Said
+from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.extraction.report import adopt_memes
 from memantics.understanding.knowledge.records import Knowledge, dump_knowledge
 from tests.build.questions.scripts import build, sample_subjects, say, text_of, write_honestly
@@ -148,7 +148,7 @@ def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     budget = 25
 
-    def script(request: Request) -> Said:
+    def script(request: Request) -> ScriptedReply:
         if sum(asked.values()) >= budget:
             return Unavailable("the plug was pulled")
         asked[text_of(request)] += 1

@@ -11,7 +11,7 @@ from memantics.moderation.lora.judging import (
     LANGUAGES,
     QUESTIONS,
     LoraVerdict,
-    Style,
+    QuestionStyle,
     TuningCase,
     Wording,
     rate,
@@ -19,7 +19,7 @@ from memantics.moderation.lora.judging import (
 )
 
 CASE = TuningCase("1", "g", True, caption="蒸多鱼", reason="两种 读法。\n如此。")
-ALL = [Wording(q, s, n) for q in QUESTIONS for s in get_args(Style) for n in LANGUAGES]
+ALL = [Wording(q, s, n) for q in QUESTIONS for s in get_args(QuestionStyle) for n in LANGUAGES]
 
 
 @pytest.mark.parametrize("wording", ALL, ids=lambda w: f"{w.question}-{w.style}-{w.language}")

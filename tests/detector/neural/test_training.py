@@ -23,7 +23,7 @@ from memantics.moderation.neural.network import build_network, measure, open_enc
 from memantics.moderation.neural.saved import WEIGHTS, load_neural, predict_neural
 from memantics.moderation.neural.seeds import SeedPlan, TrainedSeeds, train_neural
 from memantics.moderation.neural.settings import Backbones, NetworkShape, Training, check_training
-from memantics.moderation.neural.training import Material, Trainer, digest
+from memantics.moderation.neural.training import Trainer, TrainingMaterial, digest
 from tests.detector.neural.conftest import Make
 from tests.detector.neural.tiny import QUICK, draw_memes
 
@@ -169,7 +169,7 @@ def test_the_weighted_loss_is_pytorch_s(how: Any, text_only: Backbones) -> None:
 
 def make_trainer(
     data: Loaded, backbones: Backbones, shape: NetworkShape, how: Any, accumulate: int
-) -> tuple[Trainer, Material]:
+) -> tuple[Trainer, TrainingMaterial]:
     torch = get_torch()
     torch.manual_seed(0)
     encoders = open_encoders(backbones, shape.length)
@@ -177,12 +177,12 @@ def make_trainer(
     # No limit to the gradient here: it would hide a wrong scale.
     training = replace(QUICK, batch=32, weighting=how, accumulate=accumulate, clip=1e9)
     parts = split_rows(data.examples, range(10))
-    material = Material(encoded, parts, shape, training, "")
+    material = TrainingMaterial(encoded, parts, shape, training, "")
     network = build_network(encoders, shape)
     return Trainer(network, material, 0, torch.device("cpu"), Ranks()), material
 
 
-def plain_batch(material: Material, rows: Any) -> tuple[Any, Any]:
+def plain_batch(material: TrainingMaterial, rows: Any) -> tuple[Any, Any]:
     torch = get_torch()
     ids, lengths = material.encoded.ids, material.encoded.lengths
     assert ids is not None

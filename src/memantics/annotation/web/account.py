@@ -10,17 +10,17 @@ from starlette.responses import Response
 
 from memantics.annotation.errors import AnswerError, LoginFailed, TokenInvalid, TooManyAttempts
 from memantics.annotation.records import Preferences
-from memantics.annotation.web.asking import Ask, Routes, own_path
+from memantics.annotation.web.asking import PageRequest, Routes, own_path
 from memantics.annotation.web.pages import say_problem
 from memantics.web.logs import note
-from memantics.web.site import LANGUAGES, NAMES, Language
+from memantics.web.site import LANGUAGES, NAMES, PageLanguage
 
 routes = Routes()
 LONGEST_PASSWORD = 1000
 
 
 @routes.get("/login", public=True)
-def show_login(ask: Ask, status: int = 200, error: str = "") -> Response:
+def show_login(ask: PageRequest, status: int = 200, error: str = "") -> Response:
     """The login form; who is logged in needs none."""
     if ask.found is not None and not error:
         return ask.go("/")
@@ -30,7 +30,7 @@ def show_login(ask: Ask, status: int = 200, error: str = "") -> Response:
 
 
 @routes.post("/login", public=True)
-def log_in(ask: Ask) -> Response:
+def log_in(ask: PageRequest) -> Response:
     """Check name and password; a few failures in a row make one wait."""
     name, password = ask.text("name", 200), _password(ask, "password")
     address = ask.request.client.host if ask.request.client else ""
@@ -48,16 +48,16 @@ def log_in(ask: Ask) -> Response:
     return ask.let_in(session, own_path(ask.text("next")))
 
 
-def _say_wait(ask: Ask, error: TooManyAttempts) -> str:
+def _say_wait(ask: PageRequest, error: TooManyAttempts) -> str:
     return ask.words("login.wait", minutes=int(error.wait // 60) + 1)
 
 
-def _password(ask: Ask, name: str) -> str:
+def _password(ask: PageRequest, name: str) -> str:
     return ask.secret(name, LONGEST_PASSWORD)
 
 
 @routes.post("/logout", public=True)
-def log_out(ask: Ask) -> Response:
+def log_out(ask: PageRequest) -> Response:
     """End the session here and in the database."""
     if ask.session:
         ask.service.accounts.log_out(ask.session)
@@ -67,7 +67,7 @@ def log_out(ask: Ask) -> Response:
 
 
 @routes.get("/enter/{ticket}", public=True)
-def enter(ask: Ask) -> Response:
+def enter(ask: PageRequest) -> Response:
     """A link from the terminal: it logs one person in, once."""
     if ask.found is not None:
         # The link was used in this browser before: going on is all that is wanted.
@@ -83,7 +83,7 @@ def enter(ask: Ask) -> Response:
 
 @routes.get("/join/{invitation}", public=True)
 def show_invitation(
-    ask: Ask, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
+    ask: PageRequest, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """What an invitation offers, and a form to accept it."""
     offered = ask.service.accounts.invitation(ask.request.path_params["invitation"])
@@ -93,7 +93,7 @@ def show_invitation(
 
 
 @routes.post("/join/{invitation}", public=True)
-def accept(ask: Ask) -> Response:
+def accept(ask: PageRequest) -> Response:
     """Accept an invitation: as who is logged in, or with a new account."""
     token = ask.request.path_params["invitation"]
     if ask.found is not None:
@@ -114,7 +114,7 @@ def accept(ask: Ask) -> Response:
 
 @routes.get("/settings")
 def show_settings(
-    ask: Ask, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
+    ask: PageRequest, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
     """What each person chose for themselves."""
     said = {name: say_problem(text, ask.words) for name, text in errors.items()}
@@ -122,7 +122,7 @@ def show_settings(
 
 
 @routes.post("/settings")
-def save_settings(ask: Ask) -> Response:
+def save_settings(ask: PageRequest) -> Response:
     """Keep the choices."""
     minutes = ask.text("break_minutes", 6)
     try:
@@ -139,13 +139,13 @@ def save_settings(ask: Ask) -> Response:
     return ask.go("/settings", "kept")
 
 
-def _language(ask: Ask) -> Language:
+def _language(ask: PageRequest) -> PageLanguage:
     wanted = ask.text("language")
     return next((known for known in LANGUAGES if known == wanted), ask.words.language)
 
 
 @routes.post("/settings/language")
-def switch_language(ask: Ask) -> Response:
+def switch_language(ask: PageRequest) -> Response:
     """Change only the language, from any page."""
     before = ask.service.accounts.preferences(ask.actor)
     ask.service.accounts.set_preferences(
@@ -155,7 +155,7 @@ def switch_language(ask: Ask) -> Response:
 
 
 @routes.post("/settings/password")
-def change_password(ask: Ask) -> Response:
+def change_password(ask: PageRequest) -> Response:
     """Change the password; every other session of this person ends."""
     new = _password(ask, "new")
     if new != _password(ask, "again"):

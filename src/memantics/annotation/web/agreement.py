@@ -9,7 +9,7 @@ from memantics.annotation.consensus import DisagreementFilter
 from memantics.annotation.context import DAY
 from memantics.annotation.errors import Locked
 from memantics.annotation.records import Disagreement
-from memantics.annotation.web.asking import Ask, Routes
+from memantics.annotation.web.asking import PageRequest, Routes
 from memantics.annotation.web.screens import draw_values, label_of, show_value
 
 routes = Routes()
@@ -18,7 +18,7 @@ DAYS = (1, 7, 30)
 
 
 @routes.get("/p/{project:int}/agreement")
-def show_agreement(ask: Ask) -> Response:
+def show_agreement(ask: PageRequest) -> Response:
     """Live agreement by field, label, pair of people and time; each person against gold."""
     project, lead = ask.project, ask.service.lead
     drawn_only = ask.query("items") == "random"
@@ -48,7 +48,7 @@ def _label(name: str) -> str | bool:
 
 
 @routes.get("/p/{project:int}/disagreements")
-def show_disagreements(ask: Ask) -> Response:
+def show_disagreements(ask: PageRequest) -> Response:
     """Items on which people differ, with what they saw and said; one may be decided here."""
     project, offset = ask.project, ask.count("from")
     chosen = {name: ask.query(name) for name in ("one", "other", "field", "label", "days", "names")}
@@ -91,7 +91,7 @@ def show_disagreements(ask: Ask) -> Response:
 
 
 def draw_split(
-    ask: Ask, entry: Disagreement, *, hidden: bool = False
+    ask: PageRequest, entry: Disagreement, *, hidden: bool = False
 ) -> tuple[Disagreement, list[object], list[object]]:
     """An item on which people differ, who said what in words, and what they noted."""
     flow, words = ask.project.workflow, ask.words
@@ -109,7 +109,7 @@ def draw_split(
 
 
 @routes.post("/p/{project:int}/decide/{number:int}")
-def decide(ask: Ask) -> Response:
+def decide(ask: PageRequest) -> Response:
     """Take the decision on an item in hand."""
     project, number = ask.place("project"), ask.place("number")
     try:

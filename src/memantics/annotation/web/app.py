@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from memantics.annotation import errors
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.web import account, agreement, exchange, lead, work
-from memantics.annotation.web.asking import AppContext, Ask, ForgedForm, PageRoute, install
+from memantics.annotation.web.asking import AppContext, ForgedForm, PageRequest, PageRoute, install
 from memantics.annotation.web.pages import SITE
 from memantics.annotation.web.settings import WebSettings
 from memantics.core.errors import MemanticsError, StoreError
@@ -81,11 +81,11 @@ async def _refuse_unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code not in (404, 405):
         return PlainTextResponse(error.detail, error.status_code)
-    ask = Ask(request, request.app.state.client, FormData())
+    ask = PageRequest(request, request.app.state.client, FormData())
     return ask.page("error.html", error.status_code, **_say(ask, "unknown", ""))
 
 
-def refuse(ask: Ask, error: Exception) -> Response:
+def refuse(ask: PageRequest, error: Exception) -> Response:
     """What was refused, as a page that says what to do next."""
     found = (said for kind, said in REFUSALS.items() if isinstance(error, kind))
     status, words = next(found, (422, "refused"))
@@ -100,7 +100,7 @@ def refuse(ask: Ask, error: Exception) -> Response:
     return ask.page("error.html", status, **_say(ask, words, str(error)))
 
 
-def _say(ask: Ask, kind: str, detail: str) -> dict[str, str]:
+def _say(ask: PageRequest, kind: str, detail: str) -> dict[str, str]:
     return {
         "title": ask.words(f"error.{kind}"),
         "advice": ask.words(f"error.{kind}_next"),

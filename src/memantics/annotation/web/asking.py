@@ -1,7 +1,7 @@
 """Request handling of the annotation pages: session, form check, handler, errors, working time.
 
-Every route is a function from an :class:`Ask` to a response. For each request, the session is
-looked up first, then the origin of the form is checked, then the function runs. Input that the
+Every route is a function from a :class:`PageRequest` to a response. For each request, the session
+is looked up first, then the origin of the form is checked, then the function runs. Input that the
 data layer rejects becomes an error page. Bodies are read before, and database work runs in a
 thread.
 """
@@ -48,7 +48,7 @@ LONGEST = 2000  # characters of a field that says nothing else
 MAX_FILES = 200
 WORKERS = 16
 MOST = 2**31 - 1
-Method = Literal["GET", "POST"]
+HttpMethod = Literal["GET", "POST"]
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ class AppContext:
         return f"{self.session_cookie}-guest"
 
 
-class Ask:
+class PageRequest:
     """One request, with what every page needs."""
 
     def __init__(self, request: Request, client: AppContext, form: FormData) -> None:
@@ -273,16 +273,16 @@ class Ask:
         )
 
 
-Handler = Callable[[Ask], Response]
+Handler = Callable[[PageRequest], Response]
 P = TypeVar("P", bound=Handler)  # a handler that other handlers may call with more
-Refuse = Callable[[Ask, Exception], Response]
+Refuse = Callable[[PageRequest, Exception], Response]
 
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
     """One page. ``public`` ones need no session; ``upload`` ones take files."""
 
-    method: Method
+    method: HttpMethod
     path: str
     handler: Handler
     public: bool = False
@@ -303,7 +303,7 @@ class Routes:
         """Declare what a form does."""
         return self._add("POST", path, public, upload)
 
-    def _add(self, method: Method, path: str, public: bool, upload: bool) -> Callable[[P], P]:
+    def _add(self, method: HttpMethod, path: str, public: bool, upload: bool) -> Callable[[P], P]:
         def add(handler: P) -> P:
             self.entries.append(PageRoute(method, path, handler, public, upload))
             return handler
@@ -317,7 +317,12 @@ def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) 
     async def endpoint(request: Request) -> Response:
         async def answer(form: FormData, *, only_check: bool = False) -> Response:
             return await asyncio.get_running_loop().run_in_executor(
-                client.threads, _serve, route, Ask(request, client, form), refuse, only_check
+                client.threads,
+                _serve,
+                route,
+                PageRequest(request, client, form),
+                refuse,
+                only_check,
             )
 
         if route.upload:
@@ -349,7 +354,7 @@ def read_fields(body: bytes) -> FormData:
     return FormData(list[tuple[str, str | UploadFile]](pairs))
 
 
-def _serve(route: PageRoute, ask: Ask, refuse: Refuse, only_check: bool) -> Response:
+def _serve(route: PageRoute, ask: PageRequest, refuse: Refuse, only_check: bool) -> Response:
     try:
         ask.recognise()
         if ask.found is None and not route.public:
@@ -376,7 +381,7 @@ class ForgedForm(AnnotateError):
         super().__init__("this form is not valid here", hint="go back, reload, send it again")
 
 
-def _send_to_login(ask: Ask, route: PageRoute) -> Response:
+def _send_to_login(ask: PageRequest, route: PageRoute) -> Response:
     if ask.wants_json or ask.request.url.path.startswith("/media/"):
         return Response(status_code=401)
     here = ask.request.url.path

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from memantics.annotation.errors import Forbidden
 from memantics.annotation.tables import TABLES
-from memantics.annotation.web.asking import Ask, Routes
+from memantics.annotation.web.asking import PageRequest, Routes
 from memantics.core.errors import InputError
 from memantics.core.images import DEFAULT_BOUNDS
 
@@ -27,7 +27,7 @@ IMAGE_POLICY = "default-src 'none'; sandbox"
 
 @routes.get("/p/{project:int}/data")
 def show_data(
-    ask: Ask, status: int = 200, problems: Sequence[str] = (), report: str = ""
+    ask: PageRequest, status: int = 200, problems: Sequence[str] = (), report: str = ""
 ) -> Response:
     """What can be exported from a project and imported into it."""
     if "lead" not in ask.project.roles:
@@ -44,7 +44,7 @@ def show_data(
 
 
 @routes.get("/p/{project:int}/export")
-def export(ask: Ask) -> Response:
+def export(ask: PageRequest) -> Response:
     """Hand out a file."""
     what, form = ask.query("what"), ask.query("form")
     if form not in EXPORTS.get(what, ()):
@@ -58,7 +58,7 @@ def export(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/import", upload=True)
-def take_import(ask: Ask) -> Response:
+def take_import(ask: PageRequest) -> Response:
     """Read a Label Studio export: tasks, images, pre-labels and answers."""
     files = ask.uploads("file")
     if not files:
@@ -72,7 +72,7 @@ def take_import(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/media", upload=True)
-def take_images(ask: Ask) -> Response:
+def take_images(ask: PageRequest) -> Response:
     """Take images, each as one item; a bad one is named, the others are kept."""
     project = ask.place("project")
     files = ask.uploads("file")
@@ -93,7 +93,7 @@ def take_images(ask: Ask) -> Response:
 
 
 @routes.get("/media/{media}")
-def show_image(ask: Ask) -> Response:
+def show_image(ask: PageRequest) -> Response:
     """One image, for members of its project only, never as anything but an image."""
     found = ask.service.exchange.media(ask.actor, ask.request.path_params["media"])
     return Response(

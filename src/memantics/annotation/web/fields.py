@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from starlette.datastructures import FormData
 
-from memantics.annotation.errors import AnnotateError, AnswerError
+from memantics.annotation.errors import AnnotateError, AnswerError, FieldValues
 from memantics.annotation.workflow import Scalar, WorkflowField
 from memantics.web.site import Catalogue
 
@@ -18,7 +18,6 @@ KIND = "k-"
 MOST_PARTS = 500
 SPARE_ROWS = 3
 RESERVED = "vbze"  # show the picture, back, undo, write
-Values = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,8 @@ FormBlock = tuple[str, int, tuple[FieldView, ...]]
 
 def draw_form(
     fields: Sequence[WorkflowField],
-    values: Values,
-    state: Values,
+    values: FieldValues,
+    state: FieldValues,
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> tuple[list[FormBlock], list[tuple[str, str]]]:
@@ -78,7 +77,7 @@ def _is_flag(field: WorkflowField) -> bool:
 def _draw_field(
     field: WorkflowField,
     place: int | None,
-    values: Values,
+    values: FieldValues,
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> FieldView:

@@ -7,13 +7,13 @@ import re
 from starlette.responses import Response
 
 from memantics.annotation.errors import AnswerError, Forbidden, NotFound
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.records import TrainingState
 from memantics.annotation.web.agreement import draw_split
-from memantics.annotation.web.asking import Ask, Routes
+from memantics.annotation.web.asking import PageRequest, Routes
 from memantics.annotation.web.pages import say_problem
 from memantics.annotation.web.screens import draw_values
-from memantics.annotation.workflow import ROLES, Role, list_workflows, read_workflow
+from memantics.annotation.workflow import ROLES, ProjectRole, list_workflows, read_workflow
 from memantics.core.errors import InputError, MemanticsError
 from memantics.web.site import LANGUAGES, NAMES
 
@@ -22,7 +22,7 @@ PAGE = 25
 
 
 @routes.get("/p/{project:int}/progress")
-def show_progress(ask: Ask) -> Response:
+def show_progress(ask: PageRequest) -> Response:
     """How far the project is, stage by stage and person by person."""
     progress = ask.service.lead.progress(ask.actor, ask.project.id)
     return ask.project_page("progress.html", "progress", progress=progress)
@@ -30,7 +30,11 @@ def show_progress(ask: Ask) -> Response:
 
 @routes.get("/p/{project:int}/guideline")
 def show_guideline(
-    ask: Ask, status: int = 200, words: Words | None = None, drafted: str = "", error: str = ""
+    ask: PageRequest,
+    status: int = 200,
+    words: LocalizedText | None = None,
+    drafted: str = "",
+    error: str = "",
 ) -> Response:
     """The guideline with its versions, and the items on which people are most divided."""
     chosen = ask.texts("number") or tuple(filter(None, [ask.query("number")]))
@@ -42,7 +46,7 @@ def show_guideline(
         status,
         items=[draw_split(ask, entry) for entry in found],
         chosen=chosen,
-        words=words or Words(en=ask.text("en"), zh=ask.text("zh")),
+        words=words or LocalizedText(en=ask.text("en"), zh=ask.text("zh")),
         drafted=drafted or ask.text("drafted", 200),
         drafter=ask.client.settings.drafter,
         error=error,
@@ -50,7 +54,7 @@ def show_guideline(
 
 
 @routes.post("/p/{project:int}/guideline")
-def clarify(ask: Ask) -> Response:
+def clarify(ask: PageRequest) -> Response:
     """Have a clarification drafted, or add one to the guideline."""
     project, draft = ask.project, ask.client.settings.draft
     numbers = [int(text) for text in ask.texts("number") if text.isdecimal() and len(text) < 9]
@@ -60,7 +64,7 @@ def clarify(ask: Ask) -> Response:
         except MemanticsError as error:
             return show_guideline(ask, 502, error=str(error))
         return show_guideline(ask, 200, words, ask.client.settings.drafter)
-    words = Words(en=ask.text("en"), zh=ask.text("zh"))
+    words = LocalizedText(en=ask.text("en"), zh=ask.text("zh"))
     if not words.en:
         return show_guideline(ask, 422, error=ask.words("guideline.empty"))
     again, drafted = ask.text("again") == "yes", ask.text("drafted", 200)
@@ -71,7 +75,7 @@ def clarify(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/items")
-def show_items(ask: Ask) -> Response:
+def show_items(ask: PageRequest) -> Response:
     """All items of a project, page by page: one entry too many says that there are more."""
     offset = ask.count("from")
     found = ask.service.lead.items(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
@@ -80,7 +84,7 @@ def show_items(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/items/{item:int}")
-def show_one(ask: Ask) -> Response:
+def show_one(ask: PageRequest) -> Response:
     """One item with its seats, its answers and its whole history."""
     flow, words = ask.project.workflow, ask.words
     item = ask.service.lead.item(ask.actor, ask.place("item"))
@@ -97,14 +101,14 @@ def show_one(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/reopen/{assignment:int}")
-def reopen(ask: Ask) -> Response:
+def reopen(ask: PageRequest) -> Response:
     """Open an answer again for the person who gave it."""
     ask.service.lead.reopen(ask.actor, ask.place("assignment"))
     return ask.go(f"/p/{ask.place('project')}/items/{ask.count('item')}", "reopened")
 
 
 @routes.get("/p/{project:int}/audit")
-def show_audit(ask: Ask) -> Response:
+def show_audit(ask: PageRequest) -> Response:
     """Every change, the newest first."""
     entries = ask.service.lead.audit(
         ask.actor, ask.project.id, before=ask.number("before"), limit=PAGE * 2
@@ -117,7 +121,7 @@ STATES: tuple[TrainingState, ...] = ("running", "passed")
 
 
 @routes.get("/projects/new")
-def show_new(ask: Ask, status: int = 200, error: str = "") -> Response:
+def show_new(ask: PageRequest, status: int = 200, error: str = "") -> Response:
     """The form for a new project."""
     if not ask.actor.admin:
         raise Forbidden
@@ -135,10 +139,10 @@ def show_new(ask: Ask, status: int = 200, error: str = "") -> Response:
 
 
 @routes.post("/projects/new")
-def create(ask: Ask) -> Response:
+def create(ask: PageRequest) -> Response:
     """Create a project from one of our workflows, or from the text of another."""
-    text, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
-    if not text and chosen not in list_workflows():
+    workflow_text, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
+    if not workflow_text and chosen not in list_workflows():
         return show_new(ask, 422, ask.words("new.choose"))
     if not ask.text("title", 200):
         return show_new(ask, 422, ask.words("new.untitled"))
@@ -146,7 +150,7 @@ def create(ask: Ask) -> Response:
         project = ask.service.projects.create(
             ask.actor,
             ask.text("title", 200),
-            text or chosen,
+            workflow_text or chosen,
             changes=_read_changes(ask),
             language=ask.words.language,
         )
@@ -155,7 +159,7 @@ def create(ask: Ask) -> Response:
     return ask.go(f"/p/{project.id}/data", "created")
 
 
-def _read_changes(ask: Ask) -> dict[str, object]:
+def _read_changes(ask: PageRequest) -> dict[str, object]:
     """What a form says about overlap, ties, order, training and suggestions; empty stays."""
     said: dict[str, object] = {"people": ask.number("people"), "feedback": not ask.text("test")}
     named = ("adjudicator", "order", "prelabels", "language")
@@ -170,7 +174,7 @@ def _read_changes(ask: Ask) -> dict[str, object]:
 
 
 @routes.get("/p/{project:int}/members")
-def show_members(ask: Ask, status: int = 200, link: str = "", error: str = "") -> Response:
+def show_members(ask: PageRequest, status: int = 200, link: str = "", error: str = "") -> Response:
     """Who takes part, and with which roles."""
     return ask.project_page(
         "members.html",
@@ -186,13 +190,13 @@ def show_members(ask: Ask, status: int = 200, link: str = "", error: str = "") -
     )
 
 
-def _roles(ask: Ask) -> tuple[Role, ...]:
+def _roles(ask: PageRequest) -> tuple[ProjectRole, ...]:
     given = ask.texts("role")
     return tuple(role for role in ROLES if role in given)
 
 
 @routes.post("/p/{project:int}/invite")
-def invite(ask: Ask) -> Response:
+def invite(ask: PageRequest) -> Response:
     """Make an invitation; its link is shown once."""
     roles = _roles(ask)
     if not roles:
@@ -207,14 +211,14 @@ def invite(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/invitations/{invitation:int}/revoke")
-def revoke(ask: Ask) -> Response:
+def revoke(ask: PageRequest) -> Response:
     """Take an invitation back."""
     ask.service.accounts.revoke_invitation(ask.actor, ask.place("invitation"))
     return ask.go(f"/p/{ask.place('project')}/members", "revoked")
 
 
 @routes.post("/p/{project:int}/members")
-def add_member(ask: Ask) -> Response:
+def add_member(ask: PageRequest) -> Response:
     """Add somebody who has an account already."""
     if not _roles(ask):
         return show_members(ask, 422, error=ask.words("members.choose"))
@@ -228,7 +232,7 @@ def add_member(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/members/{user:int}")
-def change_member(ask: Ask) -> Response:
+def change_member(ask: PageRequest) -> Response:
     """Change roles, limits and training of one member; without a role, they are out."""
     project, user = ask.place("project"), ask.place("user")
     try:
@@ -247,7 +251,7 @@ def change_member(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/leave")
-def leave(ask: Ask) -> Response:
+def leave(ask: PageRequest) -> Response:
     """Go out of a project by oneself."""
     try:
         ask.service.projects.set_roles(ask.actor, ask.place("project"), ask.actor.id, ())
@@ -257,7 +261,7 @@ def leave(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/setup")
-def show_setup(ask: Ask, status: int = 200, error: str = "") -> Response:
+def show_setup(ask: PageRequest, status: int = 200, error: str = "") -> Response:
     """A project's settings."""
     if "lead" not in ask.project.roles:
         raise Forbidden
@@ -268,7 +272,7 @@ def show_setup(ask: Ask, status: int = 200, error: str = "") -> Response:
 
 
 @routes.post("/p/{project:int}/setup")
-def save_setup(ask: Ask) -> Response:
+def save_setup(ask: PageRequest) -> Response:
     """Keep a project's settings."""
     before = ask.project.settings
     minutes = ("lease_minutes", "break_minutes")
@@ -289,7 +293,7 @@ def save_setup(ask: Ask) -> Response:
 
 
 @routes.post("/p/{project:int}/archive")
-def archive(ask: Ask) -> Response:
+def archive(ask: PageRequest) -> Response:
     """Close a project for new work, or open it again."""
     project = ask.place("project")
     ask.service.projects.archive(ask.actor, project, archived=ask.text("archived") == "yes")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from memantics.annotation.errors import Values
+from memantics.annotation.errors import FieldValues
 from memantics.annotation.records import AnnotationTask, Project
 from memantics.annotation.web.fields import draw_form
 from memantics.annotation.workflow import Workflow, WorkflowField
@@ -28,7 +28,7 @@ class ValueRow:
 def draw_item(
     project: Project,
     task: AnnotationTask,
-    values: Values,
+    values: FieldValues,
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> dict[str, object]:
@@ -94,7 +94,7 @@ def _draw_votes(
     return rows
 
 
-def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[ValueRow, ...]:
+def draw_values(flow: Workflow, values: FieldValues, words: Catalogue) -> tuple[ValueRow, ...]:
     """Values in words, in the order of the workflow; names it does not know come last."""
     order = [field.id for field in flow.fields if field.id in values]
     order += [name for name in values if name not in order]
@@ -105,7 +105,7 @@ def draw_values(flow: Workflow, values: Values, words: Catalogue) -> tuple[Value
 
 
 def compare_values(
-    project: Project, task: AnnotationTask, mine: Values, theirs: Values, words: Catalogue
+    project: Project, task: AnnotationTask, mine: FieldValues, theirs: FieldValues, words: Catalogue
 ) -> tuple[ValueRow, ...]:
     """Two answers to one form, row by row."""
     flow = project.workflow

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 
-from memantics.annotation.project_settings import Words
+from memantics.annotation.project_settings import LocalizedText
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import in_turn, refuse_unwritable
 from memantics.web.server import list_hosts, name_address
@@ -41,7 +41,7 @@ class WebSettings:
     contact: str = ""
     demo: bool = False
     trusted_proxies: tuple[str, ...] = ()
-    draft: Callable[[str], Words] | None = None
+    draft: Callable[[str], LocalizedText] | None = None
     drafter: str = ""
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from memantics.annotation.errors import AnswerError, Conflict, GuidelineChanged, Values
+from memantics.annotation.errors import AnswerError, Conflict, FieldValues, GuidelineChanged
 from memantics.annotation.records import AnnotationTask, Project, Saved
-from memantics.annotation.web.asking import Ask, Routes
+from memantics.annotation.web.asking import PageRequest, Routes
 from memantics.annotation.web.fields import read_form
 from memantics.annotation.web.pages import say_problem
 from memantics.annotation.web.screens import compare_values, draw_item, draw_values
@@ -15,7 +15,7 @@ routes = Routes()
 
 
 @routes.get("/")
-def show_home(ask: Ask) -> Response:
+def show_home(ask: PageRequest) -> Response:
     """All projects of a person."""
     projects = ask.service.projects.mine(ask.actor)
     cards = [
@@ -26,7 +26,7 @@ def show_home(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}")
-def show_project(ask: Ask) -> Response:
+def show_project(ask: PageRequest) -> Response:
     """What there is to do in a project, how far it is, and how fast it goes."""
     project = ask.project
     if not project.consented:
@@ -41,13 +41,13 @@ def show_project(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/welcome")
-def show_welcome(ask: Ask) -> Response:
+def show_welcome(ask: PageRequest) -> Response:
     """The content warning, what the work is, and the rights of who does it."""
     return ask.project_page("welcome.html", "work")
 
 
 @routes.post("/p/{project:int}/welcome")
-def consent(ask: Ask) -> Response:
+def consent(ask: PageRequest) -> Response:
     """Agree to see such content, once for each project."""
     project = ask.place("project")
     if ask.text("agree") != "yes":
@@ -57,7 +57,7 @@ def consent(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/next")
-def take_next(ask: Ask) -> Response:
+def take_next(ask: PageRequest) -> Response:
     """Take the next item, or go on with the one in hand."""
     project = ask.place("project")
     assignment = ask.service.work.claim(ask.actor, project, ask.query("stage") or None)
@@ -71,14 +71,14 @@ def take_next(ask: Ask) -> Response:
 
 
 @routes.get("/p/{project:int}/last")
-def show_last(ask: Ask) -> Response:
+def show_last(ask: PageRequest) -> Response:
     """My last items: look again, or change an answer."""
     done = ask.service.work.mine(ask.actor, ask.project.id, limit=50)
     return ask.project_page("last.html", "last", done=done)
 
 
 @routes.get("/work/{assignment:int}")
-def show_item(ask: Ask) -> Response:
+def show_item(ask: PageRequest) -> Response:
     """One item with its form. A draft comes back; nothing else is filled in."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     start = task.state if task.kind == "sequential" else {}  # a chain goes on from the last state
@@ -87,9 +87,9 @@ def show_item(ask: Ask) -> Response:
 
 
 def _item_page(
-    ask: Ask,
+    ask: PageRequest,
     task: AnnotationTask,
-    values: Values,
+    values: FieldValues,
     errors: dict[str, str] | None = None,
     status: int = 200,
     notice: str = "",
@@ -122,9 +122,9 @@ def _item_page(
 
 
 def _show_again(
-    ask: Ask,
+    ask: PageRequest,
     assignment: int,
-    values: Values,
+    values: FieldValues,
     status: int = 422,
     errors: dict[str, str] | None = None,
     notice: str = "",
@@ -142,7 +142,7 @@ def _is_touched(project: Project, task: AnnotationTask) -> bool:
 
 
 @routes.post("/work/{assignment:int}")
-def save(ask: Ask) -> Response:
+def save(ask: PageRequest) -> Response:
     """Save an answer; once this responds, it is on disk."""
     assignment = ask.place("assignment")
     values = read_form(ask.form)
@@ -174,7 +174,7 @@ def save(ask: Ask) -> Response:
     return _feedback_page(ask, values, saved) if told else ask.go(following)
 
 
-def _conflict_page(ask: Ask, assignment: int, conflict: Conflict) -> Response:
+def _conflict_page(ask: PageRequest, assignment: int, conflict: Conflict) -> Response:
     """Both versions side by side; mine can be saved over theirs, or theirs kept."""
     if not conflict.by_me:
         # The time for this item ran out and somebody else has it; their answer is not shown.
@@ -196,7 +196,7 @@ def _conflict_page(ask: Ask, assignment: int, conflict: Conflict) -> Response:
     )
 
 
-def _feedback_page(ask: Ask, values: Values, saved: Saved) -> Response:
+def _feedback_page(ask: PageRequest, values: FieldValues, saved: Saved) -> Response:
     """After a training item: what was expected."""
     task = ask.service.work.open(ask.actor, saved.assignment)
     project = ask.service.projects.get(ask.actor, task.project)
@@ -213,7 +213,7 @@ def _feedback_page(ask: Ask, values: Values, saved: Saved) -> Response:
 
 
 @routes.post("/work/{assignment:int}/draft")
-def keep_draft(ask: Ask) -> Response:
+def keep_draft(ask: PageRequest) -> Response:
     """Keep what was typed so far; the script calls this, and so does a page that closes.
 
     A draft that was overtaken by an answer is let go: it would hide what was saved.
@@ -226,7 +226,7 @@ def keep_draft(ask: Ask) -> Response:
 
 
 @routes.post("/work/{assignment:int}/skip")
-def skip(ask: Ask) -> Response:
+def skip(ask: PageRequest) -> Response:
     """Never see this meme again. No question is asked."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.skip(ask.actor, task.assignment)
@@ -234,7 +234,7 @@ def skip(ask: Ask) -> Response:
 
 
 @routes.post("/work/{assignment:int}/release")
-def release(ask: Ask) -> Response:
+def release(ask: PageRequest) -> Response:
     """Give an item back for somebody else, and stop here."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.release(ask.actor, task.assignment)
@@ -242,7 +242,7 @@ def release(ask: Ask) -> Response:
 
 
 @routes.post("/work/{assignment:int}/undo")
-def undo(ask: Ask) -> Response:
+def undo(ask: PageRequest) -> Response:
     """Take back the last change of an answer, then show it."""
     version = ask.count("version")
     task = ask.service.work.undo(ask.actor, ask.place("assignment"), version)
@@ -250,7 +250,7 @@ def undo(ask: Ask) -> Response:
 
 
 @routes.post("/work/{assignment:int}/keep")
-def keep_saved(ask: Ask) -> Response:
+def keep_saved(ask: PageRequest) -> Response:
     """After a conflict: what is saved stays, and the other version is let go."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.save_draft(ask.actor, task.assignment, task.answer or task.state)

@@ -37,7 +37,7 @@ QUESTIONS = {
 }
 # What a prompt may give, in this order.
 GIVEN = ("text", "image_caption", "background")
-Fed = Mapping[str, Mapping[str, str]]
+FedAnswers = Mapping[str, Mapping[str, str]]
 _HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
 
 
@@ -112,16 +112,16 @@ class IntentAsking:
             "images": "present" if self.only_present else "all",
             "decoding": "greedy" if self.greedy else "server",
         }
-        names = {
+        own_options = {
             "role": self.role,
             "shots": "few" if self.few else "zero",
             "captions": self.captions,
         }
         if self.demonstrations is not None:
-            names["demonstrations"] = str(self.demonstrations)
+            own_options["demonstrations"] = str(self.demonstrations)
         needs = []
         if self.background == "auto":
-            needs.append(Need("background", "memeintent/background", shared | names))
+            needs.append(Need("background", "memeintent/background", shared | own_options))
         if self.captions == "model":
             needs.append(Need("image_caption", "memeintent/caption", shared, captioner=True))
         return tuple(needs)
@@ -271,7 +271,7 @@ def _name(task: str, role: str) -> str:
     return "caption" if task == "caption" else f"{task}_{role}"
 
 
-def make_items(setup: TaskSetup, asking: IntentAsking, fed: Fed) -> Iterator[Item]:
+def make_items(setup: TaskSetup, asking: IntentAsking, fed: FedAnswers) -> Iterator[Item]:
     """The items of a split; what other tasks answered goes into their context."""
     memes, constant = _read(setup.need_source(), setup.split)
     library = None
@@ -289,14 +289,16 @@ def _list_facts(memes: Sequence[IntentMeme]) -> Library:
     return make_library([Passage(f, f"meme {meme.id}") for meme in memes for f in meme.background])
 
 
-def _look_up(meme: IntentMeme, asking: IntentAsking, library: Library | None, fed: Fed) -> Fed:
+def _look_up(
+    meme: IntentMeme, asking: IntentAsking, library: Library | None, fed: FedAnswers
+) -> FedAnswers:
     """Answers of other tasks, and the passages that fit a meme; never its own annotations."""
     if library is None:
         return fed
     question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
-    text = f"meme {meme.id}"
+    this_meme = f"meme {meme.id}"
     most = asking.passages + len(meme.background)
-    found = [p for p in library.find(question, most) if p.source != text][: asking.passages]
+    found = [p for p in library.find(question, most) if p.source != this_meme][: asking.passages]
     facts = {meme.id: list_facts([passage.text for passage in found])}
     return {**fed, "retrieved": facts, "sources": {meme.id: "; ".join(p.source for p in found)}}
 
@@ -308,7 +310,7 @@ def _read(source: Source, split: str) -> tuple[tuple[IntentMeme, ...], str | Non
     return memes, find_constant_text([meme.intents for meme in memes])
 
 
-def _make_item(meme: IntentMeme, field: Field, asking: IntentAsking, fed: Fed) -> Item:
+def _make_item(meme: IntentMeme, field: Field, asking: IntentAsking, fed: FedAnswers) -> Item:
     context, tags = _find_context(meme, asking, fed)
     gold: Mapping[str, list[str]] = {
         "intent": list(meme.intents),
@@ -332,7 +334,7 @@ def _find_language(meme: IntentMeme) -> Mapping[str, str]:
 
 
 def _find_context(
-    meme: IntentMeme, asking: IntentAsking, fed: Fed
+    meme: IntentMeme, asking: IntentAsking, fed: FedAnswers
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """The texts that belong to the question, and tags that say where one is not there."""
     if asking.task == "caption":
@@ -376,7 +378,7 @@ def list_facts(facts: Sequence[str]) -> str:
 
 
 def make_request(
-    wording: IntentPrompts, item: Item, complaint: str | None, fed: Fed | None
+    wording: IntentPrompts, item: Item, complaint: str | None, fed: FedAnswers | None
 ) -> Request:
     """The request of an item: examples, then the meme."""
     asking = wording.asking

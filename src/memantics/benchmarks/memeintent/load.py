@@ -17,13 +17,13 @@ from memantics.core.errors import DataError, require_known
 from memantics.core.language import read_script
 from memantics.core.records import Lenient
 
-Split = Literal["dev", "train", "test"]
+IntentSplit = Literal["dev", "train", "test"]
 FILES = ("sigdial.json", "data/sigdial.json")
 IMAGE_FOLDERS = ("images", "img", "data/images")
 PREFIX = "the meme "
 SPLITS = ("all", "dev", "train", "test")
 # MemeCap's files by part, and the folders in which its images may lie.
-MEMECAP: Mapping[Split, str] = {"train": "memes-trainval.json", "test": "memes-test.json"}
+MEMECAP: Mapping[IntentSplit, str] = {"train": "memes-trainval.json", "test": "memes-test.json"}
 MEMECAP_FOLDERS = ("", "data")
 MEMECAP_IMAGES = ("memes", "images", "data/memes", "data/images")
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -39,7 +39,7 @@ class IntentMeme:
     image_caption: str
     background: tuple[str, ...]
     intents: tuple[str, ...]
-    split: Split
+    split: IntentSplit
     image: Path | None
 
 
@@ -172,7 +172,7 @@ def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
     return tuple(bullet for bullet in bullets if bullet)
 
 
-def find_split(key: str) -> Split:
+def find_split(key: str) -> IntentSplit:
     """The SemEval split, by the ranges of the release's keys; other keys count as test.
 
     >>> find_split("63"), find_split("64"), find_split("751"), find_split("en-001")
@@ -193,7 +193,7 @@ class _Captioned(Lenient):
     meme_captions: list[str | None] = Field(default_factory=list)
 
 
-def find_memecap(root: Path) -> dict[Split, Path]:
+def find_memecap(root: Path) -> dict[IntentSplit, Path]:
     """The files of MemeCap below a folder, by part; none where it is no copy of it."""
     places = (
         (split, root / folder / name)

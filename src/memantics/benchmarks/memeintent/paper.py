@@ -40,13 +40,13 @@ from memantics.core.task import Services
 from memantics.metrics.agreement import spearman
 from memantics.metrics.comparison import contrast_pairs, correct_known
 
-Material = PaperMaterial[IntentRelease]
+IntentMaterial = PaperMaterial[IntentRelease]
 _SETTING = ("role", "shots", "background")
 _LEAST = 4
 _SCALES = ("completeness", "relevance", "correctness")
 
 
-def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """Example memes with what their authors do."""
     return part.show(
         texts=(
@@ -61,18 +61,20 @@ def figure_1(material: Material, part: DeclaredPart) -> PaperPart:
     )
 
 
-def table_1(material: Material, part: DeclaredPart) -> PaperPart:
+def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """Data sets about memes, by size; the last is this one."""
     name = "MemeIntent" if material.compared else material.name
     rows = show_declared(material, part).rows
-    told = [Cell(text, reason=part.reason) for text in ("Intent Description Generation", "Mixed")]
+    told = [
+        Cell(setting, reason=part.reason) for setting in ("Intent Description Generation", "Mixed")
+    ]
     if not material.compared:
         told = [Cell(), Cell()]
     cells = (*told, material.figure("memes"))
     return part.show([*rows, PaperRow(name, cells, section="Interpretation")])
 
 
-def section_3(material: Material, part: DeclaredPart) -> PaperPart:
+def section_3(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """The statistics of Section 3.3; ratings come from the review."""
     rows = list(show_declared(material, part.model_copy(update={"rows": ()})).rows)
     for row in part.rows:
@@ -84,7 +86,7 @@ def section_3(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def _read_ratings(material: Material, name: str) -> Iterator[float]:
+def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
     """What reviewers gave to each intent that was kept, one mean over reviewers for each."""
     for review in material.reviews:
         if review.card.workflow != "collect-and-edit":
@@ -112,7 +114,7 @@ def _list_columns(votes: Sequence[Vote], name: str) -> list[list[float]]:
     ]
 
 
-def prompts(_: Material, part: DeclaredPart) -> PaperPart:
+def prompts(_: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """The prompts of a task, and what is shown with few shots."""
     texts = []
     shown = tomllib.loads((Path(FOLDER) / "demonstrations.toml").read_text(encoding="utf-8"))
@@ -123,11 +125,11 @@ def prompts(_: Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts)
 
 
-def table_of_systems(material: Material, part: DeclaredPart) -> PaperPart:
+def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """Two systems in all settings, then other models by setting, and the constant sentence."""
     rows, taken = fill_systems(material, part)
     task = part.metrics[0].task
-    own, baselines = list[PaperRow](), dict[str, PaperRow]()
+    our_rows, baselines = list[PaperRow](), dict[str, PaperRow]()
     for run in material.of_task(task):
         if run.folder in taken:
             continue
@@ -140,14 +142,14 @@ def table_of_systems(material: Material, part: DeclaredPart) -> PaperPart:
             replace(c, fill=f"{ask} {m.extra}" if m.extra else f"memantics score {run.folder}")
             for c, m in zip(found, part.metrics, strict=True)
         )
-        own.append(PaperRow(" · ".join(told), tuple(cells), "own", run.model))
+        our_rows.append(PaperRow(" · ".join(told), tuple(cells), "own", run.model))
         for base in run.figures.baselines:
             scores = show_scores(part, {task: base.scores})
             baselines.setdefault(base.model, PaperRow(base.model, scores, "baseline", "Baselines"))
-    return part.show([*rows, *own, *baselines.values()])
+    return part.show([*rows, *our_rows, *baselines.values()])
 
 
-def contrasts(material: Material, part: DeclaredPart) -> PaperPart:
+def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """RQ1 and RQ2: what background, set-up and model do to ROUGE-L, setting by setting."""
     runs = material.of_task("intent")
     marks = {run.folder: _mark(run) for run in runs}
@@ -161,9 +163,11 @@ def contrasts(material: Material, part: DeclaredPart) -> PaperPart:
                 chosen.pop("role", None)
             key = ", ".join(chosen[name] for name in ("model", *_SETTING) if name in chosen)
             grid.setdefault(key, {}).setdefault(level, run)
-        for setting, group in grid.items():
-            for first, second in combinations(sorted(group, key=_place), 2):
-                made = contrast_pairs(marks[group[first].folder], marks[group[second].folder])
+        for setting, runs_by_level in grid.items():
+            for first, second in combinations(sorted(runs_by_level, key=_place), 2):
+                made = contrast_pairs(
+                    marks[runs_by_level[first].folder], marks[runs_by_level[second].folder]
+                )
                 if made is not None and made.p is not None:
                     found.append((factor, f"{first} → {second} ({setting})", made))
     adjusted = correct_known([made.p for *_, made in found])
@@ -203,7 +207,7 @@ def _mark(run: ScoredRun) -> Mapping[str, float]:
     }
 
 
-def across_settings(material: Material, part: DeclaredPart) -> PaperPart:
+def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """Whether settings with better background knowledge also have better intents."""
     rows, pairs = [], []
     for run in material.of_task("intent"):
@@ -232,7 +236,7 @@ def across_settings(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows or part.empty("AutoBK"), notes=[note])
 
 
-def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_6(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """What people gave to the replies of each setting."""
     rows = [
         row

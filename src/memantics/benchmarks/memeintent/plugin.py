@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent import statistics as audit
 from memantics.benchmarks.memeintent.asking import (
-    Fed,
+    FedAnswers,
     Scoring,
     check_scoring,
     make_items,
@@ -52,7 +52,7 @@ def make(setup: TaskSetup) -> Task:
         marks=lambda outcomes: mark(name, outcomes, scoring),
     )
 
-    def feed(fed: Fed) -> Task:
+    def feed(fed: FedAnswers) -> Task:
         return replace(
             task,
             items=lambda: make_items(setup, asking, fed),

@@ -19,6 +19,7 @@ from memantics.metrics.text import (
     Constant,
     RougeL,
     Stem,
+    TextPair,
     bleu_4,
     correct_for_constant,
     find_best_constant,
@@ -35,17 +36,17 @@ from memantics.metrics.text import (
 # ships), and what a reply gets on other memes is taken off: every constant sentence gets exactly
 # 0.
 
-Values = list[float | None]
+ItemScores = list[float | None]
 _OTHERS = 16  # memes on which each reply is tried as a constant
 
 
-class MarksWithMeaning(Mapping[str, Values]):
+class MarksWithMeaning(Mapping[str, ItemScores]):
     """Figures by name; the calibrated one needs an encoder and is computed when it is read."""
 
-    def __init__(self, ready: Mapping[str, Values], meaning: Callable[[], Values]) -> None:
+    def __init__(self, ready: Mapping[str, ItemScores], meaning: Callable[[], ItemScores]) -> None:
         self._ready, self._meaning = ready, meaning
 
-    def __getitem__(self, key: str) -> Values:
+    def __getitem__(self, key: str) -> ItemScores:
         return self._meaning() if key == CALIBRATED else self._ready[key]
 
     def __iter__(self) -> Iterator[str]:
@@ -66,7 +67,7 @@ def choose_scorer(scoring: Scoring) -> tuple[TextScorer | None, bool]:
 
 def calibrate(
     replies: Sequence[str], references: Sequence[Sequence[str]], scorer: TextScorer
-) -> Values:
+) -> ItemScores:
     """Each reply's best similarity to its references, above what it gets on other memes.
 
     The others are the memes at fixed distances in a ring, so that every meme is as often another
@@ -75,7 +76,7 @@ def calibrate(
     asked = [place for place, texts in enumerate(references) if texts]
     size = len(asked)
     count = min(_OTHERS, size - 1)
-    values: Values = [None for _ in replies]
+    values: ItemScores = [None for _ in replies]
     if count < 1:
         return values
     steps = [0, *(1 + number * (size - 1) // count for number in range(count))]
@@ -93,15 +94,14 @@ def calibrate(
     return values
 
 
-Pair = tuple[str, str]
-Marks = dict[str, list[float | None]]
+MarksByMetric = dict[str, list[float | None]]
 _OPENING_ZH = re.compile(r"^\s*(?:这张|这个|该)(?:表情包|梗图|图片?)\s*")
 _PARTS = ("rouge_l_precision", "rouge_l_recall")
 _DESCRIPTIVE = "descriptive only: the description in the data is one of many that would be right"
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class _ScoredReply:
     """One outcome: the reply ("" where there is none) and its references."""
 
     reply: str
@@ -109,7 +109,7 @@ class _Sheet:
     meme: str
 
 
-def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[str, Values]:
+def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[str, ItemScores]:
     """Each outcome's own value of the figures that two runs are compared by."""
     sheets = _lay_out(outcomes)
     marks = _mark_all(task, sheets, scoring)
@@ -127,13 +127,12 @@ def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Sco
     if task != "intent":
         marks = _mark_all(task, sheets, scoring)
         return tuple(
-            mean_score(key, figures, memes, note=notes.get(key, ""))
-            for key, figures in marks.items()
+            mean_score(key, values, memes, note=notes.get(key, "")) for key, values in marks.items()
         )
     ways = {strip: _mark_words(task, sheets, scoring, strip) for strip in (False, True)}
     marks = ways[scoring.strip_prefix] | _mark_meaning(task, sheets, scoring, scoring.strip_prefix)
     rows = [
-        mean_score(key, figures, memes, note=notes.get(key, "")) for key, figures in marks.items()
+        mean_score(key, values, memes, note=notes.get(key, "")) for key, values in marks.items()
     ]
     calibrated, note = _mark_calibrated(sheets, scoring)
     if note:
@@ -147,9 +146,9 @@ def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Sco
     return (*rows, *_score_given(outcomes, marks["rouge_l"]))
 
 
-def _lay_out(outcomes: Sequence[Outcome]) -> list[_Sheet]:
+def _lay_out(outcomes: Sequence[Outcome]) -> list[_ScoredReply]:
     return [
-        _Sheet(
+        _ScoredReply(
             o.value if o.status == "answered" and isinstance(o.value, str) else "",
             tuple(str(text) for text in o.item.gold) if isinstance(o.item.gold, list) else (),
             o.item.group,
@@ -158,7 +157,7 @@ def _lay_out(outcomes: Sequence[Outcome]) -> list[_Sheet]:
     ]
 
 
-def _pair_up(task: str, sheet: _Sheet, scoring: Scoring, strip: bool) -> list[list[Pair]]:
+def _pair_up(task: str, sheet: _ScoredReply, scoring: Scoring, strip: bool) -> list[list[TextPair]]:
     """Groups of pairs of a reply and a reference.
 
     The value of a sheet is the mean over groups of the best pair: one group with a pair for
@@ -186,27 +185,31 @@ def strip_opening(text: str) -> str:
     return _OPENING_ZH.sub("", strip_prefix(text, PREFIX), count=1)
 
 
-def _mark_all(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Marks:
+def _mark_all(task: str, sheets: Sequence[_ScoredReply], scoring: Scoring) -> MarksByMetric:
     strip = scoring.strip_prefix and task == "intent"
     return _mark_words(task, sheets, scoring, strip) | _mark_meaning(task, sheets, scoring, strip)
 
 
-def _mark_words(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:
+def _mark_words(
+    task: str, sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool
+) -> MarksByMetric:
     stem = _find_stem() if scoring.stem else None
 
-    def count(pair: Pair) -> float:
-        names, other = (tokenize(text, scoring.tokenizer, lower=scoring.lower) for text in pair)
-        return bleu_4(names, other, scoring.smoothing)
+    def count(pair: TextPair) -> float:
+        hypothesis, other = (
+            tokenize(text, scoring.tokenizer, lower=scoring.lower) for text in pair
+        )
+        return bleu_4(hypothesis, other, scoring.smoothing)
 
-    marks: Marks = {"rouge_l": [], "rouge_l_precision": [], "rouge_l_recall": []}
+    marks: MarksByMetric = {"rouge_l": [], "rouge_l_precision": [], "rouge_l_recall": []}
     if scoring.with_bleu:
         marks["bleu_4"] = []
     for sheet in sheets:
         groups = _pair_up(task, sheet, scoring, strip)
         similarity = [max((rouge_l(*pair, stem) for pair in group), key=_by_f1) for group in groups]
-        marks["rouge_l"].append(_average([value.f1 for value in similarity]))
-        marks["rouge_l_precision"].append(_average([value.precision for value in similarity]))
-        marks["rouge_l_recall"].append(_average([value.recall for value in similarity]))
+        marks["rouge_l"].append(_average([rouge.f1 for rouge in similarity]))
+        marks["rouge_l_precision"].append(_average([rouge.precision for rouge in similarity]))
+        marks["rouge_l_recall"].append(_average([rouge.recall for rouge in similarity]))
         if scoring.with_bleu:
             marks["bleu_4"].append(_average([max(map(count, group)) for group in groups]))
     return marks
@@ -216,11 +219,13 @@ def _by_f1(similarity: RougeL) -> float:
     return similarity.f1
 
 
-def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: bool) -> Marks:
+def _mark_meaning(
+    task: str, sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool
+) -> MarksByMetric:
     """Neural figures, one pass over all pairs each."""
     groups = [_pair_up(task, sheet, scoring, strip) for sheet in sheets]
     pairs = [pair for members in groups for group in members for pair in group]
-    marks: Marks = {}
+    marks: MarksByMetric = {}
     if scoring.bert is not None:
         found = scoring.services.bert(scoring.bert).score_pairs(pairs)
         marks["bertscore_f1"] = _gather(groups, found)
@@ -231,7 +236,7 @@ def _mark_meaning(task: str, sheets: Sequence[_Sheet], scoring: Scoring, strip: 
 
 
 def _gather(
-    groups: Sequence[Sequence[Sequence[Pair]]], values: Sequence[float]
+    groups: Sequence[Sequence[Sequence[TextPair]]], values: Sequence[float]
 ) -> list[float | None]:
     """Put flat values back to their sheets: the best of each group, then the mean of groups."""
     rest = iter(values)
@@ -242,7 +247,7 @@ def _average(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _mark_calibrated(sheets: Sequence[_Sheet], scoring: Scoring) -> tuple[Values, str]:
+def _mark_calibrated(sheets: Sequence[_ScoredReply], scoring: Scoring) -> tuple[ItemScores, str]:
     """Each reply's meaning above a constant's, and how it was found; no note: not computed."""
     scorer, embedded = choose_scorer(scoring)
     if scorer is None:
@@ -258,7 +263,9 @@ def _mark_calibrated(sheets: Sequence[_Sheet], scoring: Scoring) -> tuple[Values
     return values, note if known else ""
 
 
-def _score_constant(sheets: Sequence[_Sheet], scoring: Scoring, strip: bool, label: str) -> Score:
+def _score_constant(
+    sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool, label: str
+) -> Score:
     """What the best constant text gets on the same memes: a bar that shows no understanding."""
     references = [
         [strip_opening(text) if strip else text for text in sheet.references] for sheet in sheets
@@ -295,7 +302,7 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
         )
         if name == "background" and len(set(states)) > 1:
             for state in sorted(set(states)):
-                kept = [place for place, text in enumerate(states) if text == state]
+                kept = [place for place, given_state in enumerate(states) if given_state == state]
                 rows.append(
                     mean_score(
                         "rouge_l",
@@ -308,7 +315,7 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
     return rows
 
 
-def _write_notes(task: str, sheets: Sequence[_Sheet], scoring: Scoring) -> Mapping[str, str]:
+def _write_notes(task: str, sheets: Sequence[_ScoredReply], scoring: Scoring) -> Mapping[str, str]:
     """How each figure was computed, for whoever compares it with another."""
     parts = ["best F1 over references", "Porter stems" if scoring.stem else "no stemmer"]
     if task == "intent":

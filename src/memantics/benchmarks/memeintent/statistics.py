@@ -139,18 +139,18 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     halves = [[i for i in range(len(references)) if i % 2 == odd] for odd in (0, 1)]
     values = [0.0] * len(references)
     texts = []
-    for numbers, other in (halves, halves[::-1]):
+    for half, other in (halves, halves[::-1]):
         constant = find_best_constant([references[i] for i in other])
         if constant is not None:
             texts.append(constant.text)
-            for i in numbers:
+            for i in half:
                 values[i] = _rouge(constant.text, references[i])
     plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
-    plains = [_rouge(plain, names) for names in references]
+    plains = [_rouge(plain, intents) for intents in references]
     groups = [row.id for row in release.rows]
     figure = mean_score("rouge_l", values, groups)
     published = _published() if release.source.kind == "release" else []
-    beaten = sum(value <= (figure.value or 0) for value in published)
+    beaten = sum(score <= (figure.value or 0) for score in published)
     top = max(published, default=None)
     beats = top is not None and (figure.value or 0) > top
     compared = f"; {beaten} of {len(published)} published figures are not above it"

@@ -12,7 +12,6 @@ from memantics.benchmarks.factories import share
 from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, EditJudgement
 from memantics.benchmarks.mer_bench.views import FACTORS
 from memantics.core.records import Outcome, Score
-from memantics.metrics.interval import Floats
 from memantics.metrics.reappraisal import (
     COMPONENTS,
     KEYS,
@@ -26,11 +25,12 @@ from memantics.metrics.reappraisal import (
     summarise,
     unit,
 )
+from memantics.metrics.rounding import Floats
 
 _LIKERT = [METRICS.index(name) for name in ("vgq", "vea", "tgq", "tea", "hgq", "pes")]
 _SPREAD = ("rfs", "rfs_run")
-Invalid = Literal["clip", "lowest", "drop"]
-_COUNTED: dict[Invalid, str] = {"clip": "clipped", "lowest": "lowest", "drop": "dropped"}
+InvalidScore = Literal["clip", "lowest", "drop"]
+_COUNTED: dict[InvalidScore, str] = {"clip": "clipped", "lowest": "lowest", "drop": "dropped"}
 _LEVELS = dict.fromkeys(COMPONENTS, "mean of each judgement's own") | {
     f"{name}_run": "of each run's mean ratings, as the paper's tables" for name in COMPONENTS
 }
@@ -48,7 +48,7 @@ class Rules:
     """
 
     formula: Formula = PAPER
-    invalid: Invalid = "clip"
+    invalid: InvalidScore = "clip"
 
 
 class JudgedOutcome(NamedTuple):
@@ -148,8 +148,8 @@ def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[flo
         key: rows[:, place].tolist() for place, key in enumerate((*METRICS, *COMPONENTS))
     }
     if rules.invalid == "drop":
-        for figures in marks.values():
-            figures[:] = [v if f.valid else None for v, f in zip(figures, found, strict=True)]
+        for values in marks.values():
+            values[:] = [v if f.valid else None for v, f in zip(values, found, strict=True)]
     return marks
 
 
@@ -158,7 +158,7 @@ def _read(outcome: Outcome) -> JudgedOutcome:
     return JudgedOutcome(outcome, EditJudgement.model_validate(outcome.value) if known else None)
 
 
-def _count(judged: Sequence[JudgedOutcome], invalid: Invalid) -> list[JudgedOutcome]:
+def _count(judged: Sequence[JudgedOutcome], invalid: InvalidScore) -> list[JudgedOutcome]:
     """The judgements that count, as what they count."""
     if invalid == "drop":
         return [judgement for judgement in judged if judgement.valid]
@@ -307,43 +307,49 @@ def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
 def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """The confusion matrix: for each target, how often each label was perceived."""
     for target in EMOTIONS:
-        pairs = [(p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target]
-        if pairs:
+        perceptions = [
+            (p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target
+        ]
+        if perceptions:
             for label in LABELS:
-                hits = [label == perceived for perceived, _ in pairs]
+                hits = [label == perceived for perceived, _ in perceptions]
                 by = f"perceived, target {target}"
-                yield share("share", hits, [meme for _, meme in pairs], by, label)
+                yield share("share", hits, [meme for _, meme in perceptions], by, label)
 
 
 def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """How well the judge kept to its rules."""
-    pairs = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
-    memes = [person.meme for _, person in pairs]
-    if not pairs:
+    judged_validly = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
+    memes = [person.meme for _, person in judged_validly]
+    if not judged_validly:
         return
     by = "judge's discipline"
-    yield share("share", [p.outcome.attempts == 1 for _, p in pairs], memes, by, "valid at once")
-    yield share("share", [j.ordered for j, _ in pairs], memes, by, "reasons where asked for")
-    yield share("share", [j.bare for j, _ in pairs], memes, by, "no reasons given")
+    yield share(
+        "share", [p.outcome.attempts == 1 for _, p in judged_validly], memes, by, "valid at once"
+    )
+    yield share(
+        "share", [j.ordered for j, _ in judged_validly], memes, by, "reasons where asked for"
+    )
+    yield share("share", [j.bare for j, _ in judged_validly], memes, by, "no reasons given")
     for rule in BROKEN:
-        hits = [rule in j.broken for j, _ in pairs]
+        hits = [rule in j.broken for j, _ in judged_validly]
         yield share("share", hits, memes, by, f"{rule} broken, let pass")
 
 
 def _layout(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     """Whether the judge's word on the layout is that of the two programmatic checks."""
     for label, tag in (("panel count", "panels"), ("caption regions", "captions")):
-        pairs = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
-        said = [j.lc for _, j, _ in pairs if j is not None]
-        checked = [_holds(tag, value) for _, _, value in pairs]
-        memes = [person.meme for person, _, _ in pairs]
+        checkable = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
+        said = [j.lc for _, j, _ in checkable if j is not None]
+        checked = [_holds(tag, value) for _, _, value in checkable]
+        memes = [person.meme for person, _, _ in checkable]
         found = agree(said, checked)
         if found is None:
             continue
         by = "layout check"
         alike = [a == b for a, b in zip(said, checked, strict=True)]
         yield share("agreement", alike, memes, by, label)
-        yield Score("kappa", found.kappa, len(pairs), by=by, label=label, note="Cohen's")
+        yield Score("kappa", found.kappa, len(checkable), by=by, label=label, note="Cohen's")
         yield share("kept", checked, memes, by, label)
 
 

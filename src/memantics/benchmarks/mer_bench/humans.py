@@ -108,15 +108,15 @@ def read_people(queue: Path, verdicts: Sequence[ItemVerdict]) -> dict[str, dict[
     pairs = {row.id: row.item for row in rows}
     found: dict[str, dict[str, list[float]]] = {}
     for verdict in verdicts:
-        fields = found.setdefault(pairs[verdict.item], {})
+        ratings = found.setdefault(pairs[verdict.item], {})
         for vote in verdict.votes:
             for name, value in vote.values.items():
                 if name in LIKERT and isinstance(value, int | float):
-                    fields.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))
+                    ratings.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))
                 elif name == "lc":
-                    fields.setdefault(name, []).append(float(value == "yes"))
+                    ratings.setdefault(name, []).append(float(value == "yes"))
                 elif name == "label":
-                    fields.setdefault("label", []).append(float(_LABELS.index(str(value))))
+                    ratings.setdefault("label", []).append(float(_LABELS.index(str(value))))
     return found
 
 
@@ -156,7 +156,7 @@ def make_study(
     }
     said = {
         pair: {
-            **{name: list(figures) for name, figures in given.items() if name != "label"},
+            **{name: list(ratings) for name, ratings in given.items() if name != "label"},
             "ppe": [
                 float(_LABELS[int(label)] == targets[pair]) for label in given.get("label", ())
             ],
@@ -178,8 +178,8 @@ def compare_with_people(study: JudgeStudy) -> Iterator[Score]:
     for judge, said in study.judges.items():
         for dimension in DIMENSIONS:
             both = [
-                (figures[dimension], mean, pair)
-                for pair, figures in said.items()
+                (judged[dimension], mean, pair)
+                for pair, judged in said.items()
                 if (mean := study.mean(pair, dimension)) is not None
             ]
             apart = [abs(one - other) for one, other, _ in both]
@@ -191,12 +191,12 @@ def compare_with_people(study: JudgeStudy) -> Iterator[Score]:
 
 def agree_among_people(study: JudgeStudy) -> Iterator[Score]:
     """Krippendorff's alpha of the raters themselves, by dimension."""
-    most = max((len(figures) for by in study.people.values() for figures in by.values()), default=0)
+    most = max((len(ratings) for by in study.people.values() for ratings in by.values()), default=0)
     for dimension in DIMENSIONS:
         rows = [
-            [*figures, *[None] * (most - len(figures))]
+            [*ratings, *[None] * (most - len(ratings))]
             for by in study.people.values()
-            if (figures := list(by.get(dimension, ())))
+            if (ratings := list(by.get(dimension, ())))
         ]
         yield Score(
             "alpha", krippendorff_alpha(rows, "interval"), len(rows), by="raters", label=dimension
@@ -210,7 +210,7 @@ def agree_among_judges(study: JudgeStudy) -> Iterator[Score]:
     """
     names = list(study.judges)
     shared = sorted(
-        set.intersection(*(set(group) for group in study.judges.values())) if names else ()
+        set.intersection(*(set(judged) for judged in study.judges.values())) if names else ()
     )
     for dimension in DIMENSIONS if len(names) > 1 else ():
         rows = [[study.judges[name][pair][dimension] for name in names] for pair in shared]

@@ -21,7 +21,7 @@ from memantics.core.reply import describe_object
 from memantics.core.task import Unparsed
 from memantics.metrics.reappraisal import METRICS
 
-Checks = Literal["all", "schema"]
+CheckLevel = Literal["all", "schema"]
 _SCENARIO = re.compile(
     r"scenario|situation|\bscenes?\b|\bstory|\bjoke|premise|\bsetting\b|\bcontext\b", re.IGNORECASE
 )
@@ -36,7 +36,7 @@ _ALIGN = re.compile(
 )
 
 
-def judge(text: str, target: str, rationale: Rationale, checks: Checks) -> EditJudgement:
+def judge(text: str, target: str, rationale: Rationale, checks: CheckLevel) -> EditJudgement:
     """The judgement in a reply; a reply that breaks a rule is unparsed, and says which.
 
     With ``checks`` "schema" broken gates are let pass and written down too, as the paper does.
@@ -61,14 +61,14 @@ def _weigh(
     if clip:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
     scope = breaks_scope(reading.reasons, target)
-    found: dict[Broken, bool] = {"gating": broken, "scope": scope}
+    found: dict[BrokenCheck, bool] = {"gating": broken, "scope": scope}
     return EditJudgement.model_validate(
         {
             **ratings,
             "other": reading.other,
             "bare": not reading.reasons,
             "ordered": reading.ordered,
-            "broken": tuple(rule for rule, flag in found.items() if flag),
+            "broken": tuple(rule for rule, is_broken in found.items() if is_broken),
         }
     )
 
@@ -123,8 +123,8 @@ def list_points(reason: str, target: str) -> dict[str, bool]:
 
 
 Rationale = Literal["RF", "RL"]
-Broken = Literal["gating", "scope"]
-BROKEN: tuple[Broken, ...] = get_args(Broken)
+BrokenCheck = Literal["gating", "scope"]
+BROKEN: tuple[BrokenCheck, ...] = get_args(BrokenCheck)
 EMOTIONS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxed")
 LABELS = (*EMOTIONS, "other")
 LOW, HIGH = 1, 5
@@ -180,7 +180,7 @@ class EditJudgement(BaseModel):
     other: str | None = None
     bare: bool = False
     ordered: bool = True
-    broken: tuple[Broken, ...] = ()
+    broken: tuple[BrokenCheck, ...] = ()
 
     def rate(self, target: str) -> tuple[float, ...]:
         """The eight metrics as the judge gave them, in their order."""
@@ -289,13 +289,13 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
         raise Unparsed("no JSON object found")
     parts = {part.name: _mend(given.get(part.name)) for part in PARTS}
     bare = not any(
-        isinstance(groups, dict) and {REASON, OTHER} & groups.keys() for groups in parts.values()
+        isinstance(block, dict) and {REASON, OTHER} & block.keys() for block in parts.values()
     )
     faults = [fault for part in PARTS for fault in _faults(part, parts[part.name], bare)]
     if faults:
         raise Unparsed(join_faults(faults))
     # From here on every part is an object of the right shape.
-    blocks = {name: groups for name, groups in parts.items() if isinstance(groups, dict)}
+    blocks = {name: block for name, block in parts.items() if isinstance(block, dict)}
     values = {
         metric: _plain(blocks[part.name][key])
         for part in PARTS
@@ -304,9 +304,9 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
     other = blocks[EMOTION].get(OTHER)
     return JudgementReading(
         values,
-        {} if bare else {name: str(fields[REASON]) for name, fields in blocks.items()},
+        {} if bare else {name: str(block[REASON]) for name, block in blocks.items()},
         other.strip() or None if isinstance(other, str) else None,
-        all(_keeps_order(list(fields), rationale) for fields in blocks.values()),
+        all(_keeps_order(list(block), rationale) for block in blocks.values()),
     )
 
 
@@ -343,17 +343,17 @@ def _keeps_order(keys: list[str], rationale: Rationale) -> bool:
     return REASON not in keys or keys.index(REASON) == (0 if rationale == "RF" else len(keys) - 1)
 
 
-def _faults(part: JudgementPart, groups: JsonValue, bare: bool) -> Iterator[str]:
-    if not isinstance(groups, dict):
-        yield f"{part.name} is missing" if groups is None else f"{part.name} is not an object"
+def _faults(part: JudgementPart, block: JsonValue, bare: bool) -> Iterator[str]:
+    if not isinstance(block, dict):
+        yield f"{part.name} is missing" if block is None else f"{part.name} is not an object"
         return
     wanted = [*part.values, *(() if bare else (REASON,))]
-    wanted += [OTHER] if part.name == EMOTION and OTHER in groups else []
+    wanted += [OTHER] if part.name == EMOTION and OTHER in block else []
     for key in wanted:
         name = f"{part.name}.{key}"
-        if key not in groups:
+        if key not in block:
             yield f"{name} is missing"
-        elif (problem := _problem(key, groups[key])) is not None:
+        elif (problem := _problem(key, block[key])) is not None:
             yield f"{name} {problem}"
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.core.data import Source, conform, find_file, list_names, read_json
 from memantics.core.errors import DataError
+from memantics.core.samples import PanelLayout, Polarity, VisualType
 
 _ROUNDS = 8
 _FIELD = re.compile(r'(?:.*"(?:pos_txt|spec)"\s*|\s*):\s*(?=")', re.DOTALL)
@@ -85,11 +86,6 @@ EDITED_FOLDERS = ("data/EditedResults", "EditedResults")
 
 Negative = Literal["angry", "sad", "tense", "bored"]
 Positive = Literal["calm", "happy", "relaxed", "excited"]
-VisualType = Literal[
-    "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
-]
-Polarity = Literal["Negative", "Neutral", "Positive"]
-Layout = Literal["SinglePanel", "MultiPanel"]
 TARGETS: Mapping[Negative, Positive] = {
     "angry": "calm",
     "sad": "happy",
@@ -98,7 +94,7 @@ TARGETS: Mapping[Negative, Positive] = {
 }
 VISUAL_TYPES: tuple[VisualType, ...] = get_args(VisualType)
 POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+LAYOUTS: tuple[PanelLayout, ...] = get_args(PanelLayout)
 _ID = re.compile(r"[A-Za-z0-9_-]+\.png")
 
 
@@ -120,13 +116,13 @@ class ReappraisalRow:
     plan: str
     visual_type: VisualType
     polarity: Polarity
-    layout: Layout
+    layout: PanelLayout
     image: Path | None
     written: str = field(default="", repr=False)
     planned: str = field(default="", repr=False)
 
 
-class _Row(BaseModel):
+class _ReleaseRow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str
@@ -176,14 +172,16 @@ def open_release(source: Source) -> ReappraisalRelease:
     rows: dict[str, ReappraisalRow] = {}
     repairs: Counter[str] = Counter()
     for number, value in enumerate(_entries(index), 1):
-        entry = conform(_Row, value, index.name, number)
-        _check(entry, index.name, number)
-        if entry.id in rows:
-            raise DataError(index.name, f"id {entry.id} stands there twice", row=number)
-        row = _convert(entry, images / entry.id if images and entry.id in pictures else None)
-        repairs["rewritten captions unwrapped"] += row.rewritten != entry.pos_txt.strip()
-        repairs["edit plans unwrapped"] += row.plan != entry.spec.strip()
-        rows[entry.id] = row
+        released = conform(_ReleaseRow, value, index.name, number)
+        _check(released, index.name, number)
+        if released.id in rows:
+            raise DataError(index.name, f"id {released.id} stands there twice", row=number)
+        row = _convert(
+            released, images / released.id if images and released.id in pictures else None
+        )
+        repairs["rewritten captions unwrapped"] += row.rewritten != released.pos_txt.strip()
+        repairs["edit plans unwrapped"] += row.plan != released.spec.strip()
+        rows[released.id] = row
     edited = _find_folder(root, EDITED_FOLDERS)
     return ReappraisalRelease(source, index, tuple(rows.values()), images, edited, repairs)
 
@@ -197,7 +195,7 @@ def _entries(index: Path) -> list[JsonValue]:
     return value
 
 
-def _check(row: _Row, where: str, number: int) -> None:
+def _check(row: _ReleaseRow, where: str, number: int) -> None:
     if not _ID.fullmatch(row.id):
         raise DataError(
             where, f"id {row.id[:60]!r} is not a plain name that ends in .png", row=number
@@ -212,7 +210,7 @@ def _check(row: _Row, where: str, number: int) -> None:
         )
 
 
-def _convert(row: _Row, image: Path | None) -> ReappraisalRow:
+def _convert(row: _ReleaseRow, image: Path | None) -> ReappraisalRow:
     return ReappraisalRow(
         id=row.id,
         source_emotion=row.det_emo,

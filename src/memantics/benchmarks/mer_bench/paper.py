@@ -20,18 +20,18 @@ from memantics.core.records import Score
 from memantics.core.rundir import read_bare_items
 from memantics.metrics.reappraisal import METRICS, components
 
-Material = paper.PaperMaterial[ReappraisalRelease]
+ReappraisalMaterial = paper.PaperMaterial[ReappraisalRelease]
 _SPREAD = re.compile(r"± ([\d.]+)")
 _JUDGE = ("gemini-3-pro-preview",)
 _INVALID = ("a rule still broken", "no judgement")
 
 
-def _judges(material: Material) -> dict[str, Path]:
+def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
     """One run of each judge and configuration: the one that judged most."""
     best: dict[tuple[str, ...], paper.ScoredRun] = {}
     for run in material.of_task("judge"):
         options = run.facts.options
-        setting = (options.get(text, "") for text in ("rationale", "placement", "references"))
+        setting = (options.get(option, "") for option in ("rationale", "placement", "references"))
         key = (run.model, *setting)
         if key not in best or _judged(run) > _judged(best[key]):
             best[key] = run
@@ -43,7 +43,7 @@ def _judged(run: paper.ScoredRun) -> int:
     return sum(run.figures.counts.values())
 
 
-def _studies(material: Material) -> list[humans.JudgeStudy]:
+def _studies(material: ReappraisalMaterial) -> list[humans.JudgeStudy]:
     named = _judges(material)
     studies = []
     for review in material.reviews:
@@ -61,7 +61,7 @@ def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
     return paper.name_runs(runs)
 
 
-def figure_1(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """One meme, and the wish for its better self."""
     rows = material.release.rows
     row = next((row for row in rows if row.caption), rows[0])
@@ -73,7 +73,7 @@ def figure_1(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(texts=texts)
 
 
-def figure_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Memes by category and pair of emotions."""
     shown = show_declared(material, part)
     if material.source.published:
@@ -86,7 +86,7 @@ def figure_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show([*rows, replace(kept, cells=(cell,))])
 
 
-def figure_4(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_4(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """What people said of the outputs, and how near each judge is to them."""
     studies, judges = _studies(material), list(_judges(material))
     columns = (*part.columns, *(f"{name}: apart from people" for name in judges))
@@ -101,7 +101,7 @@ def figure_4(material: Material, part: DeclaredPart) -> paper.PaperPart:
 
 
 def _people_cells(study: humans.JudgeStudy, name: str, fill: str) -> Iterator[paper.Cell]:
-    said = [value for by in study.people.values() for value in by.get(name, ())]
+    said = [rating for by in study.people.values() for rating in by.get(name, ())]
     mean = fmean(said) if said else None
     if mean is not None and name in humans.LIKERT:
         mean = 1 + 5 * mean
@@ -118,7 +118,7 @@ def _plain(score: Score) -> paper.Cell:
     return cell if cell.value is not None else paper.Cell(reason="All ratings are the same.")
 
 
-def figure_4_wins(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Win rates of judge configurations."""
     studies = _studies(material)
     if not studies or len(studies[0].judges) < 2:
@@ -129,7 +129,7 @@ def figure_4_wins(material: Material, part: DeclaredPart) -> paper.PaperPart:
     )
 
 
-def judges(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def judges(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Several judges, or one asked several times: how far they agree on the same outputs."""
     # Repeats of one judge are judges here; outputs are the same where the view is.
     views: dict[str, list[paper.ScoredRun]] = {}
@@ -146,12 +146,12 @@ def judges(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows)
 
 
-def _of_view(material: Material, view: str) -> list[paper.ScoredRun]:
+def _of_view(material: ReappraisalMaterial, view: str) -> list[paper.ScoredRun]:
     return [run for run in material.of_task("judge") if run.facts.options["view"] == view]
 
 
 def _metric_cells(
-    material: Material,
+    material: ReappraisalMaterial,
     part: DeclaredPart,
     run: paper.ScoredRun | None,
     where: str,
@@ -185,7 +185,7 @@ def _metric_cells(
     return tuple(cells)
 
 
-def _is_theirs(material: Material, run: paper.ScoredRun, table: str) -> bool:
+def _is_theirs(material: ReappraisalMaterial, run: paper.ScoredRun, table: str) -> bool:
     """Whether a run is the paper's experiment: its judge, as asked, on its editors and memes."""
     rows = [row for row in material.published if row.source == table]
     if not (material.comparable and run.facts.whole and rows):
@@ -201,13 +201,13 @@ def _is_theirs(material: Material, run: paper.ScoredRun, table: str) -> bool:
     )
 
 
-def _are_theirs(material: Material, editors: Collection[str]) -> bool:
+def _are_theirs(material: ReappraisalMaterial, editors: Collection[str]) -> bool:
     """Whether these are the paper's editors: all of them, and nobody else."""
     found = {material.name_system(editor) for editor in editors} - {""}
     return len(editors) == len(material.systems) == len(found)
 
 
-def table_2(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Editors by metric: ten runs of a hundred memes that all editors share."""
     runs = _of_view(material, "model")
     rows = []
@@ -229,7 +229,7 @@ def table_2(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows)
 
 
-def table_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Categories by metric: ten runs of fifty edits each, editors drawn evenly."""
     runs = _of_view(material, "category")
     shown: list[paper.ScoredRun | None] = [*runs] or [None]
@@ -242,7 +242,7 @@ def table_3(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows)
 
 
-def figure_5(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """RFS of every editor in every category."""
     runs = [r for r in _of_view(material, "model") or _of_view(material, "all") if _crossed(r)]
     levels = [(factor, level) for factor in FACTORS for level in LEVELS[factor]]
@@ -267,7 +267,7 @@ def _crossed(run: paper.ScoredRun) -> list[str]:
     return list(dict.fromkeys(label.partition(" × ")[0] for label in labels))
 
 
-def figure_5_overall(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_5_overall(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """All metrics over everything."""
     runs = _of_view(material, "overall")
     rows = [
@@ -278,7 +278,7 @@ def figure_5_overall(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows or [bare])
 
 
-def repeated(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Judgements of one output averaged before components are taken: its hit is a fraction then."""
     rows = list[paper.PaperRow]()
     runs = [r for r in material.of_task("judge") if len(material.repeats_of(r)) > 1]
@@ -305,7 +305,7 @@ def repeated(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows or part.empty("a judge"))
 
 
-def figure_6(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """How often each editor fails in each of the ways that the paper describes."""
     rows = []
     runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
@@ -325,14 +325,14 @@ def figure_6(material: Material, part: DeclaredPart) -> paper.PaperPart:
     return part.show(rows or part.empty("an editor"))
 
 
-def invalid(material: Material, part: DeclaredPart) -> paper.PaperPart:
+def invalid(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """What counting or dropping replies does that no attempt made valid."""
     runs = material.of_task("judge")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
         scores, main = run.figures.scores, run.figures.main
         by = "invalid after the last attempt"
-        shares = [paper.find_score(scores, f"share[{by}={text}]") for text in _INVALID]
+        shares = [paper.find_score(scores, f"share[{by}={status}]") for status in _INVALID]
         share = sum(score.value or 0 for score in shares if score)
         ways = [
             paper.find_score(scores, f"{main}[invalid replies counted as={way}]")

@@ -11,9 +11,9 @@ from typing import cast
 
 from memantics.benchmarks.mer_bench import judgement, views
 from memantics.benchmarks.mer_bench import statistics as audit
-from memantics.benchmarks.mer_bench.figures import Invalid, Rules, mark, score
+from memantics.benchmarks.mer_bench.figures import InvalidScore, Rules, mark, score
 from memantics.benchmarks.mer_bench.humans import export_outputs
-from memantics.benchmarks.mer_bench.judgement import Checks, Rationale
+from memantics.benchmarks.mer_bench.judgement import CheckLevel, Rationale
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow, open_release
 from memantics.benchmarks.mer_bench.official import official_prompts
 from memantics.benchmarks.mer_bench.statistics import statistics, survey
@@ -23,7 +23,7 @@ from memantics.core.data import Source, open_once
 from memantics.core.errors import DataError
 from memantics.core.labels import LabelledMeme, LabelSource
 from memantics.core.prompt import Prompt, enclose
-from memantics.core.records import Field, Form, Image, Item, Message, Part, Request, Sampling
+from memantics.core.records import Field, Form, Image, Item, Message, MessagePart, Request, Sampling
 from memantics.core.task import ItemWalk, Task
 from memantics.metrics.reappraisal import Combine, Formula
 
@@ -43,14 +43,14 @@ def make(setup: TaskSetup) -> Task:
     )
     seed = setup.read_whole("seed", 0, 10**9)
     rationale = cast("Rationale", chosen["rationale"])
-    checks = cast("Checks", chosen["checks"])
+    checks = cast("CheckLevel", chosen["checks"])
     rules = Rules(
         Formula(
             cast("Combine", chosen["rfs"]),
             setup.read_number("alpha", 0.01, 100),
             setup.read_number("floor", 1e-9, 0.2),
         ),
-        cast("Invalid", setup.option("after_retries")),
+        cast("InvalidScore", setup.option("after_retries")),
     )
     task = setup.make(
         items=lambda: _items(setup, seed),
@@ -116,7 +116,7 @@ def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
 
 def _item(
     release: ReappraisalRelease,
-    pair: views.Pair,
+    pair: views.EditToJudge,
     fields: tuple[Field, ...],
     chosen: Mapping[str, str],
     facts: Mapping[str, str],
@@ -140,7 +140,8 @@ def _item(
     }
     context |= {n: texts[n] for n in REFERENCES[chosen["references"]] if texts[n]}
     runs = {
-        f"runs {table}".strip(): " ".join(map(str, numbers)) for table, numbers in pair.runs.items()
+        f"runs {table}".strip(): " ".join(map(str, drawn_in))
+        for table, drawn_in in pair.runs.items()
     }
     return Item(
         id=f"{pair.editor}/{row.id}",
@@ -182,7 +183,7 @@ def _ask(
     )
     if complaint is not None:
         text += "\n\n" + prompts["again"].fill(complaint=complaint)
-    pictures: tuple[Part, ...] = (
+    pictures: tuple[MessagePart, ...] = (
         prompts["source_image"].text,
         item.images[0],
         prompts["edited_image"].text,

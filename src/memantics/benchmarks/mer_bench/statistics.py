@@ -63,10 +63,7 @@ def _notes(release: load.ReappraisalRelease, found: int, editors: tuple[str, ...
     return notes
 
 
-Figures = dict[str, JsonValue]
-
-
-def statistics(release: load.ReappraisalRelease) -> Figures:
+def statistics(release: load.ReappraisalRelease) -> dict[str, JsonValue]:
     """Every figure under its stable key; None where this copy cannot tell."""
     rows = release.rows
     pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
@@ -91,9 +88,9 @@ def statistics(release: load.ReappraisalRelease) -> Figures:
     }
 
 
-def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> Figures:
+def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> dict[str, JsonValue]:
     texts = Counter(row.caption for row in rows)
-    figures: Figures = {
+    figures: dict[str, JsonValue] = {
         "text.empty": sum(not row.caption for row in rows),
         "text.repeated": sum(count > 1 for count in texts.values()),
         "text.surplus": len(rows) - len(texts),
@@ -173,7 +170,7 @@ def _judge_scale() -> Finding:
     perfect = np.ones((1, 8))
     missed = perfect.copy()
     missed[0, 6] = 0
-    top, left = (float(components(values)[0, 3]) for values in (perfect, missed))
+    top, left = (float(components(judgement)[0, 3]) for judgement in (perfect, missed))
     figure = Score("rfs", left, 0)
     values = {"left": left, "top": top}
     return _WORDS.find("mer_bench.scale", figure, "worth knowing", values)

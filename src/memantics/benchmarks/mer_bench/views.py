@@ -73,9 +73,9 @@ def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kep
     reasons: Counter[str] = Counter()
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
         faults = pool.map(lambda row: list(_find_faults(release, editors, row)), release.rows)
-        for row, names in zip(release.rows, faults, strict=True):
-            reasons.update(names)
-            if not names:
+        for row, found_faults in zip(release.rows, faults, strict=True):
+            reasons.update(found_faults)
+            if not found_faults:
                 kept.append(row)
     if not kept:
         worst = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
@@ -125,7 +125,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Pair:
+class EditToJudge:
     """One edit to judge; ``runs`` by table: "" for the whole, else a factor."""
 
     row: ReappraisalRow
@@ -138,9 +138,9 @@ def level_of(row: ReappraisalRow, factor: Factor) -> str:
     return {"visual_type": row.visual_type, "layout": row.layout, "polarity": row.polarity}[factor]
 
 
-def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[Pair, ...]:
+def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[EditToJudge, ...]:
     """The pairs of a view, in the order of editors and index."""
-    pairs = {(row.id, name): Pair(row, name) for name in kept.editors for row in kept.rows}
+    pairs = {(row.id, name): EditToJudge(row, name) for name in kept.editors for row in kept.rows}
     if view == "all":
         for pair in pairs.values():
             pair.runs[""] = [0]

@@ -85,7 +85,7 @@ def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
 
 
 @dataclass(slots=True)
-class _Node:
+class _GraphNode:
     declared: str
     namespace: str
     label: str = ""
@@ -100,8 +100,8 @@ def read_refined(path: Path) -> list[QaIndividual]:
     """
     import pyoxigraph
 
-    nodes: dict[tuple[str, str], _Node] = {}
-    latest: dict[str, _Node] = {}
+    nodes: dict[tuple[str, str], _GraphNode] = {}
+    latest: dict[str, _GraphNode] = {}
     relations: dict[str, list[FileRelation]] = {}
     for quad in mquest.parse_turtle(mquest.read_file(path), path.name):
         # Nine triples of ten are the ontology's own: the cheapest tests come first.
@@ -111,7 +111,9 @@ def read_refined(path: Path) -> list[QaIndividual]:
             if dimension := find_dimension(name):
                 subject = str(getattr(quad.subject, "value", ""))
                 # One name may stand for two classes; what follows is about the last.
-                latest[subject] = nodes.setdefault((subject, dimension), _Node(name, namespace))
+                latest[subject] = nodes.setdefault(
+                    (subject, dimension), _GraphNode(name, namespace)
+                )
         elif predicate.startswith(mquest.RDFS):
             node = latest.get(str(getattr(quad.subject, "value", "")))
             if node and isinstance(value, pyoxigraph.Literal):

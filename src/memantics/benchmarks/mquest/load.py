@@ -10,12 +10,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from memantics.benchmarks.mquest import knowledge
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, require_known
 from memantics.core.meaning import DIMENSIONS
+from memantics.core.records import Closed
 from memantics.core.releases import FOLDERS, RAW, REFINED, meme_of, read_file
 
 LIST_NAME = "toxmquest350.txt"
@@ -141,28 +142,24 @@ class QuestionFile:
         return self.path.name.removesuffix(".jsonld")
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Option(_Closed):
+class _ReleaseOption(Closed):
     text: str
     is_correct: bool
 
 
-class _SourceImage(_Closed):
+class _SourceImage(Closed):
     id: JsonValue = Field(alias="@id")
     type: JsonValue = Field(alias="@type")
     filename: str
     path: JsonValue
 
 
-class _Pair(_Closed):
+class _Pair(Closed):
     context: JsonValue = Field(alias="@context")
     id: str = Field(alias="@id")
     type: Literal["QuestionAnswerPair"] = Field(alias="@type")
     question: str = Field(min_length=1)
-    answers: list[_Option]
+    answers: list[_ReleaseOption]
     explanation: str
     dimension: str
     related: list[str] = Field(alias="relatedInstances")
@@ -241,9 +238,9 @@ class MquestRelease:
     def read_question(self, file: QuestionFile) -> QaRecord:
         """Read one file, well-formed or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
-        flag, name = self.source.published, file.path.name
-        dimension = knowledge.canonical(pair.dimension, name, published=flag)
-        if dimension != knowledge.canonical(file.declared, name, published=flag):
+        published, name = self.source.published, file.path.name
+        dimension = knowledge.canonical(pair.dimension, name, published=published)
+        if dimension != knowledge.canonical(file.declared, name, published=published):
             raise DataError(
                 file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
             )

@@ -31,11 +31,11 @@ from memantics.core.queue import JudgedQuestion, list_judged_questions
 from memantics.core.records import Image, Item
 from memantics.core.rundir import last_answers, read_bare_items, read_items
 
-Material = PaperMaterial[MquestRelease]
+MquestMaterial = PaperMaterial[MquestRelease]
 _CHARACTERS = 1200
 
 
-def _name(material: Material, runs: Sequence[ScoredRun]) -> list[str]:
+def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
     """What runs are called: the paper's systems as the paper calls them."""
     labels = zip(runs, name_runs(runs), strict=True)
     return [
@@ -44,7 +44,7 @@ def _name(material: Material, runs: Sequence[ScoredRun]) -> list[str]:
     ]
 
 
-def table_1(material: Material, part: DeclaredPart) -> PaperPart:
+def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Questions by dimension: toxicity first, the extension, the whole."""
     judged = _judged(material)
     accepted = [question for question in judged if question.accepted]
@@ -65,13 +65,13 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
             _count_row(part, "M-Quest", material, whole),
         ]
         return part.show(rows)
-    ends = [f"toxmquest350.{text}" for text in ("memes", "per_meme")]
+    ends = [f"toxmquest350.{statistic}" for statistic in ("memes", "per_meme")]
     keys = [*(f"toxmquest350.dimension.{name}" for name in part.names), *ends]
     cells = [
         material.figure(key) if printed is not None else Cell()
         for key, printed in zip(keys, first, strict=True)
     ]
-    closed = [Cell(number, reason=part.reason) if number else Cell() for number in second[:-1]]
+    closed = [Cell(printed, reason=part.reason) if printed else Cell() for printed in second[:-1]]
     average = Cell(second[-1], round(251 / 180, 2), digits=2, arithmetic=True)
     rows = [
         PaperRow("ToxM-Quest", tuple(cells)),
@@ -85,7 +85,7 @@ def table_1(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def _own_dimensions(material: Material, part: DeclaredPart) -> dict[str, str]:
+def _own_dimensions(material: MquestMaterial, part: DeclaredPart) -> dict[str, str]:
     """Dimensions of a set of one's own that are none of the paper's."""
     start = "questions.dimension."
     found = (k.removeprefix(start) for k, n in material.values.items() if n and start in k)
@@ -98,19 +98,19 @@ def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
     sums = [a + b for a, b in zip(first[:10], second[:10], strict=True)]
     made = [*sums, first[10], round(sum(sums) / first[10], 2)]
     return tuple(
-        Cell(printed, value, digits=2 if place == 11 else None, arithmetic=True)
-        for place, (printed, value) in enumerate(zip(whole, made, strict=True))
+        Cell(printed, summed, digits=2 if place == 11 else None, arithmetic=True)
+        for place, (printed, summed) in enumerate(zip(whole, made, strict=True))
     )
 
 
 def _count_row(
-    part: DeclaredPart, label: str, material: Material, paper: Sequence[JsonValue]
+    part: DeclaredPart, label: str, material: MquestMaterial, paper: Sequence[JsonValue]
 ) -> PaperRow:
     """The questions of the ten dimensions that the data hold."""
     values = material.values
     counts = [values.get(f"questions.dimension.{name}") for name in part.names]
     asked = counts if material.compared else [values.get("questions.total")]
-    total = sum(groups for groups in asked if isinstance(groups, int))
+    total = sum(asked_here for asked_here in asked if isinstance(asked_here, int))
     memes = values.get("memes")
     average = round(total / memes, 2) if isinstance(memes, int) and memes else None
     cells = [
@@ -142,32 +142,36 @@ def _review_row(
     return PaperRow(label, (*cells, last), "own")
 
 
-def _judged(material: Material) -> list[JudgedQuestion]:
+def _judged(material: MquestMaterial) -> list[JudgedQuestion]:
     return [question for review in material.reviews for question in list_judged_questions(review)]
 
 
-def table_2(material: Material, part: DeclaredPart) -> PaperPart:
+def table_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Accuracy of systems: all questions, pairs, toxicity, reasons, and the macro mean."""
     rows, taken = fill_systems(material, part)
     return part.show([*rows, *list_others(material, part, taken)])
 
 
-def traits(material: Material, part: DeclaredPart) -> PaperPart:
+def traits(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Table 2 by what its models were trained for, as the paper explains the differences."""
     known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
-    for model, texts in material.traits.items():
+    for model, model_traits in material.traits.items():
         name = material.name_system(model) or model
-        known[name] = {**known.get(name, {}), **texts}
+        known[name] = {**known.get(name, {}), **model_traits}
     rows = []
-    for trait in dict.fromkeys(name for texts in known.values() for name in texts):
-        for value in sorted({texts[trait] for texts in known.values() if trait in texts}):
-            members = [model for model, texts in known.items() if texts.get(trait) == value]
+    for trait in dict.fromkeys(name for model_traits in known.values() for name in model_traits):
+        for value in sorted(
+            {model_traits[trait] for model_traits in known.values() if trait in model_traits}
+        ):
+            members = [
+                model for model, model_traits in known.items() if model_traits.get(trait) == value
+            ]
             rows += _trait_rows(material, part, f"{trait}: {value}", members)
     return part.show(rows)
 
 
 def _trait_rows(
-    material: Material, part: DeclaredPart, label: str, members: Sequence[str]
+    material: MquestMaterial, part: DeclaredPart, label: str, members: Sequence[str]
 ) -> list[PaperRow]:
     printed = [row for row in material.rows_of("qa", "Table 2") if row.system in members]
     runs = [
@@ -194,7 +198,7 @@ def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
     return cell if values else Cell()
 
 
-def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Accuracy by dimension; the paper draws it and prints no figure."""
     runs, names = material.of_task("qa"), part.names | _own_dimensions(material, part)
     if not runs:
@@ -221,17 +225,17 @@ def figure_2(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows, columns=_name(material, runs))
 
 
-def figure_3(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_3(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """One toxicity question on which models part, with what each said."""
     return _show_case(material, part, "T")
 
 
-def figure_9(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_9(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Another dimension of the same meme, with what each model said."""
     return _show_case(material, part, "R")
 
 
-def _show_case(material: Material, part: DeclaredPart, kind: str) -> PaperPart:
+def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> PaperPart:
     """The question of a kind on which most models differ, the first in case of a tie."""
     runs = material.of_task("qa")
     said = [last_answers(run.folder) for run in runs]
@@ -242,7 +246,7 @@ def _show_case(material: Material, part: DeclaredPart, kind: str) -> PaperPart:
         return part.show(notes=[part.lacking])
 
     def spread(item: Item) -> int:
-        return len({str(group[item.id].value) for group in said})
+        return len({str(answers[item.id].value) for answers in said})
 
     item = max(shared, key=spread)
     options = list_options(item.form.fields[0].options)
@@ -255,7 +259,7 @@ def _show_case(material: Material, part: DeclaredPart, kind: str) -> PaperPart:
     return part.show(texts=[PaperText(title, head), *answers])
 
 
-def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Share of questions that people accepted, by dimension."""
     judged, rows, rates = _judged(material), [], list[float]()
     *dimensions, mean = part.rows
@@ -279,7 +283,7 @@ def figure_5(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show([*rows, PaperRow(mean.label, (last,))])
 
 
-def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """The prompt as it was sent; without a run, the template of ours."""
     texts = []
     runs = material.of_task("qa")
@@ -295,7 +299,7 @@ def figure_6(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts)
 
 
-def figure_8(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_8(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Two questions with their explanations."""
     release = material.release
     known = release.files and any(f.id in release.selection for f in release.files)
@@ -311,14 +315,14 @@ def _show_pair(record: QaRecord, names: Mapping[str, str]) -> PaperText:
     return PaperText(f"Meme {record.meme}, {names.get(record.dimension, record.dimension)}", body)
 
 
-def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
+def in_the_text(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Figures that the paper's sentences state."""
     expected = material.expected.items()
     keys = [k for k, row in expected if row.paper is not None and not k.startswith("toxmquest350.")]
     return part.show(list_figures(material, keys))
 
 
-def places(material: Material, part: DeclaredPart) -> PaperPart:
+def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Where keys and "None of the others" stand."""
     lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
     lines |= {"all keys": "key.position.", "None of the others": "none.position."}
@@ -328,7 +332,7 @@ def places(material: Material, part: DeclaredPart) -> PaperPart:
     )
 
 
-def beyond(material: Material, part: DeclaredPart) -> PaperPart:
+def beyond(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """What the files tell and the paper does not."""
     shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
     expected = material.expected.items()

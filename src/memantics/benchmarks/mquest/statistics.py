@@ -57,7 +57,6 @@ EXTENSION = (251, 180)
 VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
 # Fitted to the percentages of Table 2, which prints no counts.
 TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
-Figures = dict[str, JsonValue]
 _WORDS = FindingWords(__file__)
 GENERATED = "huggingface_api"
 # Parts of the names of individuals that say nothing about a meme.
@@ -153,7 +152,7 @@ def _notes(release: MquestRelease, images: int) -> list[str]:
     return notes
 
 
-def statistics(release: MquestRelease) -> Figures:
+def statistics(release: MquestRelease) -> dict[str, JsonValue]:
     """Every figure under its stable key; None where this copy cannot tell."""
     return {
         "memes": len(release.memes),
@@ -167,7 +166,7 @@ def statistics(release: MquestRelease) -> Figures:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _QuestionTally:
     """What one pass over the questions counts."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -202,7 +201,7 @@ class _Tally:
         real = [option for option in question.options if not is_none_option(option)]
         self.counts["options"] += len(real)
         self.counts["options.outside"] += sum(not 2 <= len(o.split()) <= 8 for o in real)
-        self.nones.update(i for i, text in enumerate(question.options) if is_none_option(text))
+        self.nones.update(i for i, option in enumerate(question.options) if is_none_option(option))
         if question.answer is None:
             return
         self.positions[question.dimension, question.answer] += 1
@@ -216,8 +215,8 @@ class _Tally:
         self.counts["key.compared"] += 1
 
 
-def _question_figures(release: MquestRelease) -> Figures:
-    tally = _Tally()
+def _question_figures(release: MquestRelease) -> dict[str, JsonValue]:
+    tally = _QuestionTally()
     for file in release.files:
         tally.add(release.read_question(file), file.declared, file.id in release.selection)
     counts, pairs = tally.counts, tally.pairs
@@ -225,7 +224,7 @@ def _question_figures(release: MquestRelease) -> Figures:
     memes = {meme for meme, _ in pairs}
     total = len(release.files)
     ten = sum(tally.dimensions[name] for name in DIMENSIONS)
-    figures: Figures = {
+    figures: dict[str, JsonValue] = {
         "questions.total": total,
         "questions.ten": ten,
         "questions.pairs": len(ten_pairs),
@@ -258,7 +257,7 @@ def _question_figures(release: MquestRelease) -> Figures:
     return figures if release.files else dict.fromkeys(figures)
 
 
-def _selected_figures(tally: _Tally) -> Figures:
+def _selected_figures(tally: _QuestionTally) -> dict[str, JsonValue]:
     memes, total = len(tally.selected_memes), tally.selected.total()
     names = (
         "Toxicity",
@@ -278,7 +277,7 @@ def _selected_figures(tally: _Tally) -> Figures:
     }
 
 
-def _raw_figures(release: MquestRelease) -> Figures:
+def _raw_figures(release: MquestRelease) -> dict[str, JsonValue]:
     dimensions: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     toxic: Counter[str] = Counter()
@@ -292,7 +291,7 @@ def _raw_figures(release: MquestRelease) -> Figures:
             toxic[individual.meme] += 1
         elif individual.dimension == "OverallIntent":
             intents[individual.name] += 1
-    figures: Figures = {
+    figures: dict[str, JsonValue] = {
         "individuals.raw.total": dimensions.total(),
         **{f"individuals.raw.{name}": dimensions[name] for name in DIMENSIONS},
         "individuals.toxicity.memes": len(toxic),
@@ -322,7 +321,7 @@ def _count_files(folder: Path) -> int | None:
     )
 
 
-def _refined_figures(release: MquestRelease) -> Figures:
+def _refined_figures(release: MquestRelease) -> dict[str, JsonValue]:
     """What the refined graphs hold; None without the extra ``offline``, which reads them."""
     readable = find_spec("pyoxigraph") is not None
     dimensions: Counter[str] = Counter()
@@ -340,7 +339,7 @@ def _refined_figures(release: MquestRelease) -> Figures:
         ]
     counts = Counter(name for name, _, _ in made)
     dangling = Counter(name for name, meme, target in made if (meme, target) not in names)
-    figures: Figures = {
+    figures: dict[str, JsonValue] = {
         "individuals.refined.total": dimensions.total(),
         **{f"individuals.refined.{name}": dimensions[name] for name in DIMENSIONS},
         **{
@@ -354,7 +353,7 @@ def _refined_figures(release: MquestRelease) -> Figures:
     return figures if release.refined and readable else dict.fromkeys(figures)
 
 
-def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> Figures:
+def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> dict[str, JsonValue]:
     """What the materialisers wrote, by their own files; an end that is no individual counts.
 
     The refined graphs hold less of it: there triples of a subject that nothing declares belong to
@@ -381,14 +380,14 @@ def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> Figu
     }
 
 
-def _ontology_figures(release: MquestRelease) -> Figures:
+def _ontology_figures(release: MquestRelease) -> dict[str, JsonValue]:
     keys = ("ontology.triples", "ontology.classes", "ontology.object_properties")
     if release.ontology is None or find_spec("pyoxigraph") is None:
         return dict.fromkeys(keys)
     return dict(zip(keys, count_ontology(release.ontology), strict=True))
 
 
-def _arithmetic() -> Figures:
+def _arithmetic() -> dict[str, JsonValue]:
     """Figures that follow from other figures of the paper; no data is needed."""
     memes = FINAL_COUNTS[0]
     table = read_published(Path(__file__).with_name("expected") / "published.json")

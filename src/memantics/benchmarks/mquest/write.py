@@ -36,7 +36,7 @@ class _Source(_Read):
     when: str
 
 
-class _Option(_Read):
+class _BuiltOption(_Read):
     text: str
 
 
@@ -45,7 +45,7 @@ class _Question(_Read):
     meme: str
     dimension: Dimension
     question: str
-    options: list[_Option]
+    options: list[_BuiltOption]
     answer: int
     explanation: str
     cites: list[str]
@@ -88,7 +88,7 @@ def write_questions(review: Review) -> writing.Made:
             hint="chats are published with the puns that they are about: --chats",
         )
     build = find_build(review.folder)
-    given = {value.id: value for value in read_memes(build)}
+    given = {meme.id: meme for meme in read_memes(build)}
     memes = {
         name: replace(
             gather_meme,
@@ -109,9 +109,9 @@ def write_questions(review: Review) -> writing.Made:
         raise DataError(build / QUESTIONS, "none of its questions was kept")
     used = {question.meme for question in questions}
     known = {
-        value.meme: value
-        for value in _read_lines(_Knowledge, build / KNOWLEDGE)
-        if value.meme in used
+        knowledge.meme: knowledge
+        for knowledge in _read_lines(_Knowledge, build / KNOWLEDGE)
+        if knowledge.meme in used
     }
     files: writing.Files = {}
     for question in questions:

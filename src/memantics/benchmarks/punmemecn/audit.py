@@ -130,7 +130,7 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     """How much better annotators look when they vote on the label they are scored by."""
     puns = [meme for meme in memes if meme.is_pun and len(meme.votes) == 3]
-    group = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
+    against_final = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
     left = [
         (vote == others[0], meme.group)
         for meme in puns
@@ -140,7 +140,7 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
     rows = tuple(
         _vote_row(pairs, label)
         for pairs, label in (
-            (group, "against the final label, own vote included"),
+            (against_final, "against the final label, own vote included"),
             (left, "against the two others, where they agree"),
         )
         if pairs

@@ -37,7 +37,7 @@ class ChatPrompt:
     """
 
     wording: words.PunWording
-    style: words.Style
+    style: words.PromptStyle
     shots: tuple[words.Shot, ...]
     layout: str
     hashes: Mapping[str, str]
@@ -128,7 +128,7 @@ def _prepare(brief: words.Brief) -> ChatPrompt:
     return ChatPrompt(wording, style, shots, brief.options["layout"], hashes, official)
 
 
-def _show_officially(style: words.Style, picked: examples.PickedChat) -> words.Shot:
+def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> words.Shot:
     """The example as the authors' prompt tells it: its numbered captions and the right letter."""
     known = {meme.id: meme for meme in picked.memes}
     laid = _lay(picked.chat, known, examples.authors_orders()[picked.chat.id])
@@ -137,7 +137,7 @@ def _show_officially(style: words.Style, picked: examples.PickedChat) -> words.S
     return words.Shot(images, context, laid.letter)
 
 
-def _number_facts(style: words.Style, laid: Laid, *, first: int) -> dict[str, str]:
+def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[str, str]:
     """What a style tells of each meme, under the place that the authors' prompt gives it."""
     return {
         f"{name}{number}": text
@@ -169,7 +169,7 @@ def write_history(chat: ChatRecord) -> str:
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
-def _order(brief: words.Brief, chat: ChatRecord) -> examples.Order:
+def _order(brief: words.Brief, chat: ChatRecord) -> examples.ChatOptionOrder:
     if brief.options["order"] == "seeded":
         return examples.seeded_order(chat.id, _read_seed(brief))
     order = examples.authors_orders().get(chat.id)
@@ -180,14 +180,14 @@ def _order(brief: words.Brief, chat: ChatRecord) -> examples.Order:
     return order
 
 
-def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: examples.Order) -> Laid:
+def _lay(chat: ChatRecord, known: Mapping[str, PunMeme], order: examples.ChatOptionOrder) -> Laid:
     offered = {CORRECT: chat.correct, **dict(chat.distractors)}
     kinds = examples.place(order, list(offered))
     return Laid(tuple(known[offered[kind]] for kind in kinds), tuple(kinds))
 
 
 def _write_options(
-    wording: words.PunWording, style: words.Style, laid: Laid, *, first: int
+    wording: words.PunWording, style: words.PromptStyle, laid: Laid, *, first: int
 ) -> tuple[records.Option, ...]:
     return tuple(
         records.Option(
@@ -209,7 +209,7 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
     chats = brief.release.chats(level)
     if not chats:
         raise DataError(
-            next(name for text, name in CHATS.items() if text == level),
+            next(name for known_level, name in CHATS.items() if known_level == level),
             f"no chats of the {level} level with all four memes in this copy",
             hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
         )

@@ -129,7 +129,7 @@ def parse_structured(text: str, judgment: str) -> str:
     >>> parse_structured("non-pun", "judgment")
     'non-pun'
     """
-    held = [groups[judgment] for groups in find_objects(clean(text)) if judgment in groups]
+    held = [reply[judgment] for reply in find_objects(clean(text)) if judgment in reply]
     said = {read_choice(value, ALIASES, judgment, _OPPOSITES) for value in held}
     if len(said) > 1:
         raise Unparsed("several judgments that differ")

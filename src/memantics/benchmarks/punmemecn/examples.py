@@ -37,7 +37,7 @@ TRANSCRIBED = 200
 _SEED = 2025
 _EXAMPLE_SEED = 2024
 
-Order = tuple[int, ...]
+ChatOptionOrder = tuple[int, ...]
 T = TypeVar("T")
 
 
@@ -60,13 +60,13 @@ def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tupl
     pool = sorted(memes, key=lambda meme: meme.file)
     drawn: list[tuple[PunMeme, int]] = []
     for target in TARGETS:
-        group = [meme for meme in pool if meme.target == target]
-        if not group:
+        candidates = [meme for meme in pool if meme.target == target]
+        if not candidates:
             continue
-        whole, rest = divmod(per_target, len(group))
-        drawn += [(meme, turn) for turn in range(1, whole + 1) for meme in group]
+        whole, rest = divmod(per_target, len(candidates))
+        drawn += [(meme, turn) for turn in range(1, whole + 1) for meme in candidates]
         if rest:
-            drawn += [(meme, whole + 1) for meme in chance.sample(group, rest)]
+            drawn += [(meme, whole + 1) for meme in chance.sample(candidates, rest)]
     return sorted(drawn, key=lambda pair: f"{pair[0].file}@{pair[1]}")
 
 
@@ -81,7 +81,7 @@ def draw_transcribed() -> tuple[str, ...]:
 
 
 @cache
-def authors_orders() -> dict[str, Order]:
+def authors_orders() -> dict[str, ChatOptionOrder]:
     """The authors' order of options, by chat: places in [the right one, its distractors].
 
     One generator shuffles the chats twice and then each chat's options twice, in that order of
@@ -96,7 +96,7 @@ def authors_orders() -> dict[str, Order]:
     return orders
 
 
-def seeded_order(chat: str, seed: int, options: int = 4) -> Order:
+def seeded_order(chat: str, seed: int, options: int = 4) -> ChatOptionOrder:
     """Our order of options: a draw that depends on the chat's id and the seed, on nothing else.
 
     >>> seeded_order("chat_00001", 2025) == seeded_order("chat_00001", 2025)
@@ -107,7 +107,7 @@ def seeded_order(chat: str, seed: int, options: int = 4) -> Order:
     return tuple(order)
 
 
-def place(order: Order, things: Sequence[str]) -> list[str]:
+def place(order: ChatOptionOrder, things: Sequence[str]) -> list[str]:
     """The things in that order.
 
     >>> place((2, 0, 1), ["right", "wrong", "worse"])
@@ -131,7 +131,7 @@ class MemePrompt:
 
     task: str
     wording: words.PunWording
-    style: words.Style
+    style: words.PromptStyle
     shots: tuple[words.Shot, ...]
     layout: str
     hashes: Mapping[str, str]
@@ -198,7 +198,7 @@ def prepare(
 
 
 def _work(
-    task: str, wording: words.PunWording, style: words.Style, meme: PunMeme, label: str
+    task: str, wording: words.PunWording, style: words.PromptStyle, meme: PunMeme, label: str
 ) -> words.Shot:
     answer = label
     if style.reasons:
@@ -206,7 +206,7 @@ def _work(
     return _show(style, meme, answer)
 
 
-def _show(style: words.Style, meme: PunMeme, answer: str) -> words.Shot:
+def _show(style: words.PromptStyle, meme: PunMeme, answer: str) -> words.Shot:
     images = (Image(meme.image),) if meme.image is not None else ()
     return words.Shot(images, words.describe(meme, style), answer)
 

@@ -28,15 +28,16 @@ from memantics.core import records
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.task import Task, Unparsed
-from memantics.metrics.interval import Floats, bootstrap, sum_by_cluster
+from memantics.metrics.interval import bootstrap, sum_by_cluster
+from memantics.metrics.rounding import Floats
 
-Kind = Literal["pun", "nonpun", "toxicn"]
-FOLDERS: Mapping[Kind, str] = {
+MemeGroup = Literal["pun", "nonpun", "toxicn"]
+FOLDERS: Mapping[MemeGroup, str] = {
     "pun": "harmful_pun",
     "nonpun": "harmful_nonpun",
     "toxicn": "harmful_toxicn",
 }
-NEEDED: tuple[Kind, ...] = ("pun", "nonpun")
+NEEDED: tuple[MemeGroup, ...] = ("pun", "nonpun")
 WORDS_OF = {
     "pun": "harmful puns",
     "nonpun": "harmful memes that are no puns",
@@ -64,7 +65,7 @@ class Harmful:
 
     id: str
     group: str
-    kind: Kind
+    kind: MemeGroup
     image: Path
     caption: str
 
@@ -132,11 +133,11 @@ def _stand_in(brief: Brief) -> Iterator[Harmful]:
     for meme in brief.release.memes:
         image = brief.show(meme) if meme.sentiment == "other-negative" else None
         if image is not None:
-            kind: Kind = "pun" if meme.is_pun else "nonpun"
+            kind: MemeGroup = "pun" if meme.is_pun else "nonpun"
             yield Harmful(meme.id, meme.group, kind, image.path, one_line(meme.caption))
 
 
-def _list_folder(brief: Brief, kind: Kind) -> Iterator[Harmful]:
+def _list_folder(brief: Brief, kind: MemeGroup) -> Iterator[Harmful]:
     roots = [brief.release.folder, *([brief.source.root] if brief.source else [])]
     folder = next((r / FOLDERS[kind] for r in roots if (r / FOLDERS[kind]).is_dir()), None)
     if folder is None:
@@ -182,7 +183,7 @@ def _read_sample(brief: Brief) -> Iterator[Harmful]:
     for number, value in read_jsonl(path):
         row = conform(_SampleRow, value, path.name, number)
         if row.language == "zh" and row.harm.harmful:
-            kind: Kind = "pun" if row.pun and row.pun.is_pun else "nonpun"
+            kind: MemeGroup = "pun" if row.pun and row.pun.is_pun else "nonpun"
             image = inside(SAMPLE_FOLDER / "images", row.file)
             yield Harmful(row.id, groups.get(row.id, row.id), kind, image, one_line(row.text))
 
@@ -240,9 +241,9 @@ def parse_conclusion(text: str, name: str) -> str:
     'harmless'
     """
     found = [
-        read_choice(groups[name], ALIASES, name, {HARMFUL: HARMLESS})
-        for groups in find_objects(clean(text))
-        if name in groups
+        read_choice(reply[name], ALIASES, name, {HARMFUL: HARMLESS})
+        for reply in find_objects(clean(text))
+        if name in reply
     ]
     if not found:
         raise Unparsed(f"no JSON object with {name}")
@@ -268,10 +269,10 @@ def score(
     memes = [outcome.item.group for outcome in outcomes]
     rows = []
     for kind in FOLDERS:
-        kept = [i for i, text in enumerate(kinds) if text == kind]
+        kept = [i for i, meme_kind in enumerate(kinds) if meme_kind == kind]
         if kept or kind in NEEDED:
-            flags, groups = [found[i] for i in kept], [memes[i] for i in kept]
-            rows.append(share(f"recall_{kind}", flags, groups))
+            right, groups = [found[i] for i in kept], [memes[i] for i in kept]
+            rows.append(share(f"recall_{kind}", right, groups))
     rows.append(_drop("drop", found, kinds, memes, ("nonpun", "pun")))
     if "toxicn" in kinds:
         rows += [
@@ -299,7 +300,7 @@ def _drop(
     """Recall of one kind less that of the other, resampling memes."""
     rows = np.array(
         [
-            [part for text in pair for part in (hit and kind == text, kind == text)]
+            [part for one_kind in pair for part in (hit and kind == one_kind, kind == one_kind)]
             for hit, kind in zip(found, kinds, strict=True)
         ],
         dtype=np.float64,

@@ -15,20 +15,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
+from memantics.benchmarks.chats import ChatTopic
 from memantics.core.data import Skip, Source, read_json
 from memantics.core.errors import DataError, first_row_fault, require_known
-from memantics.core.releases import META, find_folder
+from memantics.core.releases import META, ReleaseRow, ReleaseText, find_folder
 
-Role = Literal["pun", "similar_image", "similar_text"]
-Topic = Literal["sports", "entertainment", "technology", "games", "work", "daily"]
-Level = Literal["easy", "hard"]
-ROLES: tuple[Role, ...] = get_args(Role)
-TOPICS: tuple[Topic, ...] = get_args(Topic)
-LEVELS: tuple[Level, ...] = get_args(Level)
+GroupRole = Literal["pun", "similar_image", "similar_text"]
+Difficulty = Literal["easy", "hard"]
+ROLES: tuple[GroupRole, ...] = get_args(GroupRole)
+TOPICS: tuple[ChatTopic, ...] = get_args(ChatTopic)
+LEVELS: tuple[Difficulty, ...] = get_args(Difficulty)
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
 LABELS = tuple(f"{target}-{type_}" for target in TARGETS for type_ in TYPES)
@@ -45,7 +45,7 @@ class PunMeme:
 
     id: str
     group: str
-    role: Role
+    role: GroupRole
     caption: str
     reading: str | None
     target: str
@@ -84,13 +84,13 @@ class ChatRecord:
     """
 
     id: str
-    topic: Topic
+    topic: ChatTopic
     turns: tuple[str, ...]
     speaker: str
     correct: str
     distractors: tuple[tuple[str, str], ...]
     candidates: Mapping[str, tuple[str, ...]]
-    level: Level
+    level: Difficulty
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Conversation:
     """
 
     meme: str
-    topic: Topic
+    topic: ChatTopic
     turns: tuple[str, ...]
     speaker: str
     lines: tuple[str, ...]
@@ -190,58 +190,53 @@ _ANNOTATORS = ("annotator_1", "annotator_2", "annotator_3")
 _LITERAL_LIMIT = 4096
 _LEFT_OUT = "topics without a chat left out instead of null"
 
-Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 Row = TypeVar("Row", bound=BaseModel)
 T = TypeVar("T")
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _PlainRow(_Closed):
+class _PlainRow(ReleaseRow):
     meme_type: Literal["non-pun"]
-    caption_1: Text
-    meme_sentiment: Text
-    meme_sentiment_annotations: Text
+    caption_1: ReleaseText
+    meme_sentiment: ReleaseText
+    meme_sentiment_annotations: ReleaseText
     meme_explanation: str
 
 
-class _PunRow(_Closed):
+class _PunRow(ReleaseRow):
     meme_type: Literal["pun"]
-    caption_1: Text
-    caption_2: Text
-    meme_sentiment: Text
-    meme_sentiment_annotations: Text
+    caption_1: ReleaseText
+    caption_2: ReleaseText
+    meme_sentiment: ReleaseText
+    meme_sentiment_annotations: ReleaseText
     meme_explanation: str
-    meme_chat: dict[Topic, str | None]
+    meme_chat: dict[ChatTopic, str | None]
 
 
-class _EasyOptions(_Closed):
-    correct: Text
-    random1: Text = Field(alias="wrong(random1)")
-    random2: Text = Field(alias="wrong(random2)")
-    random3: Text = Field(alias="wrong(random3)")
+class _EasyOptions(ReleaseRow):
+    correct: ReleaseText
+    random1: ReleaseText = Field(alias="wrong(random1)")
+    random2: ReleaseText = Field(alias="wrong(random2)")
+    random3: ReleaseText = Field(alias="wrong(random3)")
 
 
-class _HardOptions(_Closed):
-    correct: Text
-    text_sim: Text = Field(alias="wrong(text_sim)")
-    image_sim: Text = Field(alias="wrong(image_sim)")
-    sentiment_sim: Text = Field(alias="wrong(sentiment_sim)")
-    text_candidates: Text = Field(alias="wrong_candidates(text_sim)")
-    image_candidates: Text = Field(alias="wrong_candidates(image_sim)")
-    sentiment_candidates: Text = Field(alias="wrong_candidates(sentiment_sim)")
+class _HardOptions(ReleaseRow):
+    correct: ReleaseText
+    text_sim: ReleaseText = Field(alias="wrong(text_sim)")
+    image_sim: ReleaseText = Field(alias="wrong(image_sim)")
+    sentiment_sim: ReleaseText = Field(alias="wrong(sentiment_sim)")
+    text_candidates: ReleaseText = Field(alias="wrong_candidates(text_sim)")
+    image_candidates: ReleaseText = Field(alias="wrong_candidates(image_sim)")
+    sentiment_candidates: ReleaseText = Field(alias="wrong_candidates(sentiment_sim)")
 
 
-class _EasyRow(_Closed):
-    topic: Topic
+class _EasyRow(ReleaseRow):
+    topic: ChatTopic
     chat_history: list[str]
     meme_response: _EasyOptions
 
 
-class _HardRow(_Closed):
-    topic: Topic
+class _HardRow(ReleaseRow):
+    topic: ChatTopic
     chat_history: list[str]
     meme_response: _HardOptions
 
@@ -260,7 +255,7 @@ def read_memes(
     """Read the metadata: every meme, and the conversations that stand with the puns."""
     memes: list[PunMeme] = []
     conversations: list[Conversation] = []
-    roles: defaultdict[str, set[Role]] = defaultdict(set)
+    roles: defaultdict[str, set[GroupRole]] = defaultdict(set)
     for name, value in _entries(path):
         group, role = _parse_name(name, path, name)
         row: _PunRow | _PlainRow
@@ -303,7 +298,7 @@ def read_memes(
 
 
 def read_chats(
-    path: Path, level: Level, puns: frozenset[str], findings: ReadingFindings
+    path: Path, level: Difficulty, puns: frozenset[str], findings: ReadingFindings
 ) -> tuple[ChatRecord, ...]:
     """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
     chats: list[ChatRecord] = []
@@ -356,7 +351,7 @@ def _check(model: type[Row], value: JsonValue, path: Path, key: str) -> Row:
         raise DataError(path.name, problem, row=key, hint=hint) from error
 
 
-def _parse_name(name: str, path: Path, key: str) -> tuple[str, Role]:
+def _parse_name(name: str, path: Path, key: str) -> tuple[str, GroupRole]:
     parts = _FILE.fullmatch(name)
     if parts is None:
         raise DataError(
@@ -425,7 +420,7 @@ def _mend(lines: list[str], path: Path, key: str, name: str) -> Mended:
 
 
 def _read_chat(
-    value: JsonValue, level: Level, path: Path, key: str
+    value: JsonValue, level: Difficulty, path: Path, key: str
 ) -> tuple[ChatRecord, Mapping[str, int]]:
     row: _EasyRow | _HardRow
     if level == "easy":
@@ -473,7 +468,7 @@ def _is_text(name: object, path: Path, key: str) -> bool:
     return True
 
 
-CHATS: Mapping[Level, str] = MappingProxyType(
+CHATS: Mapping[Difficulty, str] = MappingProxyType(
     {"easy": "_Chat(easy).json", "hard": "_Chat(hard).json"}
 )
 
@@ -510,7 +505,7 @@ def open_release(source: Source) -> PunRelease:
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
     # The same slips stand in the metadata and in both chat files: count each file by itself.
     repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
-    chats: dict[Level, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
+    chats: dict[Difficulty, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
     files = [folder / META]
     for level, name in CHATS.items():
         if (folder / name).is_file():

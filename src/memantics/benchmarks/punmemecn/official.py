@@ -115,7 +115,7 @@ def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str |
 
 def _know(language: str, number: str) -> dict[str, bool]:
     """Which of the conditions in the script hold."""
-    facts = {f"prompt_mode == {count}": str(count) == number for count in range(1, 8)}
+    facts = {f"prompt_mode == {mode}": str(mode) == number for mode in range(1, 8)}
     facts["language == 'cn'"] = language == "zh"
     facts["'pinyin' in mode[prompt_mode]"] = number in _PINYIN
     facts["not one_shot"] = True
@@ -153,8 +153,8 @@ def _read_parts(
 
 
 def _read_lines(node: ast.expr) -> str:
-    group = node.elts if isinstance(node, ast.List) else ()
-    return "\n".join(text for text in (_read(one, {}) for one in group) if text is not None)
+    elements = node.elts if isinstance(node, ast.List) else ()
+    return "\n".join(text for text in (_read(one, {}) for one in elements) if text is not None)
 
 
 def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, ast.expr]:

@@ -10,7 +10,7 @@ from memantics.benchmarks import paper as papers
 from memantics.benchmarks.paper import RowKind
 from memantics.benchmarks.paper_file import (
     DeclaredPart,
-    Metric,
+    PaperMetric,
     fill_systems,
     read_paper,
     show_declared,
@@ -21,10 +21,10 @@ from memantics.benchmarks.punmemecn.load import PunRelease
 from memantics.benchmarks.punmemecn.official import read_released
 from memantics.benchmarks.punmemecn.wording import STYLES
 
-Material = papers.PaperMaterial[PunRelease]
+PunMaterial = papers.PaperMaterial[PunRelease]
 
 
-def figure_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def figure_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Two puns: one by sound, one by two senses."""
     puns = [meme for meme in material.release.memes if meme.is_pun]
     sound = next((meme for meme in puns if meme.reading != meme.caption), None)
@@ -38,7 +38,7 @@ def figure_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
     )
 
 
-def annotation(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def annotation(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Sections 3.1 and 5.1: agreement, and annotators against the final label."""
     shown = show_declared(material, part)
     agreed, n = _agree_on_punchlines(material) or (None, 0)
@@ -48,7 +48,7 @@ def annotation(material: Material, part: DeclaredPart) -> papers.PaperPart:
     return part.show(replace(r, cells=(cell,)) if r.label == title else r for r in shown.rows)
 
 
-def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
+def _agree_on_punchlines(material: PunMaterial) -> tuple[float, int] | None:
     """How often all people named the same pun word and homophone, in reviews by the pun form."""
     said = [
         {
@@ -61,10 +61,14 @@ def _agree_on_punchlines(material: Material) -> tuple[float, int] | None:
         for reviewed in review.judged
         if reviewed.verdict is not None and len(reviewed.verdict.votes) > 1
     ]
-    return (100 * sum(len(pairs) == 1 for pairs in said) / len(said), len(said)) if said else None
+    return (
+        (100 * sum(len(readings) == 1 for readings in said) / len(said), len(said))
+        if said
+        else None
+    )
 
 
-def hard_negatives(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def hard_negatives(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """How many of the release's groups ``build hard-negatives`` finds again."""
     groups = material.values.get("hard_negatives.groups")
     n = groups if isinstance(groups, int) else 0
@@ -75,16 +79,16 @@ def hard_negatives(material: Material, part: DeclaredPart) -> papers.PaperPart:
     return part.show([papers.PaperRow(part.rows[0].label, tuple(cells), "own")])
 
 
-def table_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Chats beside two other data sets, and any that the user measured."""
     *others, ours = part.rows
     printed = {row.label: row.printed for row in others}
     keys = [key.removeprefix("chats.") for key in ours.keys]
     named = (key.removesuffix(".distinct_1") for key in material.values if "distinct_1" in key)
     found = (key.removeprefix("chats").removeprefix(".") for key in named)
-    own = [name for name in found if name and name not in printed]
+    unprinted = [name for name in found if name and name not in printed]
     rows = []
-    for name in (*printed, "", *own):
+    for name in (*printed, "", *unprinted):
         start = f"chats.{name}" if name else "chats"
         known = [material.expected[key].paper if not name else None for key in ours.keys]
         # Nobody knows whether a file of that name is the copy that the paper measured, nor with
@@ -101,7 +105,9 @@ def table_1(material: Material, part: DeclaredPart) -> papers.PaperPart:
             for key, paper in zip(keys, printed.get(name, known), strict=True)
         )
         rows.append(
-            papers.PaperRow(name or ours.label, tuple(cells), "own" if name in own else "paper")
+            papers.PaperRow(
+                name or ours.label, tuple(cells), "own" if name in unprinted else "paper"
+            )
         )
     return part.show(rows)
 
@@ -113,7 +119,11 @@ def _fits(run: papers.ScoredRun, options: Mapping[str, str]) -> bool:
 
 
 def _ask_model(
-    material: Material, part: DeclaredPart, metric: Metric, model: str, options: Mapping[str, str]
+    material: PunMaterial,
+    part: DeclaredPart,
+    metric: PaperMetric,
+    model: str,
+    options: Mapping[str, str],
 ) -> papers.Cell:
     """The figure of a model, or of a system of the paper's, where the paper prints none."""
     wanted = {**options, **metric.options}
@@ -135,7 +145,7 @@ def _ask_model(
 
 
 def _others(
-    material: Material, part: DeclaredPart, options: Mapping[str, str], section: str = ""
+    material: PunMaterial, part: DeclaredPart, options: Mapping[str, str], section: str = ""
 ) -> Iterator[papers.PaperRow]:
     """The user's other models."""
     models = dict.fromkeys(
@@ -150,7 +160,7 @@ def _others(
         yield papers.PaperRow(model, tuple(cells), "own", section)
 
 
-def table_2(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Zero-shot results: image alone, and with the caption; then other models, and annotators."""
     rows: list[papers.PaperRow] = []
     shown, _ = fill_systems(material, part)
@@ -162,7 +172,7 @@ def table_2(material: Material, part: DeclaredPart) -> papers.PaperPart:
     return part.show(rows)
 
 
-def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
+def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
     """The annotators, where a run of the sentiment task knows their votes."""
     for run in material.of_task("sentiment"):
         for baseline in run.figures.baselines:
@@ -176,12 +186,12 @@ def _people_rows(material: Material, part: DeclaredPart, section: str) -> list[p
     return []
 
 
-def figure_4(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def figure_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """The seven prompts, task by task: of models that were asked more than prompts 1 and 2."""
     return _show_prompts(material, part, "zh", [row.system for row in part.rows])
 
 
-def figure_4_english(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def figure_4_english(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """The same with English prompts, of systems whose results were released."""
     released = {
         material.name_system(row.system)
@@ -193,14 +203,14 @@ def figure_4_english(material: Material, part: DeclaredPart) -> papers.PaperPart
 
 
 _PROMPTED = (
-    Metric(task="detection", figure="f1"),
-    Metric(task="sentiment", figure="accuracy"),
-    Metric(task="chat", figure="accuracy", options={"level": "hard"}),
+    PaperMetric(task="detection", figure="f1"),
+    PaperMetric(task="sentiment", figure="accuracy"),
+    PaperMetric(task="chat", figure="accuracy", options={"level": "hard"}),
 )
 
 
 def _show_prompts(
-    material: Material, part: DeclaredPart, language: str, explored: Sequence[str]
+    material: PunMaterial, part: DeclaredPart, language: str, explored: Sequence[str]
 ) -> papers.PaperPart:
     """Models by prompt in a language; what the authors released stands where the paper's would."""
     released, other = read_released(material.release), {"language": language}
@@ -229,10 +239,10 @@ def _show_prompts(
 
 
 def _find_released(
-    material: Material,
+    material: PunMaterial,
     released: Sequence[PublishedRow],
     system: str,
-    metric: Metric,
+    metric: PaperMetric,
     options: Mapping[str, str],
 ) -> float | None:
     wanted = {**options, **metric.options}
@@ -248,7 +258,7 @@ def _put_beside(cell: papers.Cell, told: float | None, part: DeclaredPart) -> pa
     return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
 
 
-def table_4(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Fine-tuned models on held-out groups, and on memes from elsewhere."""
     tuned = [detector for detector in material.detectors if detector.facts.get("question") == "pun"]
     rows, taken = [], set[Path]()
@@ -288,7 +298,7 @@ def _tuned_cells(
     )
 
 
-def table_5(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_5(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Harmful memes found: of ToxiCN MM, without a pun, behind a pun."""
     rows, taken = fill_systems(material, part)
     shown = [
@@ -321,13 +331,13 @@ def _close(row: papers.PaperRow, reason: str) -> papers.PaperRow:
     return replace(row, cells=tuple(replace(cell, fill="", reason=reason) for cell in row.cells))
 
 
-def table_7(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_7(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Reading captions and their sound."""
     rows, _ = fill_systems(material, part)
     return part.show([*rows, *_others(material, part, {})])
 
 
-def table_7_ways(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Reading with an example, and in English: what the authors released, and our runs."""
     released = read_released(material.release)
     systems = dict.fromkeys(
@@ -346,7 +356,7 @@ def table_7_ways(material: Material, part: DeclaredPart) -> papers.PaperPart:
         cells = []
         for metric in part.metrics:
             asked = {k: v for k, v in metric.options.items() if k == "language"}
-            plain = Metric(task=metric.task, figure=metric.figure, options=asked)
+            plain = PaperMetric(task=metric.task, figure=metric.figure, options=asked)
             cell = _ask_model(material, part, plain, name, {})
             if metric.options["example"] == "one":
                 cell = papers.Cell(reason=part.reason)
@@ -357,7 +367,7 @@ def table_7_ways(material: Material, part: DeclaredPart) -> papers.PaperPart:
     return part.show(rows or [papers.PaperRow("a model", (bare,) * len(part.columns))])
 
 
-def table_8(material: Material, part: DeclaredPart) -> papers.PaperPart:
+def table_8(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Wrong homophones: how many, of what sort, and which."""
     runs = material.of_task("punchline")
     rows, texts = [], []

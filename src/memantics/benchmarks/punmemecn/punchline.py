@@ -105,8 +105,8 @@ def _items(brief: Brief) -> Iterator[Item]:
 
 def _parse(text: str, form: Form) -> JsonValue:
     names = NAMES[form.language]
-    for groups in find_objects(clean(text)):
-        word, heard = groups.get(names["word"]), groups.get(names["heard"])
+    for reply in find_objects(clean(text)):
+        word, heard = reply.get(names["word"]), reply.get(names["heard"])
         if isinstance(word, str) and (heard is None or isinstance(heard, str)):
             return {"word": word.strip(), "heard": (heard or "").strip()}
     raise Unparsed(f"no JSON object with {names['word']} and {names['heard']}")
@@ -183,8 +183,8 @@ class Named:
 
 
 def _read(outcome: Outcome) -> Named:
-    value = outcome.value if outcome.status == "answered" else None
-    said = value if isinstance(value, dict) else {}
+    answer = outcome.value if outcome.status == "answered" else None
+    said = answer if isinstance(answer, dict) else {}
     word, heard = (plain(str(said.get(part, ""))) for part in ("word", "heard"))
     tags, gold = outcome.item.tags, outcome.item.gold
     assert isinstance(gold, dict)
@@ -203,17 +203,17 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
-        share("accuracy", [value.right for value in named], memes),
-        share("word_accuracy", [value.word_right for value in named], memes),
-        share("pair_accuracy", [value.pair_right for value in named], memes),
+        share("accuracy", [case.right for case in named], memes),
+        share("word_accuracy", [case.word_right for case in named], memes),
+        share("pair_accuracy", [case.pair_right for case in named], memes),
         *_confuse(named),
     )
 
 
 def _confuse(named: Sequence[Named]) -> Iterator[Score]:
     """Of what sort the wrong homophones are, and which they are, the commonest first."""
-    wrong = [value for value in named if not value.right and value.outcome.status == "answered"]
-    kinds = Counter(judge_wrong(value.heard, plain(value.caption)) for value in wrong)
+    wrong = [case for case in named if not case.right and case.outcome.status == "answered"]
+    kinds = Counter(judge_wrong(case.heard, plain(case.caption)) for case in wrong)
     others: tuple[Wrong, ...] = ("another word of that sound", "a word of another sound")
     if find_spec("pypinyin") is None:
         others = ("another word",)
@@ -223,8 +223,8 @@ def _confuse(named: Sequence[Named]) -> Iterator[Score]:
         note = f"{part} of {n} wrong ones"
         yield Score("share", part / n, n, by="wrong homophones", label=kind, note=note)
     pairs = Counter(
-        f"{value.caption}: {value.heard or '–'} for {value.outcome.item.tags['reading']}"
-        for value in wrong
+        f"{case.caption}: {case.heard or '–'} for {case.outcome.item.tags['reading']}"
+        for case in wrong
     )
     for label, count in pairs.most_common(LISTED):
         yield Score("count", float(count), len(wrong), by="confused", label=label)

@@ -95,7 +95,7 @@ def _against_others(
     for outcome in outcomes:
         votes = read_votes(outcome)
         for place, vote in enumerate(votes):
-            others = {part(text, key) for i, text in enumerate(votes) if i != place}
+            others = {part(other, key) for i, other in enumerate(votes) if i != place}
             if len(others) == 1 and len(votes) > 1:
                 # Any of the other votes will do: on this part they agree.
                 wanted = votes[place - 1]
@@ -268,8 +268,8 @@ def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[
     {'target': 'self', 'type': 'negative'}
     """
     found = []
-    for groups in find_objects(clean(text)):
-        folded = {key.strip().casefold(): value for key, value in groups.items()}
+    for reply in find_objects(clean(text)):
+        folded = {key.strip().casefold(): value for key, value in reply.items()}
         if all(name in folded for name in names.values()):
             found.append({part: folded[name] for part, name in names.items()})
     if not found:
@@ -304,16 +304,16 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         "target_accuracy": [_says(o, "target") for o in outcomes],
         "type_accuracy": [_says(o, "type") for o in outcomes],
     }
-    rows = [share(key, flags, memes) for key, flags in right.items()]
+    rows = [share(key, hits, memes) for key, hits in right.items()]
     for part in VALUES:
         kinds = [outcome.item.tags[part] for outcome in outcomes]
-        flags = right[f"{part}_accuracy"]
-        low, high = macro_interval(flags, kinds, memes) or (None, None)
+        hits = right[f"{part}_accuracy"]
+        low, high = macro_interval(hits, kinds, memes) or (None, None)
         rows.append(
             Score(
                 f"{part}_balanced",
-                macro(accuracy_by(flags, kinds)),
-                len(flags),
+                macro(accuracy_by(hits, kinds)),
+                len(hits),
                 low,
                 high,
                 note="unweighted mean of the accuracies of the classes",
@@ -322,9 +322,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     for part, names in VALUES.items():
         for name in names:
             kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
-            flags = [right[f"{part}_accuracy"][i] for i in kept]
+            hits = [right[f"{part}_accuracy"][i] for i in kept]
             rows.append(
-                share(f"{part}_accuracy", flags, [memes[i] for i in kept], by=part, label=name)
+                share(f"{part}_accuracy", hits, [memes[i] for i in kept], by=part, label=name)
             )
     return (*rows, *score_human_eval(outcomes))
 

@@ -20,7 +20,7 @@ QUESTION = {
     "ocr": {"zh": "这张表情包上写着什么文字？", "en": "What does the text on this meme say?"},
     "pinyin": {"zh": "这段文字的拼音是什么？", "en": "What is this text in pinyin?"},
 }
-Measure = Callable[[str, str], float]
+TextMeasure = Callable[[str, str], float]
 
 
 def make_ocr(brief: Brief) -> Task:
@@ -37,7 +37,7 @@ def _make(
     brief: Brief,
     task: str,
     parse: Callable[[str, Form], JsonValue],
-    measures: Mapping[str, tuple[Measure, str]],
+    measures: Mapping[str, tuple[TextMeasure, str]],
 ) -> Task:
     wording, official = read_wording(brief), brief.read_official(task)
 
@@ -113,7 +113,7 @@ def _letters(text: str, *, tones: bool = True) -> str:
     return "".join(char for char in joined if char.isalpha())
 
 
-CAPTION_MEASURES: Mapping[str, tuple[Measure, str]] = {
+CAPTION_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
     "substring": (
         lambda gold, said: float(matching.plain(gold) in matching.plain(said)),
         "the caption stands in the reply; letters, digits and Chinese characters only",
@@ -131,7 +131,7 @@ CAPTION_MEASURES: Mapping[str, tuple[Measure, str]] = {
         "share of the caption's characters that the reply holds",
     ),
 }
-PINYIN_MEASURES: Mapping[str, tuple[Measure, str]] = {
+PINYIN_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
     "substring": (
         lambda gold, said: float(_letters(gold) in _letters(said)),
         "the pinyin stands in the reply, tones included; spaces aside",
@@ -152,7 +152,7 @@ PINYIN_MEASURES: Mapping[str, tuple[Measure, str]] = {
 
 
 def score(
-    outcomes: Sequence[Outcome], measures: Mapping[str, tuple[Measure, str]]
+    outcomes: Sequence[Outcome], measures: Mapping[str, tuple[TextMeasure, str]]
 ) -> tuple[Score, ...]:
     """Means over items; an invalid answer counts 0."""
     memes = [outcome.item.group for outcome in outcomes]

@@ -27,7 +27,7 @@ SAMPLE_FOLDER = FOLDER.parent.parent / "core" / "samples"
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class PromptStyle:
     """What a prompt shows besides the image, and what is asked for besides the answer.
 
     ``structured`` asks for the word with two readings and which of them is seen.
@@ -45,14 +45,14 @@ class Style:
         return "structured" if self.structured else "reasons" if self.reasons else "reply"
 
 
-STYLES: Mapping[str, Style] = {
-    "1": Style(),
-    "2": Style(caption=True),
-    "3": Style(shots=True),
-    "4": Style(caption=True, shots=True),
-    "5": Style(caption=True, pinyin=True, shots=True),
-    "6": Style(caption=True, shots=True, reasons=True),
-    "7": Style(caption=True, pinyin=True, shots=True, reasons=True),
+STYLES: Mapping[str, PromptStyle] = {
+    "1": PromptStyle(),
+    "2": PromptStyle(caption=True),
+    "3": PromptStyle(shots=True),
+    "4": PromptStyle(caption=True, shots=True),
+    "5": PromptStyle(caption=True, pinyin=True, shots=True),
+    "6": PromptStyle(caption=True, shots=True, reasons=True),
+    "7": PromptStyle(caption=True, pinyin=True, shots=True, reasons=True),
 }
 
 
@@ -76,15 +76,15 @@ class Brief(TaskSetup):
         return self.options["language"]
 
     @cached_property
-    def style(self) -> Style:
+    def style(self) -> PromptStyle:
         """What the prompt shows: its number, and the hint that may be laid over it."""
-        value = STYLES[self.options["prompt"]]
+        numbered = STYLES[self.options["prompt"]]
         hint = self.options["hint"]
-        pinyin = value.pinyin if hint == "prompt" else hint == "pinyin"
+        pinyin = numbered.pinyin if hint == "prompt" else hint == "pinyin"
         # Readings say the caption anyway, so it is shown with them.
-        told = value.caption or hint == "readings"
+        told = numbered.caption or hint == "readings"
         structured = self.options.get("question") == "structured"
-        return Style(told, pinyin, value.shots, value.reasons, structured)
+        return PromptStyle(told, pinyin, numbered.shots, numbered.reasons, structured)
 
     def read_official(self, task: str) -> Prompt | None:
         """The authors' own prompt for these options; None where ours is asked for.
@@ -97,10 +97,10 @@ class Brief(TaskSetup):
         if self.options.get("prompt", "1") in "34567":
             theirs |= {"layout": "message", "shots": "auto"}
         for name, value in theirs.items():
-            text = self.options.get(name, value)
-            if text not in (value, "authors"):
+            chosen = self.options.get(name, value)
+            if chosen not in (value, "authors"):
                 raise InputError(
-                    f"wording=official has no words for {name}={text}",
+                    f"wording=official has no words for {name}={chosen}",
                     hint=f"use {name}={value}, or leave wording out",
                 )
         prompt = self.prompts.get(f"official_{task}.{self.language}")
@@ -199,14 +199,14 @@ def one_line(text: str) -> str:
     return "".join(text.splitlines())
 
 
-def describe(meme: PunMeme, style: Style) -> dict[str, str]:
+def describe(meme: PunMeme, style: PromptStyle) -> dict[str, str]:
     """What a style tells about a meme."""
     caption = one_line(meme.caption)
     known = {"caption": caption} if style.caption else {}
     return known | ({"pinyin": spell(caption)} if style.pinyin else {})
 
 
-def name_facts(style: Style) -> list[str]:
+def name_facts(style: PromptStyle) -> list[str]:
     """The names of the prompt files by which a style tells them."""
     known = [name for name in ("caption", "pinyin") if getattr(style, name)]
     return ["_".join(["facts", *known])] if known else []

@@ -31,14 +31,14 @@ class _Options(BaseModel):
     candidates: dict[str, list[str]]
 
 
-class _Line(BaseModel):
+class _ChatLine(BaseModel):
     """What is read of a line of ``chats.jsonl``."""
 
     model_config = ConfigDict(extra="ignore")
 
     id: str
     meme: str
-    topic: chats.Topic
+    topic: chats.ChatTopic
     turns: list[chats.Turn]
     sender: str
     options: _Options
@@ -75,7 +75,7 @@ def add_chats(made: Made, review: Review) -> Made:
     )
 
 
-def _edit(line: _Line, reviewed: Reviewed) -> _Line:
+def _edit(line: _ChatLine, reviewed: Reviewed) -> _ChatLine:
     """The chat as people left it: lines that say who speaks, the meme's own not among them."""
     written = reviewed.values.get("turns")
     if not isinstance(written, str) or written == reviewed.item.values.get("turns", written):
@@ -95,7 +95,7 @@ def _edit(line: _Line, reviewed: Reviewed) -> _Line:
     return line.model_copy(update={"turns": turns})
 
 
-def _read(queue: Path) -> Iterator[_Line]:
+def _read(queue: Path) -> Iterator[_ChatLine]:
     for place in (queue, queue.parent):
         path = place / chats.CHATS
         if path.is_file():
@@ -105,29 +105,29 @@ def _read(queue: Path) -> Iterator[_Line]:
     raise DataError(queue, f"neither it nor the folder around it holds {chats.CHATS}")
 
 
-def _check(value: JsonValue, path: Path, row: int) -> _Line:
+def _check(value: JsonValue, path: Path, row: int) -> _ChatLine:
     try:
-        return _Line.model_validate(value)
+        return _ChatLine.model_validate(value)
     except ValueError as error:
         raise DataError(path, str(error).splitlines()[-1].strip(), row=row) from error
 
 
-def _fits(line: _Line, names: Mapping[str, str]) -> bool:
+def _fits(line: _ChatLine, names: Mapping[str, str]) -> bool:
     wrong = [*line.options.easy, *(line.options.hard.get(kind, "") for kind in chats.KINDS)]
     return all(meme in names for meme in (line.meme, *wrong))
 
 
 def _write(
-    lines: list[_Line], names: Mapping[str, str], level: str
+    lines: list[_ChatLine], names: Mapping[str, str], level: str
 ) -> dict[str, dict[str, JsonValue]]:
     rows = {}
     for number, line in enumerate(lines, 1):
         said = chats.WrittenChat(tuple(line.turns), "A" if line.sender == "A" else "B")
-        value = line.options
+        written = line.options
         options = chats.Options(
-            tuple(value.easy),
-            {kind: value.hard[kind] for kind in chats.KINDS},
-            {kind: tuple(value.candidates.get(kind, ())) for kind in chats.KINDS},
+            tuple(written.easy),
+            {kind: written.hard[kind] for kind in chats.KINDS},
+            {kind: tuple(written.candidates.get(kind, ())) for kind in chats.KINDS},
         )
         entry = chats.make_entry(line.meme, line.topic, said, options, names, level)
         rows[f"chat_{number:05}"] = entry

@@ -12,18 +12,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from memantics.core.data import Source, read_json, toml_beside
 from memantics.core.errors import DataError, first_row_fault, require_known
+from memantics.core.releases import ReleaseRow, ReleaseText
 from memantics.metrics.grouping import find_near_duplicates
 
 # The official files of ToxiCN MM, row by row, checked as they enter.
 
-Version = Literal["v1", "v2"]
-Split = Literal["train", "test"]
-VERSIONS: tuple[Version, ...] = get_args(Version)
-SPLITS: tuple[Split, ...] = get_args(Split)
+ReleaseVersion = Literal["v1", "v2"]
+HarmSplit = Literal["train", "test"]
+VERSIONS: tuple[ReleaseVersion, ...] = get_args(ReleaseVersion)
+SPLITS: tuple[HarmSplit, ...] = get_args(HarmSplit)
 
 # The paper's tables list general offence before sexual innuendo; the class ids do not.
 TYPE_IDS = ("none", "targeted", "sexual", "offence", "dispirited")
@@ -52,7 +53,7 @@ class HarmMeme:
     type: str
     modality: str | None
     target: str | None
-    split: Split
+    split: HarmSplit
     image: Path | None
 
 
@@ -77,38 +78,33 @@ UNTYPED_KEPT = "kept as released: 7630.jpg is harmful but has no type"
 COPIES_DIFFER = "rows whose one-hot copies say otherwise: label, type and modal were believed"
 
 _FILE = re.compile(r"([A-Za-z0-9_-]+)\.(?:jpg|png)", re.ASCII)
-Text = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
-Flag = Annotated[int, Field(ge=0, le=1)]
+ZeroOne = Annotated[int, Field(ge=0, le=1)]
 TypeId = Annotated[int, Field(ge=0, le=4)]
 Row = TypeVar("Row", bound=BaseModel)
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class _FirstRow(_Closed):
-    new_path: Text
-    text: Text
-    meme_discription: Text
-    text_discription: Text
-    label: Flag
+class _FirstRow(ReleaseRow):
+    new_path: ReleaseText
+    text: ReleaseText
+    meme_discription: ReleaseText
+    text_discription: ReleaseText
+    label: ZeroOne
     type: TypeId
-    modal: Annotated[list[Flag], Field(min_length=2, max_length=2)]
-    new_label: Annotated[list[Flag], Field(min_length=2, max_length=2)]
-    new_type: Annotated[list[Flag], Field(min_length=5, max_length=5)]
+    modal: Annotated[list[ZeroOne], Field(min_length=2, max_length=2)]
+    new_label: Annotated[list[ZeroOne], Field(min_length=2, max_length=2)]
+    new_type: Annotated[list[ZeroOne], Field(min_length=5, max_length=5)]
     new_modal: TypeId
 
 
-class _SecondRow(_Closed):
-    path: Text
-    text: Text
-    meme_discription: Text
-    text_discription: Text
-    label: Flag
+class _SecondRow(ReleaseRow):
+    path: ReleaseText
+    text: ReleaseText
+    meme_discription: ReleaseText
+    text_discription: ReleaseText
+    label: ZeroOne
     type: TypeId
-    text_modal: Flag
-    image_modal: Flag
+    text_modal: ZeroOne
+    image_modal: ZeroOne
     target: Annotated[int, Field(ge=0, le=len(TARGETS))]
 
 
@@ -117,8 +113,8 @@ class LabelFile:
     """One file of one label version and split."""
 
     path: Path
-    version: Version
-    split: Split
+    version: ReleaseVersion
+    split: HarmSplit
 
 
 def read_memes(
@@ -198,7 +194,7 @@ def _check(model: type[Row], value: JsonValue, file: LabelFile, number: int) -> 
         raise DataError(file.path.name, problem, row=number, hint=hint) from error
 
 
-NAMES: Mapping[tuple[Version, Split], str] = MappingProxyType(
+NAMES: Mapping[tuple[ReleaseVersion, HarmSplit], str] = MappingProxyType(
     {
         ("v1", "train"): "train_data_discription.json",
         ("v1", "test"): "test_data_discription.json",
@@ -219,11 +215,11 @@ class HarmRelease:
 
     folder: Path
     files: tuple[Path, ...]
-    parts: Mapping[tuple[Version, Split], tuple[HarmMeme, ...]]
+    parts: Mapping[tuple[ReleaseVersion, HarmSplit], tuple[HarmMeme, ...]]
     repairs: Mapping[str, int]
 
     @property
-    def versions(self) -> tuple[Version, ...]:
+    def versions(self) -> tuple[ReleaseVersion, ...]:
         """The label versions of which this copy has at least one split."""
         return tuple(version for version in VERSIONS if any(v == version for v, _ in self.parts))
 
@@ -247,7 +243,7 @@ def open_release(source: Source) -> HarmRelease:
     folder = _find_folder(source.root)
     find_image = _find_images(folder, source.images)
     repairs: Counter[str] = Counter()
-    parts: dict[tuple[Version, Split], tuple[HarmMeme, ...]] = {}
+    parts: dict[tuple[ReleaseVersion, HarmSplit], tuple[HarmMeme, ...]] = {}
     files: list[Path] = []
     for (version, split), name in NAMES.items():
         path = folder / name
@@ -292,7 +288,7 @@ def _find_images(folder: Path, given: Path | None) -> Callable[[str], Path | Non
     return found.get
 
 
-def _refuse_overlap(parts: Mapping[tuple[Version, Split], tuple[HarmMeme, ...]]) -> None:
+def _refuse_overlap(parts: Mapping[tuple[ReleaseVersion, HarmSplit], tuple[HarmMeme, ...]]) -> None:
     for version in VERSIONS:
         train = {meme.id for meme in parts.get((version, "train"), ())}
         for number, meme in enumerate(parts.get((version, "test"), ()), 1):

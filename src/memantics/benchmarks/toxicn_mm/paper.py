@@ -22,7 +22,7 @@ _LANGUAGES = {"zh": "Chinese", "en": "English"}
 _TEXTS = 200  # enough to tell the language of a data set
 
 
-def _version(material: paper_models.Material, *, targets: bool = False) -> str:
+def _version(material: paper_models.HarmMaterial, *, targets: bool = False) -> str:
     """The labels of the paper's tables: the first version; targets are in the second only."""
     known = material.release.versions
     wanted = "v2" if targets else "v1"
@@ -30,7 +30,7 @@ def _version(material: paper_models.Material, *, targets: bool = False) -> str:
 
 
 def _part(
-    material: paper_models.Material, name: str, *, targets: bool = False
+    material: paper_models.HarmMaterial, name: str, *, targets: bool = False
 ) -> tuple[HarmMeme, ...] | None:
     """The memes of a split; ``total`` is both, or the only one that these data have."""
     version = _version(material, targets=targets)
@@ -43,12 +43,12 @@ def _part(
     return tuple(meme for memes in parts.values() for meme in memes)
 
 
-def _any_part(material: paper_models.Material) -> tuple[HarmMeme, ...]:
+def _any_part(material: paper_models.HarmMaterial) -> tuple[HarmMeme, ...]:
     return _part(material, "total") or _part(material, "train") or _part(material, "test") or ()
 
 
 def _count(
-    material: paper_models.Material,
+    material: paper_models.HarmMaterial,
     paper: JsonValue,
     value: JsonValue,
     digits: int | None = None,
@@ -63,7 +63,7 @@ def _count(
     return Cell(paper, value, digits=digits, compared=material.comparable, fill=fill, reason=reason)
 
 
-def figure_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def figure_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """One meme of each kind."""
     memes = _any_part(material)
     texts = []
@@ -75,7 +75,7 @@ def figure_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts)
 
 
-def table_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Data sets of harmful memes: language, size, share of harmful ones, harm without a target."""
     memes = _part(material, "total") or ()
     *rows, ours = show_declared(material, part).rows
@@ -90,13 +90,13 @@ def table_1(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
         ("yes" if aimless else "no") if memes else None,
     )
     cells = tuple(
-        _count(material, cell.paper, value, cell.digits)
-        for cell, value in zip(ours.cells, found, strict=True)
+        _count(material, cell.paper, count, cell.digits)
+        for cell, count in zip(ours.cells, found, strict=True)
     )
     return part.show([*rows, PaperRow(ours.label if material.compared else material.name, cells)])
 
 
-def table_2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
     forms = [
         (reviewed.verdict, vote.values)
@@ -112,7 +112,7 @@ def table_2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     rows = []
     for name in dict.fromkeys(row.section for row in part.rows):
         printed = {row.key: row.printed[0] for row in part.rows if row.section == name}
-        said = Counter(str(fields[name]) for fields in answers if fields.get(name) is not None)
+        said = Counter(str(answer[name]) for answer in answers if answer.get(name) is not None)
         for group in dict.fromkeys((*printed, *said)):
             value = said[group] if answers else None
             cell = Cell(printed.get(group), value, compared=False, fill=part.command())
@@ -133,7 +133,7 @@ def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
     return (len(memes) - harmful, harmful, *types, *places, len(memes))
 
 
-def table_3(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def table_3(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Memes by split, type and modality."""
     rows = []
     for row in part.rows:
@@ -144,7 +144,7 @@ def table_3(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def table_4(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def table_4(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Where the harm lies, by type; also with labels 2.0, which the paper does not use."""
     rows = []
     for version in material.release.versions:
@@ -156,12 +156,12 @@ def table_4(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
             counts = _list_counts([meme for meme in memes if row.key in (meme.type, "total")])
             values = (None,) * 4 if lacks else counts[6:]
             told = zip(row.cells if theirs else (None,) * 4, values, strict=True)
-            cells = tuple(_count(material, *numbers) for numbers in told)
+            cells = tuple(_count(material, *printed) for printed in told)
             rows.append(PaperRow(row.label, cells, section=f"labels {version}"))
     return part.show(rows)
 
 
-def error_types(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Why models go wrong, as people coded it; the paper names two types and counts none."""
     said = Counter(
         str(reviewed.values.get("error"))
@@ -179,7 +179,7 @@ def error_types(material: paper_models.Material, part: DeclaredPart) -> PaperPar
     )
 
 
-def figure_b2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def figure_b2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Memes whose image is harmful by itself."""
     found = [meme for meme in _any_part(material) if meme.modality in ("image", "both")][:2]
     texts = [
@@ -189,7 +189,7 @@ def figure_b2(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     return part.show(texts=texts, notes=() if texts else (part.lacking,))
 
 
-def agreement(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def agreement(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Fleiss' kappa of the votes."""
     votes = [
         reviewed.verdict.votes
@@ -201,8 +201,8 @@ def agreement(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     rows = []
     for row in part.rows:
         table = [
-            [_answer(vote.values.get(row.label)) for vote in group if vote.stage == "label"]
-            for group in votes
+            [_answer(vote.values.get(row.label)) for vote in item_votes if vote.stage == "label"]
+            for item_votes in votes
         ]
         kappa = fleiss_kappa(table) if table else None
         value = None if kappa is None else round(kappa, 4)
@@ -216,12 +216,14 @@ def _answer(value: JsonValue) -> str | None:
     return str(value) if value is not None else None
 
 
-def table_b7(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def table_b7(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Targets of targeted memes (labels 2.0)."""
     memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
     none = part.lacking if memes else ""
     counts = Counter(meme.target for meme in memes or ())
-    found = {name: sum(counts[key] for key in keys) for name, keys in TABLE_B7.items()}
+    found = {
+        name: sum(counts[harm_class] for harm_class in keys) for name, keys in TABLE_B7.items()
+    }
     found["Total"] = total = sum(found.values())
     rows = []
     for row in part.rows:
@@ -235,7 +237,7 @@ def table_b7(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def versions(material: paper_models.Material, part: DeclaredPart) -> PaperPart:
+def versions(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """How types changed from labels 1 to labels 2.0; the paper knows the first only."""
     reason = "" if len(material.release.versions) == 2 else "These data have one label version."
     return part.show(

@@ -21,7 +21,7 @@ from memantics.benchmarks.paper import (
 from memantics.benchmarks.paper_file import (
     DeclaredPart,
     DeclaredRow,
-    Metric,
+    PaperMetric,
     fill_systems,
     list_others,
     show_scores,
@@ -32,13 +32,13 @@ from memantics.benchmarks.toxicn_mm.plugin import HARMFUL
 from memantics.core.records import Answer, Score
 from memantics.core.rundir import last_answers
 
-Material = PaperMaterial[HarmRelease]
+HarmMaterial = PaperMaterial[HarmRelease]
 # Cards of single detectors name their figures otherwise, and hold those on held-out memes.
 _CARDS = {"detection": "harmful", "type": "types"}
 _LONG = 700
 
 
-def _find(detector: ScoredDetector, metric: Metric) -> Score | None:
+def _find(detector: ScoredDetector, metric: PaperMetric) -> Score | None:
     """A detector's figure, by the names of a study or of a single detector's card."""
     task, name = metric.task, metric.figure
     if task in detector.scores:
@@ -50,14 +50,14 @@ def _find(detector: ScoredDetector, metric: Metric) -> Score | None:
     return find_score(detector.scores.get(_CARDS[task], ()), key)
 
 
-def table_5(material: Material, part: DeclaredPart) -> PaperPart:
+def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """All systems on both tasks: the paper's rows, other detectors, other runs, baselines."""
     # Of several studies the first that has a variant stands in the paper's row. Other encoders
     # than the paper's are other systems: their figures are not compared.
     named = {detector.name: detector for detector in reversed(material.detectors)}
     used = {row.key: named[row.key] for row in part.rows if row.key in named}
 
-    def study(row: DeclaredRow, metric: Metric) -> Score | None:
+    def study(row: DeclaredRow, metric: PaperMetric) -> Score | None:
         return _find(used[row.key], metric) if row.key in used else None
 
     theirs = [row.key for row in part.rows if _is_theirs(material, row, used.get(row.key))]
@@ -84,7 +84,7 @@ def table_5(material: Material, part: DeclaredPart) -> PaperPart:
     )
 
 
-def _is_theirs(material: Material, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
+def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
     """Whether a detector stands on the paper's encoders: names of its system are theirs."""
     settings = detector.facts.get("settings") if detector else None
     if not isinstance(settings, dict):
@@ -93,7 +93,7 @@ def _is_theirs(material: Material, row: DeclaredRow, detector: ScoredDetector | 
     return bool(used) and all(material.is_system(name, row.system) for name in used)
 
 
-def _tested(material: Material) -> str:
+def _tested(material: HarmMaterial) -> str:
     """How many memes studies were tested on."""
     facts = (detector.facts for detector in material.detectors)
     sizes = {known.get("tested_on") for known in facts if "study" in known}
@@ -101,7 +101,7 @@ def _tested(material: Material) -> str:
     return f"{told} test memes" if told else "the test part"
 
 
-def _name(detector: ScoredDetector, material: Material) -> str:
+def _name(detector: ScoredDetector, material: HarmMaterial) -> str:
     """Its name; namesakes with their folder. A single detector has no test part of its own."""
     twins = sum(other.name == detector.name for other in material.detectors) > 1
     marks = [detector.folder.name] if twins else []
@@ -109,28 +109,28 @@ def _name(detector: ScoredDetector, material: Material) -> str:
     return f"{detector.name} ({', '.join(marks)})" if marks else detector.name
 
 
-def table_5_tests(material: Material, part: DeclaredPart) -> PaperPart:
+def table_5_tests(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """The paper says that all results are significant (p < 0.01): the contrasts of a study."""
     rows = []
     for detector in material.detectors:
         contrasts = detector.facts.get("contrasts")
-        for groups in contrasts if isinstance(contrasts, list) else ():
-            if isinstance(groups, dict):
+        for contrast in contrasts if isinstance(contrasts, list) else ():
+            if isinstance(contrast, dict):
                 seeds = "A fast detector has no seeds; a test over seeds needs two of each."
                 cells = (
-                    _point(groups, "difference", "low", "high"),
-                    Cell(value=_round(groups.get("corrected")), digits=3, reason="One meme."),
-                    Cell(value=_round(groups.get("seeds_corrected")), digits=3, reason=seeds),
+                    _point(contrast, "difference", "low", "high"),
+                    Cell(value=_round(contrast.get("corrected")), digits=3, reason="One meme."),
+                    Cell(value=_round(contrast.get("seeds_corrected")), digits=3, reason=seeds),
                 )
-                task = "type" if groups.get("task") == "type" else "detection"
-                label = f"{groups.get('first')} → {detector.name}"
+                task = "type" if contrast.get("task") == "type" else "detection"
+                label = f"{contrast.get('first')} → {detector.name}"
                 rows.append(PaperRow(label, cells, section=task))
     return part.show(sorted(rows, key=lambda row: row.section) or part.empty("all"))
 
 
-def _point(groups: Mapping[str, JsonValue], *names: str) -> Cell:
+def _point(contrast: Mapping[str, JsonValue], *names: str) -> Cell:
     value, low, high = (
-        100 * v if isinstance(v := groups.get(name), int | float) else None for name in names
+        100 * v if isinstance(v := contrast.get(name), int | float) else None for name in names
     )
     return Cell(value=value, low=low, high=high, digits=2)
 
@@ -148,7 +148,7 @@ _AGAINST = {
 }
 
 
-def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
+def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Figures that sentences state: from a study, or else from what Table 5 prints."""
     systems = dict(zip(_VARIANTS, list(material.systems)[-len(_VARIANTS) :], strict=True))
     studied = {detector.name: detector for detector in reversed(material.detectors)}
@@ -159,7 +159,7 @@ def in_the_text(material: Material, part: DeclaredPart) -> PaperPart:
             rows.append(PaperRow(row.label, (cell,)))
             continue
         task, figure, sort = row.key.split()
-        metric = Metric(task=task, figure=figure)
+        metric = PaperMetric(task=task, figure=figure)
         found = {name: _find(detector, metric) for name, detector in studied.items()}
         ours = {
             name: score.value
@@ -186,7 +186,7 @@ _VARIANTS = (
 )
 
 
-def case_study(material: Material, part: DeclaredPart) -> PaperPart:
+def case_study(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Harmful memes on which models part: captions, reasons, and who found the harm."""
     every = material.of_task("detection")
     runs = [run for run in every if material.repeats_of(run)[0] is run]
@@ -235,17 +235,19 @@ def case_study(material: Material, part: DeclaredPart) -> PaperPart:
 def _explain(
     name: str, labels: Sequence[str], answers: Sequence[Mapping[str, Answer]]
 ) -> Iterator[str]:
-    for label, group in zip(labels, answers, strict=True):
-        if name in group:
-            yield f"{label}: {' '.join(group[name].reply.text.split())[:_LONG]}"
+    for label, model_answers in zip(labels, answers, strict=True):
+        if name in model_answers:
+            yield f"{label}: {' '.join(model_answers[name].reply.text.split())[:_LONG]}"
 
 
 def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
     given = {label: said[name] for label, said in verdicts.items() if name in said}
-    return ", ".join(f"{label} {'✓' if value > 0.5 else '✗'}" for label, value in given.items())
+    return ", ".join(
+        f"{label} {'✓' if probability > 0.5 else '✗'}" for label, probability in given.items()
+    )
 
 
-def figure_c1(material: Material, part: DeclaredPart) -> PaperPart:
+def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """The share of harmful memes that is found, by where the harm lies."""
     runs = material.of_task("detection")
     named: dict[str, tuple[Sequence[Score], str]] = {
@@ -269,12 +271,12 @@ def figure_c1(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows or part.empty("all"))
 
 
-def table_c1(material: Material, part: DeclaredPart) -> PaperPart:
+def table_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Chinese multimodal language models."""
     return part.show(fill_systems(material, part)[0])
 
 
-def table_b8(material: Material, part: DeclaredPart) -> PaperPart:
+def table_b8(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Which encoders and models stood behind the rows of Table 5."""
     known = {detector.name: detector.facts.get("settings") for detector in material.detectors}
     rows = []
@@ -290,22 +292,22 @@ def table_b8(material: Material, part: DeclaredPart) -> PaperPart:
     return part.show(rows)
 
 
-def table_b9(material: Material, part: DeclaredPart) -> PaperPart:
+def table_b9(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """With what the trained rows were trained."""
-    groups: list[Mapping[str, JsonValue]] = [{}, {}]
+    by_place: list[Mapping[str, JsonValue]] = [{}, {}]
     for detector in material.detectors:
         settings = detector.facts.get("settings")
         place = 0 if detector.name in ("resnet", "vit") else 1
-        if detector.name in _VARIANTS and isinstance(settings, dict) and not groups[place]:
-            groups[place] = settings
+        if detector.name in _VARIANTS and isinstance(settings, dict) and not by_place[place]:
+            by_place[place] = settings
     return part.show(
         PaperRow(
             row.label,
             tuple(
-                Cell(paper, group.get(row.key), compared=False, fill=part.command())
+                Cell(paper, setting.get(row.key), compared=False, fill=part.command())
                 if paper is not None
                 else Cell()
-                for paper, group in zip(row.printed, groups, strict=True)
+                for paper, setting in zip(row.printed, by_place, strict=True)
             ),
         )
         for row in part.rows

@@ -52,16 +52,16 @@ from memantics.metrics.classification import (
 
 HARMFUL, HARMLESS = "harmful", "harmless"
 NOBODY = "none"
-Words = Mapping[str, Mapping[str, str]]
+ClassWords = Mapping[str, Mapping[str, str]]
 
-QUESTIONS: Words = CLASSES["questions"]
-VERDICTS: Words = CLASSES["verdicts"]
+QUESTIONS: ClassWords = CLASSES["questions"]
+VERDICTS: ClassWords = CLASSES["verdicts"]
 VERDICT_ALIASES: Mapping[str, list[str]] = CLASSES["verdict_aliases"]
 LETTERS: Mapping[str, str] = CLASSES["letters"]
-TYPES: Words = CLASSES["types"]
+TYPES: ClassWords = CLASSES["types"]
 TYPE_ALIASES = {**CLASSES["type_aliases"], "none": VERDICT_ALIASES[HARMLESS]}
 _NAMED = {name: CLASSES["targets"][name] for name in TARGETS} | {NOBODY: CLASSES["nobody"]}
-TARGET_NAMES: Words = {
+TARGET_NAMES: ClassWords = {
     language: {name: told[language] for name, told in _NAMED.items()} for language in ("zh", "en")
 }
 TARGET_ALIASES: Mapping[str, list[str]] = {

@@ -82,7 +82,7 @@ def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence
             for number, chat in enumerate(chats, 1)
         }
         (folder / file).write_text(dump_json(rows), encoding="utf-8")
-    known = {file: name for name, file in names.items()}
+    known = {file: meme_id for meme_id, file in names.items()}
     (folder / NAMES).write_text(dump_json(known), encoding="utf-8")
     return folder
 
@@ -130,7 +130,7 @@ def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
             "topic": draft.topic,
             "language": draft.subject.language,
             "easy": list(chat.options.easy),
-            "hard": {str(kind): text for kind, text in chat.options.hard.items()},
+            "hard": {str(kind): distractor for kind, distractor in chat.options.hard.items()},
             "source": {"model": draft.source.model, "prompt": draft.source.prompt},
         },
     )
@@ -201,7 +201,7 @@ async def build_chats(
         broken=count_broken(written.tally.misses),
         incomplete=len(chosen) - len(chats),
         filled=dict(distractors.count_filled([chat.options for chat in chats])),
-        rejected=sum(len(names) for chat in chats for names in chat.options.rejected.values()),
+        rejected=sum(len(refused) for chat in chats for refused in chat.options.rejected.values()),
         misses=tuple(miss for tally in tallies for miss in tally.misses),
         embedders={"text": embedders.text.version, "image": embedders.image.version},
     )
@@ -212,13 +212,13 @@ async def _describe(
     asker: Watched, memes: tuple[Sequence[Meme], Sequence[Meme]], language: str
 ) -> tuple[list[ChatSubject], list[ChatSubject], Tally, Tally]:
     """What is known about all memes, with how the steps for it ended."""
-    group, others = memes
-    if len(group) + len(others) < 4:
+    own_memes, others = memes
+    if len(own_memes) + len(others) < 4:
         raise InputError(
-            f"{len(group) + len(others)} memes are too few for a choice of four",
+            f"{len(own_memes) + len(others)} memes are too few for a choice of four",
             hint="give at least four memes",
         )
-    mined = await mine_captions(asker, group, language, asker.expect)
+    mined = await mine_captions(asker, own_memes, language, asker.expect)
     notes = {
         one.meme.id: {
             "meaning": one.captions["text_caption"],
@@ -227,7 +227,7 @@ async def _describe(
         for one in mined.drafts
     }
     feeling = Tally()
-    subjects = [generate.make_subject(meme, language) for meme in with_captions(group, notes)]
+    subjects = [generate.make_subject(meme, language) for meme in with_captions(own_memes, notes)]
     subjects = await generate.find_feelings(asker, subjects, feeling, asker.expect)
     plain = (generate.make_subject(meme, language) for meme in others)
     known = [one for one in plain if one.about or one.meme.text.strip()]

@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from memantics.benchmarks.chats import KINDS, Kind, Options
+from memantics.benchmarks.chats import KINDS, DistractorKind, Options
 from memantics.construction.chats import rules as records
 from memantics.construction.chats.generate import ChatSettings, find_prompts
 from memantics.core.errors import InputError
@@ -22,13 +22,14 @@ from memantics.core.records import Closed
 from memantics.core.reply import read_object
 from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.drafts import Tally, make_request, record, show_material
+from memantics.models.embedded.encoder import Vectors
 from memantics.understanding.vision.hashes import describe_image
 
 EASY = 3
 _SAME = 0.985  # cosine of two explanations from which no model need be asked
 
 
-class _Verdict(Closed):
+class _SameMeaning(Closed):
     same: bool
 
 
@@ -37,7 +38,7 @@ class LayoutEncoder:
 
     version = "layout-1"
 
-    def encode(self, memes: Sequence[Meme]) -> records.Vectors:
+    def encode(self, memes: Sequence[Meme]) -> Vectors:
         """Embed the images of memes."""
         return np.stack([describe_image(load(meme.image)) for meme in memes])
 
@@ -61,7 +62,7 @@ class ChatPool:
             )
         self.subjects = {subject.meme.id: subject for subject in subjects}
         self.ids = list(self.subjects)
-        self._places = {text: place for place, text in enumerate(self.ids)}
+        self._places = {meme_id: place for place, meme_id in enumerate(self.ids)}
         self._text = embedders.text
         # Literal descriptions are compared with chats; whole explanations with each other.
         self._described = embedders.text.encode(
@@ -74,18 +75,18 @@ class ChatPool:
 
     def list_candidates(
         self, draft: records.ChatDraft, settings: ChatSettings
-    ) -> dict[Kind, tuple[str, ...]]:
+    ) -> dict[DistractorKind, tuple[str, ...]]:
         """The longer lists from which one of each kind is drawn; the right meme is in none."""
-        key = draft.subject.meme.id
+        meme_id = draft.subject.meme.id
         chat = self._text.encode([draft.said.text])[0]
-        others = self.list_others(key)
-        kind = self.subjects[key].type
+        others = self.list_others(meme_id)
+        kind = self.subjects[meme_id].type
         alike = [other for other in others if kind and self.subjects[other].type == kind]
         draw = random.Random(f"{settings.seed}/{name_chat(draft)}/sentiment")
         return {
             "text_sim": self._nearest(self._described @ chat, others, settings.nearest),
             "image_sim": self._nearest(
-                self._seen @ self._seen[self._places[key]], others, settings.nearest
+                self._seen @ self._seen[self._places[meme_id]], others, settings.nearest
             ),
             "sentiment_sim": tuple(draw.sample(alike, min(settings.nearest, len(alike)))),
         }
@@ -100,9 +101,7 @@ class ChatPool:
         same = [one for one in others if language_of(self.subjects[one].meme) == language]
         return same if len(same) >= len(KINDS) + EASY else others
 
-    def _nearest(
-        self, similarity: records.Vectors, among: Sequence[str], most: int
-    ) -> tuple[str, ...]:
+    def _nearest(self, similarity: Vectors, among: Sequence[str], most: int) -> tuple[str, ...]:
         order = np.argsort(-settle(similarity, VECTORS), kind="stable")
         allowed = set(among)
         return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
@@ -161,7 +160,9 @@ class SameMeaning:
         return await self._known[pair]
 
     async def _take(self, asker: Asker, pair: tuple[str, str]) -> bool:
-        taken = await asker.take(make_same_step(*(self._pool.subjects[key] for key in pair)))
+        taken = await asker.take(
+            make_same_step(*(self._pool.subjects[meme_id] for meme_id in pair))
+        )
         self._tally.add(taken)
         return True if taken.value is None else taken.value
 
@@ -182,21 +183,21 @@ def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step
     return Step(
         f"{one.meme.id}/chats/same/{other.meme.id}",
         make_request(body, schema),
-        lambda reply: read_object(reply, _Verdict).same,
+        lambda reply: read_object(reply, _SameMeaning).same,
     )
 
 
 async def _choose(
     draft: records.ChatDraft, pool: ChatPool, settings: ChatSettings, same: SameMeaning
 ) -> Options:
-    text = draft.subject.meme.id
+    meme_id = draft.subject.meme.id
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
-    others = pool.list_others(text)
-    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(text, o))
+    others = pool.list_others(meme_id)
+    plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(meme_id, o))
     easy = tuple(islice(plain, EASY))
     lists = pool.list_candidates(draft, settings)
-    hard: dict[Kind, str] = {}
-    rejected: dict[Kind, tuple[str, ...]] = {}
+    hard: dict[DistractorKind, str] = {}
+    rejected: dict[DistractorKind, tuple[str, ...]] = {}
     for kind in KINDS:
         order = draw.sample(lists[kind], len(lists[kind]))
         # A list that runs out is filled up at random: four options there must be.
@@ -206,7 +207,7 @@ async def _choose(
         for other in order:
             if other in hard.values():
                 continue
-            if await same.ask(text, other):
+            if await same.ask(meme_id, other):
                 refused.append(other)
                 continue
             hard[kind] = other

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
 
-from memantics.benchmarks.chats import TOPICS, Topic, Turn, WrittenChat
+from memantics.benchmarks.chats import TOPICS, ChatTopic, Turn, WrittenChat
 from memantics.construction.chats.rules import (
     LEAST,
     MOST,
@@ -40,11 +40,11 @@ _CROWDED = 0.05
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
 
-def find_topics(names: Sequence[str]) -> tuple[Topic, ...]:
+def find_topics(names: Sequence[str]) -> tuple[ChatTopic, ...]:
     """Topics of chats by name, each once; all where none is named."""
     for name in names:
         require_known("topic", name, TOPICS)
-    return tuple(cast("Topic", name) for name in dict.fromkeys(names or TOPICS))
+    return tuple(cast("ChatTopic", name) for name in dict.fromkeys(names or TOPICS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ChatSettings:
 
     language: Annotated[str, Flag("Write in this language.")] = ""
     topics: Annotated[
-        tuple[Topic, ...],
+        tuple[ChatTopic, ...],
         Flag(
             f"{', '.join(TOPICS)}; may be repeated. Default: all.",
             "--topic",
@@ -188,7 +188,7 @@ async def write_chats(
     expect(len(plans))
     tally = drafts.Tally()
 
-    async def write(subject: ChatSubject, topic: Topic, number: int) -> ChatDraft | None:
+    async def write(subject: ChatSubject, topic: ChatTopic, number: int) -> ChatDraft | None:
         taken = await asker.take(make_chat_step(subject, topic, number, settings))
         tally.add(taken)
         if taken.value is None:
@@ -201,7 +201,7 @@ async def write_chats(
 
 def draw_topics(
     subjects: Sequence[ChatSubject], encoder: TextEmbedder, settings: ChatSettings
-) -> list[tuple[Topic, ...]]:
+) -> list[tuple[ChatTopic, ...]]:
     """The topics of each meme: those nearest to what it says, shows and means, the nearest first.
 
     One that many memes of the set have is drawn less often: a set is about several things.
@@ -230,7 +230,7 @@ def draw_topics(
 
 
 def make_chat_step(
-    subject: ChatSubject, topic: Topic, number: int, settings: ChatSettings
+    subject: ChatSubject, topic: ChatTopic, number: int, settings: ChatSettings
 ) -> Step[WrittenChat]:
     """The step that writes one chat. The meme's image is not shown: it could only leak."""
     most = settings.turns - 1

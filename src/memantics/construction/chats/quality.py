@@ -63,7 +63,7 @@ class ChatQuality(Result):
 
 def read_chats(path: Path) -> list[list[str]]:
     """The utterances of each chat, without speakers and memes."""
-    found = [names for names in (_clean(chat) for chat in _walk(_load(path))) if names]
+    found = [lines for lines in (_clean(chat) for chat in _walk(_load(path))) if lines]
     if not found:
         raise DataError(
             path, "holds no chats", hint=f"a list of utterances under one of {', '.join(_LISTS)}"
@@ -86,21 +86,21 @@ def _walk(value: JsonValue) -> Iterator[list[str]]:
     if isinstance(value, str) and "\n" in value:
         yield value.split("\n")  # as PunMemeCN's metadata hold chats
     elif isinstance(value, list):
-        said = [_read_text(groups) for groups in value]
-        if said and all(text is not None for text in said):
-            yield [text for text in said if text is not None]
+        said = [_read_text(member) for member in value]
+        if said and all(line is not None for line in said):
+            yield [line for line in said if line is not None]
         else:
-            for groups in value:
-                yield from _walk(groups)
+            for member in value:
+                yield from _walk(member)
     elif isinstance(value, dict):
         named = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
         inner = [value["meme_chat"]] if "meme_chat" in value else value.values()
         if named is not None:
             yield from _walk(named)
         else:
-            for groups in inner:
-                if isinstance(groups, dict | list) or groups is not value.get("meme_explanation"):
-                    yield from _walk(groups)
+            for member in inner:
+                if isinstance(member, dict | list) or member is not value.get("meme_explanation"):
+                    yield from _walk(member)
 
 
 def _read_text(value: JsonValue) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -16,18 +16,16 @@ from math import ceil
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from memantics.benchmarks.chats import Topic, Turn, WrittenChat
+from memantics.benchmarks.chats import ChatTopic, Turn, WrittenChat
 from memantics.core.language import UNKNOWN, count_scripts, guess_language, has_dense_script
 from memantics.core.memes import Meme
 from memantics.core.text import cut_chinese
+from memantics.metrics.text import WordSplitter
 from memantics.models.drafts import DraftSource
+from memantics.models.embedded.encoder import Vectors
 
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
-Vectors = NDArray[np.float32]
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
 _LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
 _LONG_RUN = 6
@@ -39,7 +37,6 @@ _MENTION = re.compile(
     r"|表情包|梗图|动图|这张图|这图",
     re.I,
 )
-Words = Callable[[str], Iterable[str]]
 # Messages before the meme, at least and at most, and characters in each.
 LEAST, MOST, LONGEST = 2, 5, 160
 
@@ -80,7 +77,7 @@ class ChatDraft:
     """A chat that keeps every rule, with its figures."""
 
     subject: ChatSubject
-    topic: Topic
+    topic: ChatTopic
     number: int
     said: WrittenChat
     source: DraftSource
@@ -128,7 +125,7 @@ class Flow(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRule:
     """A rule that a chat breaks, and where."""
 
     rule: str
@@ -142,8 +139,8 @@ def find_broken(
     said: WrittenChat,
     subject: ChatSubject,
     most: int = MOST,
-    words: Words | None = None,
-) -> list[Broken]:
+    words: WordSplitter | None = None,
+) -> list[BrokenRule]:
     """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
 
     >>> from pathlib import Path
@@ -167,45 +164,45 @@ def find_broken(
     return [broken for broken in checks if broken is not None]
 
 
-def _check_length(turns: Sequence[Turn], most: int) -> Broken | None:
+def _check_length(turns: Sequence[Turn], most: int) -> BrokenRule | None:
     if not LEAST <= len(turns) <= most:
-        return Broken(
+        return BrokenRule(
             "length",
             f"{len(turns)} messages; write {LEAST} to {most} before the meme",
         )
     for number, turn in enumerate(turns, 1):
         if not any(char.isalnum() for char in turn.text):
-            return Broken("length", f"message {number} says nothing")
+            return BrokenRule("length", f"message {number} says nothing")
         if len(turn.text) > LONGEST:
-            return Broken("length", f"message {number} has more than {LONGEST} characters")
+            return BrokenRule("length", f"message {number} has more than {LONGEST} characters")
     return None
 
 
-def _check_speakers(said: WrittenChat) -> Broken | None:
+def _check_speakers(said: WrittenChat) -> BrokenRule | None:
     order = [turn.speaker for turn in said.turns]
     if len(set(order)) < 2:
-        return Broken("speakers", "only one of the two speaks")
+        return BrokenRule("speakers", "only one of the two speaks")
     for one, other, third in zip(order, order[1:], [*order, said.sender][2:], strict=False):
         if one == other == third:
-            return Broken("speakers", f"{one} sends three messages in a row")
+            return BrokenRule("speakers", f"{one} sends three messages in a row")
     return None
 
 
 def _search(
     turns: Sequence[Turn], pattern: re.Pattern[str], rule: str, detail: str
-) -> Broken | None:
+) -> BrokenRule | None:
     for turn in turns:
         if match := pattern.search(turn.text):
-            return Broken(rule, detail.format(match.group()))
+            return BrokenRule(rule, detail.format(match.group()))
     return None
 
 
-def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> Broken | None:
+def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> BrokenRule | None:
     for secret in subject.hidden:
         for turn in turns:
             piece = find_leak(secret, turn.text)
             if piece:
-                return Broken("caption", f"{piece!r} gives the printed words away")
+                return BrokenRule("caption", f"{piece!r} gives the printed words away")
     return None
 
 
@@ -218,18 +215,20 @@ def find_leak(secret: str, text: str) -> str:
     ''
     """
     joint = "" if has_dense_script(secret) else " "
-    names = _pieces(secret, joint)
+    secret_pieces = _pieces(secret, joint)
     other = _pieces(text, joint)
-    if not names or not other:
+    if not secret_pieces or not other:
         return ""
-    match = difflib.SequenceMatcher(None, names, other, autojunk=False).find_longest_match()
+    match = difflib.SequenceMatcher(None, secret_pieces, other, autojunk=False).find_longest_match()
     # Of two or three pieces all must be there: a single common word is no secret. Of a long
     # caption one run is enough, for it may stand in several places of the image.
-    needed = len(names) if len(names) <= 3 else max(3, ceil(_LEAK * len(names)))
+    needed = (
+        len(secret_pieces) if len(secret_pieces) <= 3 else max(3, ceil(_LEAK * len(secret_pieces)))
+    )
     needed = min(needed, _LONG_RUN)
-    if match.size < needed or (joint and len(names) == 1 and len(names[0]) < 4):
+    if match.size < needed or (joint and len(secret_pieces) == 1 and len(secret_pieces[0]) < 4):
         return ""
-    return joint.join(names[match.a : match.a + match.size])
+    return joint.join(secret_pieces[match.a : match.a + match.size])
 
 
 def _pieces(text: str, joint: str) -> list[str]:
@@ -237,29 +236,31 @@ def _pieces(text: str, joint: str) -> list[str]:
     return words if joint else list("".join(words))
 
 
-def _check_picture(turns: Sequence[Turn], subject: ChatSubject, words: Words) -> Broken | None:
+def _check_picture(
+    turns: Sequence[Turn], subject: ChatSubject, words: WordSplitter
+) -> BrokenRule | None:
     # What the meme means may be spoken of; what is only seen in it may not.
     seen = find_seen(subject, words)
     for turn in turns:
         told = seen & _content(turn.text, words)
         if told:
-            return Broken("picture", f"{sorted(told)[0]!r} gives the picture away")
+            return BrokenRule("picture", f"{sorted(told)[0]!r} gives the picture away")
     return None
 
 
-def find_seen(subject: ChatSubject, words: Words) -> frozenset[str]:
+def find_seen(subject: ChatSubject, words: WordSplitter) -> frozenset[str]:
     """The words that only the picture explains."""
     known = _content(subject.meaning, words)
     return frozenset(_content(subject.picture, words) - known)
 
 
-def _content(text: str, words: Words) -> set[str]:
+def _content(text: str, words: WordSplitter) -> set[str]:
     found = set()
     for word in words(unicodedata.normalize("NFKC", text).casefold()):
-        name = word.strip()
-        shortest = 2 if has_dense_script(name) else 4
-        if len(name) >= shortest and name.isalpha() and name not in _plain_words():
-            found.add(name if has_dense_script(name) else name.removesuffix("s"))
+        stripped = word.strip()
+        shortest = 2 if has_dense_script(stripped) else 4
+        if len(stripped) >= shortest and stripped.isalpha() and stripped not in _plain_words():
+            found.add(stripped if has_dense_script(stripped) else stripped.removesuffix("s"))
     return found
 
 
@@ -280,20 +281,20 @@ def cut_words(text: str) -> Iterable[str]:
     return cut_chinese(text)
 
 
-def _check_language(said: WrittenChat, subject: ChatSubject) -> Broken | None:
+def _check_language(said: WrittenChat, subject: ChatSubject) -> BrokenRule | None:
     found = guess_language(said.text)
     if found.language in (UNKNOWN, subject.language) or found.confidence < 0.8:
         return None
     if sum(count_scripts(said.text).values()) < 12:
         return None
-    return Broken("language", f"written in {found.language}, not {subject.language}")
+    return BrokenRule("language", f"written in {found.language}, not {subject.language}")
 
 
-def _check_repeats(turns: Sequence[Turn]) -> Broken | None:
+def _check_repeats(turns: Sequence[Turn]) -> BrokenRule | None:
     folded = ["".join(_pieces(turn.text, " ")) for turn in turns]
     if len(set(folded)) < len(folded):
-        return Broken("repeats", "a message comes twice")
+        return BrokenRule("repeats", "a message comes twice")
     for one, other in pairwise(folded):
         if len(one) > 12 and difflib.SequenceMatcher(None, one, other).ratio() > 0.9:
-            return Broken("repeats", "a message repeats the one before it")
+            return BrokenRule("repeats", "a message repeats the one before it")
     return None

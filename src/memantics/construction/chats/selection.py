@@ -22,7 +22,6 @@ from memantics.construction.chats.rules import (
     Fluency,
     Quality,
     TextEmbedder,
-    Vectors,
     cut_words,
 )
 from memantics.core.errors import InputError, MissingExtra
@@ -31,7 +30,7 @@ from memantics.core.memes import Meme
 from memantics.core.parameters import Flag
 from memantics.metrics.grouping import find_near_duplicates
 from memantics.metrics.text import measure_distinct
-from memantics.models.embedded.encoder import SentenceEncoder
+from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from memantics.models.semantic import BertScorer
 
 _BALANCE = 0.05  # of the rank: how much a topic that came more often than others is held back
@@ -108,8 +107,11 @@ def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float 
     if flow is None:
         return [None] * len(drafts)
     pairs = [list(pairwise(turn.text for turn in draft.said.turns)) for draft in drafts]
-    figures = iter(flow.measure([pair for group in pairs for pair in group]))
-    return [sum(next(figures) for _ in group) / len(group) if group else None for group in pairs]
+    figures = iter(flow.measure([pair for draft_pairs in pairs for pair in draft_pairs]))
+    return [
+        sum(next(figures) for _ in draft_pairs) / len(draft_pairs) if draft_pairs else None
+        for draft_pairs in pairs
+    ]
 
 
 def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEmbedder | None) -> list[float | None]:

@@ -19,11 +19,11 @@ from memantics.core.files import write_text
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Argument, Flag, MadeBy, TextTaken
 from memantics.core.result import Table, show_cell
-from memantics.models.client import Watch
+from memantics.models.client import ProgressWatch
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
 from memantics.understanding.templates import DUPLICATE_BITS, FAMILY_BITS
-from memantics.web.page import Shown, fill_page, make_thumbnails
+from memantics.web.page import TemplateValues, fill_page, make_thumbnails
 
 __all__ = ["Collected", "collect"]
 
@@ -35,7 +35,7 @@ def render_page(done: Collected) -> str:
     """The page as text: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
-    groups: defaultdict[str, list[Shown]] = defaultdict(list)
+    groups: defaultdict[str, list[TemplateValues]] = defaultdict(list)
     for kept_item, picture in zip(dropped, pictures, strict=True):
         groups[kept_item.dropped.rule if kept_item.dropped else ""].append(
             {"meme": kept_item, "picture": picture}
@@ -133,7 +133,7 @@ def collect(
     settings: Annotated[CollectSettings | None, MadeBy(make_settings)] = None,
     *,
     page: Annotated[bool, Flag("Write the page of what was dropped, and why.")] = True,
-    progress: Watch | None = None,
+    progress: ProgressWatch | None = None,
 ) -> Collected:
     """Read a folder of images: text, language, copies, templates, filters.
 

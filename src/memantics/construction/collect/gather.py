@@ -15,8 +15,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from memantics.construction.collect.looks import (
     OWN,
     VERSION,
+    FileLook,
     ListedFile,
-    Look,
     digest_file,
     fingerprint,
     list_entries,
@@ -41,7 +41,7 @@ from memantics.core.result import Result
 from memantics.understanding.templates import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
 
 LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
-_LOOK = TypeAdapter(Look)
+_LOOK = TypeAdapter(FileLook)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Kept:
     """One meme after collection; ``dropped`` None: it stays."""
 
     entry: ListedFile
-    look: Look
+    look: FileLook
     text: str
     guess: Guess
     kin: Kin
@@ -104,14 +104,14 @@ class Collected(Result):
         return sum(count > 1 for count in kept.values())
 
 
-Watch = Callable[[int, int], None]
+GatherWatch = Callable[[int, int], None]
 
 
 def gather(
     folder: Path,
     open_reader: Callable[[], Ocr],
     settings: CollectSettings,
-    watch: Watch = lambda _done, _total: None,
+    watch: GatherWatch = lambda _done, _total: None,
 ) -> Collected:
     """Look at every image once, judge it, and write ``memes.jsonl``.
 
@@ -124,7 +124,10 @@ def gather(
         with lock_folder(out / OWN):
             looks, fresh = _look_at_all(entries, out / OWN / LOOKS, (open_reader, settings), watch)
             if out.resolve() == folder.resolve():
-                looks = [_refuse_name(*group) for group in zip(entries, looks, strict=True)]
+                looks = [
+                    _refuse_name(*entry_and_look)
+                    for entry_and_look in zip(entries, looks, strict=True)
+                ]
             memes = tuple(_judge(entries, looks, settings))
             _write(out, folder, memes)
     return Collected(out, memes, fresh)
@@ -134,13 +137,13 @@ def _look_at_all(
     entries: Sequence[ListedFile],
     call_log: Path,
     how: tuple[Callable[[], Ocr], CollectSettings],
-    watch: Watch,
-) -> tuple[list[Look], int]:
+    watch: GatherWatch,
+) -> tuple[list[FileLook], int]:
     open_reader, settings = how
     drop_torn_tail(call_log)
     version = f"{VERSION}/{open_reader().version}"
     known = {look.sha256: look for look in _read_call_log(call_log) if look.version == version}
-    looks: dict[int, Look] = {}
+    looks: dict[int, FileLook] = {}
     first: list[int] = []
     twins: dict[int, int] = {}  # the same bytes under two names are read once
     pending: dict[str, int] = {}
@@ -168,7 +171,7 @@ def _look_at_all(
 
 def _look_in_turn(
     paths: Sequence[Path], open_reader: Callable[[], Ocr], settings: CollectSettings
-) -> Iterator[tuple[int, Look]]:
+) -> Iterator[tuple[int, FileLook]]:
     """Looks with their places; several processes where that was asked for."""
     if settings.workers <= 1 or len(paths) < 2:
         reader = open_reader()
@@ -176,7 +179,7 @@ def _look_in_turn(
         return
     with ProcessPoolExecutor(settings.workers, initializer=_begin, initargs=(open_reader,)) as pool:
         # A window: results are written as they come, and few are ever held.
-        window: list[tuple[int, Future[Look]]] = []
+        window: list[tuple[int, Future[FileLook]]] = []
         try:
             for place, path in enumerate(paths):
                 window.append((place, pool.submit(_look, path)))
@@ -199,11 +202,11 @@ def _begin(open_reader: Callable[[], Ocr]) -> None:
     _reader[:] = [open_reader()]
 
 
-def _look(path: Path) -> Look:
+def _look(path: Path) -> FileLook:
     return look_at(path, _reader[0])
 
 
-def _read_call_log(path: Path) -> Iterator[Look]:
+def _read_call_log(path: Path) -> Iterator[FileLook]:
     for number, line in read_whole_lines(path):
         try:
             yield _LOOK.validate_json(line)
@@ -213,16 +216,16 @@ def _read_call_log(path: Path) -> Iterator[Look]:
             ) from error
 
 
-def _refuse_name(entry: ListedFile, look: Look) -> Look:
+def _refuse_name(entry: ListedFile, look: FileLook) -> FileLook:
     """In a list beside the images, a name that is not UTF-8 would lead nowhere."""
     if look.error or not entry.escaped:
         return look
     error = "its name is not UTF-8: rename the file, or collect with --out"
-    return Look(look.sha256, look.version, error=error)
+    return FileLook(look.sha256, look.version, error=error)
 
 
 def _judge(
-    entries: Sequence[ListedFile], looks: Sequence[Look], settings: CollectSettings
+    entries: Sequence[ListedFile], looks: Sequence[FileLook], settings: CollectSettings
 ) -> Iterator[Kept]:
     texts = [entry.text or look.text for entry, look in zip(entries, looks, strict=True)]
     faces = [
@@ -233,14 +236,14 @@ def _judge(
     kin = find_kin(faces, settings.duplicate_bits, settings.family_bits)
     for entry, look, text in zip(entries, looks, texts, strict=True):
         guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
-        value = kin.get(entry.id, Kin())
+        kinship = kin.get(entry.id, Kin())
         dropped = settings.rules.judge(MemeCandidate(look, text, guess, bool(entry.text)))
-        if dropped is None and value.original:
-            alike = f"{value.distance} bits apart" if value.distance else "the same picture"
-            dropped = Dropped("duplicate", f"a copy of {value.original}: {alike}, same text")
+        if dropped is None and kinship.original:
+            alike = f"{kinship.distance} bits apart" if kinship.distance else "the same picture"
+            dropped = Dropped("duplicate", f"a copy of {kinship.original}: {alike}, same text")
         if entry.pinned is not None and not look.error:
             dropped = None if entry.pinned else Dropped("person", "taken out by a person")
-        yield Kept(entry, look, text, guess, value, dropped)
+        yield Kept(entry, look, text, guess, kinship, dropped)
 
 
 def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:

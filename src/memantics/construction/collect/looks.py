@@ -31,7 +31,7 @@ _LARGEST_LETTER = 0.06
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FileLook:
     """One look at a file.
 
     ``hash`` is perceptual, 16 hexadecimal digits. ``certainty`` is the OCR's, weighted by letters;
@@ -64,22 +64,22 @@ def digest_file(path: Path) -> str:
         return ""
 
 
-def look_at(path: Path, reader: Ocr) -> Look:
+def look_at(path: Path, reader: Ocr) -> FileLook:
     """Decode within bounds, read, hash and measure; what is wrong with a file is a result."""
     version = f"{VERSION}/{reader.version}"
     try:
         data = read_bytes(path)
     except ImageError as error:
-        return Look("", version, error=f"{error.reason}")
+        return FileLook("", version, error=f"{error.reason}")
     digest = hashlib.sha256(data).hexdigest()
     try:
         image = decode(data, path.name)
         printed = read_image_text(reader, data, path.name, image=image)
     except ImageError as error:
-        return Look(digest, version, error=error.reason)
+        return FileLook(digest, version, error=error.reason)
     lines = [line for line in printed.lines if line.text.strip()]
     covered, variety = _measure_picture(image, _find_boxes(image, lines))
-    return Look(
+    return FileLook(
         sha256=digest,
         version=version,
         width=image.width,
@@ -189,9 +189,9 @@ def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
         if file in known:
             entries[known[file]] = replace(entries[known[file]], path=path)
         else:
-            text = _make_id(file, taken)
-            taken.add(text)
-            entries.append(ListedFile(text, file, path, "", "", {}))
+            meme_id = _make_id(file, taken)
+            taken.add(meme_id)
+            entries.append(ListedFile(meme_id, file, path, "", "", {}))
     if not entries:
         raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
     return entries
@@ -260,8 +260,8 @@ def _make_id(file: str, taken: set[str]) -> str:
     """
     plain = re.sub(r"[^\w.\-]+", "_", file.rpartition(".")[0].replace("/", "-"))
     plain = plain.strip("_.-")[:180] or "meme"
-    text, number = plain, 1
-    while text in taken:
+    meme_id, number = plain, 1
+    while meme_id in taken:
         number += 1
-        text = f"{plain}-{number}"
-    return text
+        meme_id = f"{plain}-{number}"
+    return meme_id

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memantics.construction.collect.looks import Look
+from memantics.construction.collect.looks import FileLook
 from memantics.core.data import toml_beside
 from memantics.core.errors import InputError, require_known
 from memantics.core.language import BY_SCRIPT, DENSE_SCRIPTS, UNKNOWN, Guess, count_scripts
@@ -21,7 +21,7 @@ _ADDRESS = re.compile(
 class MemeCandidate:
     """A meme on its way in: its look, what is printed on it, and in which language."""
 
-    look: Look
+    look: FileLook
     text: str
     guess: Guess
     text_given: bool = False

@@ -18,7 +18,7 @@ from memantics.construction.pairs import pairs as wording
 from memantics.construction.pairs.pairs import (
     CLEAR,
     SAME,
-    Read,
+    ReadImage,
     draw_pair,
     open_canvas,
     read_meanings,
@@ -39,7 +39,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.understanding.vision.roles import read_image_text
-from memantics.web.page import Shown, fill_page, make_thumbnails
+from memantics.web.page import TemplateValues, fill_page, make_thumbnails
 from memantics.web.plot import Mark, draw_axis, draw_strip, fit_scale
 
 __all__ = ["BuiltPairs", "PairCheck", "build_pairs", "check_pairs"]
@@ -98,7 +98,7 @@ def render_page(check: PairCheck) -> str:
     """The page as text."""
     shown = check.failing[:_MOST_PAIRS]
     pictures = make_thumbnails([path for pair in shown for path in pair.images], _MOST_BYTES)
-    groups: defaultdict[str, list[Shown]] = defaultdict(list)
+    groups: defaultdict[str, list[TemplateValues]] = defaultdict(list)
     for pair in shown:
         sides = [
             {"picture": next(pictures), "label": label, "said": said, "text": text}
@@ -165,7 +165,7 @@ def build_pairs(
     The folder is a data set, too: ``data add pairs FOLDER``, then ``run pairs``.
     """
     known, place = wording.read_words(words), Path(out)
-    languages: tuple[wording.Language, ...] = (language,) if language else ("en", "zh")
+    languages: tuple[wording.CaptionLanguage, ...] = (language,) if language else ("en", "zh")
     wanted = [
         texts
         for name in languages
@@ -202,7 +202,7 @@ def build_pairs(
 def _draw_all(
     memes: Sequence[Meme],
     wanted: Sequence[wording.PairTexts],
-    readers: tuple[Read, Read],
+    readers: tuple[ReadImage, ReadImage],
     place: Path,
     failed: dict[str, str],
 ) -> Iterator[MinimalPair]:

@@ -27,9 +27,9 @@ PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speec
                    "panels", "spelling", "emoji", "spacing"]  # fmt: skip
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
 SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})  # what must not change
-Language = Literal["en", "zh"]
-Read = Callable[[Image.Image], Sequence[TextLine]]
-Draw = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
+CaptionLanguage = Literal["en", "zh"]
+ReadImage = Callable[[Image.Image], Sequence[TextLine]]
+DrawCaption = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
 _ALIKE = 0.1  # by which the sides of two panels may differ
 CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
 
@@ -52,7 +52,7 @@ class PairTemplate(Closed):
     """Two texts that differ in one thing; those of ``panels`` have a line for each panel."""
 
     id: str
-    language: Language
+    language: CaptionLanguage
     kind: PairKind
     first: str
     second: str
@@ -62,7 +62,7 @@ class PairTexts(Closed):
     """A filled template: both texts, and whether the second is harmful, as the first is."""
 
     template: str
-    language: Language
+    language: CaptionLanguage
     kind: PairKind
     first: str
     second: str
@@ -73,14 +73,14 @@ class PairTexts(Closed):
         return "harmful", "harmful" if self.kind in SAME else "harmless"
 
 
-class _Sheet(Closed):
+class _PairSheet(Closed):
     kinds: dict[PairKind, str]
-    words: dict[Language, PairWords]
+    words: dict[CaptionLanguage, PairWords]
     template: tuple[PairTemplate, ...]
 
 
-class _Words(Closed):
-    words: dict[Language, PairWords]
+class _PairWordsFile(Closed):
+    words: dict[CaptionLanguage, PairWords]
 
 
 def read_templates() -> tuple[PairTemplate, ...]:
@@ -93,16 +93,16 @@ def read_meanings() -> dict[PairKind, str]:
     return _read_sheet().kinds
 
 
-def _read_sheet() -> _Sheet:
-    return _Sheet.model_validate(toml_beside(__file__, "templates.toml"))
+def _read_sheet() -> _PairSheet:
+    return _PairSheet.model_validate(toml_beside(__file__, "templates.toml"))
 
 
-def read_words(path: Path | None = None) -> dict[Language, PairWords]:
+def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
     """Lists of words by language: mild ones, or those of a user's TOML file."""
     if path is None:
         return _read_sheet().words
     form, see = "words are a UTF-8 TOML file", "see docs/audit-a-benchmark.md"
-    found = read_toml(path, _Words, form, see)
+    found = read_toml(path, _PairWordsFile, form, see)
     for language, words in found.words.items():
         others = (words.spelled, words.parted, words.pictured or words.parted)
         if any(len(listed) != len(words.insults) for listed in others):
@@ -111,7 +111,7 @@ def read_words(path: Path | None = None) -> dict[Language, PairWords]:
     return found.words
 
 
-def fill_templates(language: Language, words: PairWords, count: int) -> list[PairTexts]:
+def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> list[PairTexts]:
     """So many pairs: all templates in turn, then again with the next words.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
@@ -165,7 +165,7 @@ class PairCanvas(NamedTuple):
     panels: tuple[tuple[PixelBox, pages.LetteredCaption], ...] = ()
 
 
-def open_canvas(image: Image.Image, read: Read) -> PairCanvas:
+def open_canvas(image: Image.Image, read: ReadImage) -> PairCanvas:
     """Take the captions off a meme; one without any is refused."""
     page = pages.read_page(image, read(image))
     if not page.captions:
@@ -179,7 +179,7 @@ def _measure_area(caption: pages.LetteredCaption) -> int:
     return (right - left) * (bottom - top)
 
 
-def _find_panels(page: pages.Page) -> tuple[tuple[PixelBox, pages.LetteredCaption], ...]:
+def _find_panels(page: pages.MemeStructure) -> tuple[tuple[PixelBox, pages.LetteredCaption], ...]:
     """The two panels of a meme with their largest captions, where it has just two alike."""
     wide, high = page.size
     found = []
@@ -203,7 +203,7 @@ def _find_panels(page: pages.Page) -> tuple[tuple[PixelBox, pages.LetteredCaptio
 
 
 def draw_pair(
-    canvas: PairCanvas, texts: tuple[str, str], read: Read
+    canvas: PairCanvas, texts: tuple[str, str], read: ReadImage
 ) -> tuple[list[Image.Image], list[float]]:
     """Both texts on the canvas, and which share of each is read back.
 
@@ -226,7 +226,7 @@ def draw_pair(
     return best
 
 
-def _draw_panels(canvas: PairCanvas, lines: Sequence[str], draw: Draw) -> list[Image.Image]:
+def _draw_panels(canvas: PairCanvas, lines: Sequence[str], draw: DrawCaption) -> list[Image.Image]:
     """A line in each panel of the meme, else on its picture twice; then in the other order."""
     if not canvas.panels:
         halves = [draw(canvas.image, canvas.caption, line)[0] for line in lines]

@@ -96,10 +96,10 @@ def _find_models(hidden: JsonValue) -> set[str]:
     """The models that the hidden part of an item names, at whatever depth, editors included."""
     if not isinstance(hidden, Mapping):
         return set()
-    found = {group for name, group in hidden.items() if name == "model" and isinstance(group, str)}
+    found = {model for name, model in hidden.items() if name == "model" and isinstance(model, str)}
     edits = hidden.get("edits")
     found |= {f"{name} (edits)" for name in edits} if isinstance(edits, Mapping) else set()
-    return {text for text in found.union(*map(_find_models, hidden.values())) if text}
+    return {model for model in found.union(*map(_find_models, hidden.values())) if model}
 
 
 def describe_review(review: Review) -> CardSection:
@@ -141,10 +141,9 @@ def describe_acceptance(review: Review) -> tuple[CardSection, ...]:
     names = dict.fromkeys(question.dimension for question in judged)
     rows = []
     for name in names:
-        flags = [one.accepted for one in judged if one.dimension == name]
-        rows.append(
-            (name, f"{sum(flags):,} of {len(flags):,} ({100 * sum(flags) / len(flags):.1f} %)")
-        )
+        accepted = [one.accepted for one in judged if one.dimension == name]
+        count, total = sum(accepted), len(accepted)
+        rows.append((name, f"{count:,} of {total:,} ({100 * count / total:.1f} %)"))
     line = "Questions that people accepted together with their answers."
     return (CardSection("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
 

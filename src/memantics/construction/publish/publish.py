@@ -44,14 +44,14 @@ Chats = Annotated[
     str | Path | None, Flag("Also the chats of this build, where puns are published.")
 ]
 Unreviewed = Annotated[bool, Flag("Let drafts through that nobody judged; the card says so.")]
-Split = Annotated[
+SplitShares = Annotated[
     str | None, Flag("Shares of a training and a test part, such as 8:2, by template family.")
 ]
 Images = Annotated[bool, Flag("Put the images in; without them, ids, names and checksums.")]
 
 
 @dataclass(frozen=True, slots=True)
-class Published(Result):
+class PublishedBenchmark(Result):
     """A benchmark that was published: its folder, family, memes and records by table."""
 
     folder: Path
@@ -80,9 +80,9 @@ def publish(
     out: Annotated[str | Path, Flag("The benchmark's folder is made in here.")] = "published",
     chats: Chats = None,
     unreviewed: Unreviewed = False,
-    split: Split = None,
+    split: SplitShares = None,
     images: Images = True,
-) -> Published:
+) -> PublishedBenchmark:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
     The benchmark runs at once under its name. Items that people dropped are left out; the queue is
@@ -147,7 +147,7 @@ def publish(
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
     counts = {table: len(records) for table, records in bundle.tables.items()}
     left_out = {reason: count for reason, count in made.left_out.items() if count}
-    return Published(folder, made.like, len(bundle.memes), counts, left_out)
+    return PublishedBenchmark(folder, made.like, len(bundle.memes), counts, left_out)
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:

@@ -138,9 +138,9 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
             if not bundle.images:
                 line |= {"source": meme.image.name, "sha256": _hash(meme)}
             # The same columns in every line: the hub's loader takes the first as the schema.
-            fields = by_meme.get(meme.id, {})
+            records = by_meme.get(meme.id, {})
             file.write(
-                orjson.dumps(line | {name: fields.get(name, []) for name in bundle.tables}) + b"\n"
+                orjson.dumps(line | {name: records.get(name, []) for name in bundle.tables}) + b"\n"
             )
 
 

@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue
 from memantics.construction.questions.records import QuestionDraft, QuestionSettings, Slot, draw
 from memantics.core.memes import NOTED, Meme
 from memantics.core.prompt import enclose, prompts_beside
-from memantics.core.records import Closed, Form, Image, Message, Option, Part, Request
+from memantics.core.records import Closed, Form, Image, Message, MessagePart, Option, Request
 from memantics.core.records import Field as FormField
 from memantics.core.reply import read_object
 from memantics.core.text import clean_line, cut_short
@@ -250,7 +250,7 @@ def ask_seen(posed: Posed, settings: QuestionSettings, subject: QuestionSubject)
 
 
 def _pose(
-    prompt: str, posed: Posed, settings: QuestionSettings, before: tuple[Part, ...]
+    prompt: str, posed: Posed, settings: QuestionSettings, before: tuple[MessagePart, ...]
 ) -> Request:
     """One question is answered by a letter, several by a list of letters."""
     listed = [

@@ -19,8 +19,8 @@ from memantics.construction.questions.critic import find_defects
 from memantics.construction.questions.records import (
     FEWEST_WRONG,
     DraftQuestion,
-    Need,
     QuestionDraft,
+    QuestionNeed,
     QuestionOption,
     QuestionSettings,
     Slot,
@@ -55,8 +55,8 @@ def read_sound(
     faulty = {defect.option for defect in defects}
     kept = replace(
         draft,
-        plausible=tuple(name for name in draft.plausible if name not in faulty),
-        implausible=tuple(name for name in draft.implausible if name not in faulty),
+        plausible=tuple(option for option in draft.plausible if option not in faulty),
+        implausible=tuple(option for option in draft.implausible if option not in faulty),
     )
     grave = [defect for defect in defects if not defect.option]
     if not grave and len(kept.wrong) >= records.FEWEST_WRONG:
@@ -131,7 +131,7 @@ class AssembledQuestion:
     correct: QuestionOption | None
     wrong: tuple[QuestionOption, ...]
     notes: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: tuple[QuestionNeed, ...] = ()
 
     @property
     def id(self) -> str:
@@ -176,8 +176,8 @@ class AssembledQuestion:
 
     def without(self, texts: set[str]) -> AssembledQuestion:
         """The same item with a draft that lacks some wrong options; what it shows stays."""
-        near = tuple(text for text in self.draft.plausible if text not in texts)
-        far = tuple(text for text in self.draft.implausible if text not in texts)
+        near = tuple(option for option in self.draft.plausible if option not in texts)
+        far = tuple(option for option in self.draft.implausible if option not in texts)
         return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
 
     def swap(self, old: QuestionOption, new: QuestionOption) -> AssembledQuestion:
@@ -215,7 +215,7 @@ def _rate(
         not mixed,
         not dealt,
         size in sizes or len(set(sizes)) < len(sizes),
-        max(abs(size - number) for number in sizes),
+        max(abs(size - other_size) for other_size in sizes),
     )
 
 

@@ -315,11 +315,11 @@ def _restore(
         if count <= 0:
             return
         item = items[place]
-        lent = [value for value in item.wrong if value.role == "borrowed"]
-        for value in item.spares if lent else ():
-            if _same_rank(item, lent[0])(value.text):
+        lent = [option for option in item.wrong if option.role == "borrowed"]
+        for option in item.spares if lent else ():
+            if _same_rank(item, lent[0])(option.text):
                 pool.take_back(lent[0])
-                state.items[item.id] = item.swap(lent[0], value)
+                state.items[item.id] = item.swap(lent[0], option)
                 count -= 1
                 break
 

@@ -21,7 +21,7 @@ from memantics.understanding.extraction.chain import in_order
 from memantics.understanding.knowledge.records import Knowledge
 
 _OTHERS = 6  # things about other memes that a writer is told
-_NEEDS: Mapping[str, records.Need] = {
+_NEEDS: Mapping[str, records.QuestionNeed] = {
     "TextualMaterial": "words",
     "VisualMaterial": "picture",
     "Scene": "picture",
@@ -49,7 +49,7 @@ def pair_subjects(
     memes: Sequence[Meme], knowledge: Sequence[Knowledge]
 ) -> dict[str, QuestionSubject]:
     """Memes with what is known about them; memes about which nothing is known are left out."""
-    known = {value.meme: value for value in knowledge}
+    known = {meme_knowledge.meme: meme_knowledge for meme_knowledge in knowledge}
     return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
 
@@ -98,7 +98,7 @@ async def build_questions(
         state = level(dealt, known, settings)
     state.aside[:0] = aside_before
     if critic is not None:
-        stale = [value for value in state.items.values() if keyed[value.id] != value]
+        stale = [question for question in state.items.values() if keyed[question.id] != question]
         again = await try_items(critic, stale, subjects, settings, blind_only=True)
         trials |= {name: replace(trials[name], blind=trial.blind) for name, trial in again.items()}
         _drop_solved(state, trials, settings)
@@ -265,7 +265,7 @@ def _list_elements(
         focus = subjects[other.meme].knowledge.by_key.get(other.focus)
         if focus is None or other.meme == slot.meme:
             continue
-        if not any(alike(focus.label, own.label) for own in known):
+        if not any(alike(focus.label, individual.label) for individual in known):
             found.setdefault(focus.label, f"{focus.label}: {focus.description}")
     return list(found.values())[:_OTHERS]
 
@@ -336,7 +336,7 @@ def _note(
 
 def find_needs(
     item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
-) -> tuple[records.Need, ...]:
+) -> tuple[records.QuestionNeed, ...]:
     """What a question needs, by the dimensions that it rests on and by how the critic did.
 
     One that the meme did not answer and the knowledge did needs background.
@@ -347,7 +347,7 @@ def find_needs(
         found.add("background")
     if not found & {"words", "picture"}:  # what is meant is told by both together
         found |= {"words", "picture"}
-    return tuple(need for need in get_args(records.Need) if need in found)
+    return tuple(need for need in get_args(records.QuestionNeed) if need in found)
 
 
 def _mend_pairs(questions: Sequence[records.DraftQuestion]) -> tuple[records.DraftQuestion, ...]:

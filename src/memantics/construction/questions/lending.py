@@ -58,7 +58,7 @@ def _split(question: str) -> tuple[str, frozenset[str]]:
     word = _ASKS.search(question)
     asked = word.group(0).casefold() if word else ""
     return asked, frozenset(
-        text for text in content(question) if not text.isdigit() and text != asked
+        term for term in content(question) if not term.isdigit() and term != asked
     )
 
 

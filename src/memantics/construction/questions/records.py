@@ -14,8 +14,8 @@ from memantics.core.records import Sampling
 from memantics.understanding.knowledge.ontology.vocabulary import DimensionSpec, find_dimensions
 from memantics.understanding.knowledge.records import Individual, Knowledge, Provenance
 
-Role = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
-Need = Literal["words", "picture", "background"]
+OptionRole = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
+QuestionNeed = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
 FEWEST_WRONG = 2  # beside a right option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
@@ -125,7 +125,7 @@ class QuestionOption:
     """One option; ``origin`` is where a borrowed one is right: a question or an individual."""
 
     text: str
-    role: Role
+    role: OptionRole
     origin: str = ""
 
 
@@ -168,7 +168,7 @@ class DraftQuestion:
     pair: str = ""
     provenance: Provenance | None = None
     notes: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: tuple[QuestionNeed, ...] = ()
 
     @property
     def none_is_key(self) -> bool:

@@ -44,10 +44,10 @@ _FOLDS = 5
 FEWEST = 100
 _STEPS = 60
 _RATE = 0.1
-Row = dict[str, float]
+OptionFeatures = dict[str, float]
 Numbers = NDArray[np.int64]
-Order = tuple[int, ...]
-Ask = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
+OptionOrder = tuple[int, ...]
+PoseQuestion = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +80,10 @@ def solve_blindly(
             weights = _learn(rows.of(~held), keys[~held])
             scores[repeat, held] = _softmax(rows.of(held).weigh(weights))
     place = np.broadcast_to(keys[None, :, None], (repeats, len(items), 1))
-    values = np.take_along_axis(scores, place, axis=2)[:, :, 0]
+    key_scores = np.take_along_axis(scores, place, axis=2)[:, :, 0]
     rest = scores.copy()
     np.put_along_axis(rest, place, -1.0, axis=2)
-    margins = values - rest.max(axis=2)
+    margins = key_scores - rest.max(axis=2)
     # A tie is broken by a coin: what cannot be told apart counts as a guess.
     right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
     return SolverResult(
@@ -114,7 +114,7 @@ class _Rows(NamedTuple):
         return np.add.reduceat(weights[self.names] * self.values, starts).reshape(-1, 4)
 
 
-def _number(items: Sequence[Sequence[Row]]) -> _Rows:
+def _number(items: Sequence[Sequence[OptionFeatures]]) -> _Rows:
     """Features as numbers."""
     known: dict[str, int] = {}
     rows = [row for item in items for row in item]
@@ -142,18 +142,18 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def describe(item: AssembledQuestion) -> tuple[Row, ...]:
+def describe(item: AssembledQuestion) -> tuple[OptionFeatures, ...]:
     """The features of the four options, "none" last; nothing about the meme is among them."""
     return _describe(item.draft.question, tuple(option.text for option in item.shown))
 
 
 # Levelling asks about most items again and again, unchanged.
 @lru_cache(maxsize=8_192)
-def _describe(question: str, texts: tuple[str, ...]) -> tuple[Row, ...]:
+def _describe(question: str, texts: tuple[str, ...]) -> tuple[OptionFeatures, ...]:
     return tuple(_list_features(content(question), texts))
 
 
-def _list_features(asked: frozenset[str], texts: Sequence[str]) -> Iterator[Row]:
+def _list_features(asked: frozenset[str], texts: Sequence[str]) -> Iterator[OptionFeatures]:
     lengths = [len(text) for text in texts]
     mean = sum(lengths) / 3
     for place, text in enumerate(texts):
@@ -243,7 +243,7 @@ async def try_items(
     orders = {item.id: _draw_orders(item, settings) for item in items}
 
     async def ask(
-        few: Sequence[AssembledQuestion], way: str, place: int, pose: Ask
+        few: Sequence[AssembledQuestion], way: str, place: int, pose: PoseQuestion
     ) -> dict[str, bool | None]:
         groups = _spread(few, settings.at_once) if pose is ask_blind else _by_meme(few, settings)
         shown = {item.id: orders[item.id][place] for item in few}
@@ -287,7 +287,9 @@ def _by_meme(
         )
 
 
-def _draw_orders(item: AssembledQuestion, settings: QuestionSettings) -> tuple[Order, Order]:
+def _draw_orders(
+    item: AssembledQuestion, settings: QuestionSettings
+) -> tuple[OptionOrder, OptionOrder]:
     """Two orders of the options; the key stands at different places in them."""
     key = 0 if item.correct is not None else 3
     chance = random.Random(f"{settings.seed}/trial/{item.id}")
@@ -303,7 +305,7 @@ async def _answer(
     items: Sequence[AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
     settings: QuestionSettings,
-    how: tuple[str, Mapping[str, Order], Ask],
+    how: tuple[str, Mapping[str, OptionOrder], PoseQuestion],
 ) -> list[tuple[str, bool | None]]:
     """For each item whether its key was found; None where the reply could not be read."""
     way, orders, pose = how

@@ -28,16 +28,19 @@ __all__ = [
     "Candidates",
     "Caption",
     "Dimension",
-    "Emotion",
     "HardOptions",
     "HarmLabel",
+    "PanelLayout",
+    "Polarity",
     "Pun",
-    "Relation",
     "SampleChat",
+    "SampleEmotion",
     "SampleIndividual",
     "SampleMeme",
     "SampleQuestion",
+    "SampleRelation",
     "Sentiment",
+    "VisualType",
     "copy",
     "image_path",
     "read_samples",
@@ -47,6 +50,11 @@ HERE = Path(__file__).resolve().parent
 IMAGES = HERE / "images"
 MEMES_FILE = HERE / "memes.jsonl"
 DETECTOR_FILE = HERE / "detector.zip"
+VisualType = Literal[
+    "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
+]
+Polarity = Literal["Negative", "Neutral", "Positive"]
+PanelLayout = Literal["SinglePanel", "MultiPanel"]
 
 
 class Caption(Closed):
@@ -57,7 +65,7 @@ class Caption(Closed):
     style: Literal["overlay", "bar", "bubble", "label"]
 
 
-class Relation(Closed):
+class SampleRelation(Closed):
     """A link to another individual of the same meme, ``Dimension/name``."""
 
     relation: RelationName
@@ -71,7 +79,7 @@ class SampleIndividual(Closed):
     name: str
     label: str
     description: str
-    relations: tuple[Relation, ...] = ()
+    relations: tuple[SampleRelation, ...] = ()
 
 
 class SampleQuestion(Closed):
@@ -96,18 +104,16 @@ class HarmLabel(Closed):
     target: int
 
 
-class Emotion(Closed):
+class SampleEmotion(Closed):
     """The emotion a meme shows, the one it should show, and how to get there."""
 
     source: Literal["sad", "angry", "tense", "bored"]
     target: Literal["happy", "calm", "relaxed", "excited"]
     rewritten: str
     plan: str
-    visual_type: Literal[
-        "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
-    ]
-    polarity: Literal["Negative", "Neutral", "Positive"]
-    layout: Literal["SinglePanel", "MultiPanel"]
+    visual_type: VisualType
+    polarity: Polarity
+    layout: PanelLayout
 
 
 class Pun(Closed):
@@ -173,7 +179,7 @@ class SampleMeme(Closed):
     intents: tuple[str, ...]
     background: tuple[str, ...]
     harm: HarmLabel
-    emotion: Emotion | None
+    emotion: SampleEmotion | None
     pun: Pun | None
     sentiment: Sentiment
     explanation: str

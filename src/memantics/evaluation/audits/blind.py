@@ -250,12 +250,13 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
     keys = [option.key for option in list_options(rounds[0][0].item)]
     groups = [group for _, group in said]
     rows = tuple(
-        share("share", [text == key for text, _ in said], groups, "position", key) for key in keys
+        share("share", [chosen == key for chosen, _ in said], groups, "position", key)
+        for key in keys
     )
     top = max(rows, key=lambda row: row.value or 0.0)
     fair = 1 / len(keys)
     excess = (top.low or 0.0) - fair
-    count = Counter(text for text, _ in said)[top.label]
+    count = Counter(chosen for chosen, _ in said)[top.label]
     return _WORDS.find(
         "position.model",
         place(top),
@@ -293,7 +294,7 @@ class Similarity:
 def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Similarity:
     """How alike two judgements are, over the rated fields (all fields where none are named)."""
     (labels, first), (others, second) = _read(one, rated), _read(other, rated)
-    numbers = [abs(value - second[name]) for name, value in first.items() if name in second]
+    numbers = [abs(rating - second[name]) for name, rating in first.items() if name in second]
     same = bool(labels or numbers) and labels == others
     return Similarity(
         same=same,
@@ -304,16 +305,16 @@ def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> S
 
 def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, float]]:
     """The labels and the numbers of a judgement; truth values count as labels."""
-    value = outcome.value if outcome.status == "answered" else None
-    if not isinstance(value, dict):
+    answer = outcome.value if outcome.status == "answered" else None
+    if not isinstance(answer, dict):
         return {"invalid": outcome.status}, {}
-    kept = {name: groups for name, groups in value.items() if not rated or name in rated}
+    kept = {name: given for name, given in answer.items() if not rated or name in rated}
     return (
-        {name: str(groups) for name, groups in kept.items() if isinstance(groups, bool | str)},
+        {name: str(given) for name, given in kept.items() if isinstance(given, bool | str)},
         {
-            name: float(groups)
-            for name, groups in kept.items()
-            if isinstance(groups, int | float) and not isinstance(groups, bool)
+            name: float(given)
+            for name, given in kept.items()
+            if isinstance(given, int | float) and not isinstance(given, bool)
         },
     )
 

@@ -133,7 +133,7 @@ def _judge_places(exam: Exam) -> Finding:
     counts = Counter(places)
     groups = [item.group for item in exam.items]
     rows = tuple(
-        share("share", [number == n for number in places], groups, "position", "ABCDEFGHIJ"[n])
+        share("share", [position == n for position in places], groups, "position", "ABCDEFGHIJ"[n])
         for n in range(size)
     )
     p = chi_square_p([counts[n] for n in range(size)])
@@ -216,7 +216,7 @@ def chi_square_p(counts: Sequence[int]) -> float:
 
 # Answers that need no understanding, scored like any model: what do they reach?
 
-Kind = Literal["trivial", "options", "text"]
+ShortcutKind = Literal["trivial", "options", "text"]
 _FAR = 0.1
 _SLACK = 0.03
 TITLES: Mapping[str, str] = {
@@ -331,7 +331,7 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     groups = [item.group for item in exam.items]
     size = sum(sizes) / len(sizes)
     low, high = clustered_wilson(hits, groups) or (0.0, 1.0)
-    value = sum(hit / number for hit, number in zip(hits, sizes, strict=True)) / len(hits)
+    value = sum(hit / options for hit, options in zip(hits, sizes, strict=True)) / len(hits)
     figure = Score("accuracy", value, len(hits), low / size, high / size)
     nominal = sum(1 / len(list_options(item)) for item in exam.items) / len(exam.items)
     yield judge_shortcut(
@@ -344,11 +344,11 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
 
 
 def judge_shortcut(
-    exam: Exam, key: str, title: str, figure: Score, chance: Chance, kind: Kind = "trivial"
+    exam: Exam, key: str, title: str, figure: Score, chance: Chance, kind: ShortcutKind = "trivial"
 ) -> Finding:
     """Hold a figure against chance and against what was published."""
     value = figure.value or 0.0
-    below = sum(entry <= value for entry in exam.published)
+    below = sum(published_score <= value for published_score in exam.published)
     verdict = _weigh(figure, chance, below, len(exam.published), kind)
     words = _meaning(figure, chance, verdict)
     if exam.published:
@@ -366,7 +366,9 @@ def judge_shortcut(
     )
 
 
-def _weigh(figure: Score, chance: Chance, below: int, published: int, kind: Kind) -> FindingVerdict:
+def _weigh(
+    figure: Score, chance: Chance, below: int, published: int, kind: ShortcutKind
+) -> FindingVerdict:
     """Broken: far above chance, or no lower than a third of what was published."""
     if chance.value is None:
         return rank(below > 0, broken=published > 0 and below == published)

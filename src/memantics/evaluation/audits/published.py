@@ -81,12 +81,16 @@ def find_kinship(model: str, maker: str) -> Kinship | None:
     >>> find_kinship("Qwen2.5-VL-7B", "Qwen3-VL-8B-Instruct"), find_kinship("Pixtral-12B", "GPT-4o")
     ('family', None)
     """
-    names, other = _words(model), _words(maker)
-    if not names or not other:
+    model_words, other = _words(model), _words(maker)
+    if not model_words or not other:
         return None
-    if names == other or names[: len(other)] == other or other[: len(names)] == names:
+    if (
+        model_words == other
+        or model_words[: len(other)] == other
+        or other[: len(model_words)] == model_words
+    ):
         return "same"
-    return "family" if _family(names) == _family(other) else None
+    return "family" if _family(model_words) == _family(other) else None
 
 
 def _words(name: str) -> list[str]:
@@ -102,18 +106,18 @@ def judge_published(
 ) -> Iterator[Finding]:
     """Published systems that were scored on what their own family wrote."""
     main = exam.task.main
-    group = [row for row in rows if row.task == exam.card.name and main in row.figures]
+    task_rows = [row for row in rows if row.task == exam.card.name and main in row.figures]
     for maker in _of_task(exam, makers):
-        kin = [row for row in group if find_kinship(row.system, maker.model)]
-        others = [row for row in group if row not in kin]
-        if not group or not kin or not others:
+        kin = [row for row in task_rows if find_kinship(row.system, maker.model)]
+        others = [row for row in task_rows if row not in kin]
+        if not task_rows or not kin or not others:
             continue
         best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
         yield _WORDS.find(
             "makers.published.ahead" if best > rival else "makers.published.behind",
             Score(main, best, len(kin)),
             "worth knowing",
-            {"main": exam.main_words, "maker": maker, "kin": len(kin), "rows": len(group)},
+            {"main": exam.main_words, "maker": maker, "kin": len(kin), "rows": len(task_rows)},
             key="makers.published",
             expected=rival,
             task=exam.name,

@@ -140,7 +140,11 @@ class Exam:
     def score(self, outcomes: Sequence[Outcome]) -> Score:
         """The main figure of outcomes, as the task's policy for invalid answers has it."""
         scores = self.task.score(keep_scored(outcomes, self.task.invalid))
-        return next(value for value in scores if value.key == self.task.main and not value.by)
+        return next(
+            candidate
+            for candidate in scores
+            if candidate.key == self.task.main and not candidate.by
+        )
 
 
 def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
@@ -196,7 +200,9 @@ def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
         items=tuple(map(strip_images, items)),
         texts=tuple(map(strip_images, texts)),
         seen=_find_seen(full),
-        splits={name: tuple(map(strip_images, group)) for name, group in splits.items()},
+        splits={
+            name: tuple(map(strip_images, split_items)) for name, split_items in splits.items()
+        },
         published=tuple(
             row.figures[card.main]
             for row in subject.comparable
@@ -311,7 +317,7 @@ def find_all_text(item: Item) -> str:
 
 # Model calls of an audit; answers are stored like those of any run.
 
-Watch = Callable[[str, int], Callable[[Progress], None]]
+AuditWatch = Callable[[str, int], Callable[[Progress], None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +333,7 @@ class AuditAsking:
     out: Path
     cache: Cache | None
     settings: AskSettings
-    watch: Watch
+    watch: AuditWatch
 
     async def ask(
         self,

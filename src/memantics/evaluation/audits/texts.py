@@ -154,12 +154,12 @@ def choose_options(
     chosen: dict[str, Outcome] = {}
     for fold_number in range(FOLDS):
         learner = NaiveBayes()
-        for (item, options), number in zip(held, folds, strict=True):
-            if number != fold_number:
+        for (item, options), item_fold in zip(held, folds, strict=True):
+            if item_fold != fold_number:
                 for option, features in options:
                     learner.add(features, option.key == item.gold)
-        for (item, options), number in zip(held, folds, strict=True):
-            if number == fold_number:
+        for (item, options), item_fold in zip(held, folds, strict=True):
+            if item_fold == fold_number:
                 best = max(options, key=lambda pair: learner.odds(pair[1], True, False))
                 chosen[item.id] = Outcome(item, "answered", best[0].key)
     return [chosen[item.id] for item in items]
@@ -184,11 +184,11 @@ def _classify(exam: Exam) -> list[Outcome]:
     outcomes: dict[str, Outcome] = {}
     for number in range(FOLDS):
         learner = NaiveBayes()
-        for item, features, count in zip(items, held, folds, strict=True):
-            if count != number:
+        for item, features, item_fold in zip(items, held, folds, strict=True):
+            if item_fold != number:
                 learner.add(features, str(item.gold))
-        for item, features, count in zip(items, held, folds, strict=True):
-            if count == number:
+        for item, features, item_fold in zip(items, held, folds, strict=True):
+            if item_fold == number:
                 name = str(learner.classify(features))
                 outcomes[item.id] = reader.read(item, keys.get(name, name))
     return [outcomes[item.id] for item in items]
@@ -214,11 +214,11 @@ def _with_question(item: Item, option: Option) -> Features:
     """The option, how it goes with the opening of the question, and what both share."""
     asked = list(_pieces(item.form.question))
     words = set(asked)
-    names = list(_pieces(fold(option.text)))
+    pieces = list(_pieces(fold(option.text)))
     opening = " ".join(asked[:3])
-    shared = sum(piece in words for piece in names) / max(1, len(names))
+    shared = sum(piece in words for piece in pieces) / max(1, len(pieces))
     features = _options_alone(item, option)
-    features.update(f"{opening}|{piece}" for piece in names)
+    features.update(f"{opening}|{piece}" for piece in pieces)
     features[f"#shared {round(4 * shared)}"] += 1
     return features
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memantics.core import rundir
 from memantics.core.records import Item, Score, Status, show_figure, show_span
-from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnails
+from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
 
 # The judge's ratings in the order of its form, and what they are called beside a picture.
 RATINGS = {
@@ -21,7 +21,7 @@ RATINGS = {
     "pes": "shift felt",
 }
 _MAX_BYTES = 48 * 1024 * 1024
-Figures = Mapping[str, Mapping[str, float | None]]
+JudgementValues = Mapping[str, Mapping[str, float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Gallery(NamedTuple):
 
     facts: rundir.RunFacts
     scores: rundir.Scores
-    editors: tuple[Shown, ...]
+    editors: tuple[TemplateValues, ...]
     exhibits: tuple[Exhibit, ...]
     views: tuple[tuple[str, tuple[Score, ...]], ...]
 
 
-def make_gallery(folder: Path, figures: Figures, places: Sequence[Path]) -> Gallery:
+def make_gallery(folder: Path, figures: JudgementValues, places: Sequence[Path]) -> Gallery:
     """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …).
 
     Only images below ``places`` are shown: a run folder may come from anybody.
@@ -118,18 +118,18 @@ def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbna
     return dict(zip(paths, make_thumbnails(paths, _MAX_BYTES, places), strict=True))
 
 
-def _list_editors(scores: rundir.Scores) -> Iterator[Shown]:
+def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
     """Each editor's RFS with its interval, and the three parts of it; the best first."""
     found: dict[str, dict[str, Score]] = {}
     for score in scores.scores:
         if score.by == "editor":
             found.setdefault(score.label, {})[score.key] = score
     ordered = sorted(found.items(), key=lambda entry: -(_value(entry[1].get("rfs")) or 0.0))
-    for editor, group in ordered:
-        rfs = group.get("rfs")
+    for editor, by_metric in ordered:
+        rfs = by_metric.get("rfs")
         if rfs is None:
             continue
-        parts = tuple(show_figure(_value(group.get(key))) for key in ("tas", "cfs", "sss"))
+        parts = tuple(show_figure(_value(by_metric.get(key))) for key in ("tas", "cfs", "sss"))
         shown = {"rfs": show_figure(rfs.value), "span": show_span(rfs), "parts": parts}
         yield {"editor": editor, "n": rfs.n, **shown}
 
@@ -143,9 +143,11 @@ def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]
         "polarity": "by polarity",
     }
     for by, title in titles.items():
-        group = tuple(score for score in scores.scores if score.by == by and score.key == "rfs")
-        if group:
-            yield title, group
+        view_scores = tuple(
+            score for score in scores.scores if score.by == by and score.key == "rfs"
+        )
+        if view_scores:
+            yield title, view_scores
 
 
 def _value(score: Score | None) -> float | None:

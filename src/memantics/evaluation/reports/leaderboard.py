@@ -17,13 +17,15 @@ from memantics.core.rundir import RunFacts, Usage
 from memantics.evaluation.reports.runs import Run, differing_options
 from memantics.metrics.feasibility import Claims, is_impossible
 
-Published = Mapping[str, Sequence[PublishedRow]]
+PublishedRows = Mapping[str, Sequence[PublishedRow]]
 TRIVIAL = "baseline/"
 EDITOR = "editor"
-_NONE: Published = {}
+_NONE: PublishedRows = {}
 
 
-def match_published(runs: Sequence[Run], published: Published) -> list[tuple[str, PublishedRow]]:
+def match_published(
+    runs: Sequence[Run], published: PublishedRows
+) -> list[tuple[str, PublishedRow]]:
     """The published rows that belong beside runs of one task, with a distinct name each.
 
     Only on a release: on the sample data a paper's figures mean nothing. A row belongs where
@@ -236,7 +238,7 @@ class Board:
         return tuple(sorted(sizes, key=lambda label: -sizes[label]))
 
 
-def make_boards(runs: Sequence[Run], published: Published = _NONE) -> tuple[Board, ...]:
+def make_boards(runs: Sequence[Run], published: PublishedRows = _NONE) -> tuple[Board, ...]:
     """Group runs by the questions they answer; runs on other data never share a table.
 
     ``published`` are papers' rows by task; those that fit stand beside runs on a release.
@@ -254,7 +256,7 @@ def make_boards(runs: Sequence[Run], published: Published = _NONE) -> tuple[Boar
     return tuple(boards)
 
 
-def _make_board(slug: str, runs: Sequence[Run], published: Published) -> Board:
+def _make_board(slug: str, runs: Sequence[Run], published: PublishedRows) -> Board:
     facts, main = runs[0].facts, runs[0].figures.main
     labels = _tell_apart(runs)
     rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]

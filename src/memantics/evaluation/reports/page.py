@@ -15,7 +15,7 @@ from memantics.evaluation.reports.leaderboard import (
     EDITOR,
     Board,
     LeaderboardRow,
-    Published,
+    PublishedRows,
     make_boards,
     show_limit,
     show_scope,
@@ -29,7 +29,7 @@ from memantics.evaluation.reports.payload import (
     embed_json,
 )
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
-from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnails
+from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
 from memantics.web.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 
 _PLOTTED = 8
@@ -49,7 +49,7 @@ class ReportSettings:
     images: bool = True
     max_image_bytes: int = 48 * 1024 * 1024
     max_text_chars: int = 6_000
-    published: Published = field(default_factory=dict)
+    published: PublishedRows = field(default_factory=dict)
     find_gold: FindGold | None = None
     find_marks: FindMarks | None = None
     places: tuple[Path, ...] | None = None
@@ -69,10 +69,10 @@ class Section:
     axis: Markup
     strips: tuple[Markup, ...]
     legend: tuple[tuple[LeaderboardRow, Markup], ...]
-    plots: tuple[Shown, ...]
-    figures: tuple[Shown, ...]
+    plots: tuple[TemplateValues, ...]
+    figures: tuple[TemplateValues, ...]
     verdict: str
-    editors: tuple[Shown, ...] = ()
+    editors: tuple[TemplateValues, ...] = ()
 
 
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
@@ -102,7 +102,7 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         ],
         models=settings.models,
         sample_note=SAMPLE_NOTE,
-        warnings=list(dict.fromkeys(text for board in boards for text in board.warnings)),
+        warnings=list(dict.fromkeys(warning for board in boards for warning in board.warnings)),
         statuses=STATUSES,
         fault=tell_fault,
         show_limit=show_limit,
@@ -140,7 +140,7 @@ def make_section(board: Board) -> Section:
     )
 
 
-def _list_editors(board: Board) -> tuple[Shown, ...]:
+def _list_editors(board: Board) -> tuple[TemplateValues, ...]:
     """The editors that are judged, best first in the eyes of the judges that look."""
     judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
@@ -179,7 +179,7 @@ def _make_plot(
     by: str,
     shown: Sequence[LeaderboardRow],
     tones: Mapping[str, int | None],
-) -> Shown:
+) -> TemplateValues:
     labels = board.labels(key, by)
     scale: Scale = fit_scale(row.find(key, by, part) for row in board.rows for part in labels)
     lines = []
@@ -190,17 +190,17 @@ def _make_plot(
             if (score := row.find(key, by, part)) is not None
         ]
         scores = tuple(row.find(key, by, part) for row in board.rows)
-        n = max((value.n for row in board.ours if (value := row.find(key, by, part))), default=0)
+        n = max((score.n for row in board.ours if (score := row.find(key, by, part))), default=0)
         strip = draw_strip(marks, scale)
         lines.append({"label": part, "n": n, "strip": strip, "scores": scores})
     return {"key": key, "by": by, "axis": draw_axis(scale), "lines": lines}
 
 
-def _make_figures(board: Board, key: str) -> Shown:
+def _make_figures(board: Board, key: str) -> TemplateValues:
     scores = tuple(row.find(key) for row in board.rows)
-    ours = [score for row in board.ours if (score := row.find(key))]
-    notes = {score.note for score in ours}
-    n = max((score.n for score in ours), default=0)
+    our_scores = [score for row in board.ours if (score := row.find(key))]
+    notes = {score.note for score in our_scores}
+    n = max((score.n for score in our_scores), default=0)
     note = notes.pop() if len(notes) == 1 else ""
     return {"key": key, "n": n, "note": note, "scores": scores}
 

@@ -18,7 +18,7 @@ from memantics.metrics.rounding import settle
 from memantics.web.plot import Mark, draw_axis, draw_strip, fit_scale
 
 _DRAWS = 20_000
-Place = Literal["above", "level", "below"]
+BaselineComparison = Literal["above", "level", "below"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Standing:
     system: str
     score: Score
     strip: Markup
-    place: Place
+    place: BaselineComparison
     setting: str = ""
     fault: str = ""
     impossible: bool = False
@@ -58,7 +58,7 @@ class Standings:
     axis: Markup
     note: str = ""
 
-    def count(self, place: Place) -> int:
+    def count(self, place: BaselineComparison) -> int:
         """How many systems are above, level with or below the trivial baseline."""
         return sum(row.place == place for row in self.rows)
 
@@ -93,7 +93,7 @@ def make_standings(
     return Standings(title, metric, source, trivial, made, draw_axis(scale), note)
 
 
-def compare(score: Score, trivial: float) -> Place:
+def compare(score: Score, trivial: float) -> BaselineComparison:
     """Where a figure stands by its 95 % interval; by its value where it has none.
 
     >>> compare(Score("f1", 0.506, 9, 0.499, 0.512), 0.5), compare(Score("f1", 0.506, 0), 0.5)

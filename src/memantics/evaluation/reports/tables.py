@@ -20,7 +20,7 @@ from memantics.core.text import mask_unseen
 from memantics.evaluation.reports.leaderboard import (
     Board,
     LeaderboardRow,
-    Published,
+    PublishedRows,
     make_boards,
     show_scope,
 )
@@ -45,10 +45,10 @@ _CSV_COLUMNS = (
     *("invalid_rate", "attempts", "tokens_in", "tokens_out", "cost"),
     *("published", "infeasible"),
 )
-_NONE: Published = {}
+_NONE: PublishedRows = {}
 
 
-def render_markdown(runs: Sequence[Run], published: Published = _NONE) -> str:
+def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
     """A section per task: leaderboard, then all figures."""
     parts = ["# Memantics report"]
     for board in make_boards(runs, published):
@@ -119,12 +119,14 @@ def quote_latex(text: str) -> str:
     return mask_unseen(text).translate(_LATEX)
 
 
-def render_csv(runs: Sequence[Run], published: Published = _NONE) -> str:
+def render_csv(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
     """One line per model and figure, ready for a data frame."""
     return dump_csv(_CSV_COLUMNS, (row.values() for row in list_figures(runs, published)))
 
 
-def list_figures(runs: Sequence[Run], published: Published = _NONE) -> Iterator[dict[str, object]]:
+def list_figures(
+    runs: Sequence[Run], published: PublishedRows = _NONE
+) -> Iterator[dict[str, object]]:
     """A flat record for each figure of each row."""
     for board in make_boards(runs, published):
         for row in board.rows:
@@ -146,7 +148,7 @@ def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[obje
     return before, [*after, *((paper.source, paper.reason) if paper else (None, None))]
 
 
-def render_json(runs: Sequence[Run], published: Published = _NONE) -> str:
+def render_json(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
     """All rows with all figures, and each run's facts."""
     boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs, published)]
     return dump_json({"format": 1, "boards": boards})
@@ -249,7 +251,7 @@ def _list_facts(facts: RunFacts) -> dict[str, JsonValue]:
 class ReportForm:
     """How runs become a text: a page, a table. ``published`` are papers' rows on the same tasks."""
 
-    render: Callable[[Sequence[Run], Published], str]
+    render: Callable[[Sequence[Run], PublishedRows], str]
 
 
 MARKDOWN, CSV, JSON = map(ReportForm, (render_markdown, render_csv, render_json))

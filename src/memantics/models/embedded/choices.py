@@ -8,7 +8,7 @@ import numpy as np
 
 from memantics.core.language import guess_language
 from memantics.core.records import Field
-from memantics.metrics.rounding import VECTORS, Floats, settle
+from memantics.metrics.rounding import VECTORS, AnyFloats, settle
 from memantics.models.embedded.evidence import (
     LABEL,
     Evidence,
@@ -179,7 +179,7 @@ def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
     return known[_best(np.asarray(scores))].key
 
 
-def _best(scores: Floats) -> int:
+def _best(scores: AnyFloats) -> int:
     """The place of the highest score, the first of those that are alike."""
     return int(np.argmax(settle(scores, VECTORS)))
 
@@ -207,7 +207,7 @@ def _nearest(
     if find_topic(evidence.form, field) == "harm":
         moods = [senses.lexicon.feel(texts[i]).valence for i in kept]
         scores = scores - _HARM_WEIGHT * np.asarray(moods)
-    if not without and max(len(name) for name in texts) > LABEL:
+    if not without and max(len(text) for text in texts) > LABEL:
         # Who writes questions makes the right answer more exact; names of classes do not count.
         scores = scores + _LENGTH_WEIGHT * np.log([1 + len(texts[i]) for i in kept])
     return open_to[kept[_best(scores)]].key
@@ -330,7 +330,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
 def _find_topic(said: str, senses: Senses) -> str:
     """The word that is nearest in meaning to the whole text."""
     found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
-    words: list[str] = [value for value in found if value not in senses.lexicon.function_words]
+    words: list[str] = [word for word in found if word not in senses.lexicon.function_words]
     if not words:
         return "something"
     rows = senses.encoder.encode([said, *words[:_MOST]])

@@ -16,7 +16,7 @@ from memantics.models.embedded.encoder import Encoder
 from memantics.models.embedded.lexicon import Ear, MoodLexicon
 
 _THUMBNAIL = (32, 32)
-Look = Callable[[Ocr, bytes, str], ImageReading]
+ImageReader = Callable[[Ocr, bytes, str], ImageReading]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Senses:
     lexicon: MoodLexicon
     ear: Ear
     judges: Judges = field(default_factory=dict)
-    look: Look | None = None
+    look: ImageReader | None = None
 
     def read(self, data: bytes, name: str) -> str:
         """What an image says: its captions, or all its text where none of it is one."""
@@ -134,7 +134,7 @@ def _pairs(text: str) -> frozenset[str]:
     return frozenset(row[i : i + 2] for i in range(len(row) - 1)) or frozenset(row)
 
 
-Topic = Literal["pun", "harm", "valence", "target", "emotion", "similarity", "general"]
+QuestionTopic = Literal["pun", "harm", "valence", "target", "emotion", "similarity", "general"]
 
 _PUN = re.compile(r"\bpuns?\b|wordplay|homophon|双关|谐音", re.IGNORECASE)
 _HARM = re.compile(
@@ -174,7 +174,7 @@ class Sides:
     no: str
 
 
-def find_topic(form: Form, field: Field) -> Topic:
+def find_topic(form: Form, field: Field) -> QuestionTopic:
     """The topic of a field: its options and name first; the question where it is the only field.
 
     >>> from memantics.core.records import Option
@@ -189,8 +189,8 @@ def find_topic(form: Form, field: Field) -> Topic:
         return "target"
     if sum(emotion_of(text) is not None for text in texts) >= 2:
         return "emotion"
-    name = " ".join([field.name.replace("_", " "), *texts])
-    asked = f"{name} {form.question}" if len(form.fields) == 1 else name
+    wording = " ".join([field.name.replace("_", " "), *texts])
+    asked = f"{wording} {form.question}" if len(form.fields) == 1 else wording
     closed = field.kind == "boolean" or split_sides(field) is not None
     if closed and _PUN.search(asked):
         return "pun"

@@ -75,7 +75,7 @@ class TextMood:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _ValenceWords:
     positive: tuple[str, ...]
     negative: tuple[str, ...]
     rude: re.Pattern[str]
@@ -127,9 +127,9 @@ class MoodLexicon:
         return toml_beside(__file__, "words.toml")
 
     @cached_property
-    def _words(self) -> _Words:
+    def _words(self) -> _ValenceWords:
         chinese, english = self._lists["zh"], self._lists["en"]
-        return _Words(
+        return _ValenceWords(
             positive=tuple(chinese["positive"].split()),
             negative=tuple(chinese["negative"].split()),
             rude=_pattern(chinese["rude"], english["rude"]),

@@ -29,8 +29,8 @@ from memantics.core.registry import home
 
 # RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has figures.
 
-Profile = Literal["thorough", "fast"]
-Pixels = NDArray[np.uint8]
+OcrProfile = Literal["thorough", "fast"]
+CropPixels = NDArray[np.uint8]
 _DETECTOR = "PP-OCRv6_det_small.onnx"
 _RECOGNISER = "PP-OCRv6_rec_small.onnx"
 _SHORT_SIDE = 544  # finding text: smaller images are enlarged to this
@@ -56,8 +56,8 @@ class RapidReader:
     (docs/research/embedded-reader.md).
     """
 
-    def __init__(self, profile: Profile = "thorough") -> None:
-        require_known("OCR profile", profile, get_args(Profile))
+    def __init__(self, profile: OcrProfile = "thorough") -> None:
+        require_known("OCR profile", profile, get_args(OcrProfile))
         self.profile = profile
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
         self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
@@ -76,7 +76,7 @@ class RapidReader:
             return ImageReading(order_lines(line for line in lines if line.text), engine.unread)
 
 
-def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
+def _read_thoroughly(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
     found = engine(pixels)
     for text, corners, score in zip(
         found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
@@ -84,7 +84,7 @@ def _read_thoroughly(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
         yield TextLine(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
 
 
-def _read_fast(engine: Any, pixels: Pixels) -> Iterator[TextLine]:
+def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
     """Find text in a small copy, and read each line alone, no wider than it is."""
     import cv2
     from rapidocr.utils.process_img import get_rotate_crop_image
@@ -381,7 +381,7 @@ def _open_table(folder: Path) -> sqlite3.Connection | None:
     return db
 
 
-def open_reader(profile: Profile = "thorough", text: TextChoice = "caption") -> RememberingOcr:
+def open_reader(profile: OcrProfile = "thorough", text: TextChoice = "caption") -> RememberingOcr:
     """The OCR that ships, with the table of readings in the user's folder; every process its own.
 
     Opening it is cheap: the network is loaded when an image is read that is not in the table.

@@ -13,7 +13,7 @@ from memantics.core.labels import Judges, name_judges
 from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate, write
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
-from memantics.models.embedded.evidence import Evidence, Look, Senses, gather
+from memantics.models.embedded.evidence import Evidence, ImageReader, Senses, gather
 from memantics.models.embedded.lexicon import DeafEar, Ear, MoodLexicon
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.kinds import render_reply
@@ -25,7 +25,7 @@ OpenEar = Callable[[Encoder], Ear]
 
 
 def open_senses(
-    judges: Judges | None = None, listen: OpenEar | None = None, look: Look | None = None
+    judges: Judges | None = None, listen: OpenEar | None = None, look: ImageReader | None = None
 ) -> Senses:
     """The parts that ship with Memantics, and classifiers; nothing is loaded before it is needed.
 

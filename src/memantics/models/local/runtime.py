@@ -73,13 +73,13 @@ class PlainDialogue:
 
     def encode(self, texts: Sequence[str], images: Sequence[Sequence[Any]]) -> dict[str, Any]:
         """The tensors of a batch."""
-        pictures = [group[0] for group in images]
+        pictures = [row[0] for row in images]
         arguments = {"padding": True, "return_tensors": "pt"}
         return dict(self._processor(images=pictures, text=list(texts), **arguments))
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class RowDecoding:
     """How one row decodes; a temperature of 0 takes the likeliest token."""
 
     temperature: float
@@ -90,7 +90,7 @@ class RowSampler:
     """A logits processor: temperature, top-k, top-p and the draw itself, row by row."""
 
     def __init__(
-        self, rows: Sequence[Draw], device: Any, top_k: int = 0, top_p: float = 1.0
+        self, rows: Sequence[RowDecoding], device: Any, top_k: int = 0, top_p: float = 1.0
     ) -> None:
         self._torch: Any = importlib.import_module("torch")
         self._rows, self._top_k, self._top_p = rows, top_k, top_p
@@ -235,7 +235,7 @@ class ReadyRequest:
 
     prompt: EncodedPrompt
     limit: int
-    draw: Draw
+    draw: RowDecoding
 
 
 def resolve_device(wanted: str) -> str:
@@ -315,12 +315,16 @@ class Runtime:
         self._encodes = encodes(config)
         self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
 
-    def _settle(self, value: Any) -> tuple[Any, frozenset[int]]:
+    def _settle(self, generation: Any) -> tuple[Any, frozenset[int]]:
         """How ``generate`` runs: greedy, since drawing is ours; and the tokens that end a row."""
         tokenizer = self.dialogue.tokenizer
-        ends = value.eos_token_id if isinstance(value.eos_token_id, list) else [value.eos_token_id]
+        ends = (
+            generation.eos_token_id
+            if isinstance(generation.eos_token_id, list)
+            else [generation.eos_token_id]
+        )
         known = frozenset(end for end in (*ends, tokenizer.eos_token_id) if end is not None)
-        made = copy.deepcopy(value)
+        made = copy.deepcopy(generation)
         made.update(
             do_sample=False,
             num_beams=1,
@@ -343,7 +347,7 @@ class Runtime:
         return ReadyRequest(
             self.dialogue.render(request),
             settings.max_tokens or sampling.max_tokens or MAX_TOKENS,
-            Draw(wanted or 0.0, seed % (1 << 63)),
+            RowDecoding(wanted or 0.0, seed % (1 << 63)),
         )
 
     def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.prompt import Prompt, read_prompts
-from memantics.core.records import Form, Image, Message, Part, Request
+from memantics.core.records import Form, Image, Message, MessagePart, Request
 from memantics.metrics.classification import binary_macro_f1, count_binary, f1, tnr, tpr
 from memantics.models.chat import ChatTemplate, move, open_processor
 from memantics.models.local.settings import LocalSettings
@@ -32,13 +32,13 @@ from memantics.moderation.neural import machine
 # The paper's split of its 653 groups; other numbers are cut in the same proportion.
 TRAIN_GROUPS, ALL_GROUPS = 500, 653
 Question = Literal["pun", "harm"]
-Style = Literal["image", "caption", "reasons"]
-Language = Literal["zh", "en"]
+QuestionStyle = Literal["image", "caption", "reasons"]
+PromptLanguage = Literal["zh", "en"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
-STYLES: tuple[Style, ...] = get_args(Style)
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-WORDS: dict[Language, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
-_MARKS: dict[Language, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
+STYLES: tuple[QuestionStyle, ...] = get_args(QuestionStyle)
+LANGUAGES: tuple[PromptLanguage, ...] = get_args(PromptLanguage)
+WORDS: dict[PromptLanguage, tuple[str, str]] = {"zh": ("否", "是"), "en": ("No", "Yes")}
+_MARKS: dict[PromptLanguage, tuple[str, str]] = {"zh": ("", "判断："), "en": ("", "Verdict: ")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ G = TypeVar("G", bound=HasGroup)
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TuningSplit:
     """Cases by use."""
 
     train: tuple[TuningCase, ...]
@@ -106,7 +106,7 @@ def part_groups(
 
 def split_groups(
     cases: Sequence[TuningCase], seed: int = 0, train_groups: int | None = None
-) -> Split:
+) -> TuningSplit:
     """Whole groups to train on and to judge; each part must hold both classes.
 
     >>> pairs = [(n, part) for n in range(653) for part in "abc"]
@@ -115,7 +115,7 @@ def split_groups(
     >>> len(split.train), len(split.valid)
     (1500, 459)
     """
-    split = Split(*part_groups(cases, seed, train_groups))
+    split = TuningSplit(*part_groups(cases, seed, train_groups))
     for name, part in (("training", split.train), ("validation", split.valid)):
         if len({case.label for case in part}) < 2:
             raise InputError(
@@ -134,8 +134,8 @@ class Wording:
     """
 
     question: Question = "pun"
-    style: Style = "caption"
-    language: Language = "zh"
+    style: QuestionStyle = "caption"
+    language: PromptLanguage = "zh"
     text: str = ""
     said: tuple[str, str] | None = None
     marks: tuple[str, str] | None = None
@@ -169,7 +169,7 @@ class Wording:
 
     def pose(self, case: TuningCase, sees: bool) -> Lesson:
         """A case as a request: images, its own last, where the model sees, then the question."""
-        parts: tuple[Part, ...] = (self.ask(case),)
+        parts: tuple[MessagePart, ...] = (self.ask(case),)
         if sees:
             if case.image is None:
                 raise InputError(f"meme {case.id} has no image", hint="leave it out")
@@ -276,9 +276,9 @@ class ChatProcessor:
 
     def _find_answer(self, row: Rendered, tokens: list[int]) -> int:
         """Where the answer's tokens begin."""
-        value = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
-        if tokens[len(tokens) - len(value) :] == value:
-            return len(tokens) - len(value)
+        answer_tokens = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
+        if tokens[len(tokens) - len(answer_tokens) :] == answer_tokens:
+            return len(tokens) - len(answer_tokens)
         # A tokenizer may join letters across the seam: then what the prompt alone shares counts.
         alone = self._encode([row.prompt], [row], "right")["input_ids"][0].tolist()
         shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,12 +43,12 @@ from memantics.moderation.neural import training as checkpoint
 from memantics.moderation.neural.feeding import draw_order, mix_seed, rate_at
 from memantics.moderation.neural.machine import find_versions, get_torch
 from memantics.moderation.neural.seeds import hash_folder
+from memantics.moderation.neural.settings import ProgressLog
 from memantics.moderation.neural.training import Epoch, hold_folder, write_folder, write_whole
 
 CARD = "CARD.md"
 MERGED, RUNNING = "merged", "training"
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-Say = Callable[[str], None]
 REPLIES = "replies.jsonl"
 _BATCH, _LONGEST = 8, 512
 
@@ -216,7 +216,7 @@ class TuningTools:
     """What a caller may hand in: memes of an external test, who listens, and whose data it is."""
 
     external: tuple[TuningCase, ...] = ()
-    say: Say = print
+    say: ProgressLog = print
     origin: DataOrigin = UNKNOWN
 
     def tell(
@@ -289,7 +289,7 @@ class Fitting:
         )
         self._steps = -(-len(cases) // tuning.batch)
 
-    def run(self, folder: Path, say: Say) -> tuple[checkpoint.Epoch, ...]:
+    def run(self, folder: Path, say: ProgressLog) -> tuple[checkpoint.Epoch, ...]:
         """Train what is left to train."""
         progress = checkpoint.TrainingProgress(self._mark)
         latest = checkpoint.read_latest(folder)

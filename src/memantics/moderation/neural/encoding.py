@@ -18,8 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from memantics.core.data import Skip
 from memantics.core.errors import DataError, ImageError, InputError, need_packages
 from memantics.core.images import load
+from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import LABELS, TYPES, Example
-from memantics.moderation.neural.settings import NetworkShape, Target
+from memantics.moderation.neural.settings import NetworkShape, TrainingTarget
+from memantics.understanding.vision.colours import Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,6 @@ def read_splitter(data: bytes, pad: int, name: str = "tokenizer.json") -> Splitt
     return Splitter(tokenizer, pad)
 
 
-Pixels = NDArray[np.uint8]
 _LARGEST = 4096
 # A longer strip loses its ends before it is resized: nothing of them would be left in the middle,
 # and a line of pixels would grow into gigabytes.
@@ -112,22 +113,22 @@ def _cut_middle(pixels: Pixels, height: int, width: int) -> Pixels:
     return np.ascontiguousarray(pixels[top : top + height, left : left + width])
 
 
-Side = Annotated[int, Field(ge=1, le=_LARGEST)]
+ImageSide = Annotated[int, Field(ge=1, le=_LARGEST)]
 
 
 class _Sides(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    height: Side | None = None
-    width: Side | None = None
-    shortest_edge: Side | None = None
+    height: ImageSide | None = None
+    width: ImageSide | None = None
+    shortest_edge: ImageSide | None = None
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    size: _Sides | Side = _Sides(height=224, width=224)
-    crop_size: _Sides | Side | None = None
+    size: _Sides | ImageSide = _Sides(height=224, width=224)
+    crop_size: _Sides | ImageSide | None = None
     do_center_crop: bool | None = None
     crop_pct: float | None = Field(None, gt=0, le=1)
     resample: int = Field(3, ge=0, le=5)
@@ -227,7 +228,6 @@ def draw_images(
 
 
 Ids = NDArray[np.int32]
-Places = NDArray[np.int64]
 _STEP = 8
 
 
@@ -311,7 +311,7 @@ def _texts(example: Example, shape: NetworkShape) -> tuple[str, ...]:
     return example.text, *(captions[kind] for kind in shape.joined)
 
 
-def cut(encoded: Encoded, rows: Sequence[int] | Places) -> TextBatch:
+def cut(encoded: Encoded, rows: Sequence[int] | Ints) -> TextBatch:
     """A batch of some rows, as long as its longest text needs, in steps of eight."""
     chosen = np.asarray(rows)
     pixels = None if encoded.pixels is None else np.asarray(encoded.pixels[chosen])
@@ -322,7 +322,7 @@ def cut(encoded: Encoded, rows: Sequence[int] | Places) -> TextBatch:
     return TextBatch(encoded.ids[chosen][..., :longest], mask, pixels)
 
 
-def fit(encoded: Encoded, rows: Places) -> int:
+def fit(encoded: Encoded, rows: Ints) -> int:
     """How many columns a batch needs: few sizes, so that kernels and memory are found again."""
     if encoded.ids is None or encoded.lengths is None:
         return 0
@@ -330,7 +330,7 @@ def fit(encoded: Encoded, rows: Places) -> int:
     return min(-(-longest // _STEP) * _STEP, int(encoded.ids.shape[-1]))
 
 
-def classes_of(target: Target) -> tuple[str, ...]:
+def classes_of(target: TrainingTarget) -> tuple[str, ...]:
     """The names of the classes, in the order of a network's outputs.
 
     >>> classes_of("harmful")
@@ -339,14 +339,14 @@ def classes_of(target: Target) -> tuple[str, ...]:
     return tuple(LABELS) if target == "harmful" else tuple(TYPES)
 
 
-def place_of(example: Example, target: Target) -> int | None:
+def place_of(example: Example, target: TrainingTarget) -> int | None:
     """Which class an example belongs to; None where nobody said."""
     if target == "harmful":
         return example.label
     return None if example.type is None else TYPES.index(example.type)
 
 
-def gold_places(examples: Sequence[Example], target: Target) -> Places:
+def gold_places(examples: Sequence[Example], target: TrainingTarget) -> Ints:
     """The classes of examples, all of which must have one."""
     found = [place_of(example, target) for example in examples]
     for example, place in zip(examples, found, strict=True):

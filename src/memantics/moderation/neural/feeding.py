@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
+from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import Example, split_blocks
-from memantics.moderation.neural.encoding import Encoded, Places, fit, gold_places
+from memantics.moderation.neural.encoding import Encoded, fit, gold_places
 from memantics.moderation.neural.machine import get_torch
-from memantics.moderation.neural.settings import HoldOut, Target, Weighting
+from memantics.moderation.neural.settings import HoldOut, TrainingTarget, Weighting
 
 BLOCKS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SplitRows:
     """Rows of the examples, by use. ``test`` may be empty; ``shared`` counts held-out examples
 
     whose inline text, letter by letter, also stands in the training part.
@@ -36,8 +37,8 @@ class Parts:
 
 
 def hold_out(
-    examples: Sequence[Example], target: Target, how: HoldOut, share: float, seed: int = 0
-) -> Parts:
+    examples: Sequence[Example], target: TrainingTarget, how: HoldOut, share: float, seed: int = 0
+) -> SplitRows:
     """Set a share of the examples aside for validation.
 
     ``blocks``: ids follow the crawl and leak the label (neighbours look alike), so whole runs of
@@ -53,16 +54,16 @@ def hold_out(
 
 def split_rows(
     examples: Sequence[Example], valid: Sequence[int], test: Sequence[int] = ()
-) -> Parts:
+) -> SplitRows:
     """The parts that follow from the rows held out; all others are trained on."""
     out = {*valid, *test}
     train = tuple(row for row in range(len(examples)) if row not in out)
     known = {fold_text(examples[row].text) for row in train}
     shared = sum(fold_text(examples[row].text) in known for row in out)
-    return Parts(train, tuple(valid), tuple(test), shared)
+    return SplitRows(train, tuple(valid), tuple(test), shared)
 
 
-def check_parts(parts: Parts, gold: Places) -> None:
+def check_parts(parts: SplitRows, gold: Ints) -> None:
     """Refuse a part in which a comparison of classes would mean nothing."""
     for name, rows in (("training", parts.train), ("validation", parts.valid)):
         if len(rows) < 2 or len(set(gold[list(rows)].tolist())) < 2:
@@ -82,17 +83,17 @@ def _blocks(examples: Sequence[Example], share: float, seed: int) -> list[int]:
     return np.flatnonzero(np.isin(folds, sorted(chosen))).tolist()
 
 
-def _at_random(examples: Sequence[Example], gold: Places, share: float, seed: int) -> list[int]:
+def _at_random(examples: Sequence[Example], gold: Ints, share: float, seed: int) -> list[int]:
     groups: dict[str, list[int]] = {}
     for row in range(len(examples)):
         text = fold_text(examples[row].text)
         groups.setdefault(text or f"\0{row}", []).append(row)
     chance, chosen = random.Random(seed), list[int]()
     for place in sorted(set(gold.tolist())):
-        group = [rows for rows in groups.values() if gold[rows[0]] == place]
-        chance.shuffle(group)
-        wanted, taken = share * sum(map(len, group)), 0
-        for rows in group:
+        class_groups = [rows for rows in groups.values() if gold[rows[0]] == place]
+        chance.shuffle(class_groups)
+        wanted, taken = share * sum(map(len, class_groups)), 0
+        for rows in class_groups:
             if taken >= wanted:
                 break
             chosen.extend(rows)
@@ -120,22 +121,22 @@ class Portion:
     ``total`` is the weight of the whole step that the portion is a part of.
     """
 
-    rows: Places
+    rows: Ints
     live: int
     total: float
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class DevicePortion:
     """A portion on its device."""
 
     inputs: tuple[Any, Any, Any]
     gold: Any
     weights: Any
-    rows: Places
+    rows: Ints
 
 
-def draw_order(rows: tuple[int, ...], seed: int, epoch: int) -> Places:
+def draw_order(rows: tuple[int, ...], seed: int, epoch: int) -> Ints:
     """The training rows in an order of its own for each seed and epoch."""
     return np.random.default_rng([seed, epoch]).permutation(np.array(rows, np.int64))
 
@@ -161,7 +162,7 @@ def rate_at(step: int, steps: int, highest: float, warmup: float) -> float:
     return highest * (steps - step) / max(1, steps - warm)
 
 
-def weigh_classes(gold: Places, classes: int, how: Weighting) -> NDArray[np.float64]:
+def weigh_classes(gold: Ints, classes: int, how: Weighting) -> NDArray[np.float64]:
     """A weight per class from the training part: the rarer, the heavier; 1 on average.
 
     >>> weigh_classes(np.array([0, 0, 0, 1]), 2, "balanced").round(3).tolist()
@@ -177,7 +178,7 @@ def weigh_classes(gold: Places, classes: int, how: Weighting) -> NDArray[np.floa
     return scaled
 
 
-def cut_portions(batch: Places, weights: NDArray[np.float64], count: int) -> list[Portion]:
+def cut_portions(batch: Ints, weights: NDArray[np.float64], count: int) -> list[Portion]:
     """Cut a step's rows into ``count`` portions of one size.
 
     The last batch of an epoch may not fall into equal parts; its first row fills up, unweighed.
@@ -203,7 +204,7 @@ class Feeder:
     """
 
     def __init__(
-        self, encoded: Encoded, gold: Places, weights: NDArray[np.float64], device: Any
+        self, encoded: Encoded, gold: Ints, weights: NDArray[np.float64], device: Any
     ) -> None:
         torch = get_torch()
         self._torch, self._encoded, self._device = torch, encoded, device
@@ -215,13 +216,13 @@ class Feeder:
             columns = torch.arange(encoded.ids.shape[-1], device=device)
             self._mask = columns < lengths[..., None]
 
-    def feed(self, portions: Iterable[Portion]) -> Iterator[Fed]:
+    def feed(self, portions: Iterable[Portion]) -> Iterator[DevicePortion]:
         """Portions in their order."""
         waiting = iter(portions)
         while window := list(islice(waiting, _WINDOW)):
             yield from self._feed_window(window)
 
-    def _feed_window(self, window: list[Portion]) -> Iterator[Fed]:
+    def _feed_window(self, window: list[Portion]) -> Iterator[DevicePortion]:
         rows = self._torch.from_numpy(np.concatenate([p.rows for p in window])).to(self._device)
         weights = self._torch.from_numpy(self._weigh(window)).to(self._device)
         gold = self._gold[rows]
@@ -236,7 +237,7 @@ class Feeder:
             if ids is not None and mask is not None:
                 longest = fit(self._encoded, portion.rows)
                 texts = ids[part, :, :longest], mask[part, :, :longest]
-            yield Fed((*texts, pixels), gold[part], weights[part], portion.rows)
+            yield DevicePortion((*texts, pixels), gold[part], weights[part], portion.rows)
 
     def _weigh(self, window: list[Portion]) -> NDArray[np.float32]:
         """Each row's share of its step's loss; rows that only fill up have none."""
@@ -260,7 +261,7 @@ class Feeder:
             while waiting:
                 yield self._arrive(*waiting.popleft())
 
-    def _fetch(self, rows: Places) -> Any:
+    def _fetch(self, rows: Ints) -> Any:
         assert self._encoded.pixels is not None
         found = self._torch.from_numpy(np.array(self._encoded.pixels[rows]))
         return found.pin_memory() if self._device.type == "cuda" else found

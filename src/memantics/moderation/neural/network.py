@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from memantics.core.errors import DataError, InputError
 from memantics.metrics.classification import count_classes, f1, macro_figures
+from memantics.metrics.rounding import Ints
 from memantics.moderation.neural.encoding import (
     Encoded,
-    Places,
     Reader,
     classes_of,
     cut,
@@ -466,7 +466,7 @@ Chances = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class MacroScores:
     """Macro precision, recall and F1 (means over the classes) and the F1 of each class."""
 
     precision: float
@@ -476,7 +476,7 @@ class Figures:
     examples: int
 
 
-def measure(gold: Places, predicted: Places, classes: Sequence[str]) -> Figures:
+def measure(gold: Ints, predicted: Ints, classes: Sequence[str]) -> MacroScores:
     """Figures from gold and predicted places, in this order.
 
     >>> measure(np.array([0, 1, 1, 1]), np.array([0, 0, 0, 1]), ["no", "yes"]).precision
@@ -486,11 +486,11 @@ def measure(gold: Places, predicted: Places, classes: Sequence[str]) -> Figures:
         [classes[place] for place in gold], [classes[place] for place in predicted], classes
     )
     macro = macro_figures(counts)
-    return Figures(
+    return MacroScores(
         macro.precision or 0.0,
         macro.recall or 0.0,
         macro.f1 or 0.0,
-        {name: f1(count) or 0.0 for name, count in counts.items()},
+        {name: f1(cells) or 0.0 for name, cells in counts.items()},
         len(gold),
     )
 
@@ -520,7 +520,7 @@ def ask_network(
     return chances[[back[row] for row in rows]]
 
 
-def to_tensors(encoded: Encoded, rows: Places, device: Any) -> tuple[Any, Any, Any]:
+def to_tensors(encoded: Encoded, rows: Ints, device: Any) -> tuple[Any, Any, Any]:
     """A batch on a device: ids, mask, pixels."""
     torch = get_torch()
     part = cut(encoded, rows)

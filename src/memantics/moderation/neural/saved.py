@@ -27,6 +27,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError, StoreError, first_fault
+from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import Example
 from memantics.moderation.neural import encoding
 from memantics.moderation.neural import training as checkpoint
@@ -36,7 +37,7 @@ from memantics.moderation.neural.network import (
     PREPARATION,
     TOKENIZER,
     Chances,
-    Figures,
+    MacroScores,
     ask_network,
     build_network,
     kept_encoders,
@@ -62,8 +63,8 @@ class SavedFacts:
     seed: int
     fingerprint: str
     classes: tuple[str, ...]
-    valid: Figures
-    test: Figures | None = None
+    valid: MacroScores
+    test: MacroScores | None = None
     best_epoch: int = 0
     history: tuple[checkpoint.Epoch, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -216,7 +217,7 @@ class DeployedDetector(NeuralDetector):
             found[rows] = self.ask(encoded, rows)
         return found
 
-    def ask(self, encoded: encoding.Encoded, rows: encoding.Places) -> Chances:
+    def ask(self, encoded: encoding.Encoded, rows: Ints) -> Chances:
         """Chances of some rows in one call."""
         part = encoding.cut(encoded, rows)
         inputs = {
@@ -324,7 +325,7 @@ class NeuralPrediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NeuralPredictions:
     """Predictions in the order of the examples; those without a usable image are in ``skips``."""
 
     examples: tuple[Example, ...]
@@ -354,7 +355,7 @@ def open_neural(path: Path, device: str = "auto") -> NeuralDetector:
     return load_neural(path, device)
 
 
-def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Asked:
+def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> NeuralPredictions:
     """Ask a detector about examples; labels are not looked at."""
     encoded = detector.encode(examples)
     chances = detector.predict(encoded)
@@ -369,7 +370,7 @@ def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Ask
         )
         for example, row in zip(encoded.examples, chances, strict=True)
     )
-    return Asked(encoded.examples, predictions, encoded.skips)
+    return NeuralPredictions(encoded.examples, predictions, encoded.skips)
 
 
 # Where both run in float32 they differ by the order of sums alone.

@@ -28,19 +28,18 @@ from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.neural import machine, saved, settings
 from memantics.moderation.neural import network as backbone
 from memantics.moderation.neural.encoding import classes_of, encode, gold_places
-from memantics.moderation.neural.feeding import Parts, check_parts, hold_out
+from memantics.moderation.neural.feeding import SplitRows, check_parts, hold_out
 from memantics.moderation.neural.network import (
     Chances,
-    Figures,
+    MacroScores,
     ask_network,
     build_network,
     measure,
 )
-from memantics.moderation.neural.settings import NetworkShape
+from memantics.moderation.neural.settings import NetworkShape, ProgressLog
 from memantics.moderation.neural.training import (
-    Material,
-    Say,
     Trainer,
+    TrainingMaterial,
     TrainingProgress,
     digest,
     hold_folder,
@@ -76,13 +75,17 @@ class TrainedSeeds:
     folder: Path
     seeds: tuple[saved.SavedFacts, ...]
     chosen: int
-    parts: Parts
+    parts: SplitRows
     skips: tuple[Skip, ...]
     first: bool = True
 
 
 def train_neural(
-    data: Loaded, plan: SeedPlan, out: Path, say: Say = print, parts: Parts | None = None
+    data: Loaded,
+    plan: SeedPlan,
+    out: Path,
+    say: ProgressLog = print,
+    parts: SplitRows | None = None,
 ) -> TrainedSeeds:
     """Train every seed of a plan into ``out``; what is there already is not done again.
 
@@ -99,7 +102,12 @@ def train_neural(
 
 
 def _train(
-    data: Loaded, plan: SeedPlan, out: Path, say: Say, parts: Parts | None, ranks: machine.Ranks
+    data: Loaded,
+    plan: SeedPlan,
+    out: Path,
+    say: ProgressLog,
+    parts: SplitRows | None,
+    ranks: machine.Ranks,
 ) -> TrainedSeeds:
     device = machine.resolve_device(plan.training.device, ranks)
     machine.fix_arithmetic(plan.training.deterministic)
@@ -116,10 +124,10 @@ def _train(
         parts = _keep(parts, encoded.rows)
         check_parts(parts, gold_places(encoded.examples, target))
         mark = _fingerprint(data, plan, parts, ranks)
-        material = Material(encoded, parts, plan.shape, plan.training, mark)
+        material = TrainingMaterial(encoded, parts, plan.shape, plan.training, mark)
         del encoders
         facts = tuple(
-            _train_seed(seed, material, plan, _Place(out, data, device, ranks), say)
+            _train_seed(seed, material, plan, _SeedRun(out, data, device, ranks), say)
             for seed in plan.training.seeds
         )
     finally:
@@ -133,7 +141,7 @@ def _train(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SeedRun:
     out: Path
     data: Loaded
     device: Any
@@ -141,7 +149,7 @@ class _Place:
 
 
 def _train_seed(
-    seed: int, material: Material, plan: SeedPlan, place: _Place, say: Say
+    seed: int, material: TrainingMaterial, plan: SeedPlan, place: _SeedRun, say: ProgressLog
 ) -> saved.SavedFacts:
     folder = place.out / f"seed-{seed}"
     if (folder / saved.FACTS).is_file():
@@ -183,7 +191,9 @@ def _train_seed(
     return facts
 
 
-def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -> TrainingProgress:
+def _fit(
+    network: Any, material: TrainingMaterial, seed: int, place: _SeedRun, say: ProgressLog
+) -> TrainingProgress:
     folder = place.out / f"seed-{seed}" / RUNNING
     try:
         return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
@@ -198,7 +208,9 @@ def _fit(network: Any, material: Material, seed: int, place: _Place, say: Say) -
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
 
 
-def _finished(folder: Path, material: Material, seed: int, say: Say) -> saved.SavedFacts:
+def _finished(
+    folder: Path, material: TrainingMaterial, seed: int, say: ProgressLog
+) -> saved.SavedFacts:
     facts = saved.read_facts(folder)
     if facts.fingerprint != material.fingerprint:
         raise StoreError(
@@ -210,20 +222,23 @@ def _finished(folder: Path, material: Material, seed: int, say: Say) -> saved.Sa
     return facts
 
 
-def _ask(network: Any, material: Material, device: Any) -> dict[int, Chances]:
+def _ask(network: Any, material: TrainingMaterial, device: Any) -> dict[int, Chances]:
     rows = (*material.parts.valid, *material.parts.test)
     found = ask_network(network, material.encoded, rows, device)
     return dict(zip(rows, found, strict=True))
 
 
 def _measure(
-    material: Material, rows: Sequence[int], chances: dict[int, Chances], classes: tuple[str, ...]
-) -> Figures:
+    material: TrainingMaterial,
+    rows: Sequence[int],
+    chances: dict[int, Chances],
+    classes: tuple[str, ...],
+) -> MacroScores:
     guesses = np.array([int(chances[row].argmax()) for row in rows])
     return measure(material.gold[list(rows)], guesses, classes)
 
 
-def _counts(material: Material) -> dict[str, int]:
+def _counts(material: TrainingMaterial) -> dict[str, int]:
     parts = material.parts
     return {
         "train": len(parts.train),
@@ -234,7 +249,7 @@ def _counts(material: Material) -> dict[str, int]:
     }
 
 
-def _write_predictions(path: Path, material: Material, chances: dict[int, Chances]) -> None:
+def _write_predictions(path: Path, material: TrainingMaterial, chances: dict[int, Chances]) -> None:
     """One line per held-out example, for error pages and paired comparisons."""
     named = {"valid": material.parts.valid, "test": material.parts.test}
     lines = [
@@ -265,8 +280,8 @@ def summarise(facts: Sequence[saved.SavedFacts]) -> dict[str, dict[str, dict[str
                 "recall": spread([one.recall for one in figures]),
                 "f1": spread([one.f1 for one in figures]),
                 **{
-                    f"f1 {key}": spread([one.by_class[key] for one in figures])
-                    for key in figures[0].by_class
+                    f"f1 {label}": spread([one.by_class[label] for one in figures])
+                    for label in figures[0].by_class
                 },
             }
     return found
@@ -313,17 +328,17 @@ def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: machine.
     return replace(plan, backbones=replace(plan.backbones, text=str(folder), from_scratch=True))
 
 
-def _keep(parts: Parts, kept: Sequence[int]) -> Parts:
+def _keep(parts: SplitRows, kept: Sequence[int]) -> SplitRows:
     """Parts as rows of the examples that are left."""
     places = {row: place for place, row in enumerate(kept)}
 
     def move(rows: Sequence[int]) -> tuple[int, ...]:
         return tuple(places[row] for row in rows if row in places)
 
-    return Parts(move(parts.train), move(parts.valid), move(parts.test), parts.shared)
+    return SplitRows(move(parts.train), move(parts.valid), move(parts.test), parts.shared)
 
 
-def _fingerprint(data: Loaded, plan: SeedPlan, parts: Parts, ranks: machine.Ranks) -> str:
+def _fingerprint(data: Loaded, plan: SeedPlan, parts: SplitRows, ranks: machine.Ranks) -> str:
     """A hash of what shapes the weights: not of where files lie or how often they are written."""
     total = hashlib.sha256()
     chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))

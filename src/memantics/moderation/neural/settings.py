@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args
@@ -9,18 +10,19 @@ from typing import Annotated, Literal, TypeVar, get_args
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.parameters import Flag
 
-Target = Literal["harmful", "type"]
+TrainingTarget = Literal["harmful", "type"]
+ProgressLog = Callable[[str], None]  # takes one line about how far a training is
 Integration = Literal["attention", "pooled", "sum", "none"]
 CaptionUse = Literal["none", "text", "image", "both"]
 Pooling = Literal["auto", "mean", "first"]
-Values = Literal["captions", "text"]
+ValueSource = Literal["captions", "text"]
 Weighting = Literal["balanced", "sqrt", "none"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 HoldOut = Literal["blocks", "random"]
 Preset = Literal["mke", "clip-mke", "fusion", "clip", "text", "image", "rgcl"]
 Fusion = Literal["concat", "align"]
 
-TARGETS: tuple[Target, ...] = get_args(Target)
+TARGETS: tuple[TrainingTarget, ...] = get_args(TrainingTarget)
 INTEGRATIONS: tuple[Integration, ...] = get_args(Integration)
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 SCRATCH = "scratch"
@@ -97,14 +99,14 @@ class NetworkShape:
     HateCLIPper does). ``contrast`` is the weight of the retrieval-guided contrastive loss.
     """
 
-    target: Target = "harmful"
+    target: TrainingTarget = "harmful"
     integration: Integration = "attention"
     image_caption_weight: float = 0.5
     dropout: float = 0.1
     length: int = 80
     captions: CaptionUse = "both"
     pooling: Pooling = "auto"
-    values: Values = "captions"
+    values: ValueSource = "captions"
     fusion: Fusion = "concat"
     contrast: float = 0.0
 

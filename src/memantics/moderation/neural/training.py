@@ -14,7 +14,7 @@ import hashlib
 import importlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,11 +26,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import lock_folder, refuse_unwritable, whole_file
+from memantics.metrics.rounding import Ints
 from memantics.moderation.neural import feeding
-from memantics.moderation.neural.encoding import Encoded, Places, classes_of, gold_places
+from memantics.moderation.neural.encoding import Encoded, classes_of, gold_places
 from memantics.moderation.neural.machine import Ranks, get_torch, share_text, wait_for_all
 from memantics.moderation.neural.network import ask_network, measure, to_tensors
-from memantics.moderation.neural.settings import NetworkShape, Precision, Training
+from memantics.moderation.neural.settings import NetworkShape, Precision, ProgressLog, Training
 
 LATEST, PROGRESS = "latest", "progress.json"
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
@@ -265,7 +266,7 @@ class VectorBank:
     positive: Any
     negative: Any
 
-    def compare(self, vectors: Any, gold: Any, rows: Places) -> Any:
+    def compare(self, vectors: Any, gold: Any, rows: Ints) -> Any:
         """The loss of each meme: minus the log share of its positive among all it is held against.
 
         Vectors of the batch keep their gradients, those of the bank have none.
@@ -281,7 +282,7 @@ class VectorBank:
 
 
 def make_bank(
-    network: Any, encoded: Encoded, rows: Sequence[int], gold: Places, device: Any
+    network: Any, encoded: Encoded, rows: Sequence[int], gold: Ints, device: Any
 ) -> VectorBank:
     """Look up the vectors of the training rows, and find the neighbours of each."""
     torch = get_torch()
@@ -321,21 +322,18 @@ def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
     return torch.cat(same), torch.cat(other)
 
 
-Say = Callable[[str], None]
-
-
 @dataclass(frozen=True, slots=True)
-class Material:
+class TrainingMaterial:
     """What is trained on. ``gold`` has a class per row, ``fingerprint`` covers it all."""
 
     encoded: Encoded
-    parts: feeding.Parts
+    parts: feeding.SplitRows
     shape: NetworkShape
     training: Training
     fingerprint: str
 
     @property
-    def gold(self) -> Places:
+    def gold(self) -> Ints:
         """The classes of all rows."""
         return gold_places(self.encoded.examples, self.shape.target)
 
@@ -344,7 +342,7 @@ class Trainer:
     """Fits a network's weights on the training part; the validation part says when to stop."""
 
     def __init__(
-        self, network: Any, material: Material, seed: int, device: Any, ranks: Ranks
+        self, network: Any, material: TrainingMaterial, seed: int, device: Any, ranks: Ranks
     ) -> None:
         self._torch = get_torch()
         self.network = network.to(device)
@@ -368,7 +366,7 @@ class Trainer:
                 self.network, device_ids=[device.index] if device.type == "cuda" else None
             )
 
-    def run(self, folder: Path, say: Say) -> TrainingProgress:
+    def run(self, folder: Path, say: ProgressLog) -> TrainingProgress:
         """Train until an end is reached; the network then has the best epoch's weights."""
         progress = self._resume(folder, say)
         while not progress.finished:
@@ -383,7 +381,7 @@ class Trainer:
         wait_for_all(self._ranks)
         return progress
 
-    def _resume(self, folder: Path, say: Say) -> TrainingProgress:
+    def _resume(self, folder: Path, say: ProgressLog) -> TrainingProgress:
         start = TrainingProgress(self._material.fingerprint)
         latest = read_latest(folder)
         if latest is None:
@@ -428,7 +426,7 @@ class Trainer:
                 self._save(folder, replace(progress, loss=self._total_loss()))
         return progress
 
-    def _own_portions(self, batch: Places) -> list[feeding.Portion]:
+    def _own_portions(self, batch: Ints) -> list[feeding.Portion]:
         """This process's share of a step, in as many portions as gradients are accumulated."""
         count = self._training.accumulate
         portions = feeding.cut_portions(batch, self._weights, count * self._ranks.size)

@@ -270,7 +270,7 @@ def run_shards(
             known = count()
             return None if known is None else known - once.repeated
 
-        tally = _Tally(started, watch, expect)
+        tally = _ShardTally(started, watch, expect)
 
         def list_orders() -> Iterator[ShardOrder]:
             nonlocal shards
@@ -295,7 +295,7 @@ def run_shards(
         )
 
 
-class _Tally:
+class _ShardTally:
     def __init__(
         self,
         started: float,
@@ -316,8 +316,8 @@ class _Tally:
             self.cpu += part.cpu
         seconds = time.monotonic() - self._started
         rate = self.now / seconds if seconds else 0.0
-        counts = (self.rows, dict(self.statuses), self.shards)
-        self._watch(ScaleProgress(*counts, seconds, rate, self.cpu, self._expect()))
+        so_far = (self.rows, dict(self.statuses), self.shards)
+        self._watch(ScaleProgress(*so_far, seconds, rate, self.cpu, self._expect()))
 
 
 class _Once:
@@ -366,9 +366,9 @@ class _Once:
             else:
                 yield replace(ref, fault=f"the id {ref.id!r} stands for another meme already")
 
-    def _add(self, text: str, what: bytes) -> bytes | None:
+    def _add(self, key_text: str, what: bytes) -> bytes | None:
         """Note what an id stands for, unless it stands for something already: that comes back."""
-        key = _digest(text.encode("utf-8", "surrogateescape"))
+        key = _digest(key_text.encode("utf-8", "surrogateescape"))
         sql = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
         with self._explain():
             added = self._base.execute(sql, (key, what)).rowcount

@@ -25,9 +25,9 @@ from memantics.core.errors import InputError, MemanticsError, MissingExtra, Stor
 from memantics.moderation.scale.records import (
     Process,
     Ref,
-    Row,
     Shard,
     ShardPart,
+    ShardRow,
     Work,
     escape_all,
     part_path,
@@ -59,7 +59,7 @@ def run_shard(
     return write_part(shard, work, ordered, folder, time.process_time() - started)
 
 
-def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[Row]:
+def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[ShardRow]:
     """A row for each reference, in order; what fails together is tried one by one."""
     sound = [ref for ref in refs if not ref.fault]
     try:
@@ -72,7 +72,7 @@ def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[Row]
     return [work.fail(ref, ref.fault) if ref.fault else next(rows) for ref in refs]
 
 
-def _process_alone(ref: Ref, work: Work, process: Process) -> Row:
+def _process_alone(ref: Ref, work: Work, process: Process) -> ShardRow:
     try:
         (row,) = process([ref])
     except Exception as error:  # noqa: BLE001 - the reason becomes the row's
@@ -81,7 +81,7 @@ def _process_alone(ref: Ref, work: Work, process: Process) -> Row:
 
 
 def write_part(
-    shard: Shard, work: Work, rows: Sequence[Row], folder: Path, cpu: float
+    shard: Shard, work: Work, rows: Sequence[ShardRow], folder: Path, cpu: float
 ) -> ShardPart:
     """Write a part under a name of its own, flush it to disk, then give it its name."""
     import pyarrow.parquet as pq
@@ -104,7 +104,7 @@ def write_part(
     )
 
 
-def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
+def _make_table(rows: Sequence[ShardRow], schema: pa.Schema) -> pa.Table:
     import pyarrow as pa
 
     try:
@@ -113,11 +113,11 @@ def _make_table(rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_pylist([escape_all(row) for row in rows], schema=schema)
 
 
-def _read_settled(path: Path, count: int) -> dict[int, Row]:
+def _read_settled(path: Path, count: int) -> dict[int, ShardRow]:
     """Rows of an earlier part that did not fail, by their place."""
     import pyarrow.parquet as pq
 
-    rows: list[Row] = pq.read_table(path).to_pylist() if path.is_file() else []
+    rows: list[ShardRow] = pq.read_table(path).to_pylist() if path.is_file() else []
     if len(rows) != count:
         return {}
     return {place: row for place, row in enumerate(rows) if row["status"] != "failed"}
@@ -159,7 +159,7 @@ def _run_order(order: ShardOrder) -> ShardPart:
     return run_shard(order.shard, work, process, folder, only_failed=order.only_failed)
 
 
-def _run_rows(order: ShardOrder, place: int) -> Row:
+def _run_rows(order: ShardOrder, place: int) -> ShardRow:
     assert _worker is not None
     work, process, _ = _worker
     (row,) = process_refs([order.shard.refs[place]], work, process)
@@ -247,7 +247,7 @@ class PoolEngine:
                 rows = list(self._run_row_by_row(order, work, folder))
                 yield write_part(order.shard, work, rows, folder, 0.0)
 
-    def _run_row_by_row(self, order: ShardOrder, work: Work, folder: Path) -> Iterator[Row]:
+    def _run_row_by_row(self, order: ShardOrder, work: Work, folder: Path) -> Iterator[ShardRow]:
         """One of these memes ends whoever looks at it: it alone becomes a failed row."""
         place = 0
         refs = order.shard.refs

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-Row = dict[str, Any]
-Process = Callable[[Sequence["Ref"]], list[Row]]
+ShardRow = dict[str, Any]
+Process = Callable[[Sequence["Ref"]], list[ShardRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def write_refs(refs: Sequence[Ref]) -> bytes:
         return orjson.dumps([escape_all(asdict(ref)) for ref in refs])
 
 
-def escape_all(row: Row) -> Row:
+def escape_all(row: ShardRow) -> ShardRow:
     """The same row, whose texts all can be written as UTF-8."""
     return {name: _escape(value) for name, value in row.items()}
 
@@ -117,7 +117,7 @@ class Work(Protocol):
         """Load what is needed and return the function from references to rows."""
         ...
 
-    def fail(self, ref: Ref, reason: str) -> Row:
+    def fail(self, ref: Ref, reason: str) -> ShardRow:
         """The row of a meme that could not be processed."""
         ...
 

@@ -155,9 +155,9 @@ def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) 
     if not isinstance(fields, dict):
         return
     names = find_columns(fields, columns, Path(name), strict=False)
-    value, text = fields.get(names.id), fields.get(names.text)
+    given_id, text = fields.get(names.id), fields.get(names.text)
     language = fields.get("language")
-    sample.id = "" if value is None else str(value)
+    sample.id = "" if given_id is None else str(given_id)
     sample.text = text if isinstance(text, str) and text.strip() else sample.text
     sample.language = language if isinstance(language, str) else ""
 

@@ -262,9 +262,9 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
             if isinstance(row, str):
                 yield _fault(path, number, row)
             elif inner:
-                text, value = row.get(names.text), row.get(names.id)
+                text, given_id = row.get(names.text), row.get(names.id)
                 ref = Ref(
-                    str(value),
+                    str(given_id),
                     "table",
                     str(path),
                     number,
@@ -273,7 +273,7 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
                     language=str(row.get("language") or ""),
                     stamp=stamp,
                 )
-                yield _number(ref, path, number) if value in (None, "") else ref
+                yield _number(ref, path, number) if given_id in (None, "") else ref
             else:
                 yield _make_ref(row, names, path, number)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.data import dump_json
@@ -32,7 +31,8 @@ from memantics.metrics.classification import (
     split_confusions,
 )
 from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
-from memantics.metrics.interval import Floats, bootstrap, draw_sums, percentile_span
+from memantics.metrics.interval import bootstrap, draw_sums, percentile_span
+from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation.evaluation import percent
 from memantics.moderation.examples import (
     LABELS,
@@ -48,7 +48,13 @@ from memantics.moderation.judges import open_embedder
 from memantics.moderation.neural.encoding import classes_of, gold_places
 from memantics.moderation.neural.feeding import hold_out, split_rows
 from memantics.moderation.neural.seeds import PREDICTIONS, SeedPlan, train_neural
-from memantics.moderation.neural.settings import Pooling, Target, Training, check_training
+from memantics.moderation.neural.settings import (
+    Pooling,
+    ProgressLog,
+    Training,
+    TrainingTarget,
+    check_training,
+)
 from memantics.moderation.study.variants import (
     StudyEncoders,
     Variant,
@@ -58,10 +64,8 @@ from memantics.moderation.study.variants import (
     read_variant,
 )
 
-Places = NDArray[np.int64]
 _DRAWS = 2000
 STUDY = "study.json"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class VariantVerdicts:
     """What a variant said about the test memes: a row of class places for each seed."""
 
     memes: tuple[str, ...]
-    gold: Places
-    said: Places
+    gold: Ints
+    said: Ints
     classes: tuple[str, ...]
 
     def keep(self, memes: Sequence[str]) -> VariantVerdicts:
@@ -92,12 +96,12 @@ class VariantVerdicts:
         return sums.reshape(len(sums), -1, size, size)
 
 
-Figure = Callable[[Floats], Floats]
+ScoreFunction = Callable[[Floats], Floats]
 
 
-def list_figures(classes: Sequence[str]) -> Mapping[tuple[str, str, str], Figure]:
+def list_figures(classes: Sequence[str]) -> Mapping[tuple[str, str, str], ScoreFunction]:
     """The figures of the paper's table, by key, breakdown and part; one value for each seed."""
-    figures: dict[tuple[str, str, str], Figure] = {
+    figures: dict[tuple[str, str, str], ScoreFunction] = {
         ("macro_precision", "", ""): lambda tables: macro_precision(*split_confusions(tables)),
         ("macro_recall", "", ""): lambda tables: macro_recall(*split_confusions(tables)),
         ("macro_f1", "", ""): _macro_f1,
@@ -132,7 +136,7 @@ def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tupl
     return tuple(scores)
 
 
-def _average(sheet: VariantVerdicts, figure: Figure) -> Callable[[Floats], Floats]:
+def _average(sheet: VariantVerdicts, figure: ScoreFunction) -> Callable[[Floats], Floats]:
     return lambda sums: np.asarray(figure(sheet.count(sums)).mean(-1), float)
 
 
@@ -227,9 +231,7 @@ def contrast(
     if len(shared) > 1:
         drawn = np.concatenate([difference(part) for part in draw_sums(cells, _DRAWS)])
         (low, high), p = percentile_span(drawn), resampled_p(drawn, seen)
-    by_seed = [
-        _macro_f1(value.count(value.cells.sum(0)[None]))[0].tolist() for value in (one, other)
-    ]
+    by_seed = [_macro_f1(side.count(side.cells.sum(0)[None]))[0].tolist() for side in (one, other)]
     seeds = welch_t_test(*by_seed)
     return Contrast(
         task, *names, len(shared), seen, low, high, p, seeds.p if seeds is not None else None
@@ -260,7 +262,7 @@ class StudyPlan:
     variants: tuple[Variant, ...]
     encoding: StudyEncoders
     training: Training
-    targets: tuple[Target, ...] = ("harmful", "type")
+    targets: tuple[TrainingTarget, ...] = ("harmful", "type")
     epochs: int | None = None
     rate: float | None = None
     pooling: Pooling = "mean"
@@ -276,7 +278,7 @@ class StudyRow:
     """
 
     variant: str
-    task: Target
+    task: TrainingTarget
     seeds: int
     scores: tuple[Score, ...]
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -341,12 +343,14 @@ def _show_p(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
-def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path, say: Say) -> Study:
+def run_study(
+    train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path, say: ProgressLog
+) -> Study:
     """Train and test every variant; run again with the same plan, it goes on where it stopped."""
     _check(plan, train_part, test_part)
     data, notes = _match_parts(plan, train_part, test_part)
     known = {example.id: example for example in data[1].examples}
-    sheets: dict[tuple[Target, str], VariantVerdicts] = {}
+    sheets: dict[tuple[TrainingTarget, str], VariantVerdicts] = {}
     first = True
     for target in plan.targets:
         for variant in plan.variants:
@@ -375,8 +379,8 @@ def run_study(train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path,
     return found
 
 
-def _describe(plan: StudyPlan, name: str, target: Target) -> dict[str, JsonValue]:
-    variant = next(value for value in plan.variants if value.name == name)
+def _describe(plan: StudyPlan, name: str, target: TrainingTarget) -> dict[str, JsonValue]:
+    variant = next(candidate for candidate in plan.variants if candidate.name == name)
     if variant.fast:
         return {}
     training = make_training(variant, plan.training, plan.epochs, plan.rate)
@@ -434,11 +438,11 @@ def _match_parts(
 
 def _run_network(
     variant: Variant,
-    target: Target,
+    target: TrainingTarget,
     data: tuple[Loaded, Loaded],
     plan: StudyPlan,
     out: Path,
-    say: Say,
+    say: ProgressLog,
 ) -> tuple[VariantVerdicts, bool]:
     train_part, test_part = (keep_typed(loaded) if target == "type" else loaded for loaded in data)
     training = make_training(variant, plan.training, plan.epochs, plan.rate)
@@ -459,7 +463,7 @@ def _run_network(
     ), trained.first
 
 
-def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> VariantVerdicts:
+def _read_sheet(folder: Path, seeds: Sequence[int], target: TrainingTarget) -> VariantVerdicts:
     """What the networks of all seeds said about the test part."""
     said: list[list[int]] = []
     memes: tuple[str, ...] = ()
@@ -475,7 +479,7 @@ def _read_sheet(folder: Path, seeds: Sequence[int], target: Target) -> VariantVe
 
 
 def _run_fast(
-    variant: Variant, target: Target, data: tuple[Loaded, Loaded], out: Path
+    variant: Variant, target: TrainingTarget, data: tuple[Loaded, Loaded], out: Path
 ) -> VariantVerdicts:
     """A fast detector decides both tasks at once: it is trained once, and read for both."""
     answers = _find_answers(variant, data, out)
@@ -489,7 +493,7 @@ def _run_fast(
 
 def _find_answers(
     variant: Variant, data: tuple[Loaded, Loaded], out: Path
-) -> Mapping[str, Mapping[Target, str]]:
+) -> Mapping[str, Mapping[TrainingTarget, str]]:
     mark = _mark(variant, data)
     path = _place_answers(out, variant)
     if path.is_file():
@@ -499,13 +503,13 @@ def _find_answers(
                 f"{path} comes from other data or settings",
                 hint="choose another --out, or repeat the first command",
             )
-        answers: Mapping[str, Mapping[Target, str]] = found["answers"]
+        answers: Mapping[str, Mapping[TrainingTarget, str]] = found["answers"]
         return answers
     settings = find_preset(variant.family)
     embedder = open_embedder(settings, None)
     detector = train(data[0].examples, settings, embedder)
     plain = [replace(example, label=None, type=None, modality=None) for example in data[1].examples]
-    made: dict[str, dict[Target, str]] = {
+    made: dict[str, dict[TrainingTarget, str]] = {
         prediction.id: {"harmful": prediction.name, "type": prediction.type or "none"}
         for prediction in detector.predict(plain, embedder)
     }
@@ -530,12 +534,12 @@ def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
 
 
 def _contrast_all(
-    plan: StudyPlan, sheets: Mapping[tuple[Target, str], VariantVerdicts]
+    plan: StudyPlan, sheets: Mapping[tuple[TrainingTarget, str], VariantVerdicts]
 ) -> tuple[Contrast, ...]:
     """Each variant against the one that was named, or against its own encoders alone."""
     found = []
     for (target, name), sheet in sheets.items():
-        variant = next(value for value in plan.variants if value.name == name)
+        variant = next(variant for variant in plan.variants if variant.name == name)
         base = plan.against or variant.base
         other = sheets.get((target, base))
         if other is not None and base != name:

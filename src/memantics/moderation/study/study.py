@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from memantics.core.errors import DataError, InputError
 from memantics.core.parameters import Argument, Flag
-from memantics.moderation.data import Captions, DetectorData, LabelVersion, load_examples
+from memantics.moderation.data import CaptionsFlag, DetectorData, LabelVersion, load_examples
 from memantics.moderation.examples import Loaded
 from memantics.moderation.neural import settings as neural
 from memantics.moderation.neural.feeding import hold_out
@@ -113,7 +113,7 @@ class StudySettings:
     """
 
     test: Annotated[str | None, Flag("Test data, where they are apart.")] = None
-    captions: Captions = None
+    captions: CaptionsFlag = None
     tasks: Annotated[
         Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
     ] = "both"
@@ -178,7 +178,9 @@ def study(
         device=wanted.device,
     )
     tasks = wanted.tasks
-    targets: tuple[neural.Target, ...] = ("harmful", "type") if tasks == "both" else (tasks,)
+    targets: tuple[neural.TrainingTarget, ...] = (
+        ("harmful", "type") if tasks == "both" else (tasks,)
+    )
     found_encoders = encoders or StudyEncoders()
     plan = StudyPlan(
         choose_variants(variants, found_encoders),

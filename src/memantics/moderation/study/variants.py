@@ -120,9 +120,9 @@ def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Vari
     groups: dict[str, Sequence[str]] = {"paper": PAPER, "checks": CHECKS}
     if not names:
         found = [read_variant(name) for name in PAPER]
-        kept = [value for value in found if set(value.needs) <= encoding.named]
+        kept = [variant for variant in found if set(variant.needs) <= encoding.named]
         return (*kept, read_variant("fast"))
-    chosen = dict.fromkeys(group for name in names for group in groups.get(name, (name,)))
+    chosen = dict.fromkeys(member for name in names for member in groups.get(name, (name,)))
     found = [read_variant(name) for name in chosen]
     for variant in found:
         for kind in variant.needs:
@@ -135,7 +135,7 @@ def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Vari
 
 
 def make_shape(
-    variant: Variant, target: settings.Target, pooling: settings.Pooling, length: int
+    variant: Variant, target: settings.TrainingTarget, pooling: settings.Pooling, length: int
 ) -> settings.NetworkShape:
     """The network of a variant; pooling is the same in all of a study's networks.
 

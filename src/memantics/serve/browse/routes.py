@@ -16,7 +16,7 @@ from memantics.evaluation import RunFolder, embed_json, show_value
 from memantics.serve.context import find_service
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal
-from memantics.serve.settings import Models
+from memantics.serve.settings import ServedModels
 from memantics.understanding import StoreReader, list_dimensions, read_cell
 
 router = APIRouter(prefix="/browse", include_in_schema=False)
@@ -27,7 +27,7 @@ _IN_PAGE = "base-uri 'none'; frame-ancestors 'none'"  # a report brings its own 
 EXAMPLES = toml_beside(__file__, "examples.toml")
 
 
-def list_tabs(models: Models) -> tuple[tuple[str, str], ...]:
+def list_tabs(models: ServedModels) -> tuple[tuple[str, str], ...]:
     """The pages in the head of every page."""
     runs = (("runs", "/browse/runs"),) if models.runs else ()
     return (("studio", "/"), ("store", "/browse/store"), *runs, ("api", "/docs"))
@@ -44,7 +44,7 @@ def find_store(request: Request) -> StoreReader:
     state = request.app.state
     with _LOCK:
         if getattr(state, "store_reader", None) is None:
-            models: Models = state.settings.models
+            models: ServedModels = state.settings.models
             state.store_reader = StoreReader(models.store, models.images)
     reader: StoreReader = state.store_reader
     return reader
@@ -52,7 +52,7 @@ def find_store(request: Request) -> StoreReader:
 
 def find_runs(request: Request) -> RunFolder:
     """The folder of runs."""
-    models: Models = request.app.state.settings.models
+    models: ServedModels = request.app.state.settings.models
     if models.runs is None:
         raise InputError("no folder of runs was named", hint="start the service with --runs FOLDER")
     return RunFolder(models.runs)
@@ -62,7 +62,7 @@ SharedPages = Annotated[Pages, Depends(find_pages)]
 SharedStore = Annotated[StoreReader, Depends(find_store)]
 SharedRuns = Annotated[RunFolder, Depends(find_runs)]
 Start = Annotated[int, Query(ge=0, le=10_000_000)]
-Text = Annotated[str, Query(max_length=500)]
+TextQuery = Annotated[str, Query(max_length=500)]
 
 
 @router.get("")
@@ -76,8 +76,8 @@ def show_store(
     request: Request,
     pages: SharedPages,
     store: SharedStore,
-    q: Text = "",
-    dimension: Text = "",
+    q: TextQuery = "",
+    dimension: TextQuery = "",
     start: Start = 0,
 ) -> Response:
     """Memes that fit words and dimension."""
@@ -125,7 +125,7 @@ async def show_query(
 
 
 @router.get("/store/meme")
-def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: Text) -> Response:  # noqa: A002 - it stands in the address
+def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: TextQuery) -> Response:  # noqa: A002 - it stands in the address
     """One meme: its card, its graph, and everything that is said about it."""
     try:
         sheet = store.sheet(id)
@@ -174,8 +174,8 @@ def show_run(
     request: Request,
     pages: SharedPages,
     runs: SharedRuns,
-    name: Text,
-    verdict: Text = "",
+    name: TextQuery,
+    verdict: TextQuery = "",
     start: Start = 0,
 ) -> Response:
     """One run and its items."""
@@ -200,7 +200,7 @@ def show_run(
 
 @router.get("/runs/item")
 def show_item(
-    request: Request, pages: SharedPages, runs: SharedRuns, run: Text, item: Text
+    request: Request, pages: SharedPages, runs: SharedRuns, run: TextQuery, item: TextQuery
 ) -> Response:
     """One item with the answers of all models."""
     try:

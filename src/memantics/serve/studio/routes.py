@@ -29,13 +29,14 @@ from memantics.core.samples import image_path
 from memantics.core.waiting import make_sync
 from memantics.evaluation import embed_json
 from memantics.models.engine import Progress
+from memantics.serve.browse.routes import SharedPages, find_pages
 from memantics.serve.context import find_service
-from memantics.serve.engine import Engine
+from memantics.serve.engine import ServiceEngine
 from memantics.serve.inputs import read_json
-from memantics.serve.pages import Pages, describe
+from memantics.serve.pages import describe
 from memantics.understanding import EMBEDDED, read_style
 from memantics.web.page import fill_page
-from memantics.web.site import Catalogue, Language
+from memantics.web.site import Catalogue, PageLanguage
 from memantics.workbench import KinderFound
 
 _HERE = Path(__file__).parent
@@ -43,7 +44,7 @@ MOST_PICTURE = 40 * 1024 * 1024  # characters of a picture as a data URL
 NAME = "this picture"
 # The first row: puns, a harmful one, several panels, both languages. Kinder versions of them pass
 # every check, or are declined with the reason.
-FIRST: dict[Language, tuple[str, ...]] = {
+FIRST: dict[PageLanguage, tuple[str, ...]] = {
     "en": ("en-030", "en-004", "en-035", "CN90001", "en-016", "en-009", "CN90007", "zh-004"),
     "zh": ("CN90001", "zh-004", "CN90007", "CN90009", "CN90003", "en-030", "CN90008", "en-035"),
 }
@@ -59,7 +60,7 @@ class StudioRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str = Field(max_length=500)
-    language: Language = "en"
+    language: PageLanguage = "en"
     picture: str = Field(max_length=MOST_PICTURE)
     text: workbench.TextFound | None = None
     sound: workbench.SoundFound | None = None
@@ -81,7 +82,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
         kinder=check_picture(record.kinder.picture)
         if record.kinder and record.kinder.picture
         else "",
-        letters=[(share.char, _level(share.share)) for share in record.harm.characters]
+        letters=[(letter.char, _level(letter.share)) for letter in record.harm.characters]
         if record.harm
         else [],
         blurred=is_harmful(record),
@@ -122,7 +123,7 @@ def _level(share: float) -> str:
     return f"{'h' if share > 0 else 'g'}{size}" if size else ""
 
 
-class Said(BaseModel):
+class CaptionBody(BaseModel):
     """A caption, its language, and how many regions of text were not read."""
 
     text: str = Field(max_length=_MOST_TEXT)
@@ -152,19 +153,13 @@ router = APIRouter(include_in_schema=False)
 _own_page = [Depends(need_own_page)]
 
 
-def find_pages(request: Request) -> Pages:
-    """The pages of the application."""
-    pages: Pages = request.app.state.pages
-    return pages
-
-
 def find_studio(request: Request) -> workbench.Studio:
     """What looks at memes."""
     studio: workbench.Studio = request.app.state.studio
     return studio
 
 
-def find_engine(request: Request) -> Engine:
+def find_engine(request: Request) -> ServiceEngine:
     """The queues of the service: where too many wait, it says so."""
     return find_service(request).engine
 
@@ -174,16 +169,15 @@ async def read_picture(request: Request) -> workbench.Picture:
     return workbench.Picture(await request.body(), NAME)
 
 
-async def read_said(request: Request) -> Said:
+async def read_said(request: Request) -> CaptionBody:
     """The caption that is the body of a request."""
-    return await read_json(request, Said)
+    return await read_json(request, CaptionBody)
 
 
 SharedStudio = Annotated[workbench.Studio, Depends(find_studio)]
-SharedPages = Annotated[Pages, Depends(find_pages)]
-Queues = Annotated[Engine, Depends(find_engine)]
+Queues = Annotated[ServiceEngine, Depends(find_engine)]
 SentPicture = Annotated[workbench.Picture, Depends(read_picture)]
-SentText = Annotated[Said, Depends(read_said)]
+SentText = Annotated[CaptionBody, Depends(read_said)]
 
 
 @router.get("/")

@@ -24,7 +24,7 @@ from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.models import drafts
 from memantics.models.drafts import choice, make_request, name_language, record, show_material, text
-from memantics.understanding.analysis.records import Feeling, Harm, PunSeen, Seen
+from memantics.understanding.analysis.records import Feeling, Harm, PunSeen, SeenReading
 from memantics.understanding.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.understanding.knowledge.records import Knowledge
 
@@ -32,7 +32,7 @@ from memantics.understanding.knowledge.records import Knowledge
 ToxicityRule = Literal["paper", "reviewer"]
 _ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
 NONE = "none"
-Emotion = Literal[
+WordedEmotion = Literal[
     "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
 ]
 _MOST_ELEMENTS = 8
@@ -116,7 +116,7 @@ _NEAREST = {
 
 
 class _FeelingReply(WordedFeeling):
-    emotion: Emotion
+    emotion: WordedEmotion
     reason: str
 
 
@@ -148,7 +148,7 @@ def ask_feeling(
     meme: Meme, language: str, model: str, known: Knowledge | None = None
 ) -> Step[Feeling]:
     """Which emotion does it carry? It is told the emotions that a first reading listed."""
-    emotions = get_args(Emotion)
+    emotions = get_args(WordedEmotion)
     body = find_prompts()["feeling"].fill(
         **_show(meme, known, "Emotion"),
         language=drafts.name_language(language),
@@ -203,7 +203,7 @@ class _Reply(Closed):
     word: str
     written: str
     other: str
-    seen: Seen
+    seen: SeenReading
     pun: bool
     reason: str
 
@@ -219,7 +219,7 @@ def ask_pun(meme: Meme, language: str, model: str, heard: str) -> Step[PunSeen]:
         word=text(),
         written=text(),
         other=text(),
-        seen=choice(*get_args(Seen)),
+        seen=choice(*get_args(SeenReading)),
         pun={"type": "boolean"},
         reason=text(),
     )

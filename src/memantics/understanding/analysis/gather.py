@@ -139,8 +139,8 @@ def _tell_harm(harm: Harm) -> str:
 
 def _quote(listed: Sequence[Individual]) -> str:
     return ", ".join(
-        f"“{value.label}”" + (f" ({value.kind.lower()})" if value.kind else "")
-        for value in listed[:3]
+        f"“{individual.label}”" + (f" ({individual.kind.lower()})" if individual.kind else "")
+        for individual in listed[:3]
     )
 
 

@@ -70,7 +70,7 @@ def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
     return {HEARD: heard} if heard else {}
 
 
-Seen = Literal["written", "other", "both", "neither"]
+SeenReading = Literal["written", "other", "both", "neither"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class PunSeen:
     word: str
     written: str
     other: str
-    seen: Seen
+    seen: SeenReading
     reason: str
     by: str
 

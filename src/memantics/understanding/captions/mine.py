@@ -26,12 +26,12 @@ SOURCES = "captions-sources.jsonl"
 LONGEST = 600
 # Ours, or the two templates of ToxiCN MM's paper in our words, which name language and culture.
 CaptionWording = Literal["plain", "culture"]
-Origin = Literal["given", "mined", "no text", "unseen", "missing"]
+CaptionOrigin = Literal["given", "mined", "no text", "unseen", "missing"]
 # How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
 _NOTES = {"text_caption": "meaning", "image_caption": "description"}
 
 
-class _Said(Closed):
+class _MinedCaption(Closed):
     caption: str
 
 
@@ -42,7 +42,7 @@ class Captioned:
     meme: Meme
     language: str
     captions: Mapping[str, str]
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, CaptionOrigin]
     sources: Mapping[str, drafts.DraftSource] = field(default_factory=dict)
 
 
@@ -97,7 +97,7 @@ async def _mine(
     steps = (make_step(meme, name, language, wording) for name in wanted)
     taken = await asyncio.gather(*map(asker.take, steps))
     captions = {name: meme.notes.get(note, "").strip() for name, note in _NOTES.items()}
-    lacking: dict[str, Origin] = {"text_caption": "no text", "image_caption": "unseen"}
+    lacking: dict[str, CaptionOrigin] = {"text_caption": "no text", "image_caption": "unseen"}
     origins = {name: "given" if said else lacking[name] for name, said in captions.items()}
     sources = {}
     for name, step_result in zip(wanted, taken, strict=True):
@@ -133,7 +133,9 @@ def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "p
 
 def read_caption(reply: str, language: str) -> str:
     """The caption of a reply as one safe line in the language asked for."""
-    return drafts.check_wording(read_object(reply, _Said).caption, "caption", language, LONGEST)
+    return drafts.check_wording(
+        read_object(reply, _MinedCaption).caption, "caption", language, LONGEST
+    )
 
 
 def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:

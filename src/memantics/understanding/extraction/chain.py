@@ -171,12 +171,12 @@ async def _extract_step(
         found.results[place] = StepResult(*place, "skipped", reason=reason)
         return
     relations = step.relations() if settings.when == "same" else ()
-    known: asking.Known = {name: found.known[name] for name in step.inputs}
+    known: asking.KnownIndividuals = {name: found.known[name] for name in step.inputs}
     listed = [individual for entries in known.values() for individual in entries or ()]
 
     request = asking.ask_individuals(situation, step, known, relations)
 
-    def read(text: str) -> reading.Read:
+    def read(text: str) -> reading.ReadReply:
         return reading.read_individuals(
             text, step.dimension, listed, (one.name for one in relations)
         )
@@ -273,13 +273,13 @@ def _result(place: tuple[Dimension, str], taken: Taken[Result]) -> StepResult:
 
 async def _finish(tasks: Iterable[asyncio.Task[None]]) -> None:
     """Wait for all; when one breaks, stop the others before its error goes on."""
-    group = list(tasks)
+    running = list(tasks)
     try:
-        await asyncio.gather(*group)
+        await asyncio.gather(*running)
     finally:
-        for task in group:
+        for task in running:
             task.cancel()
-        await asyncio.gather(*group, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def in_order(

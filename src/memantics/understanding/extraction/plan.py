@@ -44,7 +44,8 @@ _MOST_LISTED = 400
 _TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 MOST_ARRANGED = 50
 _THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
-Known = Mapping[Dimension, Sequence[Individual] | None]
+# What is known by dimension; None: that step brought no answer.
+KnownIndividuals = Mapping[Dimension, Sequence[Individual] | None]
 
 
 def list_relations(
@@ -269,9 +270,6 @@ def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
         yield ready
 
 
-"""What is known by dimension; None: that step brought no answer."""
-
-
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What does not change between the steps of one meme.
@@ -292,7 +290,10 @@ find_prompts = prompts_beside(__file__)
 
 
 def ask_individuals(
-    situation: Situation, step: PlannedStep, known: Known, relations: Sequence[RelationTerm]
+    situation: Situation,
+    step: PlannedStep,
+    known: KnownIndividuals,
+    relations: Sequence[RelationTerm],
 ) -> Request:
     """The request for the individuals of a dimension, with relations where some are allowed."""
     told = step.told
@@ -329,7 +330,7 @@ def ask_links(
     situation: Situation,
     dimension: Dimension,
     sources: Sequence[Individual],
-    known: Known,
+    known: KnownIndividuals,
     relations: Sequence[RelationTerm],
 ) -> Request:
     """The request for the relations of a dimension's individuals, in a pass of their own."""
@@ -364,7 +365,7 @@ def _request(situation: Situation, before: str, text: str, schema: dict[str, Jso
 
 
 def _show_before(
-    situation: Situation, names: Iterable[Dimension], known: Known, *, background: bool
+    situation: Situation, names: Iterable[Dimension], known: KnownIndividuals, *, background: bool
 ) -> str:
     meme = situation.meme
     notes = {f"note: {name}": text for name, text in sorted(meme.notes.items())}

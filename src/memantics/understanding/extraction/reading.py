@@ -120,7 +120,7 @@ class SaidIndividual(Closed):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadReply:
     """The individuals of a reply.
 
     ``merged`` counts entries that were there twice, word for word; ``renamed`` those whose name
@@ -183,7 +183,7 @@ def read_individuals(
     dimension: vocabulary.Dimension,
     known: Iterable[Individual] = (),
     relations: Iterable[str] = vocabulary.RELATIONS,
-) -> Read:
+) -> ReadReply:
     """Read the reply to a step; ``known`` and ``relations`` are what it may refer to and use.
 
     >>> read_individuals('[{"name": "Cat", "label": "a cat"}]', "VisualMaterial").individuals[0].key
@@ -202,7 +202,7 @@ def read_individuals(
         one for individual in said if dimension == ARRANGED for one in individual.arrangement
     ]
     links = tuple(dict.fromkeys(_arrange(one, directory) for one in arranged))
-    return Read(made, len(entries) - len(different), names.renamed, links)
+    return ReadReply(made, len(entries) - len(different), names.renamed, links)
 
 
 def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
@@ -220,11 +220,11 @@ def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
     if not name:
         raise Unparsed("a relation of the arrangement is empty")
     ends = []
-    for text in (said.source, said.target):
-        found = directory.find(text)
+    for named in (said.source, said.target):
+        found = directory.find(named)
         if found is None:
             raise Unparsed(
-                f"{clean_line(text, 60)!r} in the arrangement is not one of those listed"
+                f"{clean_line(named, 60)!r} in the arrangement is not one of those listed"
             )
         ends.append(found)
     return ReadRelation(ends[0], Relation(vocabulary.find_spatial(name) or name, ends[1]))

@@ -166,12 +166,12 @@ def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
         (folder / IMAGES).mkdir(parents=True, exist_ok=True)
         for meme in memes:
             try:
-                value = _adopt(meme, folder, taken)
+                adopted = _adopt(meme, folder, taken)
             except ImageError as error:
                 skips.append(Skip(meme.image.name, meme.id, str(error)))
                 continue
-            taken.add(value.id)
-            kept.append(value)
+            taken.add(adopted.id)
+            kept.append(adopted)
         with whole_file(folder / MEMES) as file:
             for meme in kept:
                 file.write(_dump_meme(meme, folder))

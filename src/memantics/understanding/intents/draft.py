@@ -60,12 +60,12 @@ def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[s
     ('mocks late trains',)
     """
     said = read_object(reply, _SaidIntents).intents
-    made = dict.fromkeys(check_intent(text, language) for text in said)
+    made = dict.fromkeys(check_intent(intent, language) for intent in said)
     if not made:
         raise Unparsed("there is no intent: give at least one")
     if len(made) > most:
         raise Unparsed(f"{len(made)} intents are too many: give the {most} most likely at most")
-    folded = {text.casefold() for text in made}
+    folded = {intent.casefold() for intent in made}
     if len(folded) < len(made):
         raise Unparsed("two intents are the same but for capitals")
     return tuple(made)
@@ -235,7 +235,7 @@ def make_intent_step(
     form = prompts.get(f"form.{language}", prompts["form.other"])
     known = {
         **_material(meme),
-        "background knowledge": "\n".join(f"* {name}" for name in background),
+        "background knowledge": "\n".join(f"* {sentence}" for sentence in background),
     }
     body = prompts["intents"].fill(
         material=drafts.show_material(known),

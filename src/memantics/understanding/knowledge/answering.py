@@ -64,7 +64,9 @@ def check_query(query: str) -> None:
             hint="with SERVICE, FROM or escapes only SPARQL 1.1 is read",
         ) from error
     prefixes = PREFIXES | {
-        str(value.prefix or ""): str(value.iri) for value in prologue if value.name == "PrefixDecl"
+        str(declaration.prefix or ""): str(declaration.iri)
+        for declaration in prologue
+        if declaration.name == "PrefixDecl"
     }
     for name, part in _walk(body):
         if name == "ServiceGraphPattern":
@@ -120,8 +122,8 @@ def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
         else:
             variables = ("subject", "predicate", "object")
             rows = _hold(
-                (_text(value.subject), _text(value.predicate), _text(value.object))
-                for value in islice(found, limit + 1)
+                (_text(triple.subject), _text(triple.predicate), _text(triple.object))
+                for triple in islice(found, limit + 1)
             )
     except SyntaxError as error:
         raise InputError(

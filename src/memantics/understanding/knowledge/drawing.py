@@ -76,7 +76,11 @@ class _Drawing:
     @cached_property
     def places(self) -> dict[int, int]:
         """Where among the cards an individual's number is."""
-        return {number: place for place, card in enumerate(self.cards) for number in card.numbers}
+        return {
+            individual: place
+            for place, card in enumerate(self.cards)
+            for individual in card.numbers
+        }
 
     def links(self) -> Iterator[tuple[int, int, int]]:
         """Lines as card, row, target card."""
@@ -126,16 +130,16 @@ class _Wide(_Drawing):
         linked = {place for start, _, end in self.links() for place in (start, end)}
         found = {}
         for place in range(len(COLUMNS)):
-            numbers = [at for at, card in enumerate(self.cards) if _find_column(card) == place]
-            room = max(0, _SHORT - sum(at in linked for at in numbers))
-            alone = [at for at in numbers if at not in linked][:room]
-            found[place] = tuple(at for at in numbers if at in linked or at in alone)
-        return {place: numbers for place, numbers in found.items() if numbers}
+            cards = [at for at, card in enumerate(self.cards) if _find_column(card) == place]
+            room = max(0, _SHORT - sum(at in linked for at in cards))
+            alone = [at for at in cards if at not in linked][:room]
+            found[place] = tuple(at for at in cards if at in linked or at in alone)
+        return {place: cards for place, cards in found.items() if cards}
 
     def draw(self) -> Markup:
         used = list(self.columns)
         column_of = {
-            card: used.index(place) for place, numbers in self.columns.items() for card in numbers
+            card: used.index(place) for place, cards in self.columns.items() for card in cards
         }
         order = sorted(column_of)
         spot = {place: number for number, place in enumerate(order)}
@@ -272,7 +276,7 @@ class _Narrow(_Drawing):
             card = self.cards[target]
             room = card.height(width) - ROW * len(card.rows) - 18
             distance = min(9.0, room / max(1, len(places)))
-            places.sort(key=lambda value: tops[links[value][0]])
+            places.sort(key=lambda place: tops[links[place][0]])
             for number, place in enumerate(places):
                 ends[place] = tops[target] + 12 + distance * number
         return ends

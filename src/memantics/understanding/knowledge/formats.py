@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Literal as Text
     from pyoxigraph import NamedNode, Quad, RdfFormat
 
-Format = Literal["nquads", "turtle", "trig", "jsonld"]
-SUFFIXES: Mapping[str, Format] = {
+GraphFormat = Literal["nquads", "turtle", "trig", "jsonld"]
+SUFFIXES: Mapping[str, GraphFormat] = {
     ".nq": "nquads",
     ".ttl": "turtle",
     ".trig": "trig",
@@ -56,7 +56,7 @@ _TERMS: dict[str, tuple[str, str]] = {
 _REPAIR = "repair the file, or export it again"
 
 
-def guess_format(path: Path) -> Format:
+def guess_format(path: Path) -> GraphFormat:
     """The format that a file's name stands for."""
     found = SUFFIXES.get(path.suffix.lower())
     if found is None:
@@ -67,7 +67,7 @@ def guess_format(path: Path) -> Format:
     return found
 
 
-def check_nesting(data: bytes, form: Format, name: str) -> None:
+def check_nesting(data: bytes, form: GraphFormat, name: str) -> None:
     """Refuse a file whose nesting would end the parser, and with it this process.
 
     Brackets of Turtle cost it nothing, so that only quoted statements are counted there.
@@ -76,7 +76,7 @@ def check_nesting(data: bytes, form: Format, name: str) -> None:
         refuse_nesting(data, name)
 
 
-def parse(data: bytes, form: Format, name: str) -> Iterator[Quad]:
+def parse(data: bytes, form: GraphFormat, name: str) -> Iterator[Quad]:
     """Read quads; an error says the file and the line."""
     need_offline("pyoxigraph")
     import pyoxigraph
@@ -91,7 +91,7 @@ def parse(data: bytes, form: Format, name: str) -> Iterator[Quad]:
         raise DataError(name, f"not valid {form}: {error}"[:300], hint=_REPAIR) from error
 
 
-def _official(form: Format) -> RdfFormat:
+def _official(form: GraphFormat) -> RdfFormat:
     from pyoxigraph import RdfFormat
 
     return {
@@ -126,8 +126,8 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
             continue
         graph = node(graph_iri(meme))
         placed[meme].append(Quad(quad.subject, quad.predicate, quad.object, graph))
-    for meme, group in placed.items() if shared else ():
-        group.extend(_follow(group, shared, node(graph_iri(meme))))
+    for meme, meme_quads in placed.items() if shared else ():
+        meme_quads.extend(_follow(meme_quads, shared, node(graph_iri(meme))))
     return dict(placed)
 
 
@@ -149,7 +149,7 @@ def _follow(
     return found
 
 
-def serialize(quads: Iterable[Quad], form: Format) -> bytes:
+def serialize(quads: Iterable[Quad], form: GraphFormat) -> bytes:
     """Write quads, the same ones always in the same order."""
     need_offline("pyoxigraph")
     import pyoxigraph
@@ -190,7 +190,7 @@ def _write_jsonld(quads: Sequence[Quad]) -> bytes:
         {
             "@context": _CONTEXT,
             "@id": _short(graph),
-            "@graph": [_tidy(fields) for fields in sorted(entries.values(), key=_reading_order)],
+            "@graph": [_tidy(entry) for entry in sorted(entries.values(), key=_reading_order)],
         }
         for graph, entries in graphs.items()
     ]

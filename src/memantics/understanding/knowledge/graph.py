@@ -104,41 +104,43 @@ class _Writer:
                 said.source, records.Relation(said.relation, said.target, said.provenance)
             )
 
-    def individual(self, value: records.Individual, position: int) -> Iterator[Quad]:
-        subject = thing_iri(self.knowledge.meme, value.key)
-        yield self.link(subject, TYPE, class_iri(value.dimension))
+    def individual(self, individual: records.Individual, position: int) -> Iterator[Quad]:
+        subject = thing_iri(self.knowledge.meme, individual.key)
+        yield self.link(subject, TYPE, class_iri(individual.dimension))
         yield self.link(subject, f"{TERM}inMeme", graph_iri(self.knowledge.meme))
-        yield self.say(subject, f"{TERM}name", value.name)
+        yield self.say(subject, f"{TERM}name", individual.name)
         yield self.say(subject, f"{TERM}position", str(position), f"{_XSD}integer")
-        yield self.text(subject, LABEL, value.label)
-        if value.description:
-            yield self.text(subject, DESCRIPTION, value.description)
-        if value.kind in TOXICITY_KINDS:
-            yield self.link(subject, f"{TERM}toxicityKind", TERM + value.kind)
-        elif value.kind:
-            yield self.say(subject, f"{TERM}toxicityKind", value.kind)
-        yield from self.origin(subject, value.provenance)
-        for relation in value.relations:
-            yield from self.relation(value.key, relation)
+        yield self.text(subject, LABEL, individual.label)
+        if individual.description:
+            yield self.text(subject, DESCRIPTION, individual.description)
+        if individual.kind in TOXICITY_KINDS:
+            yield self.link(subject, f"{TERM}toxicityKind", TERM + individual.kind)
+        elif individual.kind:
+            yield self.say(subject, f"{TERM}toxicityKind", individual.kind)
+        yield from self.origin(subject, individual.provenance)
+        for relation in individual.relations:
+            yield from self.relation(individual.key, relation)
 
-    def relation(self, source: str, value: records.Relation) -> Iterator[Quad]:
+    def relation(self, source: str, relation: records.Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
         # The ontology's relations hold between its dimensions: those of others are told as said.
         known = self.knowledge.by_key
         theirs = [
-            known[key].dimension in DIMENSIONS for key in (source, value.target) if key in known
+            known[key].dimension in DIMENSIONS for key in (source, relation.target) if key in known
         ]
-        predicate = predicate_iri(value.relation) if all(theirs) else SAID + escape(value.relation)
-        ends = (thing_iri(meme, source), predicate, thing_iri(meme, value.target))
+        predicate = (
+            predicate_iri(relation.relation) if all(theirs) else SAID + escape(relation.relation)
+        )
+        ends = (thing_iri(meme, source), predicate, thing_iri(meme, relation.target))
         yield self.link(*ends)
-        if value.provenance or value.written:
+        if relation.provenance or relation.written:
             place = f"{graph_iri(meme)}#statement/{_digest(*ends)}"
             yield self.link(place, TYPE, f"{_RDF}Statement")
             for predicate, end in zip((_SUBJECT, _PREDICATE, _OBJECT), ends, strict=True):
                 yield self.link(place, predicate, end)
-            if value.written:
-                yield self.say(place, f"{TERM}written", value.written)
-            yield from self.origin(place, value.provenance)
+            if relation.written:
+                yield self.say(place, f"{TERM}written", relation.written)
+            yield from self.origin(place, relation.provenance)
 
     def origin(self, subject: str, provenance: records.Provenance | None) -> Iterator[Quad]:
         if not provenance:

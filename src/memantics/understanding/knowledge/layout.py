@@ -356,35 +356,35 @@ class _Arrangement:
         columns: list[list[int]] = [[] for _ in range(width)]
         for place, box in enumerate(self.boxes):
             columns[box.column].append(place)
-        best, fewest = [numbers[:] for numbers in columns], self.crossings(columns)
+        best, fewest = [column[:] for column in columns], self.crossings(columns)
         for sweep in range(_SWEEPS):
             indexes = range(width) if sweep % 2 == 0 else range(width - 1, -1, -1)
             for index in indexes:
                 spots = self.spots(columns)
-                columns[index].sort(key=lambda number: self.mean(number, spots))
+                columns[index].sort(key=lambda node: self.mean(node, spots))
             count = self.crossings(columns)
             if count < fewest:
-                best, fewest = [numbers[:] for numbers in columns], count
+                best, fewest = [column[:] for column in columns], count
         return best
 
     @staticmethod
     def spots(columns: list[list[int]]) -> dict[int, float]:
         return {
-            number: (place + 0.5) / len(column)
+            node: (place + 0.5) / len(column)
             for column in columns
-            for place, number in enumerate(column)
+            for place, node in enumerate(column)
         }
 
-    def mean(self, place: int, spots: dict[int, float]) -> float:
-        found = [spots[other] for other, _, _ in self.near.get(place, ())]
-        return sum(found) / len(found) if found else spots[place]
+    def mean(self, node: int, spots: dict[int, float]) -> float:
+        found = [spots[other] for other, _, _ in self.near.get(node, ())]
+        return sum(found) / len(found) if found else spots[node]
 
     def crossings(self, columns: list[list[int]]) -> int:
-        spots = {number: place for column in columns for place, number in enumerate(column)}
+        spots = {node: place for column in columns for place, node in enumerate(column)}
         gaps: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for stops in self.chains:
             for one, other in pairwise(stops):
-                left, right = sorted((one, other), key=lambda number: self.boxes[number].column)
+                left, right = sorted((one, other), key=lambda node: self.boxes[node].column)
                 if self.boxes[left].column != self.boxes[right].column:
                     gaps[self.boxes[left].column].append((spots[left], spots[right]))
         return sum(
@@ -399,32 +399,32 @@ class _Arrangement:
         tops = [0.0] * len(self.boxes)
         for column in self.columns:
             here = -self.extent(column) / 2
-            for place in column:
-                tops[place] = here
-                here += self.boxes[place].height + GAP
+            for node in column:
+                tops[node] = here
+                here += self.boxes[node].height + GAP
         for step in range(_STEPS):
             for column in self.columns if step % 2 == 0 else self.columns[::-1]:
                 wishes, weights = [], []
-                for place in column:
-                    near = self.near.get(place, ())
+                for node in column:
+                    near = self.near.get(node, ())
                     pull = [tops[other] + there - here for other, here, there in near]
-                    wishes.append(sum(pull) / len(pull) if pull else tops[place])
-                    lane = place >= self.cards
+                    wishes.append(sum(pull) / len(pull) if pull else tops[node])
+                    lane = node >= self.cards
                     weights.append(3.0 if lane else 0.2 + len(near))
-                for place, top in zip(column, self.spread(column, wishes, weights), strict=True):
-                    tops[place] = top
-        lowest = min((tops[place] for place in range(self.cards)), default=0.0)
+                for node, top in zip(column, self.spread(column, wishes, weights), strict=True):
+                    tops[node] = top
+        lowest = min((tops[node] for node in range(self.cards)), default=0.0)
         return [top - lowest for top in tops]
 
     def extent(self, column: list[int]) -> float:
-        return sum(self.boxes[place].height + GAP for place in column) - GAP
+        return sum(self.boxes[node].height + GAP for node in column) - GAP
 
     def spread(self, column: list[int], wishes: list[float], weights: list[float]) -> list[float]:
         """Tops nearest to the wishes that keep order and distance: isotonic regression."""
         offsets, here = [], 0.0
-        for place in column:
+        for node in column:
             offsets.append(here)
-            here += self.boxes[place].height + GAP
+            here += self.boxes[node].height + GAP
         blocks: list[tuple[float, float, int]] = []
         for wish, weight, offset in zip(wishes, weights, offsets, strict=True):
             value, mass, count = wish - offset, weight, 1
@@ -444,7 +444,7 @@ class _Arrangement:
             start = tops[line.source] + self.boxes[line.source].ports[line.row]
             lanes = tuple((self.boxes[stop].column, tops[stop] + _LANE / 2) for stop in stops[1:-1])
             routes.append(Route(start, lanes, ends[place]))
-        bottoms = [tops[number] + self.boxes[number].height for number in range(self.cards)]
+        bottoms = [tops[card] + self.boxes[card].height for card in range(self.cards)]
         return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
 
     def share_sides(self, tops: list[float]) -> dict[int, float]:
@@ -474,7 +474,7 @@ def assign_tracks(spans: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     """
     tracks: list[list[tuple[float, float]]] = []
     chosen = [0] * len(spans)
-    for place in sorted(range(len(spans)), key=lambda value: spans[value][1] - spans[value][0]):
+    for place in sorted(range(len(spans)), key=lambda place: spans[place][1] - spans[place][0]):
         low, high = spans[place]
         number = 0
         while number < len(tracks) and any(a <= high and low <= b for a, b in tracks[number]):

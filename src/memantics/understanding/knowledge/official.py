@@ -77,8 +77,8 @@ def find_official(root: Path) -> tuple[OfficialFiles, ...]:
                     found.setdefault(path.name.removesuffix(suffix), {})[suffix] = path
         if found:
             return tuple(
-                OfficialFiles(meme, fields.get(mquest.RAW), fields.get(mquest.REFINED))
-                for meme, fields in sorted(found.items())
+                OfficialFiles(meme, files.get(mquest.RAW), files.get(mquest.REFINED))
+                for meme, files in sorted(found.items())
             )
     return ()
 
@@ -316,7 +316,7 @@ class Account:
         """Count what is known about one more meme."""
         self.memes += 1
         self.individuals.update(individual.dimension for individual in made.individuals)
-        names = [link.relation for value in made.individuals for link in value.relations]
+        names = [link.relation for individual in made.individuals for link in individual.relations]
         for name in (*names, *(said.relation for said in made.loose)):
             (self.relations if name in RELATIONS else self.said)[name] += 1
         self.dangling += made.dangling()
@@ -413,7 +413,7 @@ class _Adoption:
                 self.link(statement, self.individuals[place])
         for statement in raw.said if raw else ():
             self.link(statement)
-        known = {FileStatement(*map(_slug, names)) for names in self.statements(raw)}
+        known = {FileStatement(*map(_slug, statement)) for statement in self.statements(raw)}
         origin = None
         if raw and refined and self.files.refined:
             origin = records.Provenance(source=self.files.refined.name)

@@ -13,7 +13,7 @@ from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_st
 from memantics.understanding.knowledge.layout import choose_cards, make_legend, read_fields, tame
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, name_dimension
 from memantics.understanding.knowledge.records import Individual, Knowledge, Provenance
-from memantics.web.page import Shown, Thumbnail, fill_page, make_thumbnail
+from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnail
 
 _SIDE = 640
 _LISTED = 2_000
@@ -26,7 +26,7 @@ class Entry:
     number: int
     individual: Individual
     dimension: str
-    links: tuple[Shown, ...]
+    links: tuple[TemplateValues, ...]
     origin: str
 
 

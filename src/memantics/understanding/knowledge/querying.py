@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 100_000
 PATIENCE = 60.0  # seconds for what a command asks of a whole store
 SHORT, BEHIND = 2.0, 5  # seconds of a question that keeps its priority; that of longer ones
-Row = dict[str, str]
+QueryRow = dict[str, str]
 _HELPER = "memantics.understanding.knowledge.answering"
 _SHOWN = 200
 
@@ -92,7 +92,7 @@ class Askable(Protocol):
     folder: Path | None
 
 
-def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[list[Row]]:
+def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[list[QueryRow]]:
     """The rows of each of these SELECT queries of ours.
 
     A store in a folder is asked in another process: where a block is damaged, an aggregate counts
@@ -110,11 +110,11 @@ def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[lis
     )
     if "error" in reply:
         raise StoreError(reply["error"], hint=reply["hint"])
-    answers: list[list[Row]] = reply["answers"]
+    answers: list[list[QueryRow]] = reply["answers"]
     return answers
 
 
-def read_rows(graphs: Store, query: str, folder: Path | None = None) -> list[Row]:
+def read_rows(graphs: Store, query: str, folder: Path | None = None) -> list[QueryRow]:
     """The rows of a SELECT query, values by variable; what is unbound is absent."""
     from pyoxigraph import QuerySolutions
 

@@ -126,9 +126,9 @@ def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
 
 
 def _count(knowledge: Iterable[Knowledge], account: Account) -> Iterator[Knowledge]:
-    for value in knowledge:
-        account.add(value)
-        yield value
+    for meme_knowledge in knowledge:
+        account.add(meme_knowledge)
+        yield meme_knowledge
 
 
 def _official(path: Path) -> tuple[OfficialFiles, ...]:

@@ -130,7 +130,7 @@ class GraphStore:
 
     def add(self, knowledge: Iterable[Knowledge]) -> int:
         """Add knowledge, meme by meme; what was known about a meme before is replaced."""
-        made = {value.meme: list(to_quads(value)) for value in knowledge}
+        made = {meme_knowledge.meme: list(to_quads(meme_knowledge)) for meme_knowledge in knowledge}
         # Nothing is forgotten before everything new is at hand.
         for meme in made:
             self._forget(meme)
@@ -147,7 +147,7 @@ class GraphStore:
         placed = place_quads(quads)
         for meme in placed:
             self._forget(meme)
-        self._add(quad for group in placed.values() for quad in group)
+        self._add(quad for meme_quads in placed.values() for quad in meme_quads)
         return tuple(sorted(placed))
 
     def _forget(self, meme: str) -> None:

@@ -18,7 +18,7 @@ from memantics.core.errors import DataError, need_offline
 from memantics.core.meaning import DIMENSIONS
 from memantics.understanding.knowledge.formats import check_nesting
 from memantics.understanding.knowledge.ontology.vocabulary import RELATIONS, TOXICITY_KINDS
-from memantics.understanding.knowledge.querying import PATIENCE, Row, select, store_errors
+from memantics.understanding.knowledge.querying import PATIENCE, QueryRow, select, store_errors
 from memantics.understanding.knowledge.records import (
     MEME,
     OWN,
@@ -108,9 +108,9 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
         )
         for row in individuals
     }
-    group = sorted(found.keys() - set(DIMENSIONS))
+    other_classes = sorted(found.keys() - set(DIMENSIONS))
     dimensions: dict[str, DimensionFigures] = {
-        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *group)
+        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *other_classes)
     }
     links = {row["relation"]: int(row["count"]) for row in related}
     kinds = {row["kind"].removeprefix(TERM): int(row["count"]) for row in kinded}
@@ -122,7 +122,7 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
     return StoreFigures(
         memes=len(store.ids()),
         statements=statements,
-        individuals=sum(figures.individuals for figures in dimensions.values()),
+        individuals=sum(counted.individuals for counted in dimensions.values()),
         confirmed=int(confirmed[0]["count"]),
         dimensions=dimensions,
         relations={name: links.get(TERM + name, 0) for name in RELATIONS},
@@ -269,7 +269,7 @@ class _Compiler:
             return _Condition(f"?value NOT IN ({allowed})")
         if parameter == "or":
             broken = [self.alternative(term) for term in self.members(value)]
-            return _Condition(" && ".join(f"({text})" for text in broken))
+            return _Condition(" && ".join(f"({clause})" for clause in broken))
         broken_if = _BROKEN.get(parameter)
         return _Condition(broken_if(value)) if broken_if else None
 
@@ -421,7 +421,7 @@ def _own_checks() -> tuple[Check, ...]:
     return compile_shapes(read_ontology("shapes"), "shapes.ttl")
 
 
-def _read_breach(check: Check, row: Row) -> Breach:
+def _read_breach(check: Check, row: QueryRow) -> Breach:
     return Breach(
         meme_of(row["graph"]) or "",
         row["focus"],

@@ -153,7 +153,7 @@ def load_dictionary() -> bytes:
     return b"\n" + Path(sphinx.get_model_path("en-us/cmudict-en-us.dict")).read_bytes() + b"\n"
 
 
-Kind = Literal["han", "latin", "digit", "other"]
+TokenKind = Literal["han", "latin", "digit", "other"]
 
 _TOKEN = re.compile(r"[a-zA-Z]+|.", re.DOTALL)
 _MAX_LATIN = 12
@@ -173,7 +173,7 @@ class CaptionToken:
     text: str
     start: int
     end: int
-    kind: Kind
+    kind: TokenKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class SyllableSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class SpokenCaption:
     """A caption ready to be said: tokens and slots; a token may take several slots."""
 
     tokens: tuple[CaptionToken, ...]
@@ -228,7 +228,7 @@ def split_tokens(caption: str) -> tuple[CaptionToken, ...]:
     )
 
 
-def _classify(text: str) -> Kind:
+def _classify(text: str) -> TokenKind:
     if text.isascii() and text.isalpha():
         return "latin"
     if text.isascii() and text.isdigit():
@@ -253,7 +253,7 @@ def simplify(character: str) -> str:
     return character
 
 
-def write_scripts(caption: str) -> Iterator[Script]:
+def write_scripts(caption: str) -> Iterator[SpokenCaption]:
     """The caption as it is said: plainly, then with each fused syllable spoken in full."""
     tokens = split_tokens(caption)
     plain = "".join(simplify(t.text) if t.kind == "han" else "，" * len(t.text) for t in tokens)
@@ -265,13 +265,13 @@ def write_scripts(caption: str) -> Iterator[Script]:
         else _slots(i, token, plain, context[token.start])
         for i, token in enumerate(tokens)
     ]
-    yield Script(tokens, tuple(slot for group in slots for slot in group))
+    yield SpokenCaption(tokens, tuple(slot for group in slots for slot in group))
     spread = [i for i, group in enumerate(slots) if _fused(group)]
     for i in spread[:2]:
         parts = FUSED[_fused(slots[i])].split()
         full = [SyllableSlot(i, "", _any_tone(frozenset((part,))), None) for part in parts]
         groups = [*slots[:i], full, *slots[i + 1 :]]
-        yield Script(tokens, tuple(slot for group in groups for slot in group))
+        yield SpokenCaption(tokens, tuple(slot for group in groups for slot in group))
 
 
 _NUMBER = re.compile(r"(第?)\d+((?:[.:：/-]\d+)*)(\s?[%°℃]|\s?[\u4e00-\u9fff])?")

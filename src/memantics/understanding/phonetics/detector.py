@@ -15,20 +15,20 @@ import orjson
 
 from memantics.core.result import Result, Table
 from memantics.core.text import show_chance
+from memantics.metrics.rounding import Floats
 from memantics.understanding.phonetics.ranking import Linear
 from memantics.understanding.phonetics.reading import Heard, Reading, SecondSense, explain
 
-Matrix = npt.NDArray[np.float64]
 _STEPS, _ENOUGH = 50, 1e-6
 
 
-def _scale(rows: Matrix) -> tuple[Matrix, Matrix]:
+def _scale(rows: Floats) -> tuple[Floats, Floats]:
     spread = rows.std(axis=0)
     return rows.mean(axis=0), np.where(spread > 1e-9, spread, 1.0)
 
 
 def fit_logistic(
-    rows: Matrix, labels: npt.NDArray[np.bool_], names: Sequence[str], ridge: float = 1.0
+    rows: Floats, labels: npt.NDArray[np.bool_], names: Sequence[str], ridge: float = 1.0
 ) -> Linear:
     """Logistic regression; the ridge acts on standardised features, not on the bias.
 
@@ -48,8 +48,8 @@ def fit_logistic(
 
 
 def _climb(
-    design: Matrix, target: Matrix, penalty: Matrix, importance: Matrix, renew: int = 1
-) -> Matrix:
+    design: Floats, target: Floats, penalty: Floats, importance: Floats, renew: int = 1
+) -> Floats:
     """Newton's steps to the top of a penalised logistic likelihood.
 
     The curvature, which is what costs with hundreds of features, is computed every ``renew`` steps.
@@ -76,8 +76,8 @@ class PunData:
     ``homophone`` tells puns by sound from puns by sense.
     """
 
-    signals: Matrix
-    vectors: Matrix
+    signals: Floats
+    vectors: Floats
     pun: npt.NDArray[np.bool_]
     homophone: npt.NDArray[np.bool_]
     folds: npt.NDArray[np.int64]
@@ -92,7 +92,7 @@ class PunData:
             self.folds[chosen],
         )
 
-    def weigh(self, polysemy: float) -> Matrix:
+    def weigh(self, polysemy: float) -> Floats:
         """Weights under which puns by sense have this share of the puns."""
         sense = self.pun & ~self.homophone
         found = sense.sum() / max(self.pun.sum(), 1)
@@ -121,7 +121,7 @@ def fit_pun(
     their fold. ``learnt`` is the share of puns by sense that the weights are learnt for.
     """
     target, importance = data.pun.astype(float), data.weigh(_CHANCES)
-    best: tuple[float, float, Matrix, Matrix] | None = None
+    best: tuple[float, float, Floats, Floats] | None = None
     for vector in _VECTORS if data.vectors.shape[1] else _VECTORS[:1]:
         odds = _hold_out(data, learnt, vector)
         line = np.column_stack([odds, np.ones(len(odds))])
@@ -139,7 +139,7 @@ def fit_pun(
     return linear, tuple(map(float, meaning)), float(1 / (1 + np.exp(-limit)))
 
 
-def _hold_out(data: PunData, learnt: float, vector: float) -> Matrix:
+def _hold_out(data: PunData, learnt: float, vector: float) -> Floats:
     odds = np.zeros(len(data.pun))
     for fold in np.unique(data.folds):
         held = data.folds == fold
@@ -148,7 +148,7 @@ def _hold_out(data: PunData, learnt: float, vector: float) -> Matrix:
     return odds
 
 
-def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Matrix, float]:
+def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Floats, float]:
     middle, spread = _scale(data.signals)
     shift = np.concatenate([middle, data.vectors.mean(axis=0)])
     # A sentence vector stays as long as it is: its telling directions are the wide ones.
@@ -164,17 +164,17 @@ def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Matrix, float
 
 def apply_pun(
     data: PunData, names: Sequence[str], fitted: tuple[Linear, tuple[float, ...], float]
-) -> tuple[Matrix, npt.NDArray[np.bool_]]:
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Chances and verdicts of captions under what ``fit_pun`` learnt from others."""
     linear, meaning, limit = fitted
     weights = np.array([linear.weights[name] for name in names])
     odds = data.signals @ weights + data.vectors @ np.array(meaning) + linear.bias
-    chances: Matrix = 1 / (1 + np.exp(-odds))
+    chances: Floats = 1 / (1 + np.exp(-odds))
     return chances, chances >= limit
 
 
 def fit_choice(
-    groups: Sequence[tuple[Matrix, int]], names: Sequence[str], ridge: float = 1.0
+    groups: Sequence[tuple[Floats, int]], names: Sequence[str], ridge: float = 1.0
 ) -> Linear:
     """Weights under which the right one of each group's rows scores highest (softmax).
 
@@ -215,10 +215,10 @@ class DetectionScores:
 
 
 def score_detection(
-    chances: Sequence[float] | Matrix,
+    chances: Sequence[float] | Floats,
     labels: Sequence[bool] | npt.NDArray[np.bool_],
     threshold: float,
-    weights: Matrix | None = None,
+    weights: Floats | None = None,
 ) -> DetectionScores:
     """True positive rate, true negative rate, F1 of the pun class, balanced accuracy.
 
@@ -227,9 +227,9 @@ def score_detection(
     """
     truth = np.asarray(labels, dtype=bool)
     said = np.asarray(chances, dtype=float) >= threshold
-    values = np.ones(len(truth)) if weights is None else weights
-    hits, alarms = float(values @ (said & truth)), float(values @ (said & ~truth))
-    positives, negatives = float(values @ truth), float(values @ ~truth)
+    caption_weights = np.ones(len(truth)) if weights is None else weights
+    hits, alarms = float(caption_weights @ (said & truth)), float(caption_weights @ (said & ~truth))
+    positives, negatives = float(caption_weights @ truth), float(caption_weights @ ~truth)
     tpr = hits / positives if positives else 0.0
     tnr = 1 - alarms / negatives if negatives else 0.0
     f1 = 2 * hits / (positives + hits + alarms) if hits else 0.0
@@ -238,7 +238,7 @@ def score_detection(
 
 # Is a caption a pun? One chance from what was heard, what a dictionary says, and what it means.
 
-Kind = Literal["sound", "sense", "none"]
+PunKind = Literal["sound", "sense", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class PunVerdict(Result):
     is_pun: bool
     probability: float
     threshold: float
-    kind: Kind
+    kind: PunKind
     readings: tuple[Reading, ...]
     senses: tuple[SecondSense, ...]
     why: tuple[str, ...]
@@ -338,7 +338,7 @@ def judge_pun(
     chance = round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
     is_pun = chance >= limit
     by_sound = heard.meant is not None or not (heard.senses or heard.double_meanings)
-    kind: Kind = "none" if not is_pun else "sound" if by_sound else "sense"
+    kind: PunKind = "none" if not is_pun else "sound" if by_sound else "sense"
     return PunVerdict(
         caption=heard.caption,
         is_pun=is_pun,
@@ -362,7 +362,7 @@ def _logit(chance: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-def _list_reasons(heard: Heard, kind: Kind) -> tuple[str, ...]:
+def _list_reasons(heard: Heard, kind: PunKind) -> tuple[str, ...]:
     lines = explain(heard, alternatives=0)
     if kind == "sound" or not heard.senses:
         return lines

@@ -52,11 +52,11 @@ class Word:
     phonemes: tuple[str, ...]
 
 
-class _Node:
+class _TrieNode:
     __slots__ = ("next", "words")
 
     def __init__(self) -> None:
-        self.next: dict[str, _Node] = {}
+        self.next: dict[str, _TrieNode] = {}
         self.words: list[str] = []
 
 
@@ -84,7 +84,7 @@ class EnglishVocabulary:
         model = sphinx.NGramModel.readfile(sphinx.get_model_path("en-us/en-us.lm.bin"))
         self._prob: Callable[[list[str]], int] = model.prob
         self.sounds: dict[str, tuple[str, ...]] = {}
-        self.root = _Node()
+        self.root = _TrieNode()
         for line in load_dictionary().decode("utf-8").splitlines():
             entry, _, said = line.partition(" ")
             word = entry.partition("(")[0]
@@ -99,7 +99,7 @@ class EnglishVocabulary:
             return
         node = self.root
         for phoneme in phonemes:
-            node = node.next.setdefault(phoneme, _Node())
+            node = node.next.setdefault(phoneme, _TrieNode())
         if word not in node.words:
             node.words.append(word)
 
@@ -167,12 +167,12 @@ def _search(words: Sequence[Word], vocabulary: EnglishVocabulary, limit: int) ->
         ranked = sorted(fronts[i].items(), key=lambda item: -item[1].total)[:_BEAM]
         if not ranked:
             continue
-        names = literal.get(i)
+        spelled = literal.get(i)
         arcs = {(arc.word, arc.end): arc for arc in _find_arcs(vocabulary, heard, i)}
-        if names:
-            arcs[names.word, names.end] = names
+        if spelled:
+            arcs[spelled.word, spelled.end] = spelled
         for arc in arcs.values():
-            cost = 0.0 if arc == names else _CHANGE + _SOUND * arc.distance
+            cost = 0.0 if arc == spelled else _CHANGE + _SOUND * arc.distance
             for text, path in ranked:
                 history = [a.word for a in path.arcs[-2:]]
                 score = vocabulary.weigh([*history, arc.word])

@@ -24,9 +24,10 @@ from memantics.core.data import read_json
 from memantics.core.errors import DataError, InputError
 from memantics.core.records import Lenient
 from memantics.core.releases import META, choose_groups, find_folder
+from memantics.metrics.rounding import Floats
 from memantics.understanding.phonetics import detector as detectors
 from memantics.understanding.phonetics.caption import simplify
-from memantics.understanding.phonetics.detector import Matrix, PunData, fit_choice, fit_logistic
+from memantics.understanding.phonetics.detector import PunData, fit_choice, fit_logistic
 from memantics.understanding.phonetics.evidence import (
     SENSE_FEATURES,
     cut_words,
@@ -46,21 +47,21 @@ FOLDS = 5
 _RIDGE = 3.0
 
 
-class _Row(Lenient):
+class _CaptionRow(Lenient):
     meme_type: str
     caption_1: str
     caption_2: str | None = None
     meme_explanation: str = ""
 
 
-_META_FILE = TypeAdapter(dict[str, _Row])
+_META_FILE = TypeAdapter(dict[str, _CaptionRow])
 PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """One sentence vector per text; without it captions are judged by sound and dictionary alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CaptionSample:
     """One caption of the release; ``intended`` is None for what is no pun."""
 
     name: str
@@ -75,7 +76,7 @@ class Sample:
         return self.intended is not None and self.intended != self.caption
 
 
-def read_samples(folder: Path) -> list[Sample]:
+def read_samples(folder: Path) -> list[CaptionSample]:
     """Captions of a PunMemeCN release in any of its layouts; ``_Meta.json`` alone is needed."""
     try:
         rows = _META_FILE.validate_python(read_json(find_folder(folder) / META))
@@ -83,7 +84,7 @@ def read_samples(folder: Path) -> list[Sample]:
         first = error.errors()[0]
         raise DataError(META, first["msg"], row=str(first["loc"][0])) from error
     return [
-        Sample(
+        CaptionSample(
             name,
             name.partition(".")[0],
             row.caption_1,
@@ -106,9 +107,9 @@ def assign_fold(group: str) -> int:
 START = Linear({"total": 1.0})
 
 
-def fit_order(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
     """Weights that put the intended caption first."""
-    groups: list[tuple[Matrix, int]] = []
+    groups: list[tuple[Floats, int]] = []
     for sample, analysis in zip(samples, analyses, strict=True):
         texts = [c.path.text for c in analysis.candidates]
         if sample.homophone and sample.intended in texts:
@@ -119,7 +120,7 @@ def fit_order(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> L
     return fit_choice(groups, RANK_FEATURES, _RIDGE)
 
 
-def fit_confidence(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
     """Weights that tell homophone puns from captions that are none."""
     kept = [
         (a, s.homophone)
@@ -130,29 +131,29 @@ def fit_confidence(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis])
     return fit_logistic(matrix_of([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
 
 
-def fit_first_right(samples: Sequence[Sample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_first_right(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
     """Weights of the chance that the first reading of a caption is the one that is meant."""
     right = [is_first_right(s, a) for s, a in zip(samples, analyses, strict=True)]
     return fit_logistic(matrix_of(analyses), np.array(right, bool), CAPTION_FEATURES, _RIDGE)
 
 
-def is_first_right(sample: Sample, analysis: SoundAnalysis) -> bool:
+def is_first_right(sample: CaptionSample, analysis: SoundAnalysis) -> bool:
     """Whether the first reading is what the caption of a homophone pun means."""
     first = analysis.candidates[0].path.text if analysis.candidates else None
     return sample.homophone and first == sample.intended
 
 
-def matrix_of(analyses: Iterable[SoundAnalysis]) -> Matrix:
+def matrix_of(analyses: Iterable[SoundAnalysis]) -> Floats:
     """The signals of captions, one row each."""
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
 
 def gather(
-    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], embed: Embed | None
+    samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis], embed: Embed | None
 ) -> PunData:
     """Signals, sentence vectors and labels of captions, for a detector to learn from."""
     senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
-    rows = [[figures[name] for name in SENSE_FEATURES] for figures in senses]
+    rows = [[features[name] for name in SENSE_FEATURES] for features in senses]
     vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
     return PunData(
         np.hstack([matrix_of(analyses), np.array(rows)]),
@@ -167,7 +168,7 @@ _UNMEASURED = FOLDS
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ReadingScores:
     """The figures, all from held-out groups but the costs."""
 
     model: str
@@ -191,7 +192,7 @@ class Figures:
     memory_mb: float
 
 
-def _assign_folds(samples: Sequence[Sample], wanted: str) -> list[int]:
+def _assign_folds(samples: Sequence[CaptionSample], wanted: str) -> list[int]:
     """The fold of each caption; groups of the user's choice are one, all others not measured."""
     groups = {sample.group for sample in samples}
     chosen = choose_groups(wanted, groups) if wanted else groups
@@ -206,7 +207,7 @@ def evaluate(
     file: Path | None = None,
     groups: str = "",
     embed: Embed | None = None,
-) -> Figures:
+) -> ReadingScores:
     """Measure everything on a release; about a minute for 1,500 captions.
 
     With ``groups`` (``test``, ``1-100``) figures are of those, weights fitted on all others.
@@ -230,11 +231,11 @@ def evaluate(
     puns = judged.take(kept)
     ranks = [_rank(samples[i], held[i]) for i in kept if samples[i].homophone]
     loud = {i: chances[i] >= DEFAULT_THRESHOLD for i in kept}
-    plain = [flag for i, flag in loud.items() if samples[i].intended is None]
-    heard = [flag for i, flag in loud.items() if samples[i].homophone]
+    plain = [said_pun for i, said_pun in loud.items() if samples[i].intended is None]
+    heard = [said_pun for i, said_pun in loud.items() if samples[i].homophone]
     measured = [samples[i] for i in kept]
     poly, hinted, others = _count_double_meanings(measured, [analyses[i] for i in kept], lattice)
-    return Figures(
+    return ReadingScores(
         model=lattice.model.name,
         captions=len(measured),
         homophones=len(ranks),
@@ -260,7 +261,7 @@ def evaluate(
 _NEVER = 1_000_000
 
 
-def _rank(sample: Sample, analysis: SoundAnalysis) -> int:
+def _rank(sample: CaptionSample, analysis: SoundAnalysis) -> int:
     texts = [c.path.text for c in analysis.candidates]
     return texts.index(sample.intended) + 1 if sample.intended in texts else _NEVER
 
@@ -280,7 +281,7 @@ class _Judged:
     """Chances that captions are puns, and verdicts, all from weights without their fold."""
 
     data: detectors.PunData
-    chances: detectors.Matrix
+    chances: Floats
     said: npt.NDArray[np.bool_]
     folds: range
 
@@ -291,19 +292,19 @@ class _Judged:
         part = self.data.take(chosen)
         return _Judged(part, self.chances[chosen], self.said[chosen], self.folds)
 
-    def score(self, weights: detectors.Matrix) -> detectors.DetectionScores:
+    def score(self, weights: Floats) -> detectors.DetectionScores:
         """Rates of the verdicts under weights of the captions."""
         return detectors.score_detection(self.said.astype(float), self.data.pun, 0.5, weights)
 
-    def measure_gap(self, weights: detectors.Matrix) -> float:
+    def measure_gap(self, weights: Floats) -> float:
         """Mean distance of chance and share, in ten bins of equally many captions."""
         gap = weights * (self.chances - self.data.pun)
         bins = np.array_split(np.argsort(self.chances, kind="stable"), 10)
-        return float(sum(abs(gap[values].sum()) for values in bins) / weights.sum())
+        return float(sum(abs(gap[in_bin].sum()) for in_bin in bins) / weights.sum())
 
 
 def _hold_out(
-    samples: Sequence[Sample],
+    samples: Sequence[CaptionSample],
     analyses: Sequence[SoundAnalysis],
     folds: Sequence[int],
     embed: Embed | None,
@@ -316,23 +317,25 @@ def _hold_out(
     # Where the user chose groups, the others are there to learn from only.
     numbers = range(1 if _UNMEASURED in folds else FOLDS)
     for number in numbers:
-        value = np.array(folds) == number
-        seen = np.flatnonzero(~value).tolist()
+        held_out = np.array(folds) == number
+        seen = np.flatnonzero(~held_out).tolist()
         order = fit_order([samples[i] for i in seen], [analyses[i] for i in seen])
         ordered = [a.reorder(order) for a in analyses]
         sure = fit_confidence([samples[i] for i in seen], [ordered[i] for i in seen])
         rows = np.hstack([matrix_of(ordered), data.signals[:, len(CAPTION_FEATURES) :]])
         known = replace(data, signals=rows)
-        fitted = detectors.fit_pun(known.take(~value), PUN_FEATURES)
-        likely[value], said[value] = detectors.apply_pun(known.take(value), PUN_FEATURES, fitted)
-        for i in np.flatnonzero(value).tolist():
+        fitted = detectors.fit_pun(known.take(~held_out), PUN_FEATURES)
+        likely[held_out], said[held_out] = detectors.apply_pun(
+            known.take(held_out), PUN_FEATURES, fitted
+        )
+        for i in np.flatnonzero(held_out).tolist():
             held[i] = ordered[i]
             chances[i] = sure.probability(ordered[i].signals) if held[i].candidates else 0.0
     return held, chances, _Judged(data, likely, said, numbers)
 
 
 def _count_double_meanings(
-    samples: Sequence[Sample], analyses: Sequence[SoundAnalysis], lattice: Lattice
+    samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis], lattice: Lattice
 ) -> tuple[int, float, float]:
     """Polysemy puns, and the shares of them and of other captions with a double meaning.
 
@@ -348,7 +351,7 @@ def _count_double_meanings(
     return len(hints[True]), _share(hints[True]), _share(hints[False])
 
 
-def format_figures(figures: Figures) -> str:
+def format_figures(figures: ReadingScores) -> str:
     """The figures as lines of at most 80 columns."""
     f, d = figures, figures.detector
     rows = (

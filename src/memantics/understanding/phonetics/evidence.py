@@ -166,7 +166,9 @@ def describe_picture(
     """
     text, simple = clean_description(description, caption), "".join(map(simplify, caption))
     pictured = find_evidence(caption, description, lattice)
-    letters = [name for name in dict.fromkeys(simple) if name.isalpha() and not name.isascii()]
+    letters = [
+        letter for letter in dict.fromkeys(simple) if letter.isalpha() and not letter.isascii()
+    ]
     rare = {
         letter: max(0.0, _EVERYDAY - lattice.model.weigh(letter))
         for letter in letters

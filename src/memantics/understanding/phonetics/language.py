@@ -21,7 +21,7 @@ import numpy as np
 from memantics.core.errors import InputError, MissingExtra, need_offline
 from memantics.core.registry import home
 from memantics.understanding.phonetics.reading import ModelName
-from memantics.understanding.phonetics.sound import MAX_WORD, Floats
+from memantics.understanding.phonetics.sound import MAX_WORD, Distances
 
 MODEL_FILE = "zh_CN.lm"
 MODEL_VARIABLE = "MEMANTICS_ZH_LM"
@@ -43,10 +43,12 @@ class LanguageModel:
     word by itself; ``transitions``, where known, tell how well two characters follow each other.
     """
 
-    def __init__(self, name: str, words: Sequence[str], common: Sequence[float] | Floats) -> None:
+    def __init__(
+        self, name: str, words: Sequence[str], common: Sequence[float] | Distances
+    ) -> None:
         self.name = name
         self.words = words
-        self.common: Floats = np.asarray(common, dtype=np.float32)
+        self.common: Distances = np.asarray(common, dtype=np.float32)
         self.weights: Mapping[str, float] = {}
         self.transitions: Transitions | None = None
 
@@ -185,7 +187,7 @@ class Transitions:
         return known
 
 
-def _find_transitions(words: Sequence[str], common: Floats) -> Transitions | None:
+def _find_transitions(words: Sequence[str], common: Distances) -> Transitions | None:
     """The transitions of Pinyin2Hanzi against how common characters are in these words."""
     import orjson
 

@@ -10,7 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from memantics.understanding.phonetics.caption import LOANS, Script, find_phonemes, speak_phonemes
+from memantics.understanding.phonetics.caption import (
+    LOANS,
+    SpokenCaption,
+    find_phonemes,
+    speak_phonemes,
+)
 from memantics.understanding.phonetics.language import UNKNOWN, LanguageModel, State
 from memantics.understanding.phonetics.senses import rate_drawable
 from memantics.understanding.phonetics.sound import (
@@ -104,7 +109,7 @@ class Lattice:
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
         return everyday * (1 - 0.35 * rate_drawable(character))
 
-    def hear(self, script: Script) -> list[HeardSyllable | None]:
+    def hear(self, script: SpokenCaption) -> list[HeardSyllable | None]:
         """What is heard in each slot; None where nothing is said."""
         return [
             self.lexicon.hear(
@@ -118,7 +123,7 @@ class Lattice:
             for slot in script.slots
         ]
 
-    def search(self, script: Script, limit: int) -> list[Path]:
+    def search(self, script: SpokenCaption, limit: int) -> list[Path]:
         """The best paths, among them (anywhere, perhaps absent) the caption itself."""
         heard = self.hear(script)
         count = len(heard)
@@ -143,7 +148,7 @@ class Lattice:
         best = nlargest(limit, ends, key=lambda end: end[0])
         return [Path(text, p.pieces(), common, total) for total, text, common, p in best]
 
-    def read_plainly(self, script: Script) -> Path:
+    def read_plainly(self, script: SpokenCaption) -> Path:
         """The caption itself, in the words that make it most common."""
         starts = _token_starts(script)
         fronts = [_Front() for _ in range(len(script.slots) + 1)]
@@ -197,7 +202,11 @@ class Lattice:
                 front.best = max(front.best, total)
 
     def _arcs(
-        self, script: Script, heard: Sequence[HeardSyllable | None], i: int, starts: dict[int, int]
+        self,
+        script: SpokenCaption,
+        heard: Sequence[HeardSyllable | None],
+        i: int,
+        starts: dict[int, int],
     ) -> Iterable[tuple[PathWord, float]]:
         if i in starts:
             token = script.tokens[script.slots[i].token]
@@ -218,7 +227,9 @@ class Lattice:
                 yield PathWord(match.word, i, i + length, False), match.cost
         yield from self._loan_arcs(script, i, len(run))
 
-    def _loan_arcs(self, script: Script, i: int, room: int) -> Iterable[tuple[PathWord, float]]:
+    def _loan_arcs(
+        self, script: SpokenCaption, i: int, room: int
+    ) -> Iterable[tuple[PathWord, float]]:
         for word, syllables in self._loans:
             if len(syllables) > room:
                 continue
@@ -237,7 +248,7 @@ class Lattice:
                 yield PathWord(word, i, i + len(syllables), False), change
 
 
-def _token_starts(script: Script) -> dict[int, int]:
+def _token_starts(script: SpokenCaption) -> dict[int, int]:
     """First slot of each token → the slot after its last."""
     starts: dict[int, int] = {}
     first = 0

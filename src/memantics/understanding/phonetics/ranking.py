@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import orjson
 
-from memantics.understanding.phonetics.caption import Script, SyllableSlot
+from memantics.understanding.phonetics.caption import SpokenCaption, SyllableSlot
 from memantics.understanding.phonetics.language import UNKNOWN
 from memantics.understanding.phonetics.lattice import Lattice, Path
 from memantics.understanding.phonetics.senses import is_informal, load_phrases, rate_drawable
@@ -61,7 +61,7 @@ class PathCandidate:
     """A path with its differences from the caption, its features and its score."""
 
     path: Path
-    script: Script
+    script: SpokenCaption
     differences: tuple[HeardDifference, ...]
     features: Mapping[str, float]
     score: float = 0.0
@@ -107,7 +107,7 @@ def load_first_right(model: str) -> Linear:
     return Linear(entry["weights"], entry["bias"])
 
 
-def compare(path: Path, script: Script) -> tuple[HeardDifference, ...]:
+def compare(path: Path, script: SpokenCaption) -> tuple[HeardDifference, ...]:
     """The slots in which a path is not what is written."""
     found = []
     for piece in path.pieces:
@@ -152,7 +152,7 @@ def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> HeardDif
 
 
 def describe_path(
-    path: Path, script: Script, plain: Path, lattice: Lattice
+    path: Path, script: SpokenCaption, plain: Path, lattice: Lattice
 ) -> tuple[tuple[HeardDifference, ...], dict[str, float]]:
     """The differences of a path and its features."""
     differences = compare(path, script)
@@ -235,12 +235,12 @@ def _find_weakest_joint(path: Path, lattice: Lattice) -> float:
     return max(-1.0, min(0.0, *rates)) if rates else 0.0
 
 
-def _ends_clause(slot: int, script: Script) -> bool:
+def _ends_clause(slot: int, script: SpokenCaption) -> bool:
     return slot + 1 == len(script.slots) or not script.slots[slot + 1].sounds
 
 
 def describe_caption(
-    ranked: Sequence[PathCandidate], plain: Path, script: Script, literal_rank: int
+    ranked: Sequence[PathCandidate], plain: Path, script: SpokenCaption, literal_rank: int
 ) -> dict[str, float]:
     """Features of a caption with its readings, best first, for telling puns from the rest."""
     said = [slot for slot in script.slots if slot.sounds]

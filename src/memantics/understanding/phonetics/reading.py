@@ -14,7 +14,7 @@ from memantics.core.result import Result, Table
 from memantics.core.text import show_chance
 from memantics.understanding.phonetics.caption import simplify
 
-Language = Literal["zh", "en"]
+ReadingLanguage = Literal["zh", "en"]
 Spoken = Literal["auto", "zh", "en"]
 ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
@@ -123,7 +123,7 @@ class Heard(Result):
     """
 
     caption: str
-    language: Language
+    language: ReadingLanguage
     model: str
     sound: str
     readings: tuple[Reading, ...]

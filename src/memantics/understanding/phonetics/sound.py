@@ -19,14 +19,14 @@ import numpy.typing as npt
 
 from memantics.core.data import toml_beside
 from memantics.core.errors import need_offline
+from memantics.metrics.rounding import Ints
 
 _TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
 _MAX_READINGS = 4
 MAX_WORD = 6
 _BITS = 9
 RARE_READING = 0.3  # what it costs to take a character in its second reading, per rank
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
+Distances = npt.NDArray[np.float32]
 
 
 def parse_table(text: str) -> dict[str, str]:
@@ -264,8 +264,8 @@ class _Table:
     keys: Ints
     codes: npt.NDArray[np.uint32]
     tones: npt.NDArray[np.uint8]
-    common: Floats
-    rare: Floats
+    common: Distances
+    rare: Distances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,7 +273,7 @@ class HeardSyllable:
     """What is heard at one position: near syllables with their distances, tones, character."""
 
     ids: Ints
-    distances: Floats
+    distances: Distances
     tones: int
     code: int
     firmness: float
@@ -300,9 +300,9 @@ class Match:
 class SoundLexicon:
     """An index of words by sound; ``common`` is the log10 probability of each word."""
 
-    def __init__(self, words: Sequence[str], common: Sequence[float] | Floats) -> None:
+    def __init__(self, words: Sequence[str], common: Sequence[float] | Distances) -> None:
         self._ids: dict[str, int] = {}
-        self._near: dict[tuple[int, float], tuple[Ints, Floats]] = {}
+        self._near: dict[tuple[int, float], tuple[Ints, Distances]] = {}
         weights = np.asarray(common, dtype=np.float32)
         lengths = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
         self._tables: dict[int, _Table] = {}
@@ -316,7 +316,7 @@ class SoundLexicon:
     def _id(self, syllable: str) -> int:
         return self._ids.setdefault(syllable, len(self._ids) + 1)
 
-    def _build(self, words: list[str], weights: Floats, length: int) -> _Table:
+    def _build(self, words: list[str], weights: Distances, length: int) -> _Table:
         codes = np.frombuffer("".join(words).encode("utf-32-le"), dtype=np.uint32)
         rows = codes.reshape(-1, length)
         unique, inverse = np.unique(rows, return_inverse=True)
@@ -375,7 +375,7 @@ class SoundLexicon:
         )
 
     @lru_cache(maxsize=2048)  # noqa: B019 -- a lexicon lives as long as the process
-    def _neighbours(self, syllable: str, reach: float) -> tuple[Ints, Floats]:
+    def _neighbours(self, syllable: str, reach: float) -> tuple[Ints, Distances]:
         near = [(n, measure_distance(syllable, other)) for other, n in self._ids.items()]
         near = [(n, d) for n, d in near if d <= reach]
         return (
@@ -407,7 +407,12 @@ class SoundLexicon:
         return found
 
     def _match(
-        self, keys: Ints, distances: Floats, heard: Sequence[HeardSyllable], costs: Costs, keep: int
+        self,
+        keys: Ints,
+        distances: Distances,
+        heard: Sequence[HeardSyllable],
+        costs: Costs,
+        keep: int,
     ) -> list[Match]:
         table = self._tables.get(len(heard))
         if table is None or not len(keys):

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from memantics.core.errors import InputError, MissingExtra
 from memantics.understanding.phonetics import reading, sound
 from memantics.understanding.phonetics.caption import (
-    Script,
+    SpokenCaption,
     SyllableSlot,
     clean_text,
     simplify,
@@ -48,7 +48,7 @@ _PICTURED = 1.5
 class SoundAnalysis:
     """Everything the search found for a caption; candidates are best first."""
 
-    script: Script
+    script: SpokenCaption
     plain: Path
     candidates: tuple[PathCandidate, ...]
     literal_rank: int
@@ -120,7 +120,7 @@ def _sort(candidates: Iterable[PathCandidate]) -> tuple[PathCandidate, ...]:
     return tuple(sorted(candidates, key=lambda c: (-c.score, c.path.text))[:_PATHS])
 
 
-def write_sound(script: Script, differences: Sequence[HeardDifference] = ()) -> str:
+def write_sound(script: SpokenCaption, differences: Sequence[HeardDifference] = ()) -> str:
     """The caption in pinyin as it is said, with what a reading changes in it."""
     changed = {d.slot: d for d in differences}
     parts: list[str] = []
@@ -158,7 +158,7 @@ def build_reading(candidate: PathCandidate) -> reading.Reading:
 
 
 def _build_changes(
-    script: Script, differences: Sequence[HeardDifference]
+    script: SpokenCaption, differences: Sequence[HeardDifference]
 ) -> list[reading.SoundChange]:
     # Neighbouring slots make one span: slot minus rank is constant in a run.
     runs: dict[int, list[HeardDifference]] = {}
@@ -167,7 +167,7 @@ def _build_changes(
     return [_build_change(script, run) for run in runs.values()]
 
 
-def _build_change(script: Script, run: Sequence[HeardDifference]) -> reading.SoundChange:
+def _build_change(script: SpokenCaption, run: Sequence[HeardDifference]) -> reading.SoundChange:
     tokens = [script.tokens[script.slots[d.slot].token] for d in run]
     written: list[str] = []
     heard: list[str] = []
@@ -255,7 +255,7 @@ def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
     return text, tuple(notes)
 
 
-def _choose_language(text: str, settings: Settings) -> reading.Language:
+def _choose_language(text: str, settings: Settings) -> reading.ReadingLanguage:
     if settings.language != "auto":
         return settings.language
     if any(sound.list_sounds(character) for character in text):

@@ -14,7 +14,7 @@ from memantics.understanding.phonetics.sound import MERGED, list_sounds, measure
 from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import FoundTurn, Lexicon, match_case
 from memantics.understanding.reappraisal.ranking import rate_fluency
-from memantics.understanding.reappraisal.records import Target
+from memantics.understanding.reappraisal.records import TargetEmotion
 from memantics.understanding.reappraisal.situation import Understanding, UnderstoodLine, lexicon_of
 from memantics.understanding.vision.regions import has_chinese
 
@@ -73,14 +73,16 @@ class Candidate:
         return [new.meant if new else line.meant for new, line in pairs]
 
 
-def list_candidates(found: Understanding, target: Target) -> Iterator[Candidate]:
+def list_candidates(found: Understanding, target: TargetEmotion) -> Iterator[Candidate]:
     """Turn every caption that can be turned, or give the meme another punchline."""
     lines = found.lines
-    groups = [list(islice(rewrite(line, target), _MOST)) for line in lines]
-    for pick in range(max(map(len, groups), default=0)):
+    rewritings = [list(islice(rewrite(line, target), _MOST)) for line in lines]
+    for pick in range(max(map(len, rewritings), default=0)):
         # The k-th rewriting of one caption goes with the best of the others.
-        yield Candidate(tuple(each[min(pick, len(each) - 1)] if each else None for each in groups))
-    for place, each in enumerate(groups):
+        yield Candidate(
+            tuple(each[min(pick, len(each) - 1)] if each else None for each in rewritings)
+        )
+    for place, each in enumerate(rewritings):
         for rewriting in each[:4] if len(lines) > 1 else ():
             yield _change_one(lines, place, rewriting)
     if found.cause is None:
@@ -122,7 +124,7 @@ def says_feeling_only(text: str) -> bool:
     )
 
 
-def rewrite(line: UnderstoodLine, target: Target) -> Iterator[Rewriting]:
+def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
     """The ways in which one caption can be turned, the most faithful first."""
     lexicon = lexicon_of(line.meant)
     seen = {line.printed}
@@ -150,9 +152,9 @@ def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
             # What such a turn took over may hold a cause of its own.
             again = lexicon.find_turns(text)
             texts += [_apply(text, again, 0, lexicon)] if again else []
-        for name in texts if lexicon.chinese else _join_turned(texts, lexicon):
-            for printed in (*write_things(name, line), name):
-                yield Rewriting(printed, name, "turn", found[0].turn.cause)
+        for turned in texts if lexicon.chinese else _join_turned(texts, lexicon):
+            for printed in (*write_things(turned, line), turned):
+                yield Rewriting(printed, turned, "turn", found[0].turn.cause)
 
 
 def _join_turned(texts: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
@@ -203,7 +205,7 @@ def write_things(text: str, line: UnderstoodLine) -> list[str]:
         return [made]
     # All things stand where they stood: let one of them be what is meant, so that it shows.
     options = (
-        "".join(text[i] if i == number else c for i, c in enumerate(signs)) for number in taken
+        "".join(text[i] if i == position else c for i, c in enumerate(signs)) for position in taken
     )
     return sorted(option for option in options if option != line.printed)
 
@@ -222,7 +224,9 @@ def sound_alike(one: str, other: str) -> bool:
     )
 
 
-def _sound_like(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+def _sound_like(
+    line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion
+) -> Iterator[Rewriting]:
     """Kind words in which the thing of a pun is heard: 开心 with a star is 开星."""
     opening = _SUBJECT.match(line.printed)
     start = opening.group() if opening else ""
@@ -242,7 +246,7 @@ def _say(sign: str) -> str:
     return "".join(re.sub("(?<=[ie])ng$", "n", each.syllable) for each in list_sounds(sign)[:1])
 
 
-def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: Target) -> Iterator[Rewriting]:
+def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion) -> Iterator[Rewriting]:
     """Go on more kindly: what happens stays, what is felt about it changes.
 
     The end agrees with the person of the sentence; two persons or two sentences get none.

@@ -32,14 +32,14 @@ from memantics.understanding.reappraisal.records import (
     SHEET,
     VERSIONS,
     CaptionCheck,
-    Checks,
-    Emotion,
+    EditChecks,
     Flaw,
     KinderVersion,
     MemeFeeling,
     Mood,
     ReappraisalPlan,
     Shape,
+    SourceEmotion,
     StageFile,
     VersionSheet,
     find_source,
@@ -63,8 +63,13 @@ from memantics.understanding.reappraisal.rendering import (
 from memantics.understanding.reappraisal.rules import find_faults
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.reappraisal.workshop import Ending, Reappraisal, Stage, Workshop
-from memantics.understanding.vision.page import LetteredCaption, Page, read_page
+from memantics.understanding.reappraisal.workshop import (
+    Ending,
+    Reappraisal,
+    ReappraisalStage,
+    Workshop,
+)
+from memantics.understanding.vision.page import LetteredCaption, MemeStructure, read_page
 from memantics.understanding.vision.regions import ReadLines, has_chinese, measure_thickness
 from memantics.understanding.vision.roles import load_model
 
@@ -83,9 +88,9 @@ _BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that oth
 
 
 def find_flaws(
-    page: Page,
+    page: MemeStructure,
     plan: ReappraisalPlan,
-    checks: Checks,
+    checks: EditChecks,
     lines: Sequence[TextLine],
     asked: Taken[Mood] | None = None,
 ) -> list[Flaw]:
@@ -103,7 +108,7 @@ def find_flaws(
 
 
 def _check_caption(
-    page: Page, changed: dict[str, LetteredCaption], lines: Sequence[TextLine]
+    page: MemeStructure, changed: dict[str, LetteredCaption], lines: Sequence[TextLine]
 ) -> Iterator[Flaw]:
     """Whether what was rewritten is what makes the meme negative."""
     if not changed:
@@ -155,7 +160,7 @@ def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
         yield Flaw(check="size", what=what, advice=f"Try {words} words")
 
 
-def _check_picture(checks: Checks) -> Iterator[Flaw]:
+def _check_picture(checks: EditChecks) -> Iterator[Flaw]:
     if checks.damage > DAMAGED:
         what = f"the picture changed outside of its captions ({checks.damage:.0%} of a block)"
         yield Flaw(check="picture", what=what, advice="Use another editor, or --editor none")
@@ -167,7 +172,7 @@ def _check_picture(checks: Checks) -> Iterator[Flaw]:
         yield Flaw(check="panels", what=what, advice="Use another editor, or --editor none")
 
 
-def _check_feeling(checks: Checks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
+def _check_feeling(checks: EditChecks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
     old, new = checks.kindness or (0.0, 1.0)
     if new <= old:
         what = f"the new captions sound no kinder than the old ones ({old:.2f}, now {new:.2f})"
@@ -190,7 +195,7 @@ class _Job:
     shop: Workshop
     folder: Path
     image: Image.Image
-    page: Page
+    page: MemeStructure
     lines: Sequence[TextLine]
     digest: str
     resumed: bool = field(default=True)
@@ -201,7 +206,7 @@ class _Job:
         return ReappraisalSubject(meme.id, meme.image, self.page, meme.notes, self.emotion)
 
     @property
-    def emotion(self) -> Emotion | None:
+    def emotion(self) -> SourceEmotion | None:
         """The feeling as it was given: by the wanted target, or by people."""
         target = self.shop.target
         return self.shop.emotions.get(self.meme.id) if target is None else find_source(target)
@@ -210,8 +215,8 @@ class _Job:
 class _Stopped(Exception):
     """A stage that ended without a value."""
 
-    def __init__(self, stage: Stage, reason: str, ending: Ending = "failed") -> None:
-        self.stage: Stage = stage
+    def __init__(self, stage: ReappraisalStage, reason: str, ending: Ending = "failed") -> None:
+        self.stage: ReappraisalStage = stage
         self.reason = reason
         self.ending: Ending = ending
         super().__init__(reason)
@@ -267,7 +272,7 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
 
 def _measure(
     data: bytes, name: str, read_lines: ReadLines
-) -> tuple[Image.Image, Page, Sequence[TextLine]]:
+) -> tuple[Image.Image, MemeStructure, Sequence[TextLine]]:
     """The picture, its structure and its text; a picture above the limit of pixels is reduced."""
     whole = decode(data, name)
     image = shrink(whole, MOST_PIXELS)
@@ -320,10 +325,10 @@ def _hash_feeling(job: _Job, feeling: MemeFeeling) -> str:
 
 async def _draw(
     job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan
-) -> tuple[ReappraisalPlan, Checks, tuple[KinderVersion, ...]]:
+) -> tuple[ReappraisalPlan, EditChecks, tuple[KinderVersion, ...]]:
     """Stage three: the best plan drawn and checked, with all versions where several are wanted."""
     shop, folder = job.shop, job.folder
-    known = _recall(folder / CHECKS, Checks, _hash_picture(job, feeling, plan), "picture")
+    known = _recall(folder / CHECKS, EditChecks, _hash_picture(job, feeling, plan), "picture")
     if shop.versions == 1 and known is not None and (folder / MEME).is_file():
         return plan, known, ()
     texts = sorted(map(str, (plan.captions, *(offer.captions for offer in plan.others))))
@@ -378,7 +383,7 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
         for offer in plan.others
         if not offer.lost or (wanted > 1 and not offer.lost.startswith(BROKEN))
     ]
-    made: list[tuple[ReappraisalPlan, bytes, Checks]] = []
+    made: list[tuple[ReappraisalPlan, bytes, EditChecks]] = []
     ruined: list[set[str]] = []
     for each in (plan.model_copy(update={"others": []}), *map(plan.take, offers)):
         regions = set(list_changes(job.page, each))  # a flaw that no words mend would come again
@@ -408,7 +413,7 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
     return VersionSheet(versions=versions)
 
 
-async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, Checks]:
+async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, EditChecks]:
     """One plan as a picture, with its checks."""
     finder = job.shop.faces
     found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
@@ -425,7 +430,7 @@ async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, Checks]:
 
 def _set_and_read(
     job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
-) -> tuple[bytes, Checks]:
+) -> tuple[bytes, EditChecks]:
     """Set captions and read them back; those that do not read are set again on plain plates."""
     editor = job.shop.editor
     plates: frozenset[str] = frozenset()
@@ -442,7 +447,7 @@ def _set_and_read(
     return made, checks
 
 
-async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks, image: Path) -> Checks:
+async def _judge(job: _Job, plan: ReappraisalPlan, checks: EditChecks, image: Path) -> EditChecks:
     """The checks with what is known about faces and kindness, and all that they find wrong."""
     judge, rate = job.shop.judge, job.shop.kindness
     taken = await judge.judge_mood(job.meme.id, image) if judge else None
@@ -457,14 +462,14 @@ async def _judge(job: _Job, plan: ReappraisalPlan, checks: Checks, image: Path) 
     return checks.model_copy(update={"flaws": flaws})
 
 
-def _recall(path: Path, shape: type[Shape], inputs: str, stage: Stage) -> Shape | None:
+def _recall(path: Path, shape: type[Shape], inputs: str, stage: ReappraisalStage) -> Shape | None:
     try:
         return read_stage(path, shape, inputs)
     except errors.DataError as error:
         raise _Stopped(stage, str(error)) from error
 
 
-def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> Shape:
+def _take(job: _Job, stage: ReappraisalStage, inputs: str, taken: Taken[Shape] | None) -> Shape:
     """The value of a stage that was taken just now.
 
     A planner that answers without one declines; else the stage has failed.
@@ -479,7 +484,7 @@ def _take(job: _Job, stage: Stage, inputs: str, taken: Taken[Shape] | None) -> S
 
 def _fail(
     job: _Job,
-    stage: Stage,
+    stage: ReappraisalStage,
     inputs: str,
     reason: str,
     ending: Literal["failed", "declined"] = "failed",
@@ -488,7 +493,9 @@ def _fail(
     raise _Stopped(stage, reason, ending)
 
 
-def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list[str]]) -> Shape:
+def _review(
+    job: _Job, stage: ReappraisalStage, value: Shape, check: Callable[[Shape], list[str]]
+) -> Shape:
     if job.shop.review is None:
         return value
     seen = job.shop.review(stage, job.meme.id, value, check)
@@ -497,12 +504,12 @@ def _review(job: _Job, stage: Stage, value: Shape, check: Callable[[Shape], list
     return seen
 
 
-def _keep(job: _Job, stage: Stage, inputs: str, value: BaseModel) -> None:
+def _keep(job: _Job, stage: ReappraisalStage, inputs: str, value: BaseModel) -> None:
     said = value.model_dump(mode="json")
     _write(job, stage, StageFile(status="done", made_by="", made_from=inputs, value=said))
 
 
-def _write(job: _Job, stage: Stage, file: StageFile) -> None:
+def _write(job: _Job, stage: ReappraisalStage, file: StageFile) -> None:
     """Write how a stage ended, with who made it."""
     name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
     made_by = job.shop.planner.name

@@ -18,20 +18,20 @@ from memantics.core.images import read_bytes
 from memantics.core.memes import Meme
 from memantics.core.model import Taken
 from memantics.core.queue import QueueItem, Review, Reviewed, Shown
+from memantics.core.samples import PanelLayout
 from memantics.models.drafts import queue_images, write_draft_queue
 from memantics.understanding.reappraisal.records import (
     CHECKS,
     FEELING,
     MEME,
     PLAN,
-    Layout,
     MemeFeeling,
     ReappraisalPlan,
     Shape,
     StageFile,
 )
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.reappraisal.workshop import Reappraisal, Stage
+from memantics.understanding.reappraisal.workshop import Reappraisal, ReappraisalStage
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
 WORKFLOW = "verify-stages"
@@ -52,7 +52,7 @@ class ReappraisalDraft:
     meme: Meme
     feeling: MemeFeeling
     plan: ReappraisalPlan
-    layout: Layout
+    layout: PanelLayout
     edits: Mapping[str, Path]
 
     def dump(self) -> dict[str, JsonValue]:
@@ -99,7 +99,7 @@ def join_results(
         first = next(iter(done.values()), None)
         if first is None or not (first.feeling and first.plan and first.checks):
             continue
-        layout: Layout = "MultiPanel" if first.checks.panels_before > 1 else "SinglePanel"
+        layout: PanelLayout = "MultiPanel" if first.checks.panels_before > 1 else "SinglePanel"
         edits = {editor: result.folder / MEME for editor, result in done.items()}
         drafts.append(ReappraisalDraft(meme, first.feeling, first.plan, layout, edits))
     return drafts
@@ -210,7 +210,7 @@ class Corrections:
     faults: dict[str, str] = field(default_factory=dict)
 
     def __call__(
-        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+        self, stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
     ) -> Shape | None:
         """The corrected value; None where it breaks a rule."""
         if isinstance(value, ReappraisalPlan):

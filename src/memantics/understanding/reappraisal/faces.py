@@ -75,7 +75,7 @@ class GivenFaces:
         for left, top, width, height in self.places:
             box = clip((left, top, left + width, top + height), image.size, scale)
             if box is None:
-                said = ",".join(f"{value:g}" for value in (left, top, width, height))
+                said = ",".join(f"{length:g}" for length in (left, top, width, height))
                 raise InputError(
                     f"--face {said} lies outside of {meme}, which has {source[0]} x {source[1]}",
                     hint="X,Y,W,H in pixels, from the upper left corner",
@@ -116,7 +116,7 @@ class YuNetFaces:
         del path
         boxes = await asyncio.to_thread(self._network.find, image, meme)
         found = [
-            numbers for numbers in (clip(box, image.size) for box in boxes) if numbers is not None
+            clipped for clipped in (clip(box, image.size) for box in boxes) if clipped is not None
         ]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 
@@ -144,7 +144,7 @@ class ModelFaces:
         scale = (image.width / _GRID, image.height / _GRID)
         named = taken.value.faces if taken.value else []
         boxes = (clip((a, b, c, d), image.size, scale) for a, b, c, d in named)
-        found = [numbers for numbers in boxes if numbers is not None]
+        found = [box for box in boxes if box is not None]
         return tuple(sorted(found, key=_area, reverse=True)[:_MOST])
 
 
@@ -173,7 +173,7 @@ def open_faces(said: Sequence[str], asker: Asker | None, memes: int) -> FaceFind
     """The finder that a user means: places, ``model``, or the file of a detector."""
     if not said:
         return None
-    places = [_PLACE.fullmatch(text.strip()) for text in said]
+    places = [_PLACE.fullmatch(face.strip()) for face in said]
     if all(places):
         if memes > 1:
             raise InputError(

@@ -194,10 +194,10 @@ class EmbeddedEditor:
         mask = np.asarray(decode(request.mask, "mask").convert("L")) > 127
         panels = request.panels or ((0, 0, *image.size),)
         for left, top, right, bottom in panels:
-            part, values = pixels[top:bottom, left:right], mask[top:bottom, left:right]
-            if values.any():
-                graded = grade_picture(part, lift(grade, part[values]))
-                part[:] = np.where(values[..., None], graded, part)
+            part, part_mask = pixels[top:bottom, left:right], mask[top:bottom, left:right]
+            if part_mask.any():
+                graded = grade_picture(part, lift(grade, part[part_mask]))
+                part[:] = np.where(part_mask[..., None], graded, part)
         made = Image.fromarray(pixels)
         free = mask.copy()
         for left, top, right, bottom in request.captions:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from memantics.understanding.reappraisal.records import TARGETS, Emotion, Target
+from memantics.understanding.reappraisal.records import TARGETS, SourceEmotion, TargetEmotion
 
 _FOLDER = Path(__file__).with_name("lexicons")
 _LETTERS = re.compile(r"[a-z]", re.IGNORECASE)
@@ -34,7 +34,7 @@ class Cause:
     """Why somebody feels bad; ``move`` says how that is turned, ``lines`` are whole captions."""
 
     name: str
-    emotion: Emotion
+    emotion: SourceEmotion
     move: str
     cues: re.Pattern[str]
     lines: tuple[str, ...]
@@ -60,8 +60,8 @@ class Lexicon:
     causes: Mapping[str, Cause]
     turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
-    sounds: Mapping[Target, tuple[str, ...]]
-    ends: Mapping[str, Mapping[Target, Sequence[str]]]
+    sounds: Mapping[TargetEmotion, tuple[str, ...]]
+    ends: Mapping[str, Mapping[TargetEmotion, Sequence[str]]]
     heavy: re.Pattern[str]
     contrary: re.Pattern[str]
 
@@ -164,7 +164,7 @@ def _read_cause(name: str, table: Mapping[str, object], *, chinese: bool) -> Cau
     cues, lines = str(table["cues"]), table["lines"]
     assert isinstance(lines, list)
     words = "|".join(map(re.escape, sorted(cues.split(), key=len, reverse=True)))
-    emotion: Emotion = table["emotion"]  # type: ignore[assignment]
+    emotion: SourceEmotion = table["emotion"]  # type: ignore[assignment]
     return Cause(
         name,
         emotion,

@@ -18,6 +18,7 @@ from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.labels import Judge
 from memantics.core.model import Taken
+from memantics.core.samples import Polarity, VisualType
 from memantics.core.text import clean_line
 from memantics.metrics.rounding import settle
 from memantics.understanding.reappraisal.candidates import Candidate, Way, list_candidates
@@ -27,23 +28,21 @@ from memantics.understanding.reappraisal.ranking import RankedCaptions, is_heard
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
-    Emotion,
     MemeFeeling,
-    Polarity,
     ReappraisalPlan,
-    Target,
-    VisualType,
+    SourceEmotion,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import find_faults, list_words
 from memantics.understanding.reappraisal.situation import Understanding, understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
-from memantics.understanding.vision.page import LetteredCaption, Page
+from memantics.understanding.vision.page import LetteredCaption, MemeStructure
 from memantics.understanding.vision.typesetting import fit_text
 
 EMBEDDED = "embedded/planner"
 _OFFERED = 12  # plans for one meme, of which the first are drawn
 _GLAD = 0.3  # valence of captions that are positive
-_LOOKS: dict[Target, str] = {
+_LOOKS: dict[TargetEmotion, str] = {
     "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
     "calm": "Softer contrast and quieter colours; faces and shoulders loosen.",
     "relaxed": "Gentle warm light and soft contrast; bodies lean back, eyes are at ease.",
@@ -100,13 +99,13 @@ class EmbeddedPlanner:
         )
         return Taken(step, "answered", feeling, model=EMBEDDED)
 
-    def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[Emotion, str]:
+    def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[SourceEmotion, str]:
         """The emotion, and who says so: what is given, the classifier, our lexicon, or nobody."""
         if subject.emotion is not None:
             return subject.emotion, "given"
         if self.judge is not None:
             said = self.judge.ask(" ".join(_list_texts(subject.page)), subject.page.language)
-            known = next((text for text in EMOTIONS if text == said.label), None)
+            known = next((emotion for emotion in EMOTIONS if emotion == said.label), None)
             if known is not None:
                 return known, said.source
         emotion = choose_emotion(found)
@@ -141,7 +140,7 @@ def _find_objection(subject: ReappraisalSubject, found: Understanding, *, force:
     return ""
 
 
-def choose_emotion(found: Understanding) -> Emotion:
+def choose_emotion(found: Understanding) -> SourceEmotion:
     """The emotion of the strongest cause; without any, sad where words are gloomy, else angry.
 
     >>> choose_emotion(understand(["panic before the exam"]))
@@ -154,7 +153,7 @@ def choose_emotion(found: Understanding) -> Emotion:
 
 
 def choose_plan(
-    page: Page, emotion: Emotion, meter: FeelingMeter
+    page: MemeStructure, emotion: SourceEmotion, meter: FeelingMeter
 ) -> tuple[ReappraisalPlan | None, str]:
     """The best plan, which holds those that rank below it, or None and why there is none."""
     found = understand(_list_texts(page))
@@ -184,7 +183,7 @@ def choose_plan(
 
 
 def rank_candidates(
-    found: Understanding, target: Target, meter: FeelingMeter
+    found: Understanding, target: TargetEmotion, meter: FeelingMeter
 ) -> Iterator[tuple[Candidate, RankedCaptions]]:
     """All rewritings of a meme that are good enough, the best first."""
     rated = []
@@ -215,7 +214,9 @@ def tell_why(candidate: Candidate) -> str:
     return f"{'; '.join(moves)}{heard}"
 
 
-def _make_plan(page: Page, target: Target, new: Sequence[str], why: str) -> ReappraisalPlan:
+def _make_plan(
+    page: MemeStructure, target: TargetEmotion, new: Sequence[str], why: str
+) -> ReappraisalPlan:
     old = _list_texts(page)
     kept = sorted(list_words(" ".join(old)) & list_words(" ".join(new)))
     return ReappraisalPlan(
@@ -228,7 +229,7 @@ def _make_plan(page: Page, target: Target, new: Sequence[str], why: str) -> Reap
     )
 
 
-def _list_texts(page: Page) -> list[str]:
+def _list_texts(page: MemeStructure) -> list[str]:
     return [caption.text for caption in page.captions]
 
 
@@ -261,7 +262,9 @@ def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
     return flat, light, warm
 
 
-def _describe(page: Page, found: Understanding, flat: float, tone: tuple[float, float]) -> str:
+def _describe(
+    page: MemeStructure, found: Understanding, flat: float, tone: tuple[float, float]
+) -> str:
     said = " ".join(line.printed for line in found.lines)
     light, warm = tone
     kind = "drawing" if flat > 0.5 else "photograph"

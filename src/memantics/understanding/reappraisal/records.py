@@ -16,27 +16,23 @@ from memantics.core.data import conform, dump_json, read_json
 from memantics.core.errors import DataError, UnknownName
 from memantics.core.files import replace_file
 from memantics.core.records import Closed
+from memantics.core.samples import Polarity, VisualType
 from memantics.understanding.analysis.asking import WordedFeeling
 
-Emotion = Literal["sad", "angry", "tense", "bored"]
-Target = Literal["happy", "calm", "relaxed", "excited"]
-VisualType = Literal[
-    "Template_StylizedMeme", "Object_Animal_Dominant", "Photo_RealPerson", "Cartoon_Anime"
-]
-Polarity = Literal["Negative", "Neutral", "Positive"]
-Layout = Literal["SinglePanel", "MultiPanel"]
-EMOTIONS: tuple[Emotion, ...] = get_args(Emotion)
-TARGETS: tuple[Target, ...] = get_args(Target)
+SourceEmotion = Literal["sad", "angry", "tense", "bored"]
+TargetEmotion = Literal["happy", "calm", "relaxed", "excited"]
+EMOTIONS: tuple[SourceEmotion, ...] = get_args(SourceEmotion)
+TARGETS: tuple[TargetEmotion, ...] = get_args(TargetEmotion)
 BROKEN = "breaks a rule"  # so begins why a plan cannot be drawn
 # The only pairs there are: a reappraisal keeps the situation and turns its feeling.
-PAIRS: dict[Emotion, Target] = {
+PAIRS: dict[SourceEmotion, TargetEmotion] = {
     "sad": "happy",
     "angry": "calm",
     "tense": "relaxed",
     "bored": "excited",
 }
-Look = Literal[Target, Emotion, "neutral", "none"]
-LOOKS: tuple[Look, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
+VisibleEmotion = Literal[TargetEmotion, SourceEmotion, "neutral", "none"]
+LOOKS: tuple[VisibleEmotion, ...] = (*TARGETS, *EMOTIONS, "neutral", "none")
 FEELING, PLAN, CHECKS = "feeling.json", "plan.json", "checks.json"
 MEME, BOTH = "meme.png", "before-after.png"
 VERSIONS, SHEET, PAGE = "versions.json", "versions.png", "versions.html"
@@ -44,7 +40,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 StageStatus = Literal["done", "flawed", "failed", "declined"]
 
 
-def find_source(target: str) -> Emotion:
+def find_source(target: str) -> SourceEmotion:
     """The emotion from which a target is reached.
 
     >>> find_source("calm")
@@ -63,7 +59,7 @@ class MemeFeeling(WordedFeeling):
     ``word`` is a model's word for it where that is none of ours.
     """
 
-    emotion: Emotion
+    emotion: SourceEmotion
     description: str = Field(min_length=1, max_length=4000)
     visual_type: VisualType
     polarity: Polarity
@@ -91,7 +87,7 @@ class ReappraisalPlan(Closed):
     ``score`` is that of the captions (``ranking.py``), ``others`` are plans that rank below it.
     """
 
-    target: Target
+    target: TargetEmotion
     captions: dict[str, str]
     visual: str = Field(min_length=1, max_length=2000)
     keep: str = Field(min_length=1, max_length=2000)
@@ -149,8 +145,8 @@ class CaptionCheck(Closed):
 class Mood(Closed):
     """Whether the faces of a result go with its captions, as a model that sees it says."""
 
-    faces: Look
-    captions: Look
+    faces: VisibleEmotion
+    captions: VisibleEmotion
     fit: bool
     reason: str = Field(max_length=2000)
 
@@ -168,7 +164,7 @@ class Flaw(Closed):
     advice: str
 
 
-class Checks(Closed):
+class EditChecks(Closed):
     """What can be told about a result; ``notes`` say what it does not show.
 
     All but ``mood`` is told without a language model. ``damage`` is how much the most changed block
@@ -200,7 +196,7 @@ class KinderVersion(Closed):
 
     number: int
     plan: ReappraisalPlan
-    checks: Checks
+    checks: EditChecks
 
     def path(self, folder: Path) -> Path:
         """Its picture in the folder of its meme."""

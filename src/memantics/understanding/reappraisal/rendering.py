@@ -21,10 +21,10 @@ from memantics.core.model import Editor, EditRequest
 from memantics.understanding.reappraisal.grading import NAME as EMBEDDED
 from memantics.understanding.reappraisal.records import (
     CaptionCheck,
-    Checks,
-    Emotion,
+    EditChecks,
     KinderVersion,
     ReappraisalPlan,
+    SourceEmotion,
 )
 from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.fidelity import compare_lettering, find_damage, find_strokes
@@ -32,7 +32,7 @@ from memantics.understanding.vision.hashes import compare_pictures, share_change
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.page import (
     LetteredCaption,
-    Page,
+    MemeStructure,
     erase_captions,
     mask_captions,
     mask_pictures,
@@ -72,7 +72,9 @@ class MadeMeme:
     faces: int | None = None
 
 
-def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: MadeMeme) -> Checks:
+def check_result(
+    source: Image.Image, page: MemeStructure, plan: ReappraisalPlan, made: MadeMeme
+) -> EditChecks:
     """Compare a result with its source and its plan."""
     drawn, lines = made.drawn, made.lines
     before, after = np.asarray(source.convert("RGB")), np.asarray(drawn.image.convert("RGB"))
@@ -81,9 +83,9 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
     for region, (caption, text) in list_changes(page, plan).items():
         others = [other.ink.box for other in page.captions if other is not caption]
         again = np.asarray(_set_again(drawn.plate, caption))
-        group = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
-        seen = CaptionBlock(tuple(group)).box if group else (0, 0, 0, 0)
-        said = "".join(line.text for line in group)
+        caption_lines = [line for line in lines if _lies_in(line.box, caption.ink.zone)]
+        seen = CaptionBlock(tuple(caption_lines)).box if caption_lines else (0, 0, 0, 0)
+        said = "".join(line.text for line in caption_lines)
         captions.append(
             CaptionCheck(
                 region=region,
@@ -99,7 +101,7 @@ def check_result(source: Image.Image, page: Page, plan: ReappraisalPlan, made: M
             )
         )
     inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
-    return Checks(
+    return EditChecks(
         panels_before=len(page.panels),
         panels_after=count_panels(drawn.image),
         captions=captions,
@@ -138,7 +140,7 @@ def _tell_visual(made: MadeMeme, changed: float) -> Iterator[str]:
         yield "the editor left the picture almost as it was: the plan for it was not followed"
 
 
-def _tell_hand(page: Page, plan: ReappraisalPlan) -> Iterator[str]:
+def _tell_hand(page: MemeStructure, plan: ReappraisalPlan) -> Iterator[str]:
     """Captions that look written by hand: our fonts are no handwriting."""
     found = [
         list_change
@@ -216,7 +218,9 @@ class DrawnMeme:
     sizes: dict[str, float] = field(default_factory=dict)
 
 
-def list_changes(page: Page, plan: ReappraisalPlan) -> dict[str, tuple[LetteredCaption, str]]:
+def list_changes(
+    page: MemeStructure, plan: ReappraisalPlan
+) -> dict[str, tuple[LetteredCaption, str]]:
     """The captions that get another text, by region; spaces alone, which OCR loses, are none."""
     return {
         str(number): (caption, plan.captions[str(number)])
@@ -239,7 +243,7 @@ class Painted:
 
 async def paint_meme(
     image: Image.Image,
-    page: Page,
+    page: MemeStructure,
     plan: ReappraisalPlan,
     editor: Editor | None = None,
     faces: tuple[PixelBox, ...] = (),
@@ -257,7 +261,7 @@ async def paint_meme(
 
 
 def set_captions(
-    painted: Painted, page: Page, plan: ReappraisalPlan, plates: Collection[str] = ()
+    painted: Painted, page: MemeStructure, plan: ReappraisalPlan, plates: Collection[str] = ()
 ) -> DrawnMeme:
     """Set all new captions; those of the regions ``plates`` on plain plates."""
     made, boxes, sizes = painted.image, {}, {}
@@ -271,7 +275,7 @@ def set_captions(
 
 async def _repaint(
     image: Image.Image,
-    page: Page,
+    page: MemeStructure,
     plan: ReappraisalPlan,
     editor: Editor,
     faces: tuple[PixelBox, ...],
@@ -297,7 +301,7 @@ async def _repaint(
     return painted, mask
 
 
-def _list_panels(page: Page, plan: ReappraisalPlan) -> Iterator[PixelBox]:
+def _list_panels(page: MemeStructure, plan: ReappraisalPlan) -> Iterator[PixelBox]:
     """The boxes of the panels whose captions change."""
     changed = {caption.block.panel for caption, _ in list_changes(page, plan).values()}
     width, height = page.size
@@ -312,7 +316,7 @@ def _list_panels(page: Page, plan: ReappraisalPlan) -> Iterator[PixelBox]:
 
 
 def show_both(
-    before: Image.Image, after: Image.Image, emotion: Emotion, plan: ReappraisalPlan
+    before: Image.Image, after: Image.Image, emotion: SourceEmotion, plan: ReappraisalPlan
 ) -> Image.Image:
     """Both pictures side by side, with the two emotions above them."""
     return _lay_out([(before, f"before: {emotion}"), (after, f"after: {plan.target}")], 720, 2)

@@ -18,8 +18,8 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.memes import Meme
 from memantics.core.queue import read_verdicts
 from memantics.understanding.reappraisal.lexicon import read_lexicon
-from memantics.understanding.reappraisal.records import PAIRS, Emotion, ReappraisalPlan
-from memantics.understanding.vision.page import Page
+from memantics.understanding.reappraisal.records import PAIRS, ReappraisalPlan, SourceEmotion
+from memantics.understanding.vision.page import MemeStructure
 from memantics.understanding.vision.regions import has_chinese
 from memantics.understanding.vision.typesetting import fit_text
 
@@ -48,7 +48,7 @@ class FeelingGate:
     """Memes that may go on, with the feeling that people agreed on; and why others may not."""
 
     memes: tuple[Meme, ...]
-    emotions: Mapping[str, Emotion] = field(default_factory=dict)
+    emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -60,8 +60,8 @@ def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> FeelingGate:
     if verdicts is None:
         return FeelingGate(tuple(memes))
     known = {verdict.item: verdict for verdict in read_verdicts(verdicts)}
-    named = {emotion: emotion for emotion in get_args(Emotion)}
-    kept, emotions, left_out = [], dict[str, Emotion](), dict[str, str]()
+    named = {emotion: emotion for emotion in get_args(SourceEmotion)}
+    kept, emotions, left_out = [], dict[str, SourceEmotion](), dict[str, str]()
     for meme in memes:
         verdict = known.get(meme.id)
         said = {} if verdict is None else verdict.values
@@ -94,7 +94,7 @@ def find_motto(text: str, source: str = "") -> str | None:
     return None
 
 
-def find_faults(plan: ReappraisalPlan, emotion: Emotion, page: Page) -> list[str]:
+def find_faults(plan: ReappraisalPlan, emotion: SourceEmotion, page: MemeStructure) -> list[str]:
     """All rules that a plan breaks; an empty list is a good plan."""
     faults = []
     if plan.target != PAIRS[emotion]:
@@ -110,7 +110,7 @@ def find_faults(plan: ReappraisalPlan, emotion: Emotion, page: Page) -> list[str
     return faults
 
 
-def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
+def _check_lengths(plan: ReappraisalPlan, page: MemeStructure) -> list[str]:
     faults = []
     for number, caption in enumerate(page.captions, 1):
         text = plan.captions[str(number)]
@@ -131,7 +131,7 @@ def _check_lengths(plan: ReappraisalPlan, page: Page) -> list[str]:
     return faults
 
 
-def _check_words(plan: ReappraisalPlan, page: Page) -> list[str]:
+def _check_words(plan: ReappraisalPlan, page: MemeStructure) -> list[str]:
     before = [caption.text for caption in page.captions]
     after = [plan.captions[str(number)] for number in range(1, len(before) + 1)]
     faults = []

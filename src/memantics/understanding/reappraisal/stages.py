@@ -23,15 +23,15 @@ from memantics.understanding.reappraisal.records import (
     BROKEN,
     LOOKS,
     PAIRS,
-    Emotion,
     MemeFeeling,
     Mood,
     PlanOffer,
     ReappraisalPlan,
-    Target,
+    SourceEmotion,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import find_faults
-from memantics.understanding.vision.page import Page
+from memantics.understanding.vision.page import MemeStructure
 
 _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
@@ -45,9 +45,9 @@ class ReappraisalSubject:
 
     id: str
     image: Path
-    page: Page
+    page: MemeStructure
     notes: Mapping[str, str] = field(default_factory=dict)
-    emotion: Emotion | None = None
+    emotion: SourceEmotion | None = None
 
 
 class Planner(Protocol):
@@ -179,7 +179,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) 
     return replace(_request(subject, text, fields, schema), sampling=sampling)
 
 
-def read_plan(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
+def read_plan(text: str, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
     """The value of stage two; a plan that breaks a rule is refused with all reasons."""
     plan = _settle(read_object(text, ReappraisalPlan), page, feeling)
     faults = find_faults(plan, feeling.emotion, page)
@@ -191,12 +191,12 @@ def read_plan(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
 class OfferedPlans(Closed):
     """Several plans in one reply."""
 
-    target: Target
+    target: TargetEmotion
     keep: str = Field(min_length=1, max_length=2000)
     plans: list[PlanOffer] = Field(min_length=1, max_length=16)
 
 
-def read_plans(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
+def read_plans(text: str, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
     """The best of several plans by our score; it holds the others, and why some cannot be.
 
     It is refused where no plan keeps the rules, with all reasons.
@@ -217,7 +217,7 @@ def read_plans(text: str, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
 
 
 def order_plans(
-    plans: Sequence[ReappraisalPlan], page: Page, broken: Sequence[PlanOffer] = ()
+    plans: Sequence[ReappraisalPlan], page: MemeStructure, broken: Sequence[PlanOffer] = ()
 ) -> ReappraisalPlan:
     """The best of plans by the score of their captions, holding the others in their order."""
     by_text = {tuple(plan.texts): plan for plan in reversed(plans)}
@@ -229,7 +229,7 @@ def order_plans(
     return plans[0].take(offers[0]).model_copy(update={"others": [*offers[1:], *broken]})
 
 
-def _settle(plan: ReappraisalPlan, page: Page, feeling: MemeFeeling) -> ReappraisalPlan:
+def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
     """A plan in clean lines, with the word of its feeling.
 
     Words that it lists as kept and that are not are left out: whether it keeps the scenario is
@@ -270,7 +270,7 @@ def read_mood(text: str) -> Mood:
     return mood.model_copy(update={"reason": clean_line(mood.reason, 300)})
 
 
-def list_captions(page: Page, *, budgets: bool) -> str:
+def list_captions(page: MemeStructure, *, budgets: bool) -> str:
     """The captions of a page for a prompt, with what their places hold if wanted."""
     if not page.captions:
         return "(none)"

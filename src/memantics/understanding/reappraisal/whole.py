@@ -16,13 +16,12 @@ from PIL import Image
 from memantics.core.images import decode, encode_png, read_bytes
 from memantics.core.model import Editor, EditRequest, Taken
 from memantics.core.prompt import read_prompts
+from memantics.core.samples import Polarity, VisualType
 from memantics.understanding.reappraisal.records import (
-    Emotion,
     MemeFeeling,
-    Polarity,
     ReappraisalPlan,
-    Target,
-    VisualType,
+    SourceEmotion,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
 
@@ -32,8 +31,8 @@ class EditWish:
     """A row of an index: a meme, and what is wanted of it."""
 
     id: str
-    source_emotion: Emotion
-    target_emotion: Target
+    source_emotion: SourceEmotion
+    target_emotion: TargetEmotion
     description: str
     rewritten: str
     plan: str

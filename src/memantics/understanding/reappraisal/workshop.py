@@ -21,18 +21,18 @@ from memantics.understanding.reappraisal.records import (
     BOTH,
     MEME,
     SHEET,
-    Checks,
-    Emotion,
+    EditChecks,
     KinderVersion,
     MemeFeeling,
     ReappraisalPlan,
     Shape,
-    Target,
+    SourceEmotion,
+    TargetEmotion,
 )
 from memantics.understanding.reappraisal.stages import MoodJudge, Planner
 from memantics.understanding.vision.regions import ReadLines
 
-Stage = Literal["reading", "feeling", "plan", "picture"]
+ReappraisalStage = Literal["reading", "feeling", "plan", "picture"]
 Ending = Literal["done", "flawed", "failed", "skipped", "declined"]
 ENDINGS: tuple[Ending, ...] = get_args(Ending)
 RateKindness = Callable[[Sequence[str]], float]
@@ -42,7 +42,7 @@ class StageReview(Protocol):
     """A person between two stages: gives the value back, corrected or not, or None to skip."""
 
     def __call__(
-        self, stage: Stage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
+        self, stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
     ) -> Shape | None:
         """Look at a value; ``check`` lists what would be wrong with another one."""
         ...
@@ -64,10 +64,10 @@ class Workshop:
     read_lines: ReadLines
     out: Path
     editor: Editor | None = None
-    target: Target | None = None
+    target: TargetEmotion | None = None
     review: StageReview | None = None
     judge: MoodJudge | None = None
-    emotions: Mapping[str, Emotion] = field(default_factory=dict)
+    emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)
     faces: FaceFinder | None = None
     kindness: RateKindness | None = None
     versions: int = 1
@@ -87,11 +87,11 @@ class Reappraisal(Result):
     meme: str
     folder: Path
     status: Ending
-    stage: Stage
+    stage: ReappraisalStage
     reason: str = ""
     feeling: MemeFeeling | None = None
     plan: ReappraisalPlan | None = None
-    checks: Checks | None = None
+    checks: EditChecks | None = None
     resumed: bool = False
     versions: tuple[KinderVersion, ...] = ()
 

@@ -35,11 +35,11 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
     mask: Mask = (cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0) & ~_widen(ink.borders)
     if not mask.any():
         return
-    values = pixels[top:bottom, left:right]
+    crop = pixels[top:bottom, left:right]
     if ink.ground.flat:
-        values[mask] = ink.ground.colour
+        crop[mask] = ink.ground.colour
         return
-    values[mask] = _paint_over(pixels, ink, mask)[mask]
+    crop[mask] = _paint_over(pixels, ink, mask)[mask]
 
 
 def _widen(borders: Mask) -> Mask:

@@ -116,13 +116,13 @@ def pack_hashes(hashes: Sequence[int]) -> Bits:
     return np.array(hashes, dtype=np.uint64)
 
 
-def find_nearest(number: int, hashes: Bits, within: int) -> int | None:
+def find_nearest(image_hash: int, hashes: Bits, within: int) -> int | None:
     """The place of the nearest hash, the first of several; None where none is near enough.
 
     >>> [find_nearest(0b111, pack_hashes([0b1, 0b11, 0b110]), bits) for bits in (0, 1)]
     [None, 1]
     """
-    distances = count_bits(hashes ^ np.uint64(number))
+    distances = count_bits(hashes ^ np.uint64(image_hash))
     place = int(distances.argmin()) if distances.size else 0
     return place if distances.size and distances[place] <= within else None
 
@@ -202,9 +202,9 @@ class SeenPictures:
             for known, size, thumb, said in self._seen
             if size == image.size and measure_distance(known, look) <= COPY_BITS
         ]
-        values = make_thumb(image) if near else None
+        own_thumb = make_thumb(image) if near else None
         return next(
-            (said for thumb, said in near if values is not None and _same(thumb, values)),
+            (said for thumb, said in near if own_thumb is not None and _same(thumb, own_thumb)),
             None,
         )
 

@@ -109,29 +109,29 @@ def find_ink(
     pieces = [(text, _shift(box, frame)) for text, box in _list_pieces(block)]
     whole, shade, borders = find_letters(crop, inside, around, pieces)
     x, y = zone[0] - frame[0], zone[1] - frame[1]
-    group = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
+    inner = (slice(y, y + zone[3] - zone[1]), slice(x, x + zone[2] - zone[0]))
     lines = tuple(
-        _tighten(whole[group], zone, box) for box in _part_rows(whole[group], zone, block)
+        _tighten(whole[inner], zone, box) for box in _part_rows(whole[inner], zone, block)
     )
-    ground = _judge_ground(crop[group], whole[group] | borders[group], _NOISY if plain else _EVEN)
+    ground = _judge_ground(crop[inner], whole[inner] | borders[inner], _NOISY if plain else _EVEN)
     fill, outline, width = tell_colours(crop, whole, ground.colour, shade)
     whole = _drop_strangers(crop, whole, fill, outline if width else None)
     body = _find_body(crop, whole, fill, outline if width else ground.colour)
     if not ground.flat:
         body = _drop_specks(body, block.line_height)
-        lines = _measure_lines(body[group], zone, block, width) or lines
+        lines = _measure_lines(body[inner], zone, block, width) or lines
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
         # No letters are that thick: what was found is the picture. Be legible at least.
         fill, outline, width = choose_legible(ground.colour, tall)
     texts = tuple(
-        _space(line.text, body[group], _shift(box, zone))
+        _space(line.text, body[inner], _shift(box, zone))
         for line, box in zip(block.lines, lines, strict=True)
     )
     return Ink(
         zone=zone,
-        mask=whole[group],
+        mask=whole[inner],
         box=enclose(lines),
         lines=lines,
         texts=texts,
@@ -140,7 +140,7 @@ def find_ink(
         outline=outline,
         outline_width=width,
         stroke=stroke if ground.flat else min(stroke, 0.2 * tall),
-        borders=borders[group],
+        borders=borders[inner],
     )
 
 
@@ -230,12 +230,12 @@ def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) ->
     return around
 
 
-def _judge_ground(values: Pixels, ink: Mask, even: tuple[float, int]) -> Background:
+def _judge_ground(crop: Pixels, ink: Mask, even: tuple[float, int]) -> Background:
     """What lies behind, from the pixels between the letters."""
     import cv2
 
     rest = cv2.dilate(ink.astype(np.uint8), np.ones((5, 5), np.uint8)) == 0
-    between = values[rest] if rest.sum() >= 20 else values.reshape(-1, 3)
+    between = crop[rest] if rest.sum() >= 20 else crop.reshape(-1, 3)
     red, green, blue = (int(value) for value in np.median(between, axis=0))
     gaps = np.abs(between.astype(np.int16) - (red, green, blue)).max(axis=1)
     return Background((red, green, blue), bool((gaps <= even[1]).mean() >= even[0]))
@@ -249,10 +249,10 @@ def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | Non
     near = np.abs(wide - np.array(fill)).max(axis=2) <= _ALIKE
     if outline is not None:
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
-    value = near & ink
-    if value.sum() < _MOST * ink.sum():
+    in_colour = near & ink
+    if in_colour.sum() < _MOST * ink.sum():
         return ink  # letters of many colours
-    edges: Mask = cv2.dilate(value.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    edges: Mask = cv2.dilate(in_colour.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     return ink & edges
 
 
@@ -289,9 +289,9 @@ def _measure_lines(
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
     """The letters without outline and soft edges: nearer to the fill than to what is ``beyond``."""
     wide = crop.astype(np.int32)
-    value = ((wide - np.array(fill)) ** 2).sum(axis=2)
+    from_fill = ((wide - np.array(fill)) ** 2).sum(axis=2)
     other = ((wide - np.array(beyond)) ** 2).sum(axis=2)
-    body: Mask = ink & (value < other)
+    body: Mask = ink & (from_fill < other)
     return body
 
 

@@ -17,7 +17,7 @@ from memantics.understanding.vision.regions import CaptionBlock, PixelBox, enclo
 from memantics.understanding.vision.typefaces import Shape, Typeface, match_face, measure_shape
 
 Alignment = Literal["left", "centre", "right"]
-Kind = Literal["bar", "overlay", "bubble"]
+LetteringKind = Literal["bar", "overlay", "bubble"]
 _SLACK = 0.03
 _SMALL = 320
 _HOPPING, _HOPS = 3, 0.8  # characters; of a row's height: what one character has where they hop
@@ -46,7 +46,7 @@ class Lettering:
     align: Alignment
     upper: bool
     vertical: bool
-    kind: Kind
+    kind: LetteringKind
     rows: int
     weight: float = 0.0
     hops: bool = False
@@ -68,8 +68,8 @@ def measure_lettering(
     texts = [text for text, _ in rows]
     edge = 2 * ink.outline_width
     tall = [_measure_height(ink, text, box) for text, box in rows]
-    hops = any(value < box[3] - box[1] for value, (_, box) in zip(tall, rows, strict=True))
-    heights = [max(4.0, value - edge) for value in tall]
+    hops = any(height < box[3] - box[1] for height, (_, box) in zip(tall, rows, strict=True))
+    heights = [max(4.0, height - edge) for height in tall]
     shapes = [
         Shape(max(1.0, box[2] - box[0] - edge) / height, ink.stroke / height)
         for (_, box), height in zip(rows, heights, strict=True)
@@ -123,8 +123,8 @@ def _measure_weight(
     face: Typeface, texts: Sequence[str], heights: Sequence[float], stroke: float
 ) -> float:
     """What our font's strokes lack on each side; 0 where the difference may be an error."""
-    figures = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
-    lacking, tall = (stroke - float(median(figures))) / 2, float(median(heights))
+    strokes = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
+    lacking, tall = (stroke - float(median(strokes))) / 2, float(median(heights))
     return min(lacking, _HEAVIEST * tall) if lacking > max(0.5, 0.01 * tall) else 0.0
 
 
@@ -178,21 +178,23 @@ def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
     plain[top : bottom + 1, left : right + 1] = True
     _, parts = cv2.connectedComponents(plain.astype(np.uint8), connectivity=4)
     middle = (min(size[1] - 1, (top + bottom) // 2), min(size[0] - 1, (left + right) // 2))
-    values: Mask = parts == parts[middle]
-    return values
+    ground: Mask = parts == parts[middle]
+    return ground
 
 
-def _find_kind(pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region]) -> Kind:
+def _find_kind(
+    pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region]
+) -> LetteringKind:
     """Where a caption stands, told from the plain ground that it can reach."""
     if ink.outline_width or not ink.ground.flat:
         return "overlay"
-    values = find_plain_ground(pixels, ink)
-    columns, rows = np.flatnonzero(values.any(axis=0)), np.flatnonzero(values.any(axis=1))
+    plain = find_plain_ground(pixels, ink)
+    columns, rows = np.flatnonzero(plain.any(axis=0)), np.flatnonzero(plain.any(axis=1))
     panel = panels[block.panel] if block.panel < len(panels) else Region(0, 0, 1, 1)
-    reach = (columns[-1] - columns[0] + 1) / max(1.0, (panel.right - panel.left) * values.shape[1])
-    tall = (rows[-1] - rows[0] + 1) / values.shape[0]
+    reach = (columns[-1] - columns[0] + 1) / max(1.0, (panel.right - panel.left) * plain.shape[1])
+    tall = (rows[-1] - rows[0] + 1) / plain.shape[0]
     if reach >= 0.93:
-        scale = values.shape[0] / pixels.shape[0]
-        beside = values[int(ink.box[1] * scale) : int(ink.box[3] * scale) + 1].mean()
+        scale = plain.shape[0] / pixels.shape[0]
+        beside = plain[int(ink.box[1] * scale) : int(ink.box[3] * scale) + 1].mean()
         return "bar" if beside >= 0.97 or tall < 0.4 else "overlay"
     return "bubble" if reach < 0.85 and tall < 0.7 else "overlay"

@@ -177,7 +177,7 @@ class LetteredCaption:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MemeStructure:
     """A meme's structure: what reappraisal must not move; ``kind`` of picture, where it is sure."""
 
     size: tuple[int, int]
@@ -192,7 +192,7 @@ class Page:
         return "zh" if 2 * chinese > sum(len(c.text) for c in self.captions) else "en"
 
 
-def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
+def read_page(image: Image.Image, lines: Sequence[TextLine]) -> MemeStructure:
     """Measure a meme, given the lines of text that an OCR found on it.
 
     Its kind says what cannot be seen in one line: text of a screen stands on plain ground and
@@ -219,7 +219,7 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> Page:
             lettering = replace(lettering, align="left")
         look = typesetting.calibrate(block.text, lettering, ink.room)
         captions.append(LetteredCaption(block, *match_look(pixels, block.text, ink, look)))
-    return Page(image.size, panels, tuple(captions), kind)
+    return MemeStructure(image.size, panels, tuple(captions), kind)
 
 
 def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> Image.Image:
@@ -273,7 +273,7 @@ def mask_captions(size: tuple[int, int], captions: Iterable[LetteredCaption]) ->
     return mask
 
 
-def mask_pictures(image: Image.Image, page: Page) -> Mask:
+def mask_pictures(image: Image.Image, page: MemeStructure) -> Mask:
     """What may be repainted: panels, but no gutters, and no bars and bubbles with captions."""
     width, height = page.size
     mask: Mask = np.zeros((height, width), bool)

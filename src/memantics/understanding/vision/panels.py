@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-Pixels = NDArray[np.int16]
+SignedPixels = NDArray[np.int16]
 _SIDE = 480  # lines survive this reduction, and time no longer grows with the image
 _ALIKE = 26  # channels of one colour differ by less, also in a JPEG
 _ACROSS = 0.97
@@ -57,7 +57,7 @@ def find_panels(image: Image.Image) -> tuple[Region, ...]:
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     # BOX keeps a line of one or two pixels visible as a shade; nearest would lose it at times.
     small = image.convert("RGB").resize(size, Image.Resampling.BOX)
-    pixels: Pixels = np.asarray(small, dtype=np.int16)
+    pixels: SignedPixels = np.asarray(small, dtype=np.int16)
     height, width = pixels.shape[:2]
     top, bottom = _find_top(pixels), height - _find_top(pixels[::-1])
     found = _split(pixels, (0, top, width, bottom), _DEPTH)
@@ -79,7 +79,7 @@ def count_panels(image: Image.Image) -> int:
 _Box = tuple[int, int, int, int]
 
 
-def _split(pixels: Pixels, box: _Box, depth: int) -> list[_Box]:
+def _split(pixels: SignedPixels, box: _Box, depth: int) -> list[_Box]:
     """Cut a box along its lines, and the pieces again."""
     left, top, right, bottom = box
     part = pixels[top:bottom, left:right]
@@ -96,7 +96,7 @@ def _split(pixels: Pixels, box: _Box, depth: int) -> list[_Box]:
     return [box]
 
 
-def _cut(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
+def _cut(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
     """Stretches between the lines that run along the rows of ``part``."""
     length = len(part)
     smallest = max(8, round(_SMALLEST * length))
@@ -110,11 +110,13 @@ def _cut(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
     return pieces if min(sizes) >= _EVEN * max(sizes) else [(0, length)]
 
 
-def _find_lines(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
+def _find_lines(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
     """Gutters and bare edges, from the start of the part to its end."""
     length = len(part)
     # A few dozen columns tell the colour of a plain row as well as all of them.
-    colours: Pixels = np.median(part[:, :: max(1, part.shape[1] // 48)], axis=1).astype(np.int16)
+    colours: SignedPixels = np.median(part[:, :: max(1, part.shape[1] // 48)], axis=1).astype(
+        np.int16
+    )
     plain = 1 - _share_unlike(part, colours[:, None]) >= _ACROSS
     steps = _share_unlike(part[1:], part[:-1])
     lines = []
@@ -134,18 +136,18 @@ def _find_lines(part: Pixels, *, horizontal: bool) -> list[tuple[int, int]]:
     return lines
 
 
-def _share_unlike(one: Pixels, other: Pixels) -> NDArray[np.float64]:
+def _share_unlike(one: SignedPixels, other: SignedPixels) -> NDArray[np.float64]:
     """For each row, the share of pixels whose colours differ; by channel, since that is faster."""
     gaps = np.abs(one - other) > _ALIKE
     share: NDArray[np.float64] = (gaps[..., 0] | gaps[..., 1] | gaps[..., 2]).mean(axis=1)
     return share
 
 
-def _alike(one: Pixels, other: Pixels) -> bool:
+def _alike(one: SignedPixels, other: SignedPixels) -> bool:
     return bool((np.abs(one - other) <= _ALIKE).all())
 
 
-def _stands_out(part: Pixels, colour: Pixels, first: int, last: int) -> bool:
+def _stands_out(part: SignedPixels, colour: SignedPixels, first: int, last: int) -> bool:
     """Whether a band differs from what lies before it and behind it.
 
     Reducing an image blurs the border of a line into a row of its own, so the second row counts.
@@ -160,7 +162,7 @@ def _may_meet(row: int, length: int, *, horizontal: bool) -> bool:
     return any(abs(row / length - k / n) < 0.012 for n in (2, 3) for k in range(1, n))
 
 
-def _find_top(pixels: Pixels) -> int:
+def _find_top(pixels: SignedPixels) -> int:
     """Where the picture begins below a bar that holds only a caption; 0 where there is none."""
     most = round(_BAR_HEIGHT * len(pixels))
     steps = _share_unlike(pixels[1 : most + 1], pixels[:most])
@@ -168,7 +170,7 @@ def _find_top(pixels: Pixels) -> int:
     return next((end for end in reversed(ends) if end > 8 and _is_bar(pixels[:end])), 0)
 
 
-def _is_bar(part: Pixels) -> bool:
+def _is_bar(part: SignedPixels) -> bool:
     """Mostly white or black, and hardly anything coloured in it."""
     flat = part.reshape(-1, 3)
     light = flat.mean(axis=1)

@@ -38,7 +38,7 @@ ReadLines = Callable[[bytes, str], Sequence[TextLine]]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ImageLayout:
     """One image's layout; ``captions`` is None where nobody read it."""
 
     panels: int
@@ -50,7 +50,7 @@ class LayoutCheck:
 
     def __init__(self, find_lines: FindLines | None = None) -> None:
         self._find_lines = find_lines
-        self._known: dict[tuple[Path, int, int], Layout] = {}
+        self._known: dict[tuple[Path, int, int], ImageLayout] = {}
 
     def compare(self, source: Path, edited: Path) -> Mapping[str, str]:
         """Two images as tags of an item: their panels, and the share of captions that stayed."""
@@ -60,7 +60,7 @@ class LayoutCheck:
             tags["captions"] = f"{share_matched(before.captions, after.captions):.4f}"
         return tags
 
-    def look(self, path: Path) -> Layout:
+    def look(self, path: Path) -> ImageLayout:
         """The layout of one image."""
         data = read_bytes(path)
         key = (path, path.stat().st_mtime_ns, len(data))
@@ -69,7 +69,7 @@ class LayoutCheck:
             captions = None
             if self._find_lines is not None:
                 captions = join_lines(self._find_lines(data, path.name), image.size)
-            self._known[key] = Layout(count_panels(image), captions)
+            self._known[key] = ImageLayout(count_panels(image), captions)
         return self._known[key]
 
 

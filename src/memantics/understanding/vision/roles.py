@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.images import decode
-from memantics.core.lines import ImageReading, Ocr, Role, TextLine
+from memantics.core.lines import ImageReading, Ocr, TextLine, TextRole
+from memantics.metrics.rounding import Floats
 from memantics.understanding.vision.regions import belong, is_signature, measure_thickness
 from memantics.understanding.vision.spacing import part_known_words
 
-Matrix = NDArray[np.float64]
 WEIGHTS = Path(__file__).parent / "roles.json"
 FEATURES = (
     "size beside the tallest line", "size beside the main line", "size beside the picture",
@@ -61,7 +61,7 @@ _STATUS = re.compile(
 )
 
 
-def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Matrix:
+def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Floats:
     """One row of :data:`FEATURES` for each line of a picture (RGB)."""
     if not lines:
         return np.zeros((0, len(FEATURES)))
@@ -150,7 +150,7 @@ def _split(grey: NDArray[np.int64]) -> int:
     return int(np.argmax(np.round(between / max(1.0, float(between.max())), 9)))
 
 
-def rate_lines(table: Matrix, model: Mapping[str, Any] | None = None) -> list[float]:
+def rate_lines(table: Floats, model: Mapping[str, Any] | None = None) -> list[float]:
     """The chance of each line to be a caption: each feature adds a piecewise-linear amount."""
     model = model or load_model()
     total = np.full(len(table), float(model["bias"]))
@@ -183,7 +183,7 @@ def choose_roles(
     worded = [_tell_at_once(line, tallest, height, gap) for line in lines]
     free = [place for place, role in enumerate(worded) if role is None]
     best = max(free or range(len(lines)), key=lambda at: (chances[at], -at), default=None)
-    other: Role = "interface" if "interface" in worded else "scene"
+    other: TextRole = "interface" if "interface" in worded else "scene"
     found = []
     for place, (line, chance, role) in enumerate(zip(lines, chances, worded, strict=True)):
         if place == best or (role is None and chance >= threshold):
@@ -200,7 +200,7 @@ def _measure_gap(line: TextLine) -> float:
     return 2 * _measure_pitch(line) / max(1, measure_thickness(line))
 
 
-def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> Role | None:
+def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> TextRole | None:
     """The role of a line that shows it: a site, an account, a status bar, a plate, tiles."""
     size = measure_thickness(line)
     if is_signature(line.text, size, height):

@@ -77,7 +77,7 @@ def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) 
     _, _, stats, _ = cv2.connectedComponentsWithStats(ink.astype(np.uint8), connectivity=8)
     found: list[PixelBox] = []
     edges = (left, right)
-    for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda value: -value[0]):
+    for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda component: -component[0]):
         box = (x + a, y + b, x + a + wide, y + b + tall)
         aside = box[2] <= left + 2 or box[0] >= right - 2
         # What goes on beyond the strip is a thing, and what is as high as it the side of a bubble.
@@ -107,15 +107,11 @@ def _share_near(colours: Pixels, colour: tuple[int, int, int], within: int) -> f
 def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> list[PixelBox]:
     """Marks that follow a line without a wide gap: the first one, the one after it, and so on."""
     kept, (start, end) = [], edges
-    for box in sorted(
-        (numbers for numbers in boxes if numbers[0] >= end - 2), key=lambda numbers: numbers[0]
-    ):
+    for box in sorted((box for box in boxes if box[0] >= end - 2), key=lambda box: box[0]):
         if box[0] - end <= gap:
             kept.append(box)
             end = max(end, box[2])
-    for box in sorted(
-        (numbers for numbers in boxes if numbers[2] <= start + 2), key=lambda numbers: -numbers[2]
-    ):
+    for box in sorted((box for box in boxes if box[2] <= start + 2), key=lambda box: -box[2]):
         if start - box[2] <= gap:
             kept.append(box)
             start = min(start, box[0])
@@ -124,10 +120,10 @@ def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> lis
 
 def _touches(box: PixelBox, others: Sequence[PixelBox], line: TextLine) -> bool:
     return any(
-        numbers != line.box
-        and min(box[2], numbers[2]) > max(box[0], numbers[0])
-        and min(box[3], numbers[3]) > max(box[1], numbers[1])
-        for numbers in others
+        other != line.box
+        and min(box[2], other[2]) > max(box[0], other[0])
+        and min(box[3], other[3]) > max(box[1], other[1])
+        for other in others
     )
 
 
@@ -141,16 +137,16 @@ def find_borders(ink: Mask, height: float) -> Mask:
     borders |= _find_rules(ink, max(12, round(_LONG * height)), thin)
     borders |= _find_rules(ink.T, max(12, round(_TALL * height)), thin).T
     count, parts, stats, middles = cv2.connectedComponentsWithStats(plane, connectivity=8)
-    for place in range(1, count):
-        left, top, wide, high, area = (int(value) for value in stats[place])
+    for component in range(1, count):
+        left, top, wide, high, area = (int(value) for value in stats[component])
         if area > 0.35 * wide * high or high < height or wide < 2 * height:
             continue
         x, y = middles[1:, 0], middles[1:, 1]
         held = (x > left) & (x < left + wide) & (y > top) & (y < top + high)
-        held[place - 1] = False
+        held[component - 1] = False
         inner = stats[1:, cv2.CC_STAT_AREA][held]
         if inner.sum() >= 0.5 * (plane.sum() - area) > 0 and held.sum() >= 2:
-            borders |= parts == place
+            borders |= parts == component
     return borders
 
 
@@ -177,12 +173,12 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
     """Lay a text over its box in the best way: how well it matches (0 to 1), and its letters."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
-    values = crop[top : box[3], left : box[2]]
-    if min(values.shape[:2]) < 6 or not text.strip():
+    cut = crop[top : box[3], left : box[2]]
+    if min(cut.shape[:2]) < 6 or not text.strip():
         return 0.0, body
-    scale = min(1.0, _HEIGHT / values.shape[0])
-    size = (max(8, round(values.shape[1] * scale)), max(6, round(values.shape[0] * scale)))
-    small = Image.fromarray(values).convert("L").resize(size, Image.Resampling.BOX)
+    scale = min(1.0, _HEIGHT / cut.shape[0])
+    size = (max(8, round(cut.shape[1] * scale)), max(6, round(cut.shape[0] * scale)))
+    small = Image.fromarray(cut).convert("L").resize(size, Image.Resampling.BOX)
     plane = _normalise(np.asarray(small, np.float32))
     best: tuple[float, Typeface | None, tuple[float, float]] = (0.0, None, (0.0, 0.0))
     for face in (REGULAR, BLACK) if has_chinese(text) else (ANTON, BALOO, REGULAR):
@@ -194,7 +190,7 @@ def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
                     best = (quality, face, (across, down))
     quality, chosen, pads = best
     if chosen is not None:
-        whole = (values.shape[1], values.shape[0])
+        whole = (cut.shape[1], cut.shape[0])
         body[top : box[3], left : box[2]] = _draw(text, chosen, whole, pads) > 150
     return quality, body
 
@@ -263,12 +259,12 @@ def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
 
 def _find_on_label(crop: Pixels, inside: Mask) -> Mask | None:
     """Letters on a label or in a bubble: its lines have two colours. None: they have more."""
-    values = crop[inside]
-    shares = _spread(values // 8)
+    colours = crop[inside]
+    shares = _spread(colours // 8)
     ground = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
-    gaps = np.abs(values.astype(np.int16) - ground).max(axis=1)
-    rest = values[gaps > 3 * FLAT]
-    if (gaps <= FLAT).mean() < _LABEL or len(rest) < 0.04 * len(values):
+    gaps = np.abs(colours.astype(np.int16) - ground).max(axis=1)
+    rest = colours[gaps > 3 * FLAT]
+    if (gaps <= FLAT).mean() < _LABEL or len(rest) < 0.04 * len(colours):
         return None
     shares = _spread(rest // 8)
     colour = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
@@ -315,9 +311,9 @@ def _find_on_picture(
     if behind is not None and shade is not None:
         # Bubbles and labels have a ground of their own, which their surroundings lack as well.
         gaps = np.abs(crop.astype(np.int16) - behind).max(axis=2)
-        value = np.abs(crop.astype(np.int16) - shade).max(axis=2)
+        from_shade = np.abs(crop.astype(np.int16) - shade).max(axis=2)
         extra &= gaps > FLAT
-        letters = letters & (value < gaps)
+        letters = letters & (from_shade < gaps)
     return letters | extra, shade
 
 
@@ -378,15 +374,15 @@ def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
 
 def _judge_letters(near: Mask, inside: Mask, height: float) -> float:
     """How much some pixels of one colour look like letters: thin, and all along the lines."""
-    values: Mask = np.logical_and(near, inside)
-    share = values.sum() / max(1, inside.sum())
+    letters: Mask = np.logical_and(near, inside)
+    share = letters.sum() / max(1, inside.sum())
     if not 0.04 <= share <= 0.62:
         return 0.0
     rows, columns = inside.any(axis=1), inside.any(axis=0)
     # OCR boxes are loose: strokes need not reach their edges.
-    along = min(1.0, float(np.max(values, axis=0)[columns].mean()) / 0.7)
-    down = min(1.0, float(np.max(values, axis=1)[rows].mean()) / 0.55)
-    thin = measure_stroke(values) / max(1.0, height)
+    along = min(1.0, float(np.max(letters, axis=0)[columns].mean()) / 0.7)
+    down = min(1.0, float(np.max(letters, axis=1)[rows].mean()) / 0.55)
+    thin = measure_stroke(letters) / max(1.0, height)
     return float((along * down) ** 2 * np.exp(-max(0.0, thin - 0.12) * 14))
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memantics.understanding.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
 
-Profile = NDArray[np.float64]
+InkProfile = NDArray[np.float64]
 _EMPTY = 0.04  # of the fullest column
 _WIDE = 2.0  # of the usual gap between two letters
 _LEAST, _LEAST_CAPITAL = 0.15, 0.1  # of the height of a line: capitals are set tighter
@@ -69,7 +69,7 @@ def _read_frequencies() -> dict[str, float]:
     return found
 
 
-def part_words(text: str, profile: Profile, height: float) -> str:
+def part_words(text: str, profile: InkProfile, height: float) -> str:
     """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds."""
     text = " ".join(text.split())
     letters = text.replace(" ", "")
@@ -85,7 +85,7 @@ def part_words(text: str, profile: Profile, height: float) -> str:
     return made if best <= _WRONG and _keeps_spaces(text, made) else text
 
 
-def _measure_words(profile: Profile, least: float) -> list[int]:
+def _measure_words(profile: InkProfile, least: float) -> list[int]:
     """The widths of words, from the gaps that are much wider than those between letters."""
     full = np.flatnonzero(profile > _EMPTY * max(1.0, float(profile.max(initial=0.0))))
     if len(full) < 2:

@@ -207,9 +207,9 @@ def match_face(texts: Sequence[str], shapes: Sequence[Shape]) -> Typeface:
     def differ(face: Typeface) -> float:
         total = 0.0
         for text, shape in zip(texts, shapes, strict=True):
-            value = measure_shape(face, text)
-            total += abs(np.log((value.width + 0.1) / (shape.width + 0.1)))
-            total += 0.5 * abs(np.log((value.stroke + 0.01) / (shape.stroke + 0.01)))
+            candidate = measure_shape(face, text)
+            total += abs(np.log((candidate.width + 0.1) / (shape.width + 0.1)))
+            total += 0.5 * abs(np.log((candidate.stroke + 0.01) / (shape.stroke + 0.01)))
         return total
 
     return min(candidates, key=differ)

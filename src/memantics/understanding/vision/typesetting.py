@@ -185,11 +185,11 @@ def keep_breaks(pieces: Sequence[str], old: Sequence[str]) -> tuple[str, ...] | 
 def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
     """Take as size that at which the old text fits its old box: tilted letters look larger."""
     try:
-        setting = fit_text(text, lettering, box, legible=False)
+        fitted = fit_text(text, lettering, box, legible=False)
     except InputError:
         return lettering
-    size = min(lettering.size, max(4.0, setting.size))
-    return replace(lettering, size=size, stretch=setting.stretch)
+    size = min(lettering.size, max(4.0, fitted.size))
+    return replace(lettering, size=size, stretch=fitted.stretch)
 
 
 def _set_rows(

@@ -208,4 +208,4 @@ def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
     for name, dimension in found.items():
         if dimension is None:
             raise UnknownName("dimension", name, DIMENSIONS)
-    return tuple(dict.fromkeys(text for text in found.values() if text is not None))
+    return tuple(dict.fromkeys(dimension for dimension in found.values() if dimension is not None))
