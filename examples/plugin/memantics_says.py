@@ -9,7 +9,7 @@ from html import escape
 from memantics.plugins import (
     Metric,
     ModelKind,
-    Prediction,
+    PredictedAnswer,
     PublishedRows,
     Reply,
     ReportForm,
@@ -40,7 +40,7 @@ class Says:
         """Nothing is open."""
 
 
-def measure_constancy(rows: Sequence[Prediction]) -> float | None:
+def measure_constancy(rows: Sequence[PredictedAnswer]) -> float | None:
     """Return the proportion of valid answers that are the most frequent one."""
     answers = Counter(str(row.predicted) for row in rows if row.predicted is not None)
     return max(answers.values()) / answers.total() if answers else None

@@ -14,10 +14,10 @@ A benchmark is a folder whose ``plugin.py`` holds one :class:`BenchmarkPlugin`, 
 ``write.py``, if it has one, holds a :class:`Writer`. ``examples/plugin`` and ``examples/meanings``
 are complete; ``docs/any-model.md`` and ``docs/add-a-benchmark.md`` explain them.
 
->>> from memantics.plugins import Metric, Prediction
+>>> from memantics.plugins import Metric, PredictedAnswer
 >>> rate = Metric("yes_rate", "proportion of answers that are yes",
 ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
->>> rate.compute([Prediction("no", "yes", "meme-1")])
+>>> rate.compute([PredictedAnswer("no", "yes", "meme-1")])
 1.0
 
 A name is loaded when it is first used.
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from memantics.core.task import Task as Task
     from memantics.core.task import Unparsed as Unparsed
     from memantics.evaluation.metrics import Metric as Metric
-    from memantics.evaluation.metrics import Prediction as Prediction
+    from memantics.evaluation.metrics import PredictedAnswer as PredictedAnswer
     from memantics.evaluation.reports.leaderboard import PublishedRows as PublishedRows
     from memantics.evaluation.reports.runs import Run as Run
     from memantics.evaluation.reports.tables import ReportForm as ReportForm

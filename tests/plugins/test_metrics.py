@@ -21,7 +21,7 @@ from memantics.evaluation.metrics import (
     MACRO_F1,
     ROUGE_L,
     Metric,
-    Prediction,
+    PredictedAnswer,
     apply_metrics,
     find_answer_kind,
 )
@@ -249,33 +249,35 @@ def test_intervals_resample_memes_and_one_meme_has_none() -> None:
 
 
 def test_metrics_see_gold_prediction_and_meme() -> None:
-    seen: list[Prediction] = []
+    seen: list[PredictedAnswer] = []
 
-    def note(rows: Sequence[Prediction]) -> None:
+    def note(rows: Sequence[PredictedAnswer]) -> None:
         seen.extend(rows)
 
     apply_metrics([Metric("x", "", note)], make_outcomes([("A", "B"), ("A", None)], ["m", "n"]))
-    assert seen == [Prediction("A", "B", "m"), Prediction("A", None, "n")]
+    assert seen == [PredictedAnswer("A", "B", "m"), PredictedAnswer("A", None, "n")]
 
 
 ROWS = [
-    Prediction(gold, said, str(place))
+    PredictedAnswer(gold, said, str(place))
     for place, (gold, said) in enumerate([("A", "A"), ("A", "B"), ("B", "B"), ("B", None)])
 ]
 
 
 def test_the_built_in_metrics_by_hand() -> None:
     assert ACCURACY.compute(ROWS) == 0.5
-    assert BALANCED_ACCURACY.compute([*ROWS, Prediction("A", "A", "x")]) == pytest.approx(7 / 12)
+    assert BALANCED_ACCURACY.compute([*ROWS, PredictedAnswer("A", "A", "x")]) == pytest.approx(
+        7 / 12
+    )
     # A: precision 1, recall 1/2; B: precision 1/2, recall 1/2.
     assert MACRO_F1.compute(ROWS) == pytest.approx((2 / 3 + 1 / 2) / 2)
-    assert MACRO_F1.compute([Prediction("A", "C", "x")]) == 0.0
+    assert MACRO_F1.compute([PredictedAnswer("A", "C", "x")]) == 0.0
     # Expected by chance: A 2/4 · 1/4, B 2/4 · 2/4.
     assert COHEN_KAPPA.compute(ROWS) == pytest.approx((0.5 - 0.375) / (1 - 0.375))
-    texts = [Prediction(["a cat", "a dog"], "a dog", "m"), Prediction("a cat", None, "n")]
+    texts = [PredictedAnswer(["a cat", "a dog"], "a dog", "m"), PredictedAnswer("a cat", None, "n")]
     assert EXACT_MATCH.compute(texts) == 0.5
     assert ROUGE_L.compute(texts) == 0.5
-    assert ROUGE_L.compute([Prediction(["one two"], "one three", "m")]) == pytest.approx(0.5)
+    assert ROUGE_L.compute([PredictedAnswer(["one two"], "one three", "m")]) == pytest.approx(0.5)
 
 
 def test_the_kind_of_an_answer() -> None:

@@ -23,7 +23,7 @@ FILES = sorted(
 PAGES = ("any-model.md", "add-a-benchmark.md")
 WANTED = {
     *("BenchmarkPlugin", "Choice", "Message", "Metric", "Model", "ModelKind", "ModelSettings"),
-    *("Outcome", "Prediction", "Reply", "ReportForm", "Request", "Run", "Score", "Task"),
+    *("Outcome", "PredictedAnswer", "Reply", "ReportForm", "Request", "Run", "Score", "Task"),
     *("TaskSetup", "Text", "choice_benchmark"),
     *("DataError", "InputError", "ModelError", "Transient", "Unavailable"),
 }

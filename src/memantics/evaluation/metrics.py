@@ -36,7 +36,7 @@ NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictedAnswer:
     """What a metric sees of one scored item.
 
     ``predicted`` is None for a refused or unparsed answer that counts as wrong. ``group`` is the
@@ -61,13 +61,13 @@ class Metric:
 
     >>> rate = Metric("yes_rate", "proportion of answers that are yes",
     ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
-    >>> rate.compute([Prediction("no", "yes", "m1"), Prediction("no", None, "m2")])
+    >>> rate.compute([PredictedAnswer("no", "yes", "m1"), PredictedAnswer("no", None, "m2")])
     0.5
     """
 
     name: str
     what: str
-    compute: Callable[[Sequence[Prediction]], float | None]
+    compute: Callable[[Sequence[PredictedAnswer]], float | None]
     answers: frozenset[AnswerKind] = ANSWER_KINDS
     tasks: tuple[str, ...] = ()
     draws: int = 2000
@@ -191,7 +191,7 @@ def apply_metrics(
         intervals: Whether to compute confidence intervals.
     """
     rows = [
-        Prediction(o.item.gold, o.value if o.status == "answered" else None, o.item.group)
+        PredictedAnswer(o.item.gold, o.value if o.status == "answered" else None, o.item.group)
         for o in outcomes
     ]
     scores: list[Score] = []
@@ -204,7 +204,7 @@ def apply_metrics(
     return tuple(scores), failure
 
 
-def _score(metric: Metric, rows: Sequence[Prediction], *, intervals: bool) -> Score:
+def _score(metric: Metric, rows: Sequence[PredictedAnswer], *, intervals: bool) -> Score:
     value = _compute(metric, rows) if rows else None
     span = None
     if intervals and value is not None:
@@ -217,7 +217,7 @@ def _score(metric: Metric, rows: Sequence[Prediction], *, intervals: bool) -> Sc
     return Score(metric.name, value, len(rows), low, high, note=metric.what)
 
 
-def _compute(metric: Metric, rows: Sequence[Prediction]) -> float | None:
+def _compute(metric: Metric, rows: Sequence[PredictedAnswer]) -> float | None:
     """The value, checked: a metric is somebody else's code."""
     hint = "correct the metric; the answers and the task's own scores are kept"
     try:
@@ -237,17 +237,17 @@ def _label(value: JsonValue) -> str | None:
     return None if value is None else str(value)
 
 
-def _match_gold(rows: Sequence[Prediction]) -> float | None:
+def _match_gold(rows: Sequence[PredictedAnswer]) -> float | None:
     return accuracy([_is_right(row) for row in rows])
 
 
-def _is_right(row: Prediction) -> bool:
+def _is_right(row: PredictedAnswer) -> bool:
     """Whether a prediction is the gold answer, or one of several references."""
     references = row.gold if isinstance(row.gold, list) else [row.gold]
     return row.predicted is not None and row.predicted in references
 
 
-def _compute_macro_f1(rows: Sequence[Prediction]) -> float | None:
+def _compute_macro_f1(rows: Sequence[PredictedAnswer]) -> float | None:
     golds = [str(row.gold) for row in rows]
     predicted = [_label(row.predicted) for row in rows]
     # Classes that only a prediction names count as well: they have false positives.
@@ -255,23 +255,23 @@ def _compute_macro_f1(rows: Sequence[Prediction]) -> float | None:
     return macro_figures(count_classes(golds, predicted, classes)).f1
 
 
-def _compute_balanced_accuracy(rows: Sequence[Prediction]) -> float | None:
+def _compute_balanced_accuracy(rows: Sequence[PredictedAnswer]) -> float | None:
     golds = [str(row.gold) for row in rows]
     counts = count_classes(golds, [_label(row.predicted) for row in rows], sorted(set(golds)))
     return macro_figures(counts).recall
 
 
-def _compute_kappa(rows: Sequence[Prediction]) -> float | None:
+def _compute_kappa(rows: Sequence[PredictedAnswer]) -> float | None:
     # An invalid answer is a label of its own, so that it counts as a disagreement.
     said = ["" if row.predicted is None else str(row.predicted) for row in rows]
     return cohen_kappa([str(row.gold) for row in rows], said)
 
 
-def _compute_rouge_l(rows: Sequence[Prediction]) -> float | None:
+def _compute_rouge_l(rows: Sequence[PredictedAnswer]) -> float | None:
     return fmean(_rate_rouge_l(row) for row in rows)
 
 
-def _rate_rouge_l(row: Prediction) -> float:
+def _rate_rouge_l(row: PredictedAnswer) -> float:
     references = row.gold if isinstance(row.gold, list) else [row.gold]
     if row.predicted is None:
         return 0.0

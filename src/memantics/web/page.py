@@ -154,7 +154,7 @@ def _hash(text: str) -> str:
 def make_environment() -> Environment:
     """Templates that escape everything from data and refuse names they do not know."""
     made = Environment(
-        loader=FileSystemLoader((_TEMPLATES, _TEMPLATES.with_name("templates"))),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_keep_in_line,

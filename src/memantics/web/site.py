@@ -52,7 +52,10 @@ class Site:
     def __init__(self, *parts: Path, filters: Mapping[str, Callable[..., object]] | None = None):
         self.parts = (*parts, HERE)
         self.environment = Environment(
-            loader=FileSystemLoader([part / "templates" for part in self.parts]),
+            # Last, what self-contained pages share with those of an app.
+            loader=FileSystemLoader(
+                [*(part / "templates" for part in self.parts), HERE / "page_templates"]
+            ),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
