@@ -55,9 +55,9 @@ LONG = {
     "docs/test_python.py",
     "docs/test_reader.py",
     "docs/test_studio.py",
-    "build/publish/test_questions.py",
-    "detector/lora/test_as_model.py",
-    "detector/neural/test_training.py",
+    "construction/publish/test_questions.py",
+    "moderation/lora/test_as_model.py",
+    "moderation/neural/test_training.py",
     "report/test_papers_filled.py",
     "report/test_tour.py",
     "repository/test_dist.py",
@@ -70,7 +70,7 @@ LONG = {
 # One command on any machine: ``make test-processor``.
 PROCESSOR = (
     "compat/",
-    "detector/test_",
+    "moderation/test_",
     "docs/test_puns.py",
     "docs/test_reader.py",
     "mer_bench/test_golden.py",

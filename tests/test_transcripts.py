@@ -24,7 +24,7 @@ from memantics.understanding.intents.draft import read_background, read_intents
 from memantics.understanding.reappraisal.records import MemeFeeling
 from memantics.understanding.reappraisal.stages import read_feeling, read_plan
 from memantics.understanding.vision.page import MemeStructure, read_page
-from tests.build.test_strong_model import list_complaints, replies
+from tests.construction.test_strong_model import list_complaints, replies
 from tests.tasks.test_replay import ROWS, read
 from tests.vision.pictures import BLACK, Print, photo, print_on
 

@@ -392,7 +392,7 @@ def test_a_backup_is_restored(shell: Shell, database: Path) -> None:
 def test_work_goes_on_in_a_database(database: Path) -> None:
     """The people, their passwords and what they hold are still theirs."""
     from memantics.annotation.service import open_service
-    from tests.annotate.team import PASSWORD, quick_hasher, work_through
+    from tests.annotation.team import PASSWORD, quick_hasher, work_through
 
     service = open_service(database, database.parent / "media", hasher=quick_hasher())
     try:

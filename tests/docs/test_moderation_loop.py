@@ -15,7 +15,7 @@ from memantics.annotation.service import AnnotationService
 from memantics.moderation.detect import Detector
 from memantics.moderation.screening import read_rows
 from memantics.serve.settings import ServedModels, ServeSettings
-from tests.annotate.web.visitors import Office, Visitor, make_office, open_quick
+from tests.annotation.web.visitors import Office, Visitor, make_office, open_quick
 from tests.commands import Shell
 from tests.places import ROOT
 from tests.serve.site import serving

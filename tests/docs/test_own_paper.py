@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from memantics.core.samples import image_path
-from tests.build.publish.queues import pick_memes
-from tests.build.publish.test_publish import label
 from tests.commands import Shell
+from tests.construction.publish.queues import pick_memes
+from tests.construction.publish.test_publish import label
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.screening import read_rows
 from memantics.moderation.wrapped import read_map
 from tests.commands import Shell
-from tests.detector.classifiers import MAPS, make_classifier
+from tests.moderation.classifiers import MAPS, make_classifier
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow

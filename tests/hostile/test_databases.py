@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from memantics.annotation import schema
 from memantics.annotation.web.app import list_routes
-from tests.annotate.conftest import database_url, migrated, postgres, sqlite_file
-from tests.annotate.web.queues import make_queue
-from tests.annotate.web.visitors import PASSWORD, Office, Visitor, make_office, open_quick
+from tests.annotation.conftest import database_url, migrated, postgres, sqlite_file
+from tests.annotation.web.queues import make_queue
+from tests.annotation.web.visitors import PASSWORD, Office, Visitor, make_office, open_quick
 from tests.hostile.cases import SEED, Case, count_cases, noted
 from tests.hostile.fields import encode, generate
 

@@ -19,14 +19,14 @@ from memantics.annotation.service import open_service
 from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
 from memantics.core.samples import IMAGES
 from memantics.workbench import shards as build_shards
-from tests.annotate.team import add_people
-from tests.build.publish.queues import judge, make_queue, pick_memes
-from tests.build.publish.test_publish import pun_values
+from tests.annotation.team import add_people
 from tests.commands import Ran, Shell
-from tests.detector.classifiers import MAPS, make_classifier
-from tests.detector.neural import tiny
-from tests.detector.neural.test_commands import write_csv
+from tests.construction.publish.queues import judge, make_queue, pick_memes
+from tests.construction.publish.test_publish import pun_values
 from tests.local import tiny as local_tiny
+from tests.moderation.classifiers import MAPS, make_classifier
+from tests.moderation.neural import tiny
+from tests.moderation.neural.test_commands import write_csv
 from tests.places import ROOT
 from tests.scale.inline import InlineEngine
 

@@ -19,8 +19,8 @@ def test_no_header_brings_another_guess(tmp_path: Path) -> None:
 
     from memantics.annotation.web.app import make_app
     from memantics.annotation.web.settings import WebSettings
-    from tests.annotate.team import make_lead
-    from tests.annotate.web.visitors import ADDRESS, SECRET, Visitor, open_quick
+    from tests.annotation.team import make_lead
+    from tests.annotation.web.visitors import ADDRESS, SECRET, Visitor, open_quick
 
     service = open_quick(f"sqlite:///{tmp_path / 'a.db'}", tmp_path / "media")
     make_lead(service)

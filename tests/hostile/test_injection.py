@@ -33,8 +33,8 @@ from memantics.core.text import clean_line
 from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, build_reply
 from tests.background import serve_in_background
-from tests.build.questions.scripts import build, sample_subjects, say, write_honestly
 from tests.commands import Shell
+from tests.construction.questions.scripts import build, sample_subjects, say, write_honestly
 from tests.faults import FaultServer, completion
 from tests.hostile.cases import SEED, count_cases, noted
 from tests.hostile.orders import STEPS, WELL_FORMED, draw, find_order, generate

@@ -80,7 +80,7 @@ def make_release(name: str, folder: Path, count: int = 40) -> Path:
 
 
 def test_dataset_configs_are_a_few_lines_each_and_no_part_of_the_suite() -> None:
-    # Minimal pairs are made here; tests/build/test_pairs.py builds, adds and asks them.
+    # Minimal pairs are made here; tests/construction/test_pairs.py builds, adds and asks them.
     assert tuple(sorted(find_dataset_configs().keys() - {"pairs"})) == NAMES
     assert not set(NAMES) & set(find_benchmarks())
     for own in find_dataset_configs().values():

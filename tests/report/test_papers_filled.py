@@ -25,13 +25,13 @@ from memantics.evaluation.paper import paper
 from memantics.moderation.study.running import StudyPlan
 from memantics.moderation.study.study import StudyData, study_detectors
 from memantics.moderation.study.variants import StudyEncoders, choose_variants
-from tests.build.publish.queues import judge, make_queue, pick_memes
-from tests.build.publish.test_publish import label
 from tests.commands import Shell
-from tests.detector.neural.conftest import Make, encoder, plain_arithmetic
-from tests.detector.neural.tiny import QUICK
+from tests.construction.publish.queues import judge, make_queue, pick_memes
+from tests.construction.publish.test_publish import label
 from tests.mer_bench.samples import draw
 from tests.metrics.tiny_models import make_encoder, make_judge, make_masked
+from tests.moderation.neural.conftest import Make, encoder, plain_arithmetic
+from tests.moderation.neural.tiny import QUICK
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.punmemecn.release import SAMPLE
 

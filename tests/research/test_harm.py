@@ -7,7 +7,7 @@ from dataclasses import replace
 from memantics.moderation.examples import natural_key
 from research.protocol import Row
 from research.studies.harm import BLOCKS, STUDIES, measure, split_blocks
-from tests.detector.samples import make_examples
+from tests.moderation.samples import make_examples
 
 ROWS = [
     Row(e.id, e.text[:4], e, {"target": "gender" if e.type == "targeted" else "none"})

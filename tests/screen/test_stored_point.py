@@ -15,7 +15,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.screening import read_rows
 from memantics.moderation.training import set_point
 from tests.commands import Shell
-from tests.detector.samples import make_examples
+from tests.moderation.samples import make_examples
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

@@ -14,10 +14,10 @@ from PIL import Image as Pillow
 from memantics.construction.queues import make_error_queue, make_questionnaire
 from memantics.core.rundir import read_facts
 from memantics.evaluation.paper import paper
-from tests.build.publish.queues import judge, make_queue, pick_memes
-from tests.build.publish.test_publish import label
 from tests.commands import Shell
-from tests.detector.neural.conftest import Make, encoder, plain_arithmetic
+from tests.construction.publish.queues import judge, make_queue, pick_memes
+from tests.construction.publish.test_publish import label
+from tests.moderation.neural.conftest import Make, encoder, plain_arithmetic
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.report.test_papers_filled import rate, rename
 

@@ -26,7 +26,7 @@ from memantics.understanding.vision.appearance import (
     tell_medium,
 )
 from memantics.understanding.vision.panels import Region, find_panels
-from tests.reappraise.yunet import write_detector
+from tests.reappraisal.yunet import write_detector
 
 WHOLE = Region(0, 0, 1, 1)
 

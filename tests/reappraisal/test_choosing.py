@@ -1,0 +1,231 @@
+"""Several plans of a model in one reply, several versions of a meme, and what people choose."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image as Pictures
+
+from memantics.core.errors import DataError, InputError
+from memantics.core.labels import PREFERENCES, read_choices
+from memantics.core.memes import HEARD, TEMPLATE
+from memantics.core.records import Image, Request
+from memantics.core.task import Unparsed
+from memantics.models.client import ModelClient
+from memantics.models.engine import AskSettings, RetrySettings
+from memantics.models.fake import FakeModel, ScriptedReply
+from memantics.understanding.reappraisal.chain import reappraise
+from memantics.understanding.reappraisal.records import MEME, PAGE, SHEET, MemeFeeling
+from memantics.understanding.reappraisal.stages import (
+    ModelPlanner,
+    ReappraisalSubject,
+    ask_feeling,
+    ask_plan,
+    read_feeling,
+    read_plans,
+)
+from memantics.understanding.reappraisal.workshop import Reappraisal
+from memantics.understanding.versions import keep_choice, show_versions, tell_versions
+from tests.reappraisal.benches import (
+    FEELING,
+    MOOD,
+    TOP,
+    draw_meme_file,
+    make_meme,
+    make_page,
+    make_shop,
+)
+
+HASTY = AskSettings(retries=RetrySettings(per_call=0, first=0.0))
+KIND, PLAIN, MOTTO = "I SMILE", "I DRIFT", "DREAM BIG"
+
+
+def plans_of(*second: str) -> dict[str, Any]:
+    offers = [
+        {
+            "captions": {"1": TOP, "2": text},
+            "visual": "The phone smiles.",
+            "scenario": ["phone", "cat"],
+            "why": "it is taken lightly",
+        }
+        for text in second
+    ]
+    return {"target": "relaxed", "keep": "The phone stays.", "plans": offers}
+
+
+def run(
+    tmp_path: Path, reply: object, versions: int = 1, choose: int = 0, fit: bool = True
+) -> tuple[Reappraisal, FakeModel]:
+    """A model that is asked for three plans, and looks at each picture."""
+    path, lines = draw_meme_file(tmp_path)
+
+    def script(request: Request) -> ScriptedReply:
+        assert request.schema is not None
+        properties = request.schema["properties"]
+        assert isinstance(properties, dict)
+        if "plans" in properties:
+            return json.dumps(reply)
+        return json.dumps(MOOD | {"fit": fit} if "fit" in properties else FEELING)
+
+    model = FakeModel(script)
+
+    async def work() -> Reappraisal:
+        with ModelClient(model, tmp_path / "client", None, HASTY) as client:
+            planner = ModelPlanner(client, 3)
+            shop = replace(
+                make_shop(tmp_path, planner, lines),
+                versions=versions,
+                choose=choose,
+                judge=planner,
+            )
+            return await reappraise(make_meme(path), shop)
+
+    return asyncio.run(work()), model
+
+
+def test_the_best_of_three_plans_is_drawn_and_the_others_say_why_they_lost(tmp_path: Path) -> None:
+    result, model = run(tmp_path, plans_of(PLAIN, KIND, MOTTO))
+    assert result.plan is not None
+    assert result.plan.captions["2"] == KIND
+    assert result.status == "done"
+    assert model.asked == 3  # the feeling, three plans at once, one look at what was drawn
+    lost = {offer.captions["2"]: offer.lost for offer in result.plan.others}
+    assert "breaks a rule: 'DREAM BIG' is poster text" in lost[MOTTO]
+    assert lost[PLAIN]
+    assert result.plan.score is not None
+    assert {path.name for path in result.folder.iterdir()} == {
+        *("before-after.png", "checks.json", "feeling.json", "meme.png", "plan.json")
+    }
+    kept = json.loads((result.folder / "plan.json").read_text("utf-8"))["value"]
+    assert {offer["captions"]["2"] for offer in kept["others"]} == {PLAIN, MOTTO}
+    again, silent = run(tmp_path, plans_of(PLAIN, KIND, MOTTO))
+    assert (again.resumed, silent.asked, again.plan) == (True, 0, result.plan)
+
+
+def test_where_one_misses_a_check_that_words_can_mend_the_next_is_tried(tmp_path: Path) -> None:
+    result, model = run(tmp_path, plans_of(KIND, "I LAUGH", "I GRIN"), fit=False)
+    assert result.status == "flawed"
+    assert model.asked == 2 + 3  # every picture was looked at, and none passed
+    assert result.plan is not None
+    assert all("faces look" in offer.lost for offer in result.plan.others)
+
+
+def test_versions_stand_on_a_sheet_and_one_can_be_chosen_and_taken_back(tmp_path: Path) -> None:
+    said = plans_of(PLAIN, KIND, MOTTO)
+    result, _ = run(tmp_path, said, versions=4)
+    assert result.versions[0].plan.captions["2"] == KIND
+    assert [version.number for version in result.versions] == [1, 2]
+    with Pictures.open(result.folder / SHEET) as sheet:
+        assert sheet.width > 3 * 400
+    good = sum(version.status == "done" for version in result.versions)
+    flawed = len(result.versions) - good
+    follow = f", {flawed} flawed ones follow" if flawed else ""
+    line, _ = tell_versions(result, 4)
+    assert line == f"phone: {good} of 4 versions passed every check{follow}; candidates to draw: 2"
+    assert tell_versions(result, good)[0].endswith("every check" + follow)
+    image = tmp_path / "phone.png"
+    show_versions(result, image, 4)
+    page = (result.folder / PAGE).read_text("utf-8")
+    assert "--versions 4 --choose N" in page
+    assert KIND in page
+
+    first = (result.folder / MEME).read_bytes()
+    chosen, model = run(tmp_path, said, versions=4, choose=2)
+    assert model.asked == 0
+    assert chosen.plan is not None
+    assert chosen.plan.captions["2"] == PLAIN
+    assert (chosen.folder / MEME).read_bytes() == (chosen.folder / "version-2.png").read_bytes()
+    kept = keep_choice(chosen, image, 2, "scripted")
+    assert (kept.chosen, kept.undone) == (2, [])
+    assert keep_choice(chosen, image, 2, "scripted").undone == []
+    assert keep_choice(chosen, image, 0, "scripted").undone == [2]
+    back, _ = run(tmp_path, said, versions=4)
+    assert (back.folder / MEME).read_bytes() == first
+    last = keep_choice(back, image, 1, "scripted")
+    assert (last.chosen, last.undone) == (1, [2])
+    path = back.folder.parent / PREFERENCES
+    assert len(path.read_text("utf-8").splitlines()) == 3
+    assert list(read_choices(path).values()) == [last]
+    assert list(last.pairs()) == [(1, 2)]
+    with pytest.raises(InputError, match="has no version 3: 2 were drawn"):
+        run(tmp_path, said, versions=4, choose=3)
+    path.write_text(path.read_text("utf-8").replace('"chosen":1', '"chosen":3'), "utf-8")
+    with pytest.raises(DataError, match="version 3 was not offered"):
+        read_choices(path)
+
+
+def test_replies_of_several_plans_at_their_edges(tmp_path: Path) -> None:
+    page, feeling = make_page(tmp_path), MemeFeeling.model_validate(FEELING | {"word": "worn out"})
+    plan = read_plans(json.dumps(plans_of(KIND, KIND)), page, feeling)
+    assert (plan.others, plan.scenario, plan.word) == ([], ["phone"], "worn out")
+    assert plan.why == "it is taken lightly"
+    with pytest.raises(Unparsed, match=r"plan 1: .*poster text.*; plan 2: caption 2 is empty"):
+        read_plans(json.dumps(plans_of(MOTTO, "")), page, feeling)
+    with pytest.raises(Unparsed, match="plans"):
+        read_plans(json.dumps(plans_of()), page, feeling)
+
+
+@pytest.mark.parametrize(
+    ("said", "word", "emotion"),
+    [
+        ("tired", "", "bored"),
+        ("Disgusted", "", "angry"),
+        ("lonely", "", "sad"),
+        ("焦虑", "", "tense"),
+        ("sad", "resigned", "sad"),
+        ("sad", "sad", "sad"),
+    ],
+)
+def test_words_for_feelings_go_to_the_nearest_emotion(said: str, word: str, emotion: str) -> None:
+    reply = json.dumps(FEELING | {"emotion": said, "word": word})
+    feeling = read_feeling(reply)
+    assert feeling.emotion == emotion
+    kept = word or said.casefold()
+    assert feeling.word == ("" if kept == emotion else kept)
+
+
+def test_a_word_that_is_no_negative_feeling_is_asked_again() -> None:
+    for word in ("happy", "proud", "purple"):
+        with pytest.raises(Unparsed, match="emotion"):
+            read_feeling(json.dumps(FEELING | {"emotion": word}))
+
+
+def test_what_is_not_known_of_a_meme_is_not_told(tmp_path: Path) -> None:
+    page = make_page(tmp_path)
+    plain = ReappraisalSubject("phone", tmp_path / "phone.png", page)
+    feeling = MemeFeeling.model_validate(FEELING)
+    for request in (ask_feeling(plain), ask_plan(plain, feeling), ask_plan(plain, feeling, 3)):
+        image, text = request.messages[0].parts
+        assert image == Image(tmp_path / "phone.png")
+        assert TOP in str(text)
+        assert request.form.context["caption"].startswith(TOP)
+    noted = ReappraisalSubject(
+        "phone", plain.image, page, {HEARD: "a sound", TEMPLATE: "a name", "meaning": "stress"}
+    )
+    _, told, text = ask_plan(noted, feeling.model_copy(update={"word": "tired"})).messages[0].parts
+    assert "a sound" in str(told)
+    assert "a name" in str(told)
+    assert 'tense (in one word: "tired")' in str(text)
+    assert "stress" not in str(told) + str(text)
+
+
+def test_one_plan_and_several_have_schemas_of_their_own(tmp_path: Path) -> None:
+    plain = ReappraisalSubject("phone", tmp_path / "phone.png", make_page(tmp_path))
+    feeling = MemeFeeling.model_validate(FEELING)
+    schema: Any = ask_plan(plain, feeling).schema
+    assert schema["properties"]["target"] == {"type": "string", "enum": ["relaxed"]}
+    assert schema["properties"]["scenario"] == {"type": "array", "items": {"type": "string"}}
+    regions = schema["properties"]["captions"]
+    assert regions["properties"] == {"1": {"type": "string"}, "2": {"type": "string"}}
+    assert "plans" not in schema["properties"]
+    assert ask_plan(plain, feeling).sampling.max_tokens == 1500
+    several: Any = ask_plan(plain, feeling, 3).schema
+    plans = several["properties"]["plans"]
+    assert (plans["minItems"], plans["maxItems"]) == (3, 3)
+    assert plans["items"]["properties"]["captions"] == regions
+    assert "Write 3 plans" in str(ask_plan(plain, feeling, 3).messages[0].parts[-1])
