@@ -62,4 +62,4 @@ METRIC = Metric(
     measure_constancy,
     answers=frozenset({"choice", "boolean"}),
 )
-PAGE = ReportForm(render)
+REPORT = ReportForm(render)

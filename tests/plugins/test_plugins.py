@@ -22,7 +22,7 @@ FAULTS = {
     "missing": ("gone_module:KIND", "cannot be loaded: ModuleNotFoundError: No module named"),
     "raising": ("raising:KIND", "cannot be loaded: ZeroDivisionError: division by zero"),
     "nameless": ("memantics_says:NONE", "cannot be loaded: AttributeError"),
-    "other": ("memantics_says:PAGE", "is not a ModelKind"),
+    "other": ("memantics_says:REPORT", "is not a ModelKind"),
 }
 
 
