@@ -43,7 +43,7 @@ PLAIN = Looks()
 def person(
     pen: Pen, mood: Mood = "neutral", looks: Looks = PLAIN, pose: Pose = "stand", legs: bool = True
 ) -> None:
-    """A standing person; ``legs=False`` ends at the waist (y = -44), for clients and beds."""
+    """A standing person; ``legs=False`` ends at the waist (y = -44), for desks and beds."""
     if legs:
         pen.oval((0, 0), (62, 11), SHADOW, None)
         for side in (-1, 1):

@@ -9,8 +9,8 @@ from sample_data.draw.creatures import SHADOW, shade
 from sample_data.draw.faces import Mood, face
 
 
-def client(pen: Pen, width: float = 420, colour: str = "#b9804f") -> None:
-    """A client 120 units high; put things at y = -120."""
+def desk(pen: Pen, width: float = 420, colour: str = "#b9804f") -> None:
+    """A desk 120 units high; put things at y = -120."""
     half = width / 2
     for side in (-1, 1):
         pen.box((side * (half - 26) - 13, -112), (side * (half - 26) + 13, 0), shade(colour, 0.8))
@@ -189,7 +189,7 @@ def door(pen: Pen, colour: str = "#a8744a", height: float = 300) -> None:
 
 
 def lamp(pen: Pen, on: bool = True) -> None:
-    """A client lamp, 150 high."""
+    """A desk lamp, 150 high."""
     pen.oval((0, -4), (36, 8), "#4a4e63")
     pen.stroke([(0, -6), (-16, -70), (14, -122)], INK, 8)
     if on:

@@ -67,7 +67,7 @@ def check_walk(steps: list[Step]) -> None:
 
 def check_needs(python: Path, folder: Path, environment: dict[str, str]) -> None:
     """Every command that needs an extra says in one line which, with exit code 2."""
-    assert run(python, folder, ("sample", "copy", "pack"), environment).code == 0
+    assert run(python, folder, ("samples", "copy", "pack"), environment).code == 0
     wrong = []
     for words, extra in NEEDS:
         step = run(python, folder, words, environment)

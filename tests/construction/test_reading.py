@@ -59,16 +59,16 @@ def test_what_a_person_gave_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert HEARD not in read(plain)[0].notes
 
 
-def test_english_memes_are_built_where_nothing_can_hear_them(tmp_path: Path) -> None:
-    """In an installation of the core alone, models are told nothing of sounds."""
+def test_on_the_core_alone_reading_names_its_extra(tmp_path: Path) -> None:
     (tmp_path / "memes").mkdir()
     shutil.copy(image_path("en-001"), tmp_path / "memes")
     ran = Shell(tmp_path).apart.run(
         *("build", "knowledge", "memes", "--model", "fake/builder", "--out", "b"),
         **block_extras(tmp_path / "core"),
     )
-    assert ran.code == 0, ran.err
-    assert HEARD not in read_memes(tmp_path / "b")[0].notes
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert "pip install 'memantics[offline]'" in ran.err
 
 
 def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:

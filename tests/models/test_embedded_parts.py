@@ -82,7 +82,7 @@ def test_hostile_images_are_refused_by_name(eye: RapidReader, tmp_path: Path) ->
 def test_missing_weights_are_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = draw(tmp_path / "meme.png", "HELLO")
     monkeypatch.setattr(ocr, "find_spec", lambda _name: None)
-    with pytest.raises(Unavailable, match="rapidocr or its weights are missing"):
+    with pytest.raises(Unavailable, match="the weights of rapidocr are missing"):
         RapidReader().read(path.read_bytes(), path.name)
 
 

@@ -331,7 +331,7 @@ def test_templates_known_by_heart_where_the_data_name_them(
 
 def test_the_command(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
-    base = ["perturbation", QA, "--model", "baseline/longest", "--limit", "6"]
+    base = ["perturb", QA, "--model", "baseline/longest", "--limit", "6"]
     ran = shell.run(*base, "--perturb", "picture=blank", "--perturb", "options=permuted", "--json")
     assert ran.code == 0, ran
     found = orjson.loads(ran.out)["found"]

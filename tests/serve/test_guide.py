@@ -67,7 +67,7 @@ def test_the_example_for_javascript_runs(site: Site, client: Path) -> None:
     file.write_text(shown.replace(ADDRESS, site.address), encoding="utf-8")
     lines = run(["node", str(file)], client).splitlines()
     assert "judged false" in lines[0]
-    assert "not scored false the text is in ja" in lines[1]
+    assert "not_scored false the text is in ja" in lines[1]
 
 
 def test_commands_of_the_guide_are_understood(shell: Shell, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ class LocalizedText(Closed):
     def say(self, language: str) -> str:
         """The text in a language, else in English.
 
-        >>> Words(en="yes", zh="是").say("zh"), Words(en="yes").say("zh")
+        >>> LocalizedText(en="yes", zh="是").say("zh"), LocalizedText(en="yes").say("zh")
         ('是', 'yes')
         """
         return self.zh if language.startswith("zh") and self.zh else self.en
