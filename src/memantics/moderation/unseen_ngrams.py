@@ -84,7 +84,7 @@ def count_words(text: str) -> int:
 
 
 def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> UnseenNgrams | None:
-    """What a detector knows of its training texts; earlier files and networks know nothing."""
+    """What a detector knows of its training texts; None for networks and cards without a bound."""
     if detector is None:
         return None
     found = detector.extractor
