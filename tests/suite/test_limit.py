@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,18 +17,13 @@ from memantics.benchmarks.card import Card, SampleCard, TaskCard
 from memantics.benchmarks.registry import DataFacts, find_tasks
 from memantics.core.errors import InputError
 from memantics.core.records import Form, Item
-from memantics.core.rundir import RunWriter, read_facts
 from memantics.core.task import ItemWalk, Task
-from memantics.evaluation import run as evaluate
 from memantics.evaluation.facts import Scope
 from memantics.evaluation.reports.leaderboard import make_boards
 from memantics.evaluation.reports.tables import render_json, render_markdown
-from memantics.evaluation.run import PosedTask, choose, plan, pose
+from memantics.evaluation.run import PosedTask, choose, pose
 from memantics.evaluation.tasks import pose_task
-from memantics.models.fake import FakeModel
 from tests.engine.toy import toy_task
-
-MODEL = FakeModel(lambda _request: "B", "a")
 
 
 def make_item(number: int, kind: str = "", language: str = "", meme: str = "") -> Item:
@@ -305,50 +299,6 @@ def test_only_chosen_items_are_made() -> None:
     # Without an outline all are of one kind, and nothing behind the first ones is looked at.
     assert show(2, None) == ("aa", ["i0", "i1"])
     assert show(9, lambda: iter(make_items("aaabb")))[0] == "aaabb"
-
-
-def test_a_run_begun_with_the_first_items_goes_on_with_them(tmp_path: Path) -> None:
-    posed = pose_toy(make_task("aaab"), 2)
-    assert posed.unspread is not None
-    fresh = plan(posed, MODEL, (), (tmp_path, None))
-    assert (fresh.facts.limit, fresh.facts.spread) == (2, "kind")
-    assert kinds_of(list(fresh.task.items())) == "ab"
-    # As the version before planned it: nothing about the run says that there is another way.
-    old = plan(pose_toy(make_task("aaaa"), 2), MODEL, (), (tmp_path, None))
-    assert old.facts.spread == ""
-    assert old.folder != fresh.folder
-    with RunWriter(old.folder, old.facts):
-        pass
-    again = plan(posed, MODEL, (), (tmp_path, None))
-    assert (again.folder, again.facts.spread, again.total) == (old.folder, "", 2)
-    assert again.facts.fingerprint == read_facts(old.folder).fingerprint
-    assert kinds_of(list(again.task.items())) == "aa"
-    elsewhere = plan(posed, MODEL, (), (tmp_path / "other", None))
-    assert elsewhere.facts.spread == "kind"
-
-
-@pytest.mark.parametrize("more", [{}, {"perturbation": "options=permuted"}, {"repeat": 2}])
-def test_what_an_earlier_version_asked_is_not_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
-) -> None:
-    def run(out: Path) -> mm.Run:
-        settings = mm.EvaluationSettings(limit=6, **more)
-        return mm.evaluate_suite("mquest/qa", "fake/keys", settings=settings, out=out)[0]
-
-    def read(out: Path) -> dict[str, bytes]:
-        return {own.parent.name: own.read_bytes() for own in sorted(out.glob("*/answers.jsonl"))}
-
-    with monkeypatch.context() as patched:
-        patched.setattr(evaluate, "choose", lambda *_: None)
-        old = run(tmp_path / "old")
-    before = read(tmp_path / "old")
-    again = run(tmp_path / "old")
-    assert (again.folder, read(tmp_path / "old")) == (old.folder, before)
-    assert len(before) == more.get("repeat", 1)
-    assert again.facts.spread == ""
-    fresh = run(tmp_path / "new")
-    assert fresh.facts.spread == "dimension"
-    assert not read(tmp_path / "new").keys() & before.keys()
 
 
 def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:

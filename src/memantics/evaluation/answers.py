@@ -390,8 +390,7 @@ def _join(
 ) -> tuple[PosedTask, list[Item], list[Joined]]:
     """Join the rows to the items of a limit: those that we choose, or the first ones.
 
-    Other tools, and tasks that earlier versions exported, take the first: then more rows fit those.
-    Places count from the first item.
+    Other tools take the first: then more rows fit those. Places count from the first item.
     """
     items = list(posed.task.items())
     epochs = join_epochs(items, rows)

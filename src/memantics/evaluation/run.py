@@ -173,7 +173,7 @@ class PosedTask:
 
     @property
     def unspread(self) -> PosedTask | None:
-        """The same with the first items, as earlier versions and other tools limit a task."""
+        """The same with the first items, as other tools limit a task."""
         if self.first is None:
             return None
         return replace(self, task=self.first, scope=replace(self.scope, spread=""), first=None)
@@ -269,14 +269,7 @@ def plan(
     place: tuple[Path, tuple[float, float] | None],
     needs: Mapping[str, Job] | None = None,
 ) -> Job:
-    """Say what a run will be and where; ``place`` is the folder of all runs, and prices.
-
-    A run that an earlier version began with the first items of its limit goes on with them.
-    """
-    if question.unspread is not None:
-        begun = plan(question.unspread, model, baselines, place, needs)
-        if begun.folder.is_dir():
-            return begun
+    """Say what a run will be and where; ``place`` is the folder of all runs, and prices."""
     out, prices = place
     needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)
