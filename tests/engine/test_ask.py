@@ -9,7 +9,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from pydantic import JsonValue
 
 from memantics.core.errors import DataError, Rejected, StoreError, Transient, Unavailable
 from memantics.core.model import Model
@@ -345,21 +344,6 @@ def test_a_reply_is_replayed_whole(tmp_path: Path) -> None:
     asyncio.run(model.close())
     for folder in ("first", "second"):
         assert last_answers(tmp_path / folder)["item-0"].reply == WHOLE
-
-
-@pytest.mark.parametrize("value", ["B", {"reply": {"text": "A"}}])
-def test_a_line_of_the_layout_before_says_the_same(tmp_path: Path, value: JsonValue) -> None:
-    """Fields of the reply stood beside the others."""
-    answer = Answer("item-0", 0, "answered", WHOLE, value, prompt="0", seconds=0.5)
-    line = orjson.loads(orjson.dumps(answer))
-    reply = line.pop("reply")
-    flat = line | {name: said for name, said in reply.items() if name != "refusal"}
-    (tmp_path / "answers.jsonl").write_bytes(orjson.dumps(flat) + b"\n")
-    assert list(read_answers(tmp_path)) == [answer]
-    no = {"status": "refused", "reason": "I will not", "text": "", "value": None}
-    (tmp_path / "answers.jsonl").write_bytes(orjson.dumps(flat | no) + b"\n")
-    (refused,) = read_answers(tmp_path)
-    assert (refused.reply.refusal, refused.reason) == ("I will not", "I will not")
 
 
 def test_a_recording_says_what_it_lacks(tmp_path: Path) -> None:

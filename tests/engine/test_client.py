@@ -198,14 +198,17 @@ def test_every_field_of_a_reply_survives_the_call_log_and_its_replay(
     assert other | {"refusal"} == {part.name for part in fields(Reply)}  # no field is left out
     take(tmp_path, lambda _: reply, ["cat"])
     assert replay(tmp_path / CALLS, ask_about("cat").request) == reply
-    # As call logs were written before: the fields of the reply beside the others.
-    line = orjson.loads((tmp_path / CALLS).read_bytes().splitlines()[0])
-    flat = tmp_path / "old" / CALLS
-    flat.parent.mkdir()
+    first = (tmp_path / CALLS).read_bytes().splitlines(keepends=True)[0]
+    # A recording may have the fields of the reply beside the others.
+    line = orjson.loads(first)
+    flat = tmp_path / "flat.jsonl"
     flat.write_bytes(orjson.dumps(line | line.pop("reply")) + b"\n")
     assert "reply" not in orjson.loads(flat.read_bytes())
     assert replay(flat, ask_about("cat").request) == reply
-    again, idle = take(flat.parent, lambda _: "5", ["cat"])
+    begun = tmp_path / "begun" / CALLS
+    begun.parent.mkdir()
+    begun.write_bytes(first)
+    again, idle = take(begun.parent, lambda _: "5", ["cat"])
     # The reply is known: only a refusal leads to a second attempt, which is asked.
     assert (again[0].attempts, idle.asked) == ((1, 0) if reply is FULL else (2, 1))
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -166,18 +166,6 @@ class Reply:
 
 
 NO_REPLY = Reply("")
-_REPLY = frozenset(part.name for part in fields(Reply))
-
-
-def nest_reply(line: object) -> object:
-    """A stored line with its reply in one place, also where its fields stand beside the others."""
-    if not isinstance(line, dict) or isinstance(line.get("reply"), dict):
-        return line
-    said = {name: line[name] for name in _REPLY & line.keys()}
-    rest = {name: value for name, value in line.items() if name not in _REPLY}
-    if line.get("status") == "refused" and not said.get("refusal"):
-        said["refusal"] = line.get("reason") or "refused"  # ``answers.jsonl`` says why, once
-    return {**rest, "reply": {"text": "", **said}}
 
 
 @dataclass(frozen=True, slots=True)

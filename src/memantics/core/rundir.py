@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Annotated, NotRequired, Self, TypeVar
+from typing import IO, TYPE_CHECKING, NotRequired, Self, TypeVar
 
 import orjson
-from pydantic import BeforeValidator, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from memantics.core.errors import StoreError, first_fault
 from memantics.core.files import AppendOnlyFile, opening, read_whole_lines, replace_file
-from memantics.core.records import Answer, Form, Item, Message, Score, Status, nest_reply
+from memantics.core.records import Answer, Form, Item, Message, Score, Status
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
 
@@ -200,7 +200,6 @@ _WHOLE_ITEM = TypeAdapter(_WholeItem)
 _BARE_LINE = TypeAdapter(_BareLine)
 _NO_TAGS: Mapping[str, str] = MappingProxyType({})
 _ANSWER = TypeAdapter(Answer)
-_FLAT_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, BeforeValidator(nest_reply)])
 _SCORES = TypeAdapter(Scores)
 _FILE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
@@ -269,11 +268,8 @@ def read_answers(folder: Path) -> Iterator[Answer]:
 
 
 def parse_answer(line: bytes) -> Answer:
-    """One attempt; earlier versions wrote the fields of its reply beside the others."""
-    try:
-        return _ANSWER.validate_json(line)
-    except ValidationError:
-        return _FLAT_ANSWER.validate_json(line)
+    """One attempt."""
+    return _ANSWER.validate_json(line)
 
 
 def _read_lines(parse: Callable[[bytes], T], path: Path) -> Iterator[T]:

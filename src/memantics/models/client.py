@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Annotated, Self
 
 import orjson
-from pydantic import BeforeValidator, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
 from memantics.core.files import AppendOnlyFile, opening, read_whole_lines
 from memantics.core.images import load_images, probe, read_bytes
 from memantics.core.model import Model, Step, Taken, Value, ask_again
 from memantics.core.parameters import Flag
-from memantics.core.records import Image, Reply, Request, Status, nest_reply
+from memantics.core.records import Image, Reply, Request, Status
 from memantics.core.registry import home
 from memantics.models.cache import Cache, request_digest
 from memantics.models.engine import AskSettings, Called, Engine, Progress, bump_seed, read_reply
@@ -97,8 +97,7 @@ class Call:
     reason: str = ""
 
 
-# Call logs written before replies were embedded have their fields beside the others.
-_CALL: TypeAdapter[Call] = TypeAdapter(Annotated[Call, BeforeValidator(nest_reply)])
+_CALL = TypeAdapter(Call)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +18,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from memantics.core.errors import DataError, Rejected, first_fault
-from memantics.core.records import Lenient, Reply, Request, nest_reply
+from memantics.core.records import Lenient, Reply, Request
 from memantics.core.rundir import ANSWERS
 from memantics.models.cache import request_digest
 from memantics.models.kinds import ModelKind
@@ -29,6 +30,18 @@ class _RecordedLine(Lenient):
     prompt: str
     reply: Reply
     status: str = "answered"
+
+
+_REPLY = frozenset(part.name for part in fields(Reply))
+
+
+def _nest_reply(line: object) -> object:
+    """A line with its reply in one place, also where ``text`` stands beside ``prompt``."""
+    if not isinstance(line, dict) or isinstance(line.get("reply"), dict):
+        return line
+    said = {name: line[name] for name in _REPLY & line.keys()}
+    rest = {name: value for name, value in line.items() if name not in _REPLY}
+    return {**rest, "reply": {"text": "", **said}}
 
 
 class RecordedModel:
@@ -76,7 +89,7 @@ class RecordedModel:
 
     def _read(self, raw: bytes, number: int) -> _RecordedLine:
         try:
-            return _RecordedLine.model_validate(nest_reply(orjson.loads(raw)))
+            return _RecordedLine.model_validate(_nest_reply(orjson.loads(raw)))
         except orjson.JSONDecodeError as error:
             raise DataError(self._path, f"not valid JSON: {error}", row=number) from error
         except ValidationError as error:
