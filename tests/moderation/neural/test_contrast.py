@@ -41,9 +41,8 @@ def test_the_loss_is_the_share_of_the_positive_among_all() -> None:
     assert batch.grad is not None
 
 
-def test_what_older_versions_did_not_know_is_not_described() -> None:
-    assert {"fusion", "contrast"}.isdisjoint(NetworkShape().describe())
-    assert choose_shape("rgcl", None).describe()["contrast"] == 1.0
+def test_a_contrast_is_trained_in_whole_epochs() -> None:
+    assert (NetworkShape().contrast, choose_shape("rgcl", None).contrast) == (0.0, 1.0)
     with pytest.raises(InputError, match="once an epoch"):
         plan_network("rgcl", Backbones(clip=Path("clip")), replace(QUICK, save_every=5))
 

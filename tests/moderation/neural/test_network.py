@@ -286,11 +286,3 @@ def test_an_image_encoder_of_another_kind_is_refused() -> None:
 
     with pytest.raises(InputError, match="of the kind odd is not known"):
         find_width(Config())
-
-
-def test_an_older_training_goes_on() -> None:
-    """Choices that older versions did not have change no hash unless they are made."""
-    assert set(NetworkShape().describe()) == {
-        *("target", "integration", "image_caption_weight", "dropout", "length")
-    }
-    assert NetworkShape(captions="text").describe()["captions"] == "text"

@@ -342,7 +342,7 @@ def _fingerprint(data: Loaded, plan: SeedPlan, parts: SplitRows, ranks: machine.
     """A hash of what shapes the weights: not of where files lie or how often they are written."""
     total = hashlib.sha256()
     chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))
-    facts = [plan.shape.describe(), chosen, asdict(parts), ranks.size, plan.backbones.from_scratch]
+    facts = [asdict(plan.shape), chosen, asdict(parts), ranks.size, plan.backbones.from_scratch]
     total.update(orjson.dumps(facts))
     for example in data.examples:
         fields = asdict(example) | {"image": example.image and example.image.name}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args
 
@@ -121,17 +121,6 @@ class NetworkShape:
     def fields(self) -> int:
         """How many texts of a meme are read: the inline text and the captions that join it."""
         return 1 + len(self.joined)
-
-    def describe(self) -> dict[str, object]:
-        """Every choice by name; those that older versions did not have only where they are made.
-
-        A training that an older version began goes on: its settings still have the same hash.
-        """
-        later: dict[str, object] = {"captions": "both", "pooling": "auto", "values": "captions"}
-        later |= {"fusion": "concat", "contrast": 0.0}
-        return {
-            name: value for name, value in asdict(self).items() if later.get(name, ...) != value
-        }
 
 
 @dataclass(frozen=True, slots=True)
