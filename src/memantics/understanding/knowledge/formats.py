@@ -157,7 +157,7 @@ def serialize(quads: Iterable[Quad], form: GraphFormat) -> bytes:
     ordered = sorted(quads, key=str)
     if form == "jsonld":
         return _write_jsonld(ordered)
-    # Most stores have no dimension of their own, and files of earlier versions stay as they are.
+    # Most stores have no dimension of their own: a prefix that nothing uses is left out.
     owned = any(str(getattr(quad.object, "value", "")).startswith(OWN) for quad in ordered)
     known = {name: start for name, start in PREFIXES.items() if owned or start != OWN}
     prefixes = None if form == "nquads" else known
