@@ -29,6 +29,11 @@ MEMES = (
     ("ladder", "Me explaining the ladder to the cat", "en", (40, 120, 200)),
 )
 TEXTS = ("今天天气不错", "一起去市场买菜", "Monday again", "", "加班到天亮 又是一天")
+# A classifier refuses a meme without a text.
+WRITTEN = tuple(filter(None, TEXTS))
+LABEL = "mer_bench/emotion"
+# What a reviewer may tick about a question, beside the choices that have to be made.
+FLAGS = ("unclear", "also_right", "absurd")
 QUERIES = {
     "classes": "SELECT ?c (COUNT(?x) AS ?n) { GRAPH ?g { ?x a ?c } } GROUP BY ?c ORDER BY ?c",
     "labels": "SELECT ?x ?l { GRAPH ?g { ?x rdfs:label ?l } } ORDER BY ?x ?l LIMIT 20",
@@ -93,8 +98,9 @@ def pick_reported(runs: Path) -> list[Path]:
 
 
 def make_detectors(maker: Maker) -> None:
-    """A fast detector and a tiny network, each with what it said about a few texts."""
+    """A fast detector, a classifier and a tiny network, with what each said about a few texts."""
     maker.run("detector", "train", "--data", "sample", "--out", "fast.zip")
+    maker.run("classifier", "train", LABEL, "--data", "sample", "--out", "classifier.zip")
     maker.script("encoder", "encoder")
     maker.run(
         *("detector", "train-neural", "--preset", "text", "--text-backbone", "encoder"),
@@ -102,8 +108,11 @@ def make_detectors(maker: Maker) -> None:
         *("--device", "cpu", "--out", "neural"),
     )
     said = {
-        name: json.loads(maker.run("detector", "predict", name, *TEXTS, "--json"))
-        for name in ("fast.zip", "neural")
+        name: json.loads(maker.run(kind, "predict", name, *texts, "--json"))
+        for name, kind, texts in (
+            *(("fast.zip", "detector", TEXTS), ("neural", "detector", TEXTS)),
+            ("classifier.zip", "classifier", WRITTEN),
+        )
     }
     _write_json(maker.folder / "predictions.json", said)
 
@@ -174,7 +183,7 @@ def annotate(queue: str, target: str) -> None:
         lambda task: {
             name: "no" if (task.number, name) == (2, "answer") else "yes"
             for name in task.fields
-            if name != "unclear"
+            if name not in FLAGS
         },
     )
     for number, person in enumerate(people[:2]):
@@ -210,7 +219,7 @@ def gather(maker: Maker) -> None:
     for name in ("runs", "builds", "published", "annotate", "neural"):
         shutil.copytree(work / name, FIXTURES / name)
     for name in (
-        *("report.html", "report.json", "fast.zip", "predictions.json"),
+        *("report.html", "report.json", "fast.zip", "classifier.zip", "predictions.json"),
         *("queries.json", "export.nq", "export.trig", "export.jsonld"),
     ):
         shutil.copy(work / name, FIXTURES / name)
