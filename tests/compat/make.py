@@ -19,8 +19,12 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
+
+if TYPE_CHECKING:
+    from memantics.annotation.records import AnnotationTask
 
 FIXTURES = Path(__file__).resolve().parent / "fixtures"
 MOST_BYTES = 1_500_000
@@ -157,7 +161,7 @@ def annotate(queue: str, target: str) -> None:
     """Inside the checkout: three people answer a queue; one item waits; a backup is taken."""
     from memantics.annotation.backup import backup
     from memantics.annotation.service import open_service
-    from tests.annotation.team import (
+    from tests.annotate.team import (
         add_people,
         answer_by_number,
         make_lead,
@@ -172,20 +176,12 @@ def annotate(queue: str, target: str) -> None:
     service = open_service(folder / "annotate.db", folder / "media", hasher=quick_hasher())
     lead = make_lead(service)
     questions = service.exchange.open_queue(lead, Path(queue))
-    (ann,) = add_people(service, lead, questions.id, ["ann"], ["annotator"])
+    judges = add_people(service, lead, questions.id, ["ann", "eve", "fay"], ["annotator"])
     memes = make_queue(folder / "queue", "label-by-vote", plain_items(4))
     votes = service.exchange.open_queue(lead, memes)
     people = add_people(service, lead, votes.id, ["bea", "cyd", "dan"], ["annotator"])
-    work_through(
-        service,
-        ann,
-        questions.id,
-        lambda task: {
-            name: "no" if (task.number, name) == (2, "answer") else "yes"
-            for name in task.fields
-            if name not in FLAGS
-        },
-    )
+    for judge in judges:
+        work_through(service, judge, questions.id, _review)
     for number, person in enumerate(people[:2]):
         table = {item: _vote(item, number) for item in range(1, 5)}
         work_through(service, person, votes.id, answer_by_number(table))
@@ -197,6 +193,15 @@ def annotate(queue: str, target: str) -> None:
     service.close()
 
 
+def _review(task: AnnotationTask) -> dict[str, JsonValue]:
+    """All is right, apart from the answer of the second question."""
+    return {
+        name: "no" if (task.number, name) == (2, "answer") else "yes"
+        for name in task.fields
+        if name not in FLAGS
+    }
+
+
 def _vote(item: int, person: int) -> dict[str, JsonValue]:
     """They agree on all but every third item."""
     if item % 3 == 0 and person == 1:
@@ -206,7 +211,7 @@ def _vote(item: int, person: int) -> dict[str, JsonValue]:
 
 def make_encoder(target: str) -> None:
     """Inside the checkout: a text encoder with random weights, as its own tests use."""
-    from tests.moderation.neural import tiny
+    from tests.detector.neural import tiny
 
     tiny.make_text(Path(target))
 
