@@ -161,7 +161,7 @@ def annotate(queue: str, target: str) -> None:
     """Inside the checkout: three people answer a queue; one item waits; a backup is taken."""
     from memantics.annotation.backup import backup
     from memantics.annotation.service import open_service
-    from tests.annotate.team import (
+    from tests.annotation.team import (
         add_people,
         answer_by_number,
         make_lead,
@@ -211,7 +211,7 @@ def _vote(item: int, person: int) -> dict[str, JsonValue]:
 
 def make_encoder(target: str) -> None:
     """Inside the checkout: a text encoder with random weights, as its own tests use."""
-    from tests.detector.neural import tiny
+    from tests.moderation.neural import tiny
 
     tiny.make_text(Path(target))
 
