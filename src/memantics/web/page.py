@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -193,3 +193,6 @@ def _show_moment(text: str) -> str:
         return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
     except ValueError:
         return text
+
+
+PageLanguage = Literal["en", "zh"]

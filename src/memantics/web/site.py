@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from memantics.core.fonts import CHINESE
+from memantics.web.page import PageLanguage
 
-PageLanguage = Literal["en", "zh"]
 LANGUAGES: tuple[PageLanguage, ...] = get_args(PageLanguage)
 NAMES: Mapping[PageLanguage, str] = {"en": "English", "zh": "中文"}
 HERE = Path(__file__).parent

@@ -38,8 +38,7 @@ from memantics.understanding.phonetics.reading import Heard
 from memantics.understanding.puns import read_aloud
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraise import reappraise
-from memantics.web.page import Thumbnail, fill_page, make_thumbnail
-from memantics.web.site import PageLanguage
+from memantics.web.page import PageLanguage, Thumbnail, fill_page, make_thumbnail
 from memantics.workbench.analyze import analyze
 
 __all__ = ["Tour", "copy_samples", "demo"]

@@ -8,7 +8,8 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from memantics.core.data import toml_beside
-from memantics.web.site import LANGUAGES, NAMES, Catalogue, PageLanguage, Site, choose_language
+from memantics.web.page import PageLanguage
+from memantics.web.site import LANGUAGES, NAMES, Catalogue, Site, choose_language
 
 __all__ = ["LANGUAGES", "NAMES", "SITE", "Catalogue", "PageLanguage", "choose_language"]
 _PROBLEMS = {key: re.compile(text) for key, text in toml_beside(__file__, "problems.toml").items()}
