@@ -30,7 +30,7 @@ CORE: tuple[tuple[str, ...], ...] = (
     ("--version",),
     ("models", "list", "--json"),
     ("prompts", "show", TASK),
-    ("sample", "copy", "pack"),
+    ("samples", "copy", "pack"),
     ("data", "list", "--json"),
     ("run", TASK, "--model", MODEL, "--model", "baseline/longest", "--limit", "12"),
     ("run", "suite", "--model", "fake/keys", "--limit", "2", "--out", "suite"),

@@ -30,9 +30,9 @@ sys.meta_path[:] = map(Blind, sys.meta_path)
 
 
 @cache
-def find_extras() -> set[str]:
-    """Modules of packages that are here only for extras."""
-    core = reach_core()
+def find_extras(*kept: str) -> set[str]:
+    """Modules of packages that are here only for extras, besides those ``kept``."""
+    core = reach_core(*kept)
     return {
         module
         for module, owners in packages_distributions().items()
@@ -49,10 +49,12 @@ def block_extras(folder: Path, names: set[str] | None = None) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def reach_core() -> set[str]:
-    """The distributions of the core and all that they need without extras."""
+def reach_core(*extras: str) -> set[str]:
+    """The distributions of the core and of ``extras``, and all that they need."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    found, waiting = {"memantics"}, list(tomllib.loads(text)["project"]["dependencies"])
+    project = tomllib.loads(text)["project"]
+    more = [name for extra in extras for name in project["optional-dependencies"][extra]]
+    found, waiting = {"memantics"}, [*project["dependencies"], *more]
     while waiting:
         needed = Requirement(waiting.pop())
         name = _plain(needed.name)

@@ -189,7 +189,9 @@ def test_a_guide_is_a_link_only_where_it_exists(tmp_path: Path) -> None:
 
 
 def test_the_tour_shows_every_part(tmp_path: Path, opener: Opener) -> None:
-    done = Shell(tmp_path).apart.run("demo", **block_extras(tmp_path / "core"))
+    done = Shell(tmp_path).apart.run(
+        "demo", **block_extras(tmp_path / "core", find_extras("offline"))
+    )
     assert done.code == 0, done.err
     assert "is heard as" in done.out
     assert len([line for line in done.out.splitlines() if line.startswith("•")]) == 5
@@ -247,10 +249,11 @@ def test_the_pack_is_copied_and_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_on_a_plain_install_a_meme_is_analysed_without_its_sound(tmp_path: Path) -> None:
-    assert {"torch", "pocketsphinx", "fastapi"} <= find_extras()
-    assert not {"numpy", "onnxruntime", "jieba", "typer"} & find_extras()
+    assert {"torch", "pocketsphinx", "fastapi"} <= find_extras("offline")
+    assert not {"numpy", "onnxruntime", "jieba", "typer"} & find_extras("offline")
+    assert {"onnxruntime", "jieba"} <= find_extras()
     shell = Shell(tmp_path).apart
-    without = block_extras(tmp_path / "core")
+    without = block_extras(tmp_path / "core", find_extras("offline"))
     done = shell.run("analyze", sample.image_path("en-016"), "--json", **without)
     assert done.code == 0, done.err
     (card,) = json.loads(done.out)

@@ -47,7 +47,7 @@ def test_puns_are_learnt_in_the_authors_words(tmp_path: Path, shell: Shell) -> N
     assert "holds no utils/eval/task.py" in shell.refused(*tune_it)
     write_script(clone)
     assert "have no words for harm" in shell.refused(*tune_it, "--question", "harm")
-    assert "or their images are not here" in shell.refused(*tune_it, "--style", "reasons")
+    assert "or images are missing" in shell.refused(*tune_it, "--style", "reasons")
     shell.done(*tune_it, "--device", "cpu", "--out", "tuned")
     facts = orjson.loads((shell.folder / "tuned" / "tuning.json").read_bytes())
     assert facts["wording"]["text"] == "定义：\n双关 5$$。\n\n任务：\n字幕“$caption”。"
