@@ -18,6 +18,7 @@ from markupsafe import Markup
 from memantics.benchmarks.published import PublishedRow, read_published
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import toml_beside
+from memantics.core.errors import need_offline
 from memantics.core.files import write_text
 from memantics.core.lines import TextLine
 from memantics.core.parameters import Flag
@@ -342,6 +343,7 @@ def demo(
         >>> mm.demo("demo").page  # doctest: +SKIP
         PosixPath('demo/index.html')
     """
+    need_offline("rapidocr", "onnxruntime", "jieba", "pyoxigraph", what="demonstrations")
     tell, folder = progress or (lambda _: None), Path(out)
     memes = {meme.id: meme for meme in read_samples()}
     tell("taking memes apart")
