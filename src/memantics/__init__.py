@@ -4,7 +4,7 @@
 >>> mm.read_aloud("压力山大").caption
 '压力山大'
 
-``docs/python.md`` documents every function. Each name is loaded at its first use, so that the
+``docs/how-to/use-from-python.md`` documents every function. Each name is loaded at its first use, so that the
 import is fast.
 """
 

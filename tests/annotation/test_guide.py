@@ -31,7 +31,7 @@ from tests.annotation.team import (
 )
 from tests.places import ROOT
 
-GUIDE = (ROOT / "docs" / "write-a-workflow.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "how-to" / "write-a-workflow.md").read_text(encoding="utf-8")
 EXAMPLE = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)[0]
 
 

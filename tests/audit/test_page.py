@@ -88,7 +88,7 @@ def test_an_audit_without_findings_says_so() -> None:
 
 def test_the_guide_explains_every_finding() -> None:
     """Every title that a page may show stands in the guide, as far as it has no hole."""
-    guide = (ROOT / "docs" / "audit-a-benchmark.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "how-to" / "audit-a-benchmark.md").read_text(encoding="utf-8")
     titles = set(TITLES.values())
     for module in (needs, resplit):
         entries = tomllib.loads(Path(str(module.__file__)).with_name("findings.toml").read_text())

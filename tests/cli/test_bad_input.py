@@ -184,7 +184,7 @@ def test_a_file_that_cannot_be_had_comes_with_a_next_step(shell: Shell) -> None:
     assert "give a JSON file" in line
     (shell.folder / "rows.json").write_text("[{]", encoding="utf-8")
     line = shell.refused("audit", "mquest", "--published", "rows.json")
-    assert "docs/audit-a-benchmark.md" in line
+    assert "docs/how-to/audit-a-benchmark.md" in line
     assert "reinstall" not in line
 
 

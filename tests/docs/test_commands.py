@@ -22,8 +22,13 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "README.zh.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "benchmarks").glob("*.md")),
+    *sorted(
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.parent.name not in {"reference", "research"}
+    ),
+    ROOT / "docs" / "reference" / "sample-data.md",
+    ROOT / "docs" / "reference" / "ontology.md",
 ]
 # Pages whose commands take more than three seconds of CPU time.
 LONG = {
@@ -37,7 +42,7 @@ LONG = {
         "memeintent.md",
     ),
     *("mer_bench.md", "mquest.md", "publish-a-benchmark.md", "punmemecn.md"),
-    *("read-puns-aloud.md", "read-the-report.md", "redo-a-paper.md", "scale.md"),
+    *("read-homophones.md", "read-the-report.md", "reproduce-a-paper.md", "screen-at-scale.md"),
     *("screen-memes.md", "toxicn_mm.md", "train-a-classifier.md", "train-neural-detectors.md"),
     *("use-official-data.md", "compare-runs.md", "collect-memes.md", "studio.md"),
     *("README.zh.md", "analyze-a-meme.md"),

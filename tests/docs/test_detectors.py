@@ -10,7 +10,7 @@ import pytest
 from memantics.moderation.detect import Detector
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "detect-harmful-memes.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "detect-harmful-memes.md").read_text(encoding="utf-8")
 
 
 def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

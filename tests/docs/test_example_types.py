@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("README.md", "README.zh.md", "docs/python.md")
+PAGES = ("README.md", "README.zh.md", "docs/how-to/use-from-python.md")
 # What strict types must refuse: else the examples would pass whatever they say.
 WRONG = """\
 import memantics as mm

@@ -17,7 +17,7 @@ from tests.places import ROOT
 
 __all__ = ["client"]
 pytestmark = pytest.mark.slow
-PAGE = ROOT / "docs" / "five-releases-to-a-table.md"
+PAGE = ROOT / "docs" / "how-to" / "five-releases-to-a-table.md"
 
 
 def test_the_guide_ends_in_a_table_that_latex_takes(

@@ -21,7 +21,7 @@ from tests.places import ROOT
 from tests.serve.site import serving
 
 pytestmark = pytest.mark.slow
-PAGE = (ROOT / "docs" / "moderation-loop.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "tutorials" / "moderate-a-forum.md").read_text(encoding="utf-8")
 BITTER = ("turnip", "sprout", "radish", "leek", "gherkin", "kale")
 FRENCH = "concombres"
 

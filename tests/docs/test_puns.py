@@ -8,7 +8,7 @@ from memantics.understanding.phonetics.reading import Settings
 from memantics.understanding.phonetics.speech import read_aloud
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
 
 
 def test_the_ten_examples_are_heard() -> None:

@@ -20,7 +20,7 @@ from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
 
-GUIDE = ROOT / "docs" / "studio.md"
+GUIDE = ROOT / "docs" / "how-to" / "studio.md"
 PAGES = {
     "--store": ("/browse/store?q=keyboard", "CN90001"),
     "--runs": ("/browse/runs", "embedded/reader"),

@@ -1,4 +1,4 @@
-"""``docs/add-a-benchmark.md`` shows the files of ``examples/meanings`` as they are."""
+"""``docs/how-to/add-a-benchmark.md`` shows the files of ``examples/meanings`` as they are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.places import ROOT
 pytestmark = pytest.mark.slow
 
 FOLDER = ROOT / "examples" / "meanings"
-PAGE = ROOT / "docs" / "add-a-benchmark.md"
+PAGE = ROOT / "docs" / "how-to" / "add-a-benchmark.md"
 BLOCKS = dict(
     re.findall(
         r"^\*\*`examples/meanings/([^`]+)`\*\*[^\n]*\n\n```\w*\n(.*?)```$",

@@ -23,7 +23,7 @@ from tests.places import ROOT
 def test_the_python_example_runs(
     guide: str, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / f"{guide}.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
     (tmp_path / "memes").mkdir()
     for name in ("en-005.png", "en-012.png"):

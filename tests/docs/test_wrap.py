@@ -16,7 +16,7 @@ from tests.moderation.classifiers import MAPS, make_classifier
 from tests.places import ROOT
 
 pytestmark = pytest.mark.slow
-PAGE = (ROOT / "docs" / "wrap-a-classifier.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-to" / "wrap-a-classifier.md").read_text(encoding="utf-8")
 ROWS = ("you are bad", "ugly, go away", "bad cat", "good day", "a nice meme", "good cat")
 
 

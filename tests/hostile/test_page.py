@@ -1,4 +1,4 @@
-"""``docs/security.md`` promises what tests hold, and every attack stands on it."""
+"""``docs/explanation/security.md`` promises what tests hold, and every attack stands on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perf.hostile import CASES
 from tests.hostile.cases import CORPUS, read_corpus
 from tests.places import ROOT
 
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
 HERE = Path(__file__).parent
 
 

@@ -121,7 +121,7 @@ def test_nothing_in_the_ontology_is_left_without_a_definition() -> None:
 
 
 def test_the_page_tells_the_vocabulary() -> None:
-    page = (ROOT / "docs" / "ontology.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "ontology.md").read_text(encoding="utf-8")
     for name, term in DIMENSION_TERMS.items():
         assert f"| `mm:{name}` | {term.definition} |" in page
     for name in RELATIONS:

@@ -115,7 +115,7 @@ def say(record: dict[str, Any], *names: str) -> str:
 
 
 def test_the_guide_to_puns_claims_what_the_log_says() -> None:
-    guide = (protocol.ROOT / "docs" / "read-puns-aloud.md").read_text(encoding="utf-8")
+    guide = (protocol.ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
     readings = ("first reading: accuracy", "first five: accuracy")
     found = ("f1 of pun", "false alarms of pun")
     last = {(own["study"], own["part"]): own for own in read_log(protocol.LOG)}

@@ -1,4 +1,4 @@
-"""The records of the sample data keep every rule of docs/sample-data.md."""
+"""The records of the sample data keep every rule of docs/reference/sample-data.md."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.commands import Shell
 from tests.places import ROOT
 from tests.serve.site import MEME, Site
 
-GUIDE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "how-to" / "serve.md").read_text(encoding="utf-8")
 ADDRESS = "http://127.0.0.1:8080"
 
 

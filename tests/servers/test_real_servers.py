@@ -30,7 +30,7 @@ from tests.servers.real import Served, serve_litellm, serve_llamacpp, serve_tran
 
 pytestmark = pytest.mark.slow
 
-GUIDE = ROOT / "docs" / "any-model.md"
+GUIDE = ROOT / "docs" / "how-to" / "any-model.md"
 MARKS = ("<!-- measured by tests/servers/test_real_servers.py -->", "<!-- end of measured -->")
 NAMES = ("transformers serve", "llama.cpp", "LiteLLM proxy")
 SEEN: dict[str, Abilities] = {}

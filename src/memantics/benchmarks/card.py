@@ -114,7 +114,7 @@ def read_card(path: Path) -> Card:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
     except ValidationError as error:
-        raise DataError(path, first_fault(error), hint="see docs/add-a-benchmark.md") from error
+        raise DataError(path, first_fault(error), hint="see docs/how-to/add-a-benchmark.md") from error
 
 
 @lru_cache(maxsize=64)

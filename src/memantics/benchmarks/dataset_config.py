@@ -98,7 +98,7 @@ class DatasetConfig(Closed):
 def read_dataset_config(path: Path) -> DatasetConfig:
     """Read and check a dataset config; an error names the key."""
     return read_toml(
-        path, DatasetConfig, "a dataset config is UTF-8 TOML", "see docs/use-your-data.md"
+        path, DatasetConfig, "a dataset config is UTF-8 TOML", "see docs/how-to/use-your-data.md"
     )
 
 

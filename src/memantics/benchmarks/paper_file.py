@@ -224,7 +224,7 @@ PartMaker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
 
 def read_paper_file(path: Path) -> PaperFile:
     """Read and check ``paper.toml``; an error names the file and the place in it."""
-    return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/redo-a-paper.md")
+    return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/how-to/reproduce-a-paper.md")
 
 
 def read_paper(path: Path, makers: Mapping[str, PartMaker[R]] | None = None) -> Paper[R]:

@@ -125,7 +125,7 @@ class Benchmark:
             raise DataError(
                 self.home / "plugin.py",
                 "holds no PLUGIN of type BenchmarkPlugin",
-                hint="see docs/add-a-benchmark.md",
+                hint="see docs/how-to/add-a-benchmark.md",
             )
         return plugin
 
@@ -136,7 +136,7 @@ class Benchmark:
             if (self.home / FILE).is_file():
                 return read_paper(self.home / FILE)
             raise InputError(
-                f"{self.card.name} declares no paper", hint=f"see docs/redo-a-paper.md on {FILE}"
+                f"{self.card.name} declares no paper", hint=f"see docs/how-to/reproduce-a-paper.md on {FILE}"
             )
         paper = getattr(self.load_part("paper"), "PAPER", None)
         if not isinstance(paper, Paper):
@@ -147,7 +147,7 @@ class Benchmark:
         """Import one module of its folder, wherever that lies."""
         home = self.home
         if not (home / f"{part}.py").is_file():
-            raise DataError(home / f"{part}.py", "is missing", hint="see docs/add-a-benchmark.md")
+            raise DataError(home / f"{part}.py", "is missing", hint="see docs/how-to/add-a-benchmark.md")
         shipped = home.parent == SHIPPED
         package = f"memantics.benchmarks.{home.name}" if shipped else _open_package(home)
         return importlib.import_module(f"{package}.{part}")
@@ -366,7 +366,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
         raise DataError(
             benchmark.folder / "write.py",
             "holds no WRITER of type Writer",
-            hint="see docs/add-a-benchmark.md",
+            hint="see docs/how-to/add-a-benchmark.md",
         )
     return benchmark, writer
 

@@ -471,7 +471,7 @@ def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCa
 def _read_table(path: Path) -> tuple[PublishedRow, ...]:
     if not path.is_file():
         raise InputError(f"no such file: {path}", hint="give a JSON file of published rows")
-    return read_published(path, hint="docs/audit-a-benchmark.md shows what a row looks like")
+    return read_published(path, hint="docs/how-to/audit-a-benchmark.md shows what a row looks like")
 
 
 def _open(

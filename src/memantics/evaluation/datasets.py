@@ -191,7 +191,7 @@ def _dump_dataset_config(
     names = {"id": known.id, "text": known.text, "image": known.image, "split": known.split}
     told = ", ".join(f"{name} = {text(value)}" for name, value in names.items() if value)
     lines = [
-        "# Written by 'memantics data add'; change it as docs/use-your-data.md says.",
+        "# Written by 'memantics data add'; change it as docs/how-to/use-your-data.md says.",
         f"title = {text(file.stem)}",
         f"summary = {text(f'The table {file.name}.')}",
         f"languages = {text(list(languages))}",

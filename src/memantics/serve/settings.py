@@ -103,9 +103,9 @@ def _parse(where: str, text: str) -> dict[str, Token]:
             name: _TOKEN.validate_python({"name": name, **table}) for name, table in tables.items()
         }
     except tomllib.TOMLDecodeError as error:
-        raise DataError(where, f"is no TOML: {error}", hint="see docs/serve.md") from error
+        raise DataError(where, f"is no TOML: {error}", hint="see docs/how-to/serve.md") from error
     except ValidationError as error:
-        raise DataError(where, first_fault(error), hint="see docs/serve.md") from error
+        raise DataError(where, first_fault(error), hint="see docs/how-to/serve.md") from error
 
 
 def make_token(

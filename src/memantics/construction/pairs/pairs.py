@@ -101,7 +101,7 @@ def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
     """Lists of words by language: mild ones, or those of a user's TOML file."""
     if path is None:
         return _read_sheet().words
-    form, see = "words are a UTF-8 TOML file", "see docs/audit-a-benchmark.md"
+    form, see = "words are a UTF-8 TOML file", "see docs/how-to/audit-a-benchmark.md"
     found = read_toml(path, _PairWordsFile, form, see)
     for language, words in found.words.items():
         others = (words.spelled, words.parted, words.pictured or words.parted)

@@ -164,7 +164,7 @@ class SampleChat(Closed):
 
 
 class SampleMeme(Closed):
-    """One meme with all of its annotations; ``docs/sample-data.md`` explains each field."""
+    """One meme with all of its annotations; ``docs/reference/sample-data.md`` explains each field."""
 
     id: str
     file: str
