@@ -173,7 +173,7 @@ def _write_api() -> Iterator[str]:
 
 SETTINGS = {
     "project": "Memantics",
-    "extensions": ["myst_parser", "sphinx.ext.autodoc"],
+    "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"],
     "html_theme": "furo",
     # Beside the list of pages and in the title of each: which version it is for.
     "html_title": f"Memantics {__version__}",

@@ -191,7 +191,7 @@ NETWORKS: dict[str, tuple[Callable[[Path], Path], str]] = {
 READERS = """
 annotate open, audit-reasoning, data check, data stats,
 detector compare, detector info, classifier eval, classifier explain, classifier labels,
-humans preferences, humans score, kb near, kb query, kb stats, kb validate, power,
+human-eval preferences, human-eval score, kb near, kb query, kb stats, kb validate, power,
 prompts show, pun, serve
 """
 
