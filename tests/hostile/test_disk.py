@@ -16,7 +16,12 @@ from pydantic import JsonValue
 
 from memantics.annotation.commands import find_admin
 from memantics.annotation.service import open_service
-from memantics.core.queue import ItemVerdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    read_queue,
+    write_annotations,
+)
 from memantics.core.samples import IMAGES
 from memantics.workbench import shards as build_shards
 from tests.annotation.team import add_people
@@ -73,7 +78,7 @@ COMMANDS = {
     "build chats": ("", CHATS),
     "build chat-quality": (CHATS, "build chat-quality built/chats.jsonl --out q.json"),
     "build check-hard-negatives": ("", "build check-hard-negatives --data sample --out f.json"),
-    "build draw": (ASKED, "build draw built --first Toxicity"),
+    "build sample": (ASKED, "build sample built --first Toxicity"),
     "build intents": ("", DRAFTED),
     "build knowledge": ("", KNOWN),
     "build hard-negatives": ("", "build hard-negatives puns"),
@@ -103,21 +108,26 @@ COMMANDS = {
     "detector eval": (DETECTOR, "detector eval d.zip --data sample --page e.html"),
     "detector explain": (DETECTOR, "detector explain d.zip sunshine --page e.html"),
     "detector export": (DETECTOR, "detector export d.zip --out other.zip"),
-    "detector forget": (
-        f"{DETECTOR}; detector teach d.zip sunshine --label harmful",
-        "detector forget d.zip p" + sha256(b":sunshine").hexdigest()[:12],
+    "match-list remove": (
+        f"{DETECTOR}; match-list add d.zip sunshine --label harmful",
+        "match-list remove d.zip m" + sha256(b":sunshine").hexdigest()[:12],
     ),
     "detector learn": (
         "detector train --data harm.csv --preset words --out d.zip",
-        "detector learn d.zip --verdicts said.jsonl --data harm.csv --out new.zip --force",
+        "detector learn d.zip --annotations said.jsonl --data harm.csv --out new.zip --force",
     ),
     "detector predict": (DETECTOR, "detector predict d.zip --data sample --out v.jsonl"),
-    "detector precedents": (
-        f"{DETECTOR}; detector teach d.zip sunshine --label harmful",
-        "detector precedents d.zip --export p.csv",
+    "match-list export": (
+        f"{DETECTOR}; match-list add d.zip sunshine --label harmful",
+        "match-list export d.zip --out p.csv",
     ),
     "detector set": (DETECTOR, "detector set d.zip --threshold 0.4"),
-    "detector teach": (DETECTOR, "detector teach d.zip sunshine --label harmful"),
+    "match-list import": (
+        f"{DETECTOR}; match-list add d.zip memes/en-001.png --label harmful; "
+        "match-list export d.zip --out p.csv",
+        "match-list import d.zip p.csv",
+    ),
+    "match-list add": (DETECTOR, "match-list add d.zip sunshine --label harmful"),
     "detector train": ("", DETECTOR),
     "detector use": (DETECTOR, "detector use d.zip"),
     "drift": (QUEUE, "drift screened --against screened --out d.html"),
@@ -245,16 +255,16 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     (disk / "harm.csv").write_text(
         "id,text,label\n" + "".join(f"{name},{text},{label}\n" for name, text, label in fruits)
     )
-    said = [Vote(person="p", stage="label", values={"harmful": "yes"})]
-    reviewed = ItemVerdict(
+    said = [IndividualAnnotation(annotator="p", stage="label", values={"harmful": "yes"})]
+    reviewed = AggregatedAnnotation(
         item="n1", group="n1", workflow="review-harm", kept=True, values={}, votes=said,
         hidden={"id": "n1", "text": "nettles again"},
     )  # fmt: skip
-    write_verdicts(disk / "said.jsonl", [reviewed])
-    corrected = ItemVerdict(
+    write_annotations(disk / "said.jsonl", [reviewed])
+    corrected = AggregatedAnnotation(
         item="en-001", group="en-001", workflow="review-text", kept=True, values={"text": "two"}
     )
-    write_verdicts(disk / "corrected.jsonl", [corrected])
+    write_annotations(disk / "corrected.jsonl", [corrected])
     shell = Shell(disk)
     for before in filter(None, COMMANDS.get(command, ("",))[0].split("; ")):
         shell.done(*expand(disk, before))

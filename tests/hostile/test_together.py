@@ -212,13 +212,13 @@ def test_tokens_that_are_made_at_once_all_count(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_teach_one_detector_and_both_are_heard(shell: Shell) -> None:
-    """The second was refused; whoever read meanwhile might see keys of one and lines of both."""
+def test_two_processes_add_to_one_match_list(shell: Shell) -> None:
+    """Concurrent writers both succeed, and a concurrent reader sees one consistent version."""
     shell.done(*TOGETHER["detector"][0].split())
     texts = [f"lesson {number}" for number in range(4)]
-    words = [("detector", "teach", "d.zip", text, "--label", "harmful") for text in texts]
+    words = [("match-list", "add", "d.zip", text, "--label", "harmful") for text in texts]
     assert [end(process)[0] for process in [start(shell, *said) for said in words]] == [0] * 4
-    known = json.loads(shell.done("detector", "precedents", "d.zip", "--json"))
+    known = json.loads(shell.done("match-list", "list", "d.zip", "--json"))
     assert sorted(one["text"] for one in known) == texts
     judged = json.loads(shell.done("detector", "predict", "d.zip", *texts, "--json"))
     assert [row["label"] for row in judged] == [1] * 4

@@ -1,7 +1,7 @@
 """``memantics detector …``: train, evaluate, use, compare, export and explain detectors.
 
-Also the match list of decided memes, and ``memantics build pairs`` for minimal pairs. Training
-networks, LoRA tuning and studies need the extra ``detector``.
+Also ``memantics build pairs`` for minimal pairs. Training networks, LoRA tuning and studies need
+the extra ``detector``.
 """
 
 from __future__ import annotations
@@ -22,42 +22,6 @@ from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.evaluation import TaskOptions
 from memantics.moderation import Learnt, WrappedDetector, wrap_classifier
-
-
-def _show(found: list[moderation.Precedent]) -> None:
-    for one in found:
-        what = one.text[:60].replace("\n", " ") or one.phash or one.sha256[:12]
-        console().print(plain(f"{one.id}  {one.label}  {what}  {one.why}"), soft_wrap=True)
-
-
-@expose(moderation.teach_precedents)
-def teach(done: list[moderation.Precedent]) -> None:
-    """Remember memes with their label: copies of them are judged alike from now on."""
-    _show(done)
-
-
-@expose(moderation.forget_precedents)
-def forget(done: list[moderation.Precedent]) -> None:
-    """Forget precedents; verdicts are the detector's own again."""
-    _show(done)
-
-
-@spread
-def list_precedents(
-    detector: moderation.DetectorArgument,
-    read: Annotated[Path | None, Flag("CSV of hashes to learn.", "--import")] = None,
-    write: Annotated[Path | None, Flag("CSV of hashes to write.", "--export")] = None,
-    as_json: Annotated[bool, Flag("Print JSON.", "--json")] = False,
-) -> None:
-    """List the precedents of a detector, or exchange them as CSV."""
-    if read is not None:
-        console().print(plain(f"learnt: {moderation.import_precedents(detector, read):,}"))
-    if write is not None:
-        console().print(plain(f"{moderation.export_precedents(detector, write):,} hashes: {write}"))
-    if as_json:
-        print_json(moderation.list_precedents(detector))
-    elif read is None and write is None:
-        _show(moderation.list_precedents(detector))
 
 
 @expose(construction.build_pairs)
@@ -218,9 +182,6 @@ app.command("train-neural")(train_network)
 app.command("tune")(tune)
 app.command("study")(study)
 app.command("check")(check_pairs)
-app.command("teach")(teach)
-app.command("forget")(forget)
-app.command("precedents")(list_precedents)
 CurvePageFlag = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
 
 

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from memantics.moderation.lora.judging import PromptLanguage as PromptLanguage
     from memantics.moderation.lora.judging import QuestionStyle as QuestionStyle
     from memantics.moderation.lora.tuning import Tuning as Tuning
-    from memantics.moderation.match_index import Precedent as Precedent
+    from memantics.moderation.match_index import MatchEntry as MatchEntry
     from memantics.moderation.match_list import DetectorArgument as DetectorArgument
-    from memantics.moderation.match_list import export_precedents as export_precedents
-    from memantics.moderation.match_list import forget_precedents as forget_precedents
-    from memantics.moderation.match_list import import_precedents as import_precedents
-    from memantics.moderation.match_list import list_precedents as list_precedents
-    from memantics.moderation.match_list import teach_precedents as teach_precedents
+    from memantics.moderation.match_list import add_to_match_list as add_to_match_list
+    from memantics.moderation.match_list import export_match_list as export_match_list
+    from memantics.moderation.match_list import import_match_list as import_match_list
+    from memantics.moderation.match_list import read_match_list as read_match_list
+    from memantics.moderation.match_list import remove_from_match_list as remove_from_match_list
     from memantics.moderation.pages import Drift as Drift
     from memantics.moderation.pages import DriftLimits as DriftLimits
     from memantics.moderation.scale.driver import ScaleProgress as ScaleProgress

@@ -121,7 +121,7 @@ def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
         return read_release(benchmark, split, labels)
     path = Path(chosen)
     if not path.exists():
-        published = [b.card.name for b in find_benchmarks().values() if b.card.like == RELEASE]
+        published = [b.card.name for b in find_benchmarks().values() if b.card.format == RELEASE]
         names = ", ".join([SAMPLE, RELEASE, *published])
         raise InputError(f"no data at {chosen}", hint=f"give {names}, a .csv, a .jsonl or a folder")
     return read_examples(path)
@@ -137,7 +137,7 @@ def _find_published(name: str) -> Benchmark | None:
     )
     if benchmark is None:
         return None
-    if benchmark.card.like != RELEASE:
+    if benchmark.card.format != RELEASE:
         raise InputError(
             f"{benchmark.card.title} holds no harm labels",
             hint=f"give {RELEASE}, or a benchmark that was published from votes on harm",
@@ -199,7 +199,7 @@ def _name_modality(text: bool, image: bool) -> Modality:
 
 def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Loaded:
     """The registered release of ToxiCN MM, or a benchmark that was published in its format."""
-    published = bool(benchmark.card.like)
+    published = bool(benchmark.card.format)
     release = toxicn.open_release(find_source(benchmark, None if published else "release"))
     licence = benchmark.card.sample.licence if published else ""
     if benchmark.card.release is not None:

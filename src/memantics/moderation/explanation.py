@@ -307,7 +307,7 @@ def _list_parts(
 
 def _read(block: features.FeatureBlock, example: Example) -> str:
     text = features.read_field(example, block.field)
-    return features.hear(text) if block.kind == "readings" else text
+    return features.read_intended(text) if block.kind == "readings" else text
 
 
 def _place(

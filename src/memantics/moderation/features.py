@@ -342,21 +342,21 @@ def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list
 def _cut_block(block: FeatureBlock, examples: Sequence[Example]) -> Iterator[list[str]]:
     for example in examples:
         text = read_field(example, block.field)
-        yield name_pieces(block.kind, hear(text) if block.kind == "readings" else text)
+        yield name_pieces(block.kind, read_intended(text) if block.kind == "readings" else text)
 
 
-def hear(text: str) -> str:
+def read_intended(text: str) -> str:
     """What a caption says aloud where another reading is probably meant; else nothing.
 
     A obfuscated word gets back the pieces of the word that is meant.
     """
+    from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import Settings
-    from memantics.understanding.phonetics.speech import read_aloud
 
     if not text:
         return ""
-    meant = read_aloud(text, settings=Settings(model="dictionary")).meant
-    return clean(meant.text) if meant is not None else ""
+    intended = read_homophones(text, settings=Settings(model="dictionary")).intended
+    return clean(intended.text) if intended is not None else ""
 
 
 def fit_extractor(

@@ -23,7 +23,7 @@ from memantics.moderation.features import Embedder
 from memantics.moderation.heads import STATIC, FastSettings, SeeingEmbedder, embeds, sees
 from memantics.moderation.lora.judging import FACTS as TUNED
 from memantics.moderation.lora.judging import LoraJudge, open_lora
-from memantics.moderation.match_index import Memory
+from memantics.moderation.match_index import MatchList
 from memantics.moderation.neural import saved
 from memantics.moderation.storage import load_classifier, load_with_card
 from memantics.moderation.unseen_ngrams import find_unseen_rate
@@ -126,7 +126,7 @@ class OpenDetector:
     def __init__(self, judge: DetectorJudge, name: str, path: Path | None = None) -> None:
         self.machine, self.name, self.card, self.path = judge, name, judge.card, path
         self.unseen_ngram_rate = find_unseen_rate(self.fast, self.card)
-        self.memory = Memory.beside(path) if path is not None else None
+        self.match_list = MatchList.beside(path) if path is not None else None
 
     @property
     def fast(self) -> FastDetector | None:
@@ -213,7 +213,7 @@ class OpenDetector:
         if threshold is None and not rule:
             return replace(self.point, review=review or self.point.review)
         chosen = self.find_threshold(rule) if threshold is None else threshold
-        return operating_points.OperatingPoint(chosen, review, rule, self.point.listen)
+        return operating_points.OperatingPoint(chosen, review, rule, self.point.homophones)
 
     def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
         """What a point keeps on memes that were held out in training."""
@@ -237,7 +237,7 @@ class OpenDetector:
     @property
     def wants_pictures(self) -> bool:
         """Whether a picture tells it, or its memory, more than hashes do."""
-        lists = self.memory is not None and self.memory.knows_lists
+        lists = self.match_list is not None and self.match_list.has_pdq
         return self.machine.sees_images or lists
 
     def reads(self, example: Example) -> bool:

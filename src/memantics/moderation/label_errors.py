@@ -132,7 +132,7 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
         "share of wrong labels",
         f"{who} agree with {right:.0%} of the labels (always the commonest: {top:.0%}), "
         "so that most disagreement is their own error",
-        "review the queue, then --reviewed VERDICTS gives the share",
+        "review the queue, then --reviewed ANNOTATIONS gives the share",
     )
     if settle(right - top) < settle(_AGREED * (1 - top)):
         return None, gap
@@ -204,14 +204,14 @@ def queue_doubts(
 
 
 def judge_reviews(
-    data: Loaded, texts: Grouping, held: HeldOutVerdicts, verdicts: Path
+    data: Loaded, texts: Grouping, held: HeldOutVerdicts, annotations: Path
 ) -> tuple[Finding, ...]:
     """The share of wrong labels as people found it, and figures without the wrong ones."""
-    given = {verdict.item: verdict for verdict in queue.read_verdicts(verdicts)}
+    given = {annotation.item: annotation for annotation in queue.read_annotations(annotations)}
     known = [v for v in given.values() if v.workflow == WORKFLOW and v.kept]
     if not known:
         raise InputError(
-            f"{verdicts} holds no reviewed labels", hint="review the queue of --labels first"
+            f"{annotations} holds no reviewed labels", hint="review the queue of --labels first"
         )
     wrong = {v.item for v in known if v.values.get("fits") == "no"}
     first = [v.item in wrong for v in known if v.hidden.get("rank")]

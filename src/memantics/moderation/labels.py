@@ -18,7 +18,7 @@ import numpy as np
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.labels import LabelledMeme, name_group
-from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
+from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.metrics.weighted import Case, Figure, Measure, measure
@@ -121,7 +121,7 @@ _PARTS = 5  # one of which is held out
 class Decided:
     """Memes that people decided, how much each weighs, and how many they left undecided.
 
-    ``textless`` verdicts are on pictures of which no text is told; none of them is learnt from.
+    ``textless`` annotations are on pictures of which no text is told; none of them is learnt from.
     """
 
     examples: tuple[Example, ...]
@@ -132,27 +132,29 @@ class Decided:
 
 
 def read_decisions(files: Iterable[Path]) -> Decided:
-    """Decisions of verdict files (or queues that hold one), answers on the same text put together.
+    """Decisions of annotation files (or queues that hold one), answers on the same text put together.
 
-    A verdict tells its text itself (queues of ``screen`` do), under ``text`` of what is hidden.
+    An annotation tells its text itself (queues of ``screen`` do), under ``text`` of what is hidden.
     """
     votes: dict[str, list[Mapping[str, object]]] = {}
     texts: dict[str, tuple[str, str]] = {}
     people: set[str] = set()
     textless = 0
     for given in files:
-        path = given / VERDICTS if given.is_dir() else given
+        path = given / ANNOTATIONS if given.is_dir() else given
         if not path.is_file():
-            raise InputError(f"no verdicts at {path}", hint="memantics annotate export writes them")
-        for verdict in read_verdicts(path):
-            text = str(verdict.hidden.get("text") or "")
+            raise InputError(
+                f"no annotations at {path}", hint="memantics annotate export writes them"
+            )
+        for annotation in read_annotations(path):
+            text = str(annotation.hidden.get("text") or "")
             if not text.strip():
                 textless += 1
                 continue
             key = name_group(text) or text.strip()
-            texts.setdefault(key, (str(verdict.hidden.get("id") or verdict.group), text))
-            votes.setdefault(key, []).extend(list_votes(verdict))
-            people |= {vote.person for vote in verdict.votes}
+            texts.setdefault(key, (str(annotation.hidden.get("id") or annotation.group), text))
+            votes.setdefault(key, []).extend(list_votes(annotation))
+            people |= {vote.annotator for vote in annotation.annotations}
     made = [(texts[key], decide(said)) for key, said in votes.items()]
     kept = [(named, label, weight, kind) for named, (label, weight, kind) in made if weight > 0]
     examples = tuple(
@@ -163,10 +165,10 @@ def read_decisions(files: Iterable[Path]) -> Decided:
     return Decided(examples, weights, len(made) - len(kept), len(people), textless)
 
 
-def list_votes(verdict: ItemVerdict) -> list[Mapping[str, object]]:
+def list_votes(annotation: AggregatedAnnotation) -> list[Mapping[str, object]]:
     """The answers that count: of whoever decided a tie, else of all; agreed values without any."""
-    last = [vote.values for vote in verdict.votes if vote.stage == _ADJUDICATE]
-    found = last or [vote.values for vote in verdict.votes] or [verdict.values]
+    last = [vote.values for vote in annotation.annotations if vote.stage == _ADJUDICATE]
+    found = last or [vote.values for vote in annotation.annotations] or [annotation.values]
     return [values for values in found if values.get("harmful") in _SHARES]
 
 

@@ -66,9 +66,9 @@ class Learnt(Result):
 def learn(
     model: Annotated[Path, Argument("The detector file that judged them.", metavar="OLD")],
     *,
-    verdicts: Annotated[
+    annotations: Annotated[
         Sequence[Path],
-        Flag("Verdicts of people, such as 'annotate export' writes; may be repeated."),
+        Flag("Annotations of people, such as 'annotate export' writes; may be repeated."),
     ],
     data: Annotated[
         str | None,
@@ -89,12 +89,12 @@ def learn(
         raise InputError(f"{model} is a network", hint="train it again with --data")
     known = load_examples(data, split, labels) if data else find_training(old, split, labels)
     need_labels(known.examples, known.name)
-    decided = decisions.read_decisions(verdicts)
+    decided = decisions.read_decisions(annotations)
     if not decided.examples:
-        alone = f"; {decided.textless:,} verdicts are on pictures without a text"
+        alone = f"; {decided.textless:,} annotations are on pictures without a text"
         raise InputError(
             f"people decided on no text{alone if decided.textless else ''}",
-            hint="ask more of them, or resolve ties; 'detector teach' remembers pictures",
+            hint="ask more of them, or resolve ties; add images with 'match-list add'",
         )
     kept, changed = decisions.put_together(known.examples, decided)
     watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} that people decided")
@@ -167,8 +167,8 @@ def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
     notes = (f"{len(decided.examples):,} memes decided by {decided.people:,} people{left}",)
     if not decided.textless:
         return notes
-    alone = f"{decided.textless:,} verdicts on pictures without a text were left out"
-    return (*notes, f"{alone}: this detector learns from texts; 'detector teach' remembers them")
+    alone = f"{decided.textless:,} annotations on pictures without a text were left out"
+    return (*notes, f"{alone}: this detector learns from texts; use 'match-list add' for images")
 
 
 def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tuple[str, ...]:

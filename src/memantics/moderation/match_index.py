@@ -1,11 +1,11 @@
-"""Hash matching against decided memes: copies get the same label at once, without training.
+"""Match list of a detector: labelled memes whose copies get the same label by hash matching.
 
-The index is a folder beside the detector's file: one JSON line per decided meme, and sorted arrays
-of digests and hashes that are memory-mapped. A similar image counts only with the same text or one
-of the same meaning, since memes on one template differ in nothing else. Where the text of a decided
-meme is unknown (hash lists), the match needs human review. Hashes have 256 bits in sixteen parts of
-16 bits: of up to 31 different bits, at most one is in some part, so looking up each part, and each
-part with one bit changed, finds all matches among a million.
+The index is a folder beside the detector file: one JSON line per entry, and sorted, memory-mapped
+arrays of hashes. A similar image matches only if its text is also the same or has a similar
+embedding, since memes made from one template differ only in their text. If an entry has no text
+(imported hash lists), the match needs human review. Hashes of 256 bits are split into sixteen parts
+of 16 bits. If two hashes differ in at most 31 bits, some part differs in at most one bit. Looking
+up each part, and each part with one bit flipped, therefore finds all matches.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from memantics.moderation.obfuscation import unmask
 from memantics.understanding.vision.hashes import Bits, count_bits
 
 WIDE_BITS = 256
-MOST_APART = 31  # bits: more would need another look-up
+MOST_APART = 31  # bits; the index finds no matches at a larger Hamming distance
 _PARTS = 16
 _FLIPS = np.array([0, *(1 << bit for bit in range(16))], np.uint16)
 Wide = NDArray[np.uint64]
-ENDING = ".precedents"
-NEAR_BITS = 6  # recompressed and rescaled copies stay within (docs/research/precedents.md)
-SAME_TEXT = 0.9  # how alike the texts of two copies are
-NEAR_SENSE = 24  # bits of 256 in which texts of the same meaning differ at most
-_MOST_NEAR = 256  # pictures whose texts are compared
-_LINES = "precedents.jsonl"
-_TURNS = tuple(f"look-{turn}" for turn in range(4))
+ENDING = ".match-list"
+NEAR_BITS = 6  # Hamming distance of recompressed copies (docs/research/match-list.md)
+SAME_TEXT = 0.9  # minimum text similarity of two copies
+NEAR_EMBEDDING = 24  # maximum Hamming distance of two embedding hashes
+_MOST_NEAR = 256  # similar images whose texts are compared
+_LINES = "entries.jsonl"
+_TURNS = tuple(f"phash-{turn}" for turn in range(4))
 _KINDS = ("sha", "text", *_TURNS)
-_WIDE = ("pdq", "sense")
+_WIDE = ("pdq", "embedding_hash")
 How = Literal[
-    "the same bytes",
-    "the same text",
-    "the same picture with the same text",
-    "the same picture with a text of the same meaning",
-    "a text of the same meaning",
-    "the same picture, whose text is not known",
+    "same bytes",
+    "same text",
+    "similar image, same text",
+    "similar image, similar text embedding",
+    "similar text embedding",
+    "similar image, text of the entry unknown",
 ]
 
 
 class WideIndex:
-    """Sorted parts of hashes in one file of a folder; ``lines`` are their places."""
+    """An index of 256-bit hashes in one file; ``lines`` are byte offsets of the entries."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        # A plain array over the mapped file: slices of a memmap cost microseconds each.
+        # A plain view of the mapped file: slicing a numpy memmap costs microseconds each time.
         table: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
         size, flat = table.shape[1], table.reshape(-1)
         self.bits = flat[: 4 * size].reshape(size, 4)
@@ -70,16 +70,16 @@ class WideIndex:
 
     @staticmethod
     def write(folder: Path, name: str, bits: Wide, lines: NDArray[np.int64]) -> None:
-        """Write the index of some hashes (four numbers each)."""
+        """Write the index of hashes; each hash is a row of four 64-bit numbers."""
         parts = np.ascontiguousarray(bits.view(np.uint16).reshape(-1, _PARTS).T)
         order = np.argsort(parts, axis=1, kind="stable").astype(np.uint32)
         heads = np.take_along_axis(parts, order, axis=1)
-        # All in one file: whoever reads meanwhile never sees parts of two states.
+        # One file, so that a concurrent reader never sees parts of two versions.
         flat = [array.reshape(-1).view(np.uint64) for array in (bits, heads, order, lines)]
         save_array(folder / f"{name}.npy", np.concatenate(flat).reshape(17, len(lines)))
 
     def find(self, wanted: str, most: int) -> list[int]:
-        """Lines of hashes that differ from one in at most so many bits, the nearest first."""
+        """Return offsets of hashes within ``most`` bits of ``wanted``, nearest first."""
         hashed = read_wide([wanted])
         parts = hashed.view(np.uint16).ravel()
         starts, sizes = [], []
@@ -98,7 +98,7 @@ class WideIndex:
 
 
 def read_wide(hashes: Sequence[str]) -> Wide:
-    """Hexadecimal hashes as rows of four numbers.
+    """Convert hexadecimal hashes of 256 bits to rows of four 64-bit numbers.
 
     >>> read_wide(["0" * 63 + "1"]).shape
     (1, 4)
@@ -117,10 +117,10 @@ def _draw_planes(width: int) -> NDArray[np.float64]:
     return np.random.default_rng(7).standard_normal((width, WIDE_BITS))
 
 
-def hash_meaning(text: str) -> str:
-    """On which side of 256 random planes the sentence encoder's vector of a text lies.
+def hash_embedding(text: str) -> str:
+    """Hash the sentence embedding of a text to 256 bits by random hyperplanes.
 
-    Vectors at an angle of a degrees differ in about 256 a / 180 bits.
+    Embeddings at an angle of ``a`` degrees differ in about ``256 * a / 180`` bits.
     """
     (vector,) = _open_encoder().encode([text])
     sides = np.asarray(vector, float) @ _draw_planes(len(vector)) > 0
@@ -128,53 +128,57 @@ def hash_meaning(text: str) -> str:
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an array in one step."""
+    """Replace the file of an array atomically."""
     file = io.BytesIO()
     np.save(file, values)
-    replace_file(path, file.getvalue(), "precedents", "--detector")
+    replace_file(path, file.getvalue(), "match list", "--detector")
 
 
 @dataclass(frozen=True, slots=True)
-class Precedent:
-    """A decided meme: what it was called and why; empty fields are not known of it.
+class MatchEntry:
+    """An entry of a match list: a meme with its label; empty fields are unknown.
 
-    ``pdq`` is the hash of the industry's lists, ``sense`` a hash of what the text means, where it
-    was taught by meaning.
+    ``reason`` is shown with every match. ``pdq`` is the perceptual hash used by shared hash lists.
+    ``embedding_hash`` is a hash of the text embedding, set for entries added with ``semantic``.
     """
 
     id: str
     label: Literal["harmless", "harmful"]
-    why: str = ""
+    reason: str = ""
     text: str = ""
     sha256: str = ""
     phash: str = ""
     pdq: str = ""
-    sense: str = ""
+    embedding_hash: str = ""
 
 
-_READ = TypeAdapter(Precedent)
+_READ = TypeAdapter(MatchEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """The precedent that a meme is a copy of, and how that was told."""
+class HashMatch:
+    """A match: the entry of the match list that a meme is a copy of, and how it matched."""
 
-    precedent: Precedent
+    entry: MatchEntry
     how: How
 
     @property
     def sure(self) -> bool:
-        """Whether it decides; else people are to look."""
-        return self.how != "the same picture, whose text is not known"
+        """Whether the match decides the label; otherwise it needs human review."""
+        return self.how != "similar image, text of the entry unknown"
+
+    @property
+    def reason(self) -> str:
+        """How the meme matched, and the reason stored with the entry."""
+        return f"{self.how}: {self.entry.reason}" if self.entry.reason else self.how
 
     def cite(self) -> str:
-        """How a verdict names it."""
-        why = f": {self.precedent.why}" if self.precedent.why else ""
-        return f"precedent {self.precedent.id} ({self.how}){why}"
+        """Describe the match in one line, for notes and review reasons."""
+        return f"matches {self.entry.id} ({self.reason})"
 
 
-class Memory:
-    """The precedents in a folder; whoever teaches one is heard at the next look-up."""
+class MatchList:
+    """The match list in a folder; changes by other processes take effect at the next lookup."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -183,8 +187,8 @@ class Memory:
         self._wide: dict[str, WideIndex] = {}
 
     @classmethod
-    def beside(cls, detector: Path) -> Memory:
-        """The memory of a detector's file or folder."""
+    def beside(cls, detector: Path) -> MatchList:
+        """Open the match list that belongs to a detector file or folder."""
         return cls(detector.with_name(detector.name + ENDING))
 
     def find(
@@ -194,50 +198,54 @@ class Memory:
         sha256: str = "",
         phash: str = "",
         pdq: str = "",
-        mean: Callable[[str], str] | None = None,
-    ) -> Copied | None:
-        """The precedent of a meme: by bytes, by picture and text, by text, then by meaning.
+        embed: Callable[[str], str] | None = None,
+    ) -> HashMatch | None:
+        """Find the entry that a meme is a copy of.
 
-        A text alone decides only what has no picture: the same words on another one mean another
-        thing. ``mean`` hashes what a text means; it is asked only where a precedent was taught by
-        meaning.
+        Entries are compared by file bytes, by image and text, by text, then by text embedding.
+        Text alone decides only for memes without an image: the same words on another image can
+        have another meaning. ``embed`` hashes the embedding of a text; it is called only if an
+        entry has an embedding hash.
+
+        Returns:
+            The match, or None if no entry matches.
         """
         self._follow()
         if not self._arrays:
             return None
         if sha256 and (known := self._find_equal("sha", _cut(sha256), "sha256", sha256)):
-            return Copied(known, "the same bytes")
+            return HashMatch(known, "same bytes")
         said = _normalize(text)
-        sense = mean(text) if said and mean is not None and "sense" in self._wide else ""
+        hashed = embed(text) if said and embed and "embedding_hash" in self._wide else ""
         if phash or pdq:
-            return self._find_alike(phash, pdq, said, sense)
+            return self._find_similar(phash, pdq, said, hashed)
         if said:
             places = self._list_equal("text", _cut(_digest(said)))
             for known in self._read(places):
                 if not known.phash and _normalize(known.text) == said:
-                    return Copied(known, "the same text")
-        if sense:
-            for known in self._read(self._wide["sense"].find(sense, NEAR_SENSE)):
+                    return HashMatch(known, "same text")
+        if hashed:
+            for known in self._read(self._wide["embedding_hash"].find(hashed, NEAR_EMBEDDING)):
                 if not known.phash:
-                    return Copied(known, "a text of the same meaning")
+                    return HashMatch(known, "similar text embedding")
         return None
 
     @property
-    def knows_lists(self) -> bool:
-        """Whether a precedent has a hash of the industry's lists."""
+    def has_pdq(self) -> bool:
+        """Whether any entry has a PDQ hash."""
         self._follow()
         return "pdq" in self._wide
 
     @property
     def version(self) -> str:
-        """Digest of what it holds; empty where that is nothing."""
+        """A digest of the entries; empty for an empty match list."""
         self._follow()
-        # A precedent that changes gets a new line.
+        # A changed entry gets a new line, so offsets identify the contents.
         lines = [np.ascontiguousarray(places).tobytes() for places in self._list_places()]
         return hashlib.sha256(b"".join(lines)).hexdigest()[:12] if any(lines) else ""
 
-    def walk(self) -> Iterator[Precedent]:
-        """All precedents, oldest first."""
+    def walk(self) -> Iterator[MatchEntry]:
+        """Iterate over the entries, oldest first."""
         self._follow()
         return self._read(sorted({int(p) for lines in self._list_places() for p in lines}))
 
@@ -245,25 +253,27 @@ class Memory:
         more = [index.lines for index in self._wide.values()]
         return [*(places for _, places in self._arrays.values()), *more]
 
-    def teach(self, precedents: Iterable[Precedent]) -> list[Precedent]:
-        """Add precedents; an older one on the same image or text is replaced.
+    def add(self, entries: Iterable[MatchEntry]) -> list[MatchEntry]:
+        """Add entries; an older entry for the same image or text is replaced.
 
-        Those without an id get one.
+        An entry without an id gets one. Raises InputError for an entry with neither text nor hash.
         """
         made = []
-        for given in precedents:
+        for given in entries:
             if not (given.sha256 or given.phash or given.pdq or _normalize(given.text)):
-                raise InputError("a precedent needs a text or an image", hint="give one")
-            name = given.id or f"p{_digest(_name_thing(given))[:12]}"
-            made.append(Precedent(**{**asdict(given), "id": name}))
+                raise InputError(
+                    "an entry of a match list needs a text or an image", hint="give one"
+                )
+            name = given.id or f"m{_digest(_name_content(given))[:12]}"
+            made.append(MatchEntry(**{**asdict(given), "id": name}))
         with in_turn(self.folder):
             self._follow()
             gone = [place for one in made for place in self._find_older(one)]
             self._write(made, gone)
         return made
 
-    def forget(self, names: Sequence[str]) -> list[Precedent]:
-        """Remove precedents by their ids."""
+    def remove(self, names: Sequence[str]) -> list[MatchEntry]:
+        """Remove entries by id; raise InputError if an id is not in the list."""
         with in_turn(self.folder):
             self._follow()
             places = sorted({int(p) for lines in self._list_places() for p in lines})
@@ -273,15 +283,15 @@ class Memory:
             missing = [name for name in names if name not in known]
             if missing:
                 raise InputError(
-                    f"{self.folder} has no precedent {missing[0]!r}",
-                    hint="memantics detector precedents FILE lists them",
+                    f"{self.folder} has no entry with the id {missing[0]!r}",
+                    hint="list the ids with 'memantics match-list list DETECTOR'",
                 )
             gone = [known[name] for name in dict.fromkeys(names)]
             self._write([], [place for place, _ in gone])
         return [one for _, one in gone]
 
-    def _find_older(self, made: Precedent) -> list[int]:
-        """Places of precedents on the same thing."""
+    def _find_older(self, made: MatchEntry) -> list[int]:
+        """Return offsets of entries for the same image or text."""
         if not self._arrays:
             return []
         if made.sha256:
@@ -293,18 +303,18 @@ class Memory:
         else:
             places = self._wide["pdq"].find(made.pdq, 0) if "pdq" in self._wide else []
         found = zip(places, self._read(places), strict=True)
-        return [place for place, old in found if _name_thing(old) == _name_thing(made)]
+        return [place for place, old in found if _name_content(old) == _name_content(made)]
 
-    def _write(self, made: Sequence[Precedent], gone: Sequence[int]) -> None:
-        """Append lines, then put their keys into the arrays and take others out."""
+    def _write(self, made: Sequence[MatchEntry], gone: Sequence[int]) -> None:
+        """Append new entries, and update the hash arrays: add ``made``, remove ``gone``."""
         file = self.folder / _LINES
         at = file.stat().st_size if file.is_file() else 0
         places = []
         with file.open("ab") as lines:
-            for precedent in made:
+            for entry in made:
                 places.append(at)
-                at += lines.write(orjson.dumps(asdict(precedent)) + b"\n")
-        keys = [_list_keys(precedent) for precedent in made]
+                at += lines.write(orjson.dumps(asdict(entry)) + b"\n")
+        keys = [_list_keys(entry) for entry in made]
         for kind in _WIDE:
             self._write_wide(kind, zip(made, places, strict=True), gone)
         nothing = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
@@ -317,23 +327,23 @@ class Memory:
                 if kind in image_keys
             ]
             if kind in self._arrays and kept.all() and not new:
-                continue  # whatever fails on the way, a rerun finds what is to be forgotten
+                continue  # unchanged; a rerun after a failed write still finds the removed entries
             more = np.array([key for key, _ in new], np.uint64)
             values = np.concatenate([values[kept], more])
             lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
             order = np.argsort(values, kind="stable")
-            # Keys and lines in one file: whoever reads meanwhile never sees those of two states.
+            # Keys and offsets share one file, so that a reader never sees two versions.
             stacked = np.stack([values[order], lined[order].view("u8")])
             save_array(self.folder / f"{kind}.npy", stacked)
         self._arrays = {}
 
     def _write_wide(
-        self, kind: str, made: Iterable[tuple[Precedent, int]], gone: Sequence[int]
+        self, kind: str, made: Iterable[tuple[MatchEntry, int]], gone: Sequence[int]
     ) -> None:
         known, new = self._wide.get(kind), [(p, at) for p, at in made if getattr(p, kind)]
         if known is None and not new:
             return
-        bits = read_wide([getattr(precedent, kind) for precedent, _ in new])
+        bits = read_wide([getattr(entry, kind) for entry, _ in new])
         lines = np.array([at for _, at in new], np.int64)
         if known is not None:
             kept = ~np.isin(known.lines, np.array(gone, np.int64))
@@ -342,7 +352,7 @@ class Memory:
         WideIndex.write(self.folder, kind, bits, lines)
 
     def _follow(self) -> None:
-        """Map the arrays again where they were written since."""
+        """Map the arrays again if they changed on disk."""
         files = [self.folder / f"{kind}.npy" for kind in (*_KINDS, *_WIDE)]
         found = [file.stat() for file in files if file.exists()]
         if not files[len(_KINDS) - 1].exists():
@@ -363,7 +373,8 @@ class Memory:
             }
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{self.folder} holds no precedents that can be read", hint="teach them again"
+                f"the match list {self.folder} cannot be read",
+                hint="delete the folder, and add the entries again",
             ) from error
         self._stamp = stamp
 
@@ -374,32 +385,37 @@ class Memory:
         )
         return [int(place) for place in places[first:last]]
 
-    def _find_equal(self, kind: str, key: int, field: str, wanted: str) -> Precedent | None:
+    def _find_equal(self, kind: str, key: int, field: str, wanted: str) -> MatchEntry | None:
         found = self._read(self._list_equal(kind, key))
         return next((known for known in found if getattr(known, field) == wanted), None)
 
-    def _find_alike(self, phash: str, pdq: str, said: str, sense: str) -> Copied | None:
-        """The nearest precedent that looks alike and says the same, by letter or by meaning."""
-        places = self._list_alike(int(phash, 16)) if phash else []
+    def _find_similar(self, phash: str, pdq: str, said: str, hashed: str) -> HashMatch | None:
+        """Find the nearest entry with a similar image and the same text, or a similar embedding."""
+        places = self._list_similar(int(phash, 16)) if phash else []
         if pdq and "pdq" in self._wide:
             places = [*places, *self._wide["pdq"].find(pdq, MOST_APART)[:_MOST_NEAR]]
         unsure = None
         for known in self._read(list(dict.fromkeys(places))):
             other = _normalize(known.text)
             if share_common(said, other) >= SAME_TEXT if said and other else said == other:
-                return Copied(known, "the same picture with the same text")
-            if sense and known.sense and count_apart(sense, known.sense) <= NEAR_SENSE:
-                return Copied(known, "the same picture with a text of the same meaning")
+                return HashMatch(known, "similar image, same text")
+            other_hash = known.embedding_hash
+            if hashed and other_hash and count_apart(hashed, other_hash) <= NEAR_EMBEDDING:
+                return HashMatch(known, "similar image, similar text embedding")
             if not known.text and unsure is None:
-                unsure = Copied(known, "the same picture, whose text is not known")
+                unsure = HashMatch(known, "similar image, text of the entry unknown")
         return unsure
 
-    def _list_alike(self, look: int) -> list[int]:
-        """Of six different bits at most one lies in some quarter: four orders find all, fast."""
+    def _list_similar(self, phash: int) -> list[int]:
+        """Find image hashes within NEAR_BITS bits.
+
+        Of six different bits, some quarter of the hash has at most one: looking up each quarter in
+        its own sorted array finds all.
+        """
         near: dict[int, int] = {}
         for turn, kind in enumerate(_TURNS):
             values, places = self._arrays[kind]
-            turned = np.uint64(_turn(look, turn))
+            turned = np.uint64(_turn(phash, turn))
             head = turned >> np.uint64(48)
             heads = np.array([head, *(head ^ np.uint64(1 << bit) for bit in range(16))], np.uint64)
             low, high = heads << np.uint64(48), (heads << np.uint64(48)) | np.uint64((1 << 48) - 1)
@@ -411,7 +427,7 @@ class Memory:
                     near[int(places[first + place])] = int(apart[place])
         return sorted(near, key=lambda place: (near[place], place))[:_MOST_NEAR]
 
-    def _read(self, places: Sequence[int]) -> Iterator[Precedent]:
+    def _read(self, places: Sequence[int]) -> Iterator[MatchEntry]:
         if not places:
             return
         with (self.folder / _LINES).open("rb") as lines:
@@ -420,15 +436,17 @@ class Memory:
                 yield _parse(lines.readline(), str(self.folder / _LINES))
 
 
-def _parse(line: bytes, where: str) -> Precedent:
+def _parse(line: bytes, where: str) -> MatchEntry:
     try:
         return _READ.validate_json(line)
     except ValidationError as error:
-        raise StoreError(f"{where}: {first_fault(error)}", hint="teach it again") from error
+        raise StoreError(
+            f"{where}: {first_fault(error)}", hint="delete the folder, and add the entries again"
+        ) from error
 
 
 def count_apart(first: str, second: str) -> int:
-    """Different bits of two hexadecimal hashes.
+    """Count the different bits of two hexadecimal hashes.
 
     >>> count_apart("0f", "00")
     4
@@ -437,7 +455,7 @@ def count_apart(first: str, second: str) -> int:
 
 
 def _normalize(text: str) -> str:
-    """A text as copies share it: obfuscations undone, marks and white space left out."""
+    """Normalize a text for comparison: undo obfuscations, drop punctuation and white space."""
     return "".join(sign for sign in clean(unmask(text).text) if sign.isalnum())
 
 
@@ -449,24 +467,23 @@ def _cut(digest: str) -> int:
     return int(digest[:16] or "0", 16)
 
 
-def _name_thing(precedent: Precedent) -> str:
-    """What a precedent is about: the bytes of an image, its look, or a text."""
-    look = precedent.phash or precedent.pdq
-    return precedent.sha256 or f"{look}:{_normalize(precedent.text)}"
+def _name_content(entry: MatchEntry) -> str:
+    """Identify the content of an entry: file digest, else image hash and text."""
+    return entry.sha256 or f"{entry.phash or entry.pdq}:{_normalize(entry.text)}"
 
 
-def _list_keys(precedent: Precedent) -> dict[str, int]:
-    """Under what a precedent is found."""
-    keys = {"sha": _cut(precedent.sha256)} if precedent.sha256 else {}
-    if said := _normalize(precedent.text):
+def _list_keys(entry: MatchEntry) -> dict[str, int]:
+    """Return the lookup keys of an entry, by kind of hash."""
+    keys = {"sha": _cut(entry.sha256)} if entry.sha256 else {}
+    if said := _normalize(entry.text):
         keys["text"] = _cut(_digest(said))
-    if precedent.phash:
-        look = int(precedent.phash, 16)
-        keys |= {kind: _turn(look, turn) for turn, kind in enumerate(_TURNS)}
+    if entry.phash:
+        phash = int(entry.phash, 16)
+        keys |= {kind: _turn(phash, turn) for turn, kind in enumerate(_TURNS)}
     return keys
 
 
-def _turn(look: int, turn: int) -> int:
-    """A hash with another quarter in front."""
+def _turn(phash: int, turn: int) -> int:
+    """Rotate a 64-bit hash so that another quarter comes first."""
     shift = 16 * turn
-    return ((look << shift) | (look >> (64 - shift))) & ((1 << 64) - 1)
+    return ((phash << shift) | (phash >> (64 - shift))) & ((1 << 64) - 1)

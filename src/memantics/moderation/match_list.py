@@ -1,4 +1,4 @@
-"""Decided memes that a detector remembers: teach, forget, list, and exchange them as CSV."""
+"""Add, remove, list, import and export the entries of a detector's match list."""
 
 from __future__ import annotations
 
@@ -19,80 +19,108 @@ from memantics.core.parameters import Argument, Flag
 from memantics.core.tables import guard_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.judges import open_judge
-from memantics.moderation.match_index import Memory, Precedent, hash_meaning
+from memantics.moderation.match_index import MatchEntry, MatchList, hash_embedding
 from memantics.moderation.subjects import MOST_TEXT
 from memantics.understanding.vision.hashes import PDQ_QUALITY, hash_image, hash_pdq
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
-    "Precedent",
-    "export_precedents",
-    "forget_precedents",
-    "import_precedents",
-    "list_precedents",
-    "teach_precedents",
+    "MatchEntry",
+    "add_to_match_list",
+    "export_match_list",
+    "import_match_list",
+    "read_match_list",
+    "remove_from_match_list",
 ]
-DetectorArgument = Annotated[Path, Argument("A detector file or folder.")]
+DetectorArgument = Annotated[Path, Argument("Detector file or folder.")]
 MatchLabel = Literal["harmless", "harmful"]
-_COLUMNS = ("signal_type", "indicator", "label", "why", "text", "id")
+_COLUMNS = ("signal_type", "indicator", "label", "reason", "text", "id")
 _LONG, _SHORT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{16}")
 _FORMS = {"sha256": _LONG, "phash": _SHORT, "pdq": _LONG}
 
 
-def teach_precedents(
+def add_to_match_list(
     detector: DetectorArgument,
     items: Annotated[
         Sequence[str], Argument("Image files or texts.", metavar="ITEM…", kind=list[str])
     ],
     *,
-    label: Annotated[MatchLabel, Flag("What they are.")],
-    why: Annotated[str, Flag("Why; verdicts that rest on it cite that.")] = "",
-    meaning: Annotated[
-        bool, Flag("Also know texts that mean the same (each look-up then costs 15 ms more).")
+    label: Annotated[MatchLabel, Flag("Label that copies get.")],
+    reason: Annotated[str, Flag("Reason, shown on every match.")] = "",
+    semantic: Annotated[
+        bool,
+        Flag("Also match texts with a similar embedding; adds about 15 ms per scored text."),
     ] = False,
-) -> list[Precedent]:
-    """Remember memes with their label: copies of them are judged alike from now on."""
-    memory = _open(detector)
-    made = [_look(item, label, why) for item in items]
-    if meaning:
-        made = [replace(one, sense=hash_meaning(one.text) if one.text else "") for one in made]
-    return memory.teach(made)
+) -> list[MatchEntry]:
+    """Add labelled memes to a detector's match list: their copies get the same label.
+
+    Args:
+        detector: The detector file or folder that the match list belongs to.
+        items: Image files or texts. The text of an image is read by OCR.
+        label: The label that copies get.
+        reason: Why, in your words; shown on every match.
+        semantic: Also match texts by embedding, which finds paraphrases.
+
+    Returns:
+        The new entries with their ids. An older entry for the same image or text is replaced.
+
+    Raises:
+        InputError: If the detector or an image cannot be read, or a text is empty.
+    """
+    match_list = _open(detector)
+    entries = [_make_entry(item, label, reason) for item in items]
+    if semantic:
+        entries = [
+            replace(entry, embedding_hash=hash_embedding(entry.text) if entry.text else "")
+            for entry in entries
+        ]
+    return match_list.add(entries)
 
 
-def forget_precedents(
+def remove_from_match_list(
     detector: DetectorArgument,
-    ids: Annotated[Sequence[str], Argument("Ids of precedents.", metavar="ID…", kind=list[str])],
-) -> list[Precedent]:
-    """Forget precedents; verdicts are the detector's own again."""
-    return _open(detector).forget(ids)
+    ids: Annotated[Sequence[str], Argument("Ids of entries.", metavar="ID…", kind=list[str])],
+) -> list[MatchEntry]:
+    """Remove entries from a match list, and return them; copies are scored by the model again.
+
+    Raises InputError if an id is not in the list.
+    """
+    return _open(detector).remove(ids)
 
 
-def list_precedents(detector: DetectorArgument) -> list[Precedent]:
-    """All precedents of a detector, oldest first."""
+def read_match_list(detector: DetectorArgument) -> list[MatchEntry]:
+    """List the entries of a match list, oldest first."""
     return list(_open(detector).walk())
 
 
-def export_precedents(detector: DetectorArgument, out: Path) -> int:
-    """Write a list of hashes as CSV, one row for each; return how many."""
+def export_match_list(
+    detector: DetectorArgument, out: Annotated[Path, Flag("CSV file to write.")]
+) -> int:
+    """Export the hashes of a match list as CSV, one row per hash, and return their number."""
     buffer = io.StringIO()
     rows = csv.writer(buffer)
     rows.writerow(_COLUMNS)
     count = 0
-    for one in _open(detector).walk():
-        said = [guard_cell(text) for text in (one.why, one.text, one.id)]
-        for kind, value in (("sha256", one.sha256), ("phash", one.phash), ("pdq", one.pdq)):
+    for entry in _open(detector).walk():
+        cells = [guard_cell(text) for text in (entry.reason, entry.text, entry.id)]
+        hashes = (("sha256", entry.sha256), ("phash", entry.phash), ("pdq", entry.pdq))
+        for kind, value in hashes:
             if value:
-                rows.writerow((kind, value, one.label, *said))
+                rows.writerow((kind, value, entry.label, *cells))
                 count += 1
-    replace_file(out, buffer.getvalue().encode(), "precedents")
+    replace_file(out, buffer.getvalue().encode(), "match list")
     return count
 
 
-def import_precedents(detector: DetectorArgument, file: Path) -> int:
-    """Learn hashes from CSV (``signal_type``, ``indicator``, ``label``); return how many.
+def import_match_list(
+    detector: DetectorArgument,
+    file: Annotated[Path, Argument("CSV file with the columns signal_type, indicator, label.")],
+) -> int:
+    """Import hashes from a CSV file into a match list, and return the number of entries.
 
-    Lists of PDQ may have the columns ``hash`` and ``quality`` instead; below 50 of 100, rows are
-    left out, as the makers of that hash ask.
+    The columns are ``signal_type``, ``indicator`` and ``label``. PDQ lists may have the columns
+    ``hash`` and ``quality`` instead; rows with a quality below 50 of 100 are skipped, as the
+    authors of PDQ recommend. Raises InputError for an invalid hash, label or quality.
     """
     known: dict[str, dict[str, str]] = {}
     with file.open(encoding="utf-8", newline="") as lines:
@@ -104,41 +132,49 @@ def import_precedents(detector: DetectorArgument, file: Path) -> int:
             label = str(row.get("label") or "harmful").strip().lower()
             if kind not in _FORMS or not _FORMS[kind].fullmatch(value):
                 raise InputError(
-                    f"{file}, line {number}: {kind[:40]!r} is no hash that can be read",
-                    hint="signal_type is sha256, phash (64 bits in hexadecimal) or pdq (256 bits)",
+                    f"{file}, line {number}: {value[:40]!r} is not a valid hash of the type"
+                    f" {kind[:40]!r}",
+                    hint="use sha256 or pdq (64 hexadecimal digits) or phash (16)",
                 )
             if label not in ("harmless", "harmful"):
                 raise InputError(
-                    f"{file}, line {number}: {label[:40]!r} is no label", hint="harmful"
+                    f"{file}, line {number}: {label[:40]!r} is not a valid label",
+                    hint="use harmful or harmless",
                 )
             name = str(row.get("id") or value[:12])
             found = known.setdefault(name, {"id": name, "label": label})
             found[kind] = value
-            found |= {key: str(row.get(key) or "") for key in ("why", "text")}
-    memory = _open(detector)
-    return len(memory.teach(Precedent(**found) for found in known.values()))  # type: ignore[arg-type]
+            found |= {key: str(row.get(key) or "") for key in ("reason", "text")}
+    match_list = _open(detector)
+    return len(match_list.add(MatchEntry(**found) for found in known.values()))  # type: ignore[arg-type]
 
 
 def _read_quality(given: str | None, file: Path, number: int) -> int:
-    said = (given or "100").strip()
-    if not said.isdecimal() or int(said) > 100:
-        raise InputError(f"{file}, line {number}: {said[:40]!r} is no quality", hint="0 to 100")
-    return int(said)
+    quality = (given or "100").strip()
+    if not quality.isdecimal() or int(quality) > 100:
+        raise InputError(
+            f"{file}, line {number}: {quality[:40]!r} is not a valid quality",
+            hint="use a whole number from 0 to 100",
+        )
+    return int(quality)
 
 
-def _open(detector: Path) -> Memory:
-    open_judge(detector)  # refuses what is no detector
-    return Memory.beside(detector)
+def _open(detector: Path) -> MatchList:
+    open_judge(detector)  # raises InputError if the file is not a detector
+    return MatchList.beside(detector)
 
 
-def _look(item: str, label: MatchLabel, why: str) -> Precedent:
+def _make_entry(item: str, label: MatchLabel, reason: str) -> MatchEntry:
     path = Path(item)
     if path.suffix.lower() not in SUFFIXES:
         if not item.strip():
-            raise InputError("a precedent needs a text or an image", hint="give one")
-        return Precedent("", label, why, item)
+            raise InputError(
+                "an entry of a match list needs a text or an image, and the text is empty",
+                hint="give a text or an image file",
+            )
+        return MatchEntry("", label, reason, item)
     data = read_bytes(path)
     image = decode(data, path.name)
     text = read_image_text(open_reader("fast"), data, path.name, image=image).caption[:MOST_TEXT]
     hashes = hashlib.sha256(data).hexdigest(), f"{hash_image(image):016x}", hash_pdq(image)
-    return Precedent("", label, why, text, *hashes)
+    return MatchEntry("", label, reason, text, *hashes)

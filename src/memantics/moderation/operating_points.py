@@ -151,14 +151,14 @@ def _show_target(rate: Rate) -> tuple[str, str, str]:
 class OperatingPoint:
     """From which probability on a meme is harmful, and the range that is for people.
 
-    ``rule`` says how the threshold was chosen, where it was chosen by one. With ``listen`` Chinese
+    ``rule`` says how the threshold was chosen, where it was chosen by one. With ``homophones`` Chinese
     texts are also judged as they sound.
     """
 
     threshold: float
     review: tuple[float, float] | None = None
     rule: str = ""
-    listen: bool = False
+    homophones: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
@@ -335,8 +335,8 @@ def read_point(stored: object, name: str) -> OperatingPoint | None:
     try:
         found = dict(stored)  # type: ignore[call-overload]
         review = (float(found["review"][0]), float(found["review"][1])) if found["review"] else None
-        rule, listen = str(found.get("rule", "")), found.get("listen") is True
-        return OperatingPoint(float(found["threshold"]), review, rule, listen)
+        rule, homophones = str(found.get("rule", "")), found.get("homophones") is True
+        return OperatingPoint(float(found["threshold"]), review, rule, homophones)
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(
             f"{name}: its operating point is damaged", hint="memantics detector set writes it again"

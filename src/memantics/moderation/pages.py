@@ -214,7 +214,7 @@ class Summary:
     families: tuple[tuple[str, int], ...]
     certain: tuple[Mapping[str, Any], ...] = ()
     doubtful: tuple[Mapping[str, Any], ...] = ()
-    heard: tuple[Mapping[str, Any], ...] = ()
+    homophones: tuple[Mapping[str, Any], ...] = ()
 
 
 def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summary:
@@ -244,7 +244,7 @@ class _DriftTally:
         self._scores = np.zeros(_BINS, np.int64)
         self._certain: list[_Kept] = []
         self._doubtful: list[_Kept] = []
-        self._heard: list[Mapping[str, Any]] = []
+        self._homophones: list[Mapping[str, Any]] = []
         self._judged = 0
 
     def count(self, name: str, column: pa.ChunkedArray) -> None:
@@ -271,9 +271,9 @@ class _DriftTally:
             first = np.lexsort((np.arange(len(order)), -order))[:_SHOWN]
             for place, row in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
                 _keep(heap, (float(order[place]), -(self._judged + place), row))
-        if len(self._heard) < _SHOWN:
-            heard = table.filter(pc.greater(pc.list_value_length(table["readings"]), 0))
-            self._heard += heard.slice(0, _SHOWN - len(self._heard)).to_pylist()
+        if len(self._homophones) < _SHOWN:
+            found = table.filter(pc.greater(pc.list_value_length(table["readings"]), 0))
+            self._homophones += found.slice(0, _SHOWN - len(self._homophones)).to_pylist()
         self._judged += table.num_rows
 
     def close(self) -> Summary:
@@ -291,7 +291,7 @@ class _DriftTally:
             families=tuple((n, k) for n, k in counts["families"].most_common(_SHOWN) if k > 1),
             certain=_unload(self._certain),
             doubtful=_unload(self._doubtful),
-            heard=tuple(self._heard),
+            homophones=tuple(self._homophones),
         )
 
 

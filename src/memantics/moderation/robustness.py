@@ -27,10 +27,10 @@ from memantics.moderation.fast import FastDetector, Prediction
 from memantics.moderation.features import Embedder, clean
 from memantics.moderation.obfuscation import MOST_TARGETS, add_emoji, space_out, spell_out
 from memantics.understanding.phonetics.caption import clean_text, write_scripts
+from memantics.understanding.phonetics.homophones import load_lattice, read_homophones
+from memantics.understanding.phonetics.pinyin import Costs
 from memantics.understanding.phonetics.reading import Settings
 from memantics.understanding.phonetics.senses import rate_drawable
-from memantics.understanding.phonetics.sound import Costs
-from memantics.understanding.phonetics.speech import load_lattice, read_aloud
 
 TextJudge = Callable[[str], bool]
 _ALIKE = Costs(change=0.0, tone=0.5, sound=3.0, common=0.3)
@@ -75,7 +75,7 @@ def obfuscation(
     lattice = load_lattice(chosen.model, chosen.model_file)
     text = clean_text(caption)[: chosen.max_characters]
     script = next(write_scripts(text))
-    heard = lattice.hear(script)
+    syllables = lattice.list_near(script)
     pick = random.Random(f"{seed}:{caption}")
     letters = list(text)
     spots = [
@@ -85,7 +85,7 @@ def obfuscation(
         for offset in range(len(target))
     ]
     for number, slot in enumerate(script.slots):
-        place, said = script.tokens[slot.token].start, heard[number]
+        place, said = script.tokens[slot.token].start, syllables[number]
         if place not in spots or said is None or not slot.simple:
             continue
         found = lattice.lexicon.find([said], _ALIKE, 0.4, _OPTIONS)
@@ -103,8 +103,8 @@ def judge_aloud(judge: TextJudge, settings: Settings | None = None) -> TextJudge
     def verdict(caption: str) -> bool:
         if judge(caption):
             return True
-        meant = read_aloud(caption, settings=chosen).meant
-        return meant is not None and judge(meant.text)
+        intended = read_homophones(caption, settings=chosen).intended
+        return intended is not None and judge(intended.text)
 
     return verdict
 

@@ -321,8 +321,8 @@ def screen(
     classifiers = open_judges()
     topics = tuple(sorted(classifiers))
     work = ScreenWork(settings, point, judge.version, templates, pictures, topics)
-    taught = judge.memory.version if judge.memory else ""
-    identity = _identify(work, name_judges(classifiers), taught)
+    match_list = judge.match_list.version if judge.match_list else ""
+    identity = _identify(work, name_judges(classifiers), match_list)
     refs = read_sources(listed, columns, stdin or _find_stdin(listed))
     first, size = _look_ahead(refs)
     with count_ahead(listed if progress else (), columns) as count:
@@ -346,7 +346,7 @@ def screen(
     return _sum_up(folder, done, judge, point, settings.reviewers, saved)
 
 
-def _identify(work: ScreenWork, classifiers: str, precedents: str) -> dict[str, JsonValue]:
+def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, JsonValue]:
     """What a screening was made with: it goes on only with the same."""
     settings = work.settings
     return {
@@ -359,7 +359,7 @@ def _identify(work: ScreenWork, classifiers: str, precedents: str) -> dict[str, 
         "templates": hashlib.sha256(repr(work.templates).encode()).hexdigest()[:16],
         **({"classifiers": classifiers} if classifiers else {}),
         **({"language": settings.language} if settings.language else {}),
-        **({"precedents": precedents} if precedents else {}),
+        **({"match_list": match_list} if match_list else {}),
     }
 
 

@@ -185,11 +185,11 @@ class _Screener:
             return verdict
         listens = self._settings.readings
         wanted = listens == "all" or (verdict.flagged and listens != "none")
-        heard = _listen(verdict.caption) if wanted and verdict.language == "zh" else []
+        readings = _read_homophones(verdict.caption) if wanted and verdict.language == "zh" else []
         said = [_ask(classifier, verdict) for _, classifier in sorted(self._classifiers.items())]
-        if not heard and not said:
+        if not readings and not said:
             return verdict
-        return replace(verdict, readings=tuple(heard), labels=tuple(said))
+        return replace(verdict, readings=tuple(readings), labels=tuple(said))
 
     def _keep_picture(self, ref: Ref, sha256: str) -> None:
         """Put an image where people will see it, under its digest."""
@@ -239,15 +239,15 @@ def _ask(classifier: Judge, verdict: Verdict) -> TopicLabel:
     )
 
 
-def _listen(text: str) -> list[str]:
+def _read_homophones(text: str) -> list[str]:
     """What a Chinese caption may be heard as, where its sound says something else."""
+    from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import MAX_CHARACTERS
-    from memantics.understanding.phonetics.speech import read_aloud
 
     if len(text) > MAX_CHARACTERS:
         return []
-    heard = read_aloud(text)
-    return [reading.text for reading in heard.readings[:_READINGS]] if heard.meant else []
+    found = read_homophones(text)
+    return [reading.text for reading in found.readings[:_READINGS]] if found.intended else []
 
 
 def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:

@@ -1,4 +1,4 @@
-"""The text and image that a detector scores, why it cannot, and the matched decided meme."""
+"""The text and image that a detector scores, reasons for not scoring, and match-list lookup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.memes import SUFFIXES
 from memantics.moderation.examples import Example
 from memantics.moderation.judges import OpenDetector
-from memantics.moderation.match_index import Copied, Memory, hash_meaning
+from memantics.moderation.match_index import HashMatch, MatchList, hash_embedding
 from memantics.understanding.vision.hashes import hash_image, hash_pdq
 
 MOST_TEXT = 20_000
@@ -57,13 +57,13 @@ def explain_not_scored(
 
 def hear_meant(text: str) -> str:
     """What a Chinese text means by its sound, where that is sure and something else is written."""
+    from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import MAX_CHARACTERS, Settings
-    from memantics.understanding.phonetics.speech import read_aloud
 
     if not text.strip() or len(text) > MAX_CHARACTERS:
         return ""
-    meant = read_aloud(text, settings=Settings(language="zh", threshold=_SURE)).meant
-    return meant.text if meant is not None else ""
+    intended = read_homophones(text, settings=Settings(language="zh", threshold=_SURE)).intended
+    return intended.text if intended is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +146,15 @@ def put_pictures(
         yield placed
 
 
-def find_precedent(memory: Memory, subject: Subject) -> Copied | None:
-    """The precedent of a meme; hashes that are not known yet are made of its picture."""
-    sha256, look, pdq = subject.sha256 or "", subject.phash or "", ""
-    image, data, lists = subject.example.image, subject.data, memory.knows_lists
+def find_match(match_list: MatchList, subject: Subject) -> HashMatch | None:
+    """Find the match-list entry of a meme; missing hashes are computed from its image."""
+    sha256, phash, pdq = subject.sha256 or "", subject.phash or "", ""
+    image, data, lists = subject.example.image, subject.data, match_list.has_pdq
     if image is not None and data is None and (lists or not sha256):
         data = read_bytes(image)
     if data is not None and (lists or not sha256):
         picture = decode(data, subject.example.id)
-        sha256, look = hashlib.sha256(data).hexdigest(), f"{hash_image(picture):016x}"
+        sha256, phash = hashlib.sha256(data).hexdigest(), f"{hash_image(picture):016x}"
         pdq = hash_pdq(picture) if lists else ""
     text = subject.example.text
-    return memory.find(text=text, sha256=sha256, phash=look, pdq=pdq, mean=hash_meaning)
+    return match_list.find(text=text, sha256=sha256, phash=phash, pdq=pdq, embed=hash_embedding)

@@ -236,6 +236,8 @@ def _show_examples(wording: Wording, cases: Sequence[TuningCase]) -> Wording:
             hint="use --style image or caption, or leave --wording out",
         )
     captions = [one_line(case.caption).replace("$", "$$") for case in examples]
-    text = re.sub(r"\$caption([1-3])\b", lambda hole: captions[int(hole[1]) - 1], wording.text)
+    text = re.sub(
+        r"\$caption([1-3])\b", lambda placeholder: captions[int(placeholder[1]) - 1], wording.text
+    )
     shown = tuple(case.image for case in examples if case.image is not None)
     return replace(wording, text=text, marks=(marks[1], marks[2]), shown=shown)

@@ -137,13 +137,13 @@ def set_point(
     decide: operating_points.DecideFlag = "",
     threshold: operating_points.ThresholdFlag = None,
     review: operating_points.ReviewFlag = None,
-    listen: Annotated[
+    homophones: Annotated[
         bool, Flag("Judge Chinese texts as they sound, too (10 to 100 ms each).")
     ] = False,
     clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
 ) -> PointSet:
     """Store in a detector how it decides wherever nobody says otherwise."""
-    given = bool(decide) or threshold is not None or review is not None or listen
+    given = bool(decide) or threshold is not None or review is not None or homophones
     if given == clear:
         raise InputError(
             "say how it decides, or --clear",
@@ -160,7 +160,7 @@ def set_point(
         else opened.choose_point(threshold, decide, review)
     )
     if not clear:
-        point = replace(point, listen=listen)
+        point = replace(point, homophones=homophones)
         card["point"] = asdict(point)
     if isinstance(judge, FastJudge):
         save(judge.detector, model, card)

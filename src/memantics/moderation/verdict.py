@@ -25,7 +25,7 @@ from memantics.moderation.subjects import (
     NO_PICTURE,
     Subject,
     explain_not_scored,
-    find_precedent,
+    find_match,
     hear_meant,
     put_pictures,
     see_example,
@@ -80,8 +80,8 @@ class Verdict(Result):
     says why it is not. ``review`` says why a person should decide, whatever the label is.
     ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
     ``labels`` those of classifiers in use, each where somebody asked. ``obfuscation`` says how the
-    text was hidden, where that was undone before it was judged, ``precedent`` which decided meme it
-    is a copy of, whose label it has then. ``unseen_ngram_rate`` is the share of the text that no
+    text was hidden, where that was undone before it was judged. ``matched_id`` is the match-list
+    entry whose copy it is and whose label it has then, ``match_reason`` how it matched and why. ``unseen_ngram_rate`` is the share of the text that no
     training text has, ``out_of_domain`` whether that is too much; both are None where the
     detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs beside
     its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's. ``text``
@@ -107,7 +107,8 @@ class Verdict(Result):
     readings: tuple[str, ...] = ()
     family: str | None = None
     obfuscation: str = ""
-    precedent: str = ""
+    matched_id: str = ""
+    match_reason: str = ""
     labels: tuple[TopicLabel, ...] = ()
     unseen_ngram_rate: float | None = None
     out_of_domain: bool | None = None
@@ -187,7 +188,7 @@ def _judge(
     seen = dict(zip(masked, detector.machine.predict([*shown.values()]), strict=True))
     for place, prediction in zip(ready, first, strict=True):
         worst = max(prediction, seen.get(place, prediction), key=lambda one: one.probability)
-        if point.listen and not point.is_harmful(worst.probability):
+        if point.homophones and not point.is_harmful(worst.probability):
             example = replace(subjects[place].example, text=read[place].text)
             worst, found[place] = _listen(detector, worst, found[place], example)
         verdict = _decide(detector, found[place], worst, point, read[place].text)
@@ -198,22 +199,22 @@ def _judge(
     found = _judge_whole(detector, subjects, found, point)
     found = _look_for_padding(detector, found, [text.text for text in read], point)
     pairs = zip(subjects, found, strict=True)
-    return [_follow_precedent(detector, subject, verdict) for subject, verdict in pairs]
+    return [_apply_match(detector, subject, verdict) for subject, verdict in pairs]
 
 
 def _listen(
     detector: OpenDetector, said: Prediction, known: Verdict, example: Example
 ) -> tuple[Prediction, Verdict]:
     """What the detector says of a Chinese text as it sounds, where that is worse; said so."""
-    heard = (
+    intended = (
         hear_meant(example.text) if known.language == "zh" and detector.machine.reads_texts else ""
     )
-    if not heard:
+    if not intended:
         return said, known
-    (other,) = detector.machine.predict([replace(example, text=heard)])
+    (other,) = detector.machine.predict([replace(example, text=intended)])
     if other.probability <= said.probability:
         return said, known
-    shown = f"heard as {heard[:_SHOWN]!r}"
+    shown = f"homophone reading {intended[:_SHOWN]!r}"
     return other, replace(
         known,
         obfuscation=", ".join(filter(None, (known.obfuscation, "homophones"))),
@@ -242,26 +243,26 @@ def _judge_whole(
     return found
 
 
-def _follow_precedent(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
-    """The label of a decided meme for its copies, whatever the detector says."""
-    if detector.memory is None or not detector.memory.folder.is_dir():
+def _apply_match(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
+    """Give a copy of a match-list entry the label of the entry, and leave other verdicts as is."""
+    if detector.match_list is None or not detector.match_list.folder.is_dir():
         return verdict
-    copied = find_precedent(detector.memory, subject)
-    if copied is None:
+    match = find_match(detector.match_list, subject)
+    if match is None:
         return verdict
-    if not copied.sure:
-        return replace(verdict, precedent=copied.cite(), review=verdict.review or copied.cite())
-    harmful = copied.precedent.label == HARMFUL
+    verdict = replace(verdict, matched_id=match.entry.id, match_reason=match.reason)
+    if not match.sure:
+        return replace(verdict, review=verdict.review or match.cite())
+    harmful = match.entry.label == HARMFUL
     return replace(
         verdict,
         status="judged",
         reason="",
-        label=copied.precedent.label,
+        label=match.entry.label,
         probability=float(harmful),
         type=verdict.type if harmful else None,
         types=verdict.types if harmful else (),
-        precedent=copied.cite(),
-        note="; ".join(filter(None, (verdict.note, copied.cite()))),
+        note="; ".join(filter(None, (verdict.note, match.cite()))),
         review="",
     )
 

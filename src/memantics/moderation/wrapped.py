@@ -22,7 +22,7 @@ from memantics.core.files import replace_file
 from memantics.core.images import load
 from memantics.core.records import Closed
 from memantics.metrics.rounding import Floats, Ints, settle
-from memantics.models.embedders import TEXT_HOLE, LocalClassifier
+from memantics.models.embedders import TEXT_PLACEHOLDER, LocalClassifier
 from memantics.models.local.settings import digest
 from memantics.moderation.calibration import fit_softmax
 from memantics.moderation.examples import TYPES, Example
@@ -84,7 +84,7 @@ class WrappedJudge:
     def reads_texts(self) -> bool:
         """Whether the text of a meme tells it anything."""
         prompts = self.file.meanings.prompts
-        return self.classifier.kind == "text" or any(TEXT_HOLE in name for name in prompts)
+        return self.classifier.kind == "text" or any(TEXT_PLACEHOLDER in name for name in prompts)
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
         """One prediction per example, in order; a missing picture is an error here."""

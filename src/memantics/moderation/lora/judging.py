@@ -143,7 +143,7 @@ class Wording:
 
     @property
     def prompt(self) -> Prompt:
-        """The text with its hole for the caption."""
+        """The text with its placeholder for the caption."""
         if self.text:
             return Prompt("own", self.text)
         return _prompts()[f"{self.question}.{self.style}.{self.language}"]
@@ -165,7 +165,7 @@ class Wording:
         True
         """
         prompt = self.prompt
-        return prompt.fill(caption=case.caption) if prompt.holes else prompt.fill()
+        return prompt.fill(caption=case.caption) if prompt.placeholders else prompt.fill()
 
     def pose(self, case: TuningCase, sees: bool) -> Lesson:
         """A case as a request: images, its own last, where the model sees, then the question."""

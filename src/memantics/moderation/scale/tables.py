@@ -133,7 +133,7 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
         names = find_columns(rows.fieldnames or (), columns, path)
     except csv.Error as error:
         raise DataError(
-            path, f"its first row is no CSV: {error}", hint="mend its quotes"
+            path, f"its first row is no CSV: {error}", hint="repair its quotes"
         ) from error
     number = 1
     while True:
@@ -145,7 +145,7 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
         except StopIteration:
             return
         except csv.Error as error:
-            yield _fault(path, number, f"row {number} is no CSV: {error}; mend its quotes")
+            yield _fault(path, number, f"row {number} is no CSV: {error}; repair its quotes")
         except UnicodeEncodeError:
             yield _fault(path, number, f"row {number} is not UTF-8; save the table as UTF-8")
         else:

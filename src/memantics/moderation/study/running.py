@@ -240,14 +240,14 @@ def contrast(
 
 def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
     """Holm's correction over all contrasts of a task, each kind of test by itself."""
-    mended = list(found)
+    repaired = list(found)
     for task in dict.fromkeys(contrast.task for contrast in found):
         rows = [row for row, contrast in enumerate(found) if contrast.task == task]
         memes = correct_known([found[row].p for row in rows])
         seeds = correct_known([found[row].p_seeds for row in rows])
         for row, by_meme, by_seed in zip(rows, memes, seeds, strict=True):
-            mended[row] = replace(found[row], corrected=by_meme, seeds_corrected=by_seed)
-    return tuple(mended)
+            repaired[row] = replace(found[row], corrected=by_meme, seeds_corrected=by_seed)
+    return tuple(repaired)
 
 
 @dataclass(frozen=True, slots=True)

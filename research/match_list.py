@@ -1,10 +1,10 @@
-"""``python -m research.precedents``: which copies of decided memes a memory knows, and which not.
+"""``python -m research.match_list``: which copies of decided memes a memory knows, and which not.
 
 Pictures of PunMemeCN's development part are taught with their captions. Copies are saved again,
 scaled and cropped; siblings are other memes of the release, asked with their own captions, and the
 taught pictures with another caption. Captions are those of the release, not read by OCR.
 
-``python -m research.precedents meaning``: texts of ToxiCN MM taught by what they mean, asked in
+``python -m research.match_list meaning``: texts of ToxiCN MM taught by what they mean, asked in
 other words and beside strangers. ``… cost``: look-ups among a million hashes.
 """
 
@@ -24,11 +24,11 @@ from PIL import Image
 
 from memantics.moderation.match_index import (
     MOST_APART,
-    Memory,
-    Precedent,
+    MatchEntry,
+    MatchList,
     WideIndex,
     count_apart,
-    hash_meaning,
+    hash_embedding,
 )
 from memantics.understanding.vision.hashes import hash_image
 from research.data import read_harm, read_puns
@@ -83,14 +83,14 @@ def measure_meaning() -> int:
     texts = [row.content.text.strip() for row in read_harm()]
     texts = list(dict.fromkeys(text for text in texts if 8 <= len(text) <= 60))
     random.Random(2).shuffle(texts)
-    taught = {text: hash_meaning(text) for text in texts[:TAUGHT]}
+    taught = {text: hash_embedding(text) for text in texts[:TAUGHT]}
     limits = (16, 20, 24, 28, 31)
     for name, reword in WORDINGS.items():
         draw = random.Random(name)
-        apart = [count_apart(look, hash_meaning(reword(t, draw))) for t, look in taught.items()]
+        apart = [count_apart(look, hash_embedding(reword(t, draw))) for t, look in taught.items()]
         counts = ", ".join(f"{sum(bits <= most for bits in apart)}" for most in limits)
         out(f"{name}: within {limits} bits {counts} of {len(taught)}\n")
-    strangers = [hash_meaning(text) for text in texts[TAUGHT : TAUGHT + 1000]]
+    strangers = [hash_embedding(text) for text in texts[TAUGHT : TAUGHT + 1000]]
     near = [min(count_apart(look, other) for look in taught.values()) for other in strangers]
     counts = ", ".join(f"{sum(bits <= most for bits in near)}" for most in limits)
     out(f"strangers: {counts} of {len(strangers)}\n")
@@ -125,7 +125,7 @@ def measure_cost(count: int = 1_000_000, asked: int = 300) -> int:
 
 
 def main() -> int:
-    """Print the figures of docs/research/precedents.md."""
+    """Print the figures of docs/research/match-list.md."""
     other = {"meaning": measure_meaning, "cost": measure_cost}
     if sys.argv[1:]:
         return other[sys.argv[1]]()
@@ -136,9 +136,9 @@ def main() -> int:
     random.Random(1).shuffle(rows)
     taught, others = rows[:TAUGHT], rows[TAUGHT:]
     pictures = {row.id: Image.open(files[row.content.name]).convert("RGB") for row in taught}
-    memory = Memory(Path(tempfile.mkdtemp()) / "memory")
-    memory.teach(
-        Precedent(
+    match_list = MatchList(Path(tempfile.mkdtemp()) / "match-list")
+    match_list.add(
+        MatchEntry(
             row.id, "harmful", "", row.content.caption, "", f"{hash_image(pictures[row.id]):016x}"
         )
         for row in taught
@@ -146,7 +146,8 @@ def main() -> int:
 
     def knows(image: Image.Image, text: str) -> bool:
         return (
-            memory.find(text=text, sha256="0" * 64, phash=f"{hash_image(image):016x}") is not None
+            match_list.find(text=text, sha256="0" * 64, phash=f"{hash_image(image):016x}")
+            is not None
         )
 
     for name, edit in EDITS.items():
