@@ -20,9 +20,9 @@ memantics build knowledge "$memes" --model "$model" "${options[@]}" --limit "$li
 memantics build questions builds/memes --model "$model" "${options[@]}" "${questions[@]}"
 
 # People come in here: 'memantics annotate builds/memes/queue', then export its verdicts to
-# builds/memes/queue/verdicts.jsonl. Until then the data card says that nobody reviewed it.
+# builds/memes/queue/annotations.jsonl. Until then the data card says that nobody reviewed it.
 unreviewed=--unreviewed
-[ -f builds/memes/queue/verdicts.jsonl ] && unreviewed=
+[ -f builds/memes/queue/annotations.jsonl ] && unreviewed=
 memantics publish builds/memes --name my_memes --licence CC-BY-4.0 $unreviewed
 
 # It runs like any other benchmark.

@@ -32,7 +32,7 @@ class Check:
     """One promise."""
 
     what: str
-    figure: float
+    value: float
     target: float
     kept: bool
 
@@ -79,12 +79,12 @@ def run(kind: str, url: str, folder: Path, count: int) -> dict[str, float]:
     """One contestant, once."""
     command = [sys.executable, "-m", "perf.contest", kind, url, str(folder), str(count)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    figures: dict[str, float] = orjson.loads(done.stdout)
+    measurements: dict[str, float] = orjson.loads(done.stdout)
     say(
         f"  {kind:<7} {count:>6} items  {figures['cpu_ms']:6.3f} CPU ms/item  "
         f"{figures['peak_mb']:6.1f} MB"
     )
-    return figures
+    return measurements
 
 
 def run_huge(folder: Path, count: int, *source: str) -> dict[str, dict[str, float]]:
@@ -94,7 +94,7 @@ def run_huge(folder: Path, count: int, *source: str) -> dict[str, dict[str, floa
     for phase in ("ask", "resume", "score"):
         command = [sys.executable, "-m", "perf.large_run", phase, str(folder), str(count), *source]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-        phases[phase] = figures = orjson.loads(done.stdout)
+        phases[phase] = measurements = orjson.loads(done.stdout)
         say(
             f"  {phase:<7} {count:>6} items  {figures['seconds']:6.1f} CPU s  "
             f"{figures['peak_mb']:6.1f} MB  {' '.join(source)}"
@@ -154,7 +154,7 @@ def measure(repeats: int, many: int, most: int) -> Result:
         huge = run_huge(folder / "huge", most)
         read = run_huge(folder / "read", most, "read")
     text = time_free_text()
-    cpu = {kind: median(figures) for kind, figures in runs.items()}
+    cpu = {kind: median(measurements) for kind, measurements in runs.items()}
     growth = peaks[many] / peaks[ITEMS] - 1
     ratio, gain = cpu["engine"] / cpu["bare"], cpu["sdk"] / cpu["engine"]
     checks = (

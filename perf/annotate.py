@@ -33,7 +33,7 @@ import sqlalchemy as sa
 
 from perf.annotate_server import PEOPLE, SECRET
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).aggregate().parent.parent
 TURNS = 4
 SHARE = 1 / 3
 ITEMS_PER_SECOND = 1200
@@ -59,10 +59,10 @@ label = { en = "Why?" }
 [[stages]]
 id = "label"
 kind = "independent"
-people = 3
+annotators = 3
 title = { en = "Label" }
 fields = ["harmful", "why"]
-[[resolve]]
+[[aggregate]]
 fields = ["harmful"]
 rule = "majority"
 stage = "label"
@@ -273,14 +273,14 @@ def judge(folder: Path, people: list[Person]) -> tuple[int, int, int]:
     engine = sa.create_engine(f"sqlite:///{folder / 'load.db'}")
     with engine.connect() as connection:
         rows = connection.execute(
-            sa.text("SELECT seat_id, answer FROM revisions WHERE action = 'submit'")
+            sa.text("SELECT assignment_id, answer FROM revisions WHERE action = 'submit'")
         ).all()
     engine.dispose()
     stored = Counter((int(row[0]), str(orjson.loads(row[1])["why"])) for row in rows)
     told = {entry for person in people for entry in person.acknowledged}
     lost = sum(1 for entry in told if entry not in stored)
     double = sum(count - 1 for count in stored.values())
-    double += sum(count - 1 for count in Counter(seat for seat, _ in stored).values())
+    double += sum(count - 1 for count in Counter(assignment for assignment, _ in stored).values())
     return lost, double, sum(1 for entry in stored if entry not in told)
 
 

@@ -222,8 +222,8 @@ def main(kind: str, url: str, folder: str, count: int) -> None:
     begin, cpu = time.perf_counter(), time.process_time()
     asyncio.run(contest(url, Path(folder), count))  # type: ignore[arg-type]
     cpu, seconds = time.process_time() - cpu, time.perf_counter() - begin
-    figures = {"cpu_ms": cpu * 1000 / count, "seconds": seconds, "peak_mb": peak_mb()}
-    print(orjson.dumps(figures).decode())
+    measurements = {"cpu_ms": cpu * 1000 / count, "seconds": seconds, "peak_mb": peak_mb()}
+    print(orjson.dumps(measurements).decode())
 
 
 if __name__ == "__main__":

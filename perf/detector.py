@@ -33,7 +33,7 @@ LETTERS = [chr(0x4E00 + place) for place in range(3000)]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Measurements:
     examples: int
     train_wall_s: float
     train_cpu_s: float
@@ -84,7 +84,7 @@ def clock(work: Callable[[], Value]) -> tuple[Value, float, float]:
     return value, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def measure(examples: list[Example], preset: str) -> Figures:
+def measure(examples: list[Example], preset: str) -> Measurements:
     embedder = open_embedder(find_preset(preset))
     detector, wall, cpu = clock(lambda: train(examples, find_preset(preset), embedder))
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,7 @@ def measure(examples: list[Example], preset: str) -> Figures:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
     rate = len(asked) / spent
     ratio = python / command
-    return Figures(len(examples), wall, cpu, rate, size, opened, peak, python, command, ratio)
+    return Measurements(len(examples), wall, cpu, rate, size, opened, peak, python, command, ratio)
 
 
 def compare_faces(path: Path, examples: list[Example]) -> tuple[float, float]:
@@ -128,8 +128,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=9600, help="examples where there is no data")
     options = parser.parse_args()
     examples = read_official(options.data) if options.data else draw_examples(options.count)
-    figures = measure(examples, options.preset)
-    print(json.dumps({name: round(value, 2) for name, value in asdict(figures).items()}, indent=2))
+    measurements = measure(examples, options.preset)
+    print(json.dumps({name: round(value, 2) for name, value in asdict(measurements).items()}, indent=2))
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ def main() -> int:
         sizes = weigh(install(given.machine, Path(folder), given.extra))
     target = TARGETS.get(tuple(sorted(given.extra)))
     if given.json:
-        figures = {"machine": given.machine, "extras": given.extra, "target": target}
-        print(orjson.dumps(figures | {"packages": sizes}).decode())
+        measurements = {"machine": given.machine, "extras": given.extra, "target": target}
+        print(orjson.dumps(measurements | {"packages": sizes}).decode())
     else:
         show(given.machine, sizes, target)
     return 0 if target is None or sum(sizes.values()) <= target else 1

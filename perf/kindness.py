@@ -24,7 +24,7 @@ import orjson
 from memantics.core.labels import name_group
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.understanding.reappraisal.kindness import WEIGHTS, clean_caption
-from research.protocol import is_sealed
+from research.protocol import is_in_test_set
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 SEEN_GROUPS = 100  # of PunMemeCN: their images are measured
@@ -104,8 +104,10 @@ def cross_validate(samples: Sequence[Sample]) -> float:
 
 def main() -> None:
     """Fit what ships on the open part of both releases, and say how well it tells held-out ones."""
-    english = [s for s in read_english() if not is_sealed("mer_bench", name_group(s.source))]
-    chinese = [s for s in read_chinese(seen=True) if not is_sealed("punmemecn", f"CN{s.group}")]
+    english = [s for s in read_english() if not is_in_test_set("mer_bench", name_group(s.source))]
+    chinese = [
+        s for s in read_chinese(seen=True) if not is_in_test_set("punmemecn", f"CN{s.group}")
+    ]
     shipped = {}
     for name, samples in (("en", english), ("zh", chinese)):
         area = cross_validate(samples)

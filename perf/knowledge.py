@@ -45,7 +45,7 @@ BLOCKS = (
     for namespace in NAMESPACES
 )
 QUERY = f"SELECT ?g ?label ?element {{ {' UNION '.join(BLOCKS)} }}"
-Figures = dict[str, float]
+Measurements = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Result:
 
     files: int
     statements: int
-    cpu_s: dict[str, Figures]
+    cpu_s: dict[str, Measurements]
     checks: tuple[Check, ...]
 
 
@@ -70,7 +70,7 @@ def count_rows(store: Store) -> int:
     return sum(1 for _ in found)
 
 
-def run_store(folder: Path) -> Figures:
+def run_store(folder: Path) -> Measurements:
     """Our engine, files as they are."""
     from pyoxigraph import NamedNode, RdfFormat, Store
 
@@ -89,7 +89,7 @@ def run_store(folder: Path) -> Figures:
     }
 
 
-def run_rdflib(folder: Path) -> Figures:
+def run_rdflib(folder: Path) -> Measurements:
     """The usual library, files as they are."""
     import rdflib
 
@@ -108,7 +108,7 @@ def run_rdflib(folder: Path) -> Figures:
     }
 
 
-def run_import(folder: Path) -> Figures:
+def run_import(folder: Path) -> Measurements:
     """Our import: read, map, store, count; then the shapes, over all graphs."""
     from memantics.understanding.knowledge.sources import import_path
     from memantics.understanding.knowledge.store import GraphStore
@@ -131,7 +131,7 @@ def run_import(folder: Path) -> Figures:
     }
 
 
-CONTESTANTS: dict[str, Callable[[Path], Figures]] = {
+CONTESTANTS: dict[str, Callable[[Path], Measurements]] = {
     "store": run_store,
     "rdflib": run_rdflib,
     "import": run_import,
@@ -150,24 +150,24 @@ def make_files(folder: Path) -> Path:
     return folder
 
 
-def run(kind: str, folder: Path) -> Figures:
+def run(kind: str, folder: Path) -> Measurements:
     """One contestant, once, in a process of its own."""
     command = [sys.executable, "-m", "perf.knowledge", "--contestant", kind, str(folder)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    figures: Figures = orjson.loads(done.stdout)
+    measurements: Measurements = orjson.loads(done.stdout)
     say(f"  {kind:<7} load {figures['load']:7.3f}  query {figures['query']:8.4f} CPU s")
-    return figures
+    return measurements
 
 
 def measure(folder: Path, repeats: int) -> Result:
     """Run everything, and judge."""
-    runs: dict[str, list[Figures]] = {kind: [] for kind in CONTESTANTS}
+    runs: dict[str, list[Measurements]] = {kind: [] for kind in CONTESTANTS}
     for _ in range(repeats):
         for kind in CONTESTANTS:
             runs[kind].append(run(kind, folder))
     cpu = {
-        kind: {step: median(own[step] for own in figures) for step in figures[0]}
-        for kind, figures in runs.items()
+        kind: {step: median(own[step] for own in measurements) for step in measurements[0]}
+        for kind, measurements in runs.items()
     }
     ours, theirs, whole = cpu["store"], cpu["rdflib"], cpu["import"]
     if ours["rows"] != theirs["rows"]:
@@ -189,8 +189,8 @@ def measure(folder: Path, repeats: int) -> Result:
     return Result(len(list_files(folder)), int(ours["statements"]), cpu, tuple(checks))
 
 
-def at_least(what: str, figure: float) -> Check:
-    return Check(what, figure, TARGET, figure >= TARGET)
+def at_least(what: str, value: float) -> Check:
+    return Check(what, value, TARGET, value >= TARGET)
 
 
 def show(result: Result) -> str:

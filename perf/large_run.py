@@ -172,8 +172,8 @@ async def measure(phase: str, folder: Path, count: int, *, read: bool) -> dict[s
 
 def main(phase: str, folder: str, count: str, source: str = "") -> None:
     """Measure one phase and print its figures."""
-    figures = asyncio.run(measure(phase, Path(folder), int(count), read=source == "read"))
-    print(orjson.dumps(figures).decode())
+    measurements = asyncio.run(measure(phase, Path(folder), int(count), read=source == "read"))
+    print(orjson.dumps(measurements).decode())
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ COMPUTING: Mapping[str, Part] = {
             "understanding/phonetics/evidence.py",
             "understanding/phonetics/lattice.py",
             "understanding/phonetics/ranking.py",
-            "understanding/phonetics/sound.py",
-            "understanding/phonetics/speech.py",
+            "understanding/phonetics/pinyin.py",
+            "understanding/phonetics/homophones.py",
         ),
         (
             "tests/phonetics/test_boundaries*.py",
@@ -184,9 +184,9 @@ ROOMS: Mapping[str, Part] = {
             "tests/construction/extract/test_replies.py",
             "tests/construction/questions/test_blind.py",
             "tests/construction/questions/test_critic.py",
-            "tests/construction/questions/test_draws.py",
+            "tests/construction/questions/test_sampling.py",
             "tests/construction/questions/test_lending.py",
-            "tests/construction/questions/test_levelling.py",
+            "tests/construction/questions/test_answer_cues.py",
         ),
     ),
     "annotation": Part(

@@ -19,7 +19,7 @@ import numpy as np
 from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.situation import lexicon_of, understand
 from perf import kindness
-from research.protocol import is_sealed
+from research.protocol import is_in_test_set
 
 WANTED = 0.8  # precision
 PENALTIES = (0.05, 0.3, 1.5)
@@ -30,22 +30,22 @@ VIEWS = ("lists", "lists, vectors", "lists, vectors, characters")
 class Told:
     """A caption as it is heard, and what our lists and its annotators say of it."""
 
-    heard: str
+    intended: str
     listed: bool
-    figures: tuple[float, ...]
+    measurements: tuple[float, ...]
     negative: bool
 
 
 def read_told(*, sealed: bool) -> list[Told]:
     made = []
     for name, row in kindness.read_release(kindness.DATA / "punmemecn" / "_Meta.json").items():
-        if is_sealed("punmemecn", name[:7]) == sealed:
+        if is_in_test_set("punmemecn", name[:7]) == sealed:
             text = " ".join(row["caption_1"].split())
             found = understand([text])
-            heard = found.lines[0].meant
-            figures = tuple(float(number) for said in (text, heard) for number in weigh(said))
+            intended = found.lines[0].intended
+            measurements = tuple(float(number) for said in (text, intended) for number in weigh(said))
             negative = row["meme_sentiment"].endswith("negative")
-            made.append(Told(heard, found.negative, figures, negative))
+            made.append(Told(intended, found.negative, measurements, negative))
     return made
 
 
@@ -65,17 +65,17 @@ def fit(view: str, rows: Sequence[Told], penalty: float) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    figures = np.array([row.figures for row in rows])
-    middle, spread = figures.mean(0), figures.std(0) + 1e-6
+    measurements = np.array([row.metrics for row in rows])
+    middle, spread = measurements.mean(0), measurements.std(0) + 1e-6
     pieces = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
-    pieces.fit([row.heard for row in rows])
+    pieces.fit([row.intended for row in rows])
 
     def show(some: Sequence[Told]) -> Any:
-        parts = [csr_matrix((np.array([row.figures for row in some]) - middle) / spread)]
+        parts = [csr_matrix((np.array([row.metrics for row in some]) - middle) / spread)]
         if "vectors" in view:
-            parts.append(csr_matrix(3 * np.stack([kindness.encode(row.heard) for row in some])))
+            parts.append(csr_matrix(3 * np.stack([kindness.encode(row.intended) for row in some])))
         if "characters" in view:
-            parts.append(pieces.transform([row.heard for row in some]))
+            parts.append(pieces.transform([row.intended for row in some]))
         return hstack(parts).tocsr()
 
     model = LogisticRegression(C=penalty, max_iter=300, class_weight="balanced")
@@ -87,8 +87,8 @@ def score_held_out(view: str, rows: Sequence[Told], penalty: float | None, count
     """Scores of rows by what was fitted on the other folds; None selects a penalty inside."""
     scores = np.zeros(len(rows))
     for fold in range(count):
-        others = [row for row in rows if fold_of(row.heard, count) != fold]
-        places = [n for n, row in enumerate(rows) if fold_of(row.heard, count) == fold]
+        others = [row for row in rows if fold_of(row.intended, count) != fold]
+        places = [n for n, row in enumerate(rows) if fold_of(row.intended, count) == fold]
         chosen = select(view, others) if penalty is None else penalty
         scores[places] = fit(view, others, chosen)([rows[n] for n in places])
     return scores

@@ -27,10 +27,10 @@ _COST = """
 import json, resource, sys, time
 wall, cpu = time.perf_counter(), time.process_time()
 from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.homophones import read_homophones
 settings = Settings(model=sys.argv[1])
 try:
-    read_aloud("年年有鱼", settings=settings)
+    read_homophones("年年有鱼", settings=settings)
 except Exception as error:
     print(json.dumps({"skipped": str(error)}))
     sys.exit()
@@ -38,10 +38,10 @@ first = time.perf_counter() - wall, time.process_time() - cpu
 captions = ["鸭力山大", "好事成霜", "一路顺疯", "今天天气不错", "明天早上八点开会"] * 20
 before = time.process_time()
 for caption in captions:
-    read_aloud(caption, settings=settings)
+    read_homophones(caption, settings=settings)
 each = (time.process_time() - before) / len(captions)
 before = time.process_time()
-read_aloud("天上下着小雨我没有带伞" * 900, settings=settings)
+read_homophones("天上下着小雨我没有带伞" * 900, settings=settings)
 long = time.process_time() - before
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps({"first": first, "each": each, "long": long, "peak": peak}))
@@ -53,10 +53,10 @@ def measure_costs(model: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", _COST, model], capture_output=True, text=True, check=True
     )
-    figures = json.loads(done.stdout.splitlines()[-1])
-    if "skipped" in figures:
+    measurements = json.loads(done.stdout.splitlines()[-1])
+    if "skipped" in measurements:
         return f"{model:<12} not measured: {figures['skipped']}"
-    wall, cpu = figures["first"]
+    wall, cpu = measurements["first"]
     return (
         f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), {1000 * figures['each']:.1f} ms"
         f" CPU each, 9,900 characters {1000 * figures['long']:.0f} ms, peak"
@@ -80,12 +80,12 @@ def fit_shipped() -> None:
     from importlib.resources import files
 
     from memantics.models.embedded.encoder import SentenceEncoder
-    from memantics.understanding.phonetics.speech import load_lattice
+    from memantics.understanding.phonetics.homophones import load_lattice
     from research.data import read_puns
-    from research.protocol import take_rest
+    from research.protocol import take_development_set
     from research.pun_weights import fit_readings, fit_weights
 
-    samples = [row.content for row in take_rest("punmemecn", read_puns())]
+    samples = [row.content for row in take_development_set("punmemecn", read_puns())]
     encoder = SentenceEncoder()
     found = {m: fit_weights(samples, load_lattice(m, None), encoder.encode) for m in MODELS}
     text = json.dumps(found, indent=1)

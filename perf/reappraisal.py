@@ -39,13 +39,13 @@ from memantics.core.samples import IMAGES, read_samples
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.understanding.editing import line_reader
 from memantics.understanding.reappraisal.chain import reappraise
-from memantics.understanding.reappraisal.kindness import hear_caption, rate_kindness
+from memantics.understanding.reappraisal.kindness import rate_kindness, read_caption
 from memantics.understanding.reappraisal.planner import EmbeddedPlanner
 from memantics.understanding.reappraisal.rendering import LEGIBLE
 from memantics.understanding.reappraisal.rules import only_adds
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
-from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.hashes import measure_change
 from memantics.understanding.vision.page import (
     MemeStructure,
     erase_captions,
@@ -57,7 +57,7 @@ from perf import kindness
 from perf.reading import read_as_before
 from perf.reappraisal_cards import draw_cards, list_texts, plan_text, write_captions
 from perf.reappraisal_ratings import show_ratings, write_sheet
-from research.protocol import is_sealed
+from research.protocol import is_in_test_set
 
 PUNS = kindness.DATA / "punmemecn"
 MER = kindness.DATA / "mer_bench" / "index_final.json"
@@ -77,7 +77,7 @@ class Source:
 
 
 @dataclass
-class Figures:
+class Measurements:
     """What one corpus gave."""
 
     results: list[tuple[Source, Reappraisal]] = field(default_factory=list)
@@ -88,26 +88,26 @@ class Figures:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def measure(source: Source, shop: Workshop, judge: Judge | None, figures: Figures) -> None:
+def measure(source: Source, shop: Workshop, judge: Judge | None, measurements: Measurements) -> None:
     data = source.path.read_bytes()
     image = decode(data, source.path.name)
     page = read_page(image, shop.read_lines(data, source.path.name))
     with suppress(InputError):  # no font of the machine has a traditional character
-        figures.again += [set_again(image, page)] if page.captions else []
+        measurements.again += [set_again(image, page)] if page.captions else []
     result = asyncio.run(reappraise(Meme(source.path.stem, source.path), shop))
-    figures.results.append((source, result))
-    figures.texts[result.meme] = " / ".join(caption.text for caption in page.captions)
+    measurements.results.append((source, result))
+    measurements.texts[result.meme] = " / ".join(caption.text for caption in page.captions)
     if result.status != "done" or result.plan is None:
         return
     old = [caption.text for caption in page.captions]
     new = [result.plan.captions[str(number)] for number in range(1, len(old) + 1)]
     changed = [pair for pair in zip(old, new, strict=True) if pair[0] != pair[1]]
     if all(only_adds(*pair) for pair in changed):
-        figures.particles.append(source.path.stem)
+        measurements.particles.append(source.path.stem)
     if judge is not None and source.negative:
-        before = " ".join(line.meant for line in understand(old).lines)
-        figures.moved.append(
-            (source.path.stem, judge(before), judge(" ".join(hear_caption(text) for text in new)))
+        before = " ".join(line.intended for line in understand(old).lines)
+        measurements.moved.append(
+            (source.path.stem, judge(before), judge(" ".join(read_caption(text) for text in new)))
         )
 
 
@@ -117,49 +117,49 @@ def set_again(image: Image.Image, page: MemeStructure) -> tuple[float, float]:
     for caption in page.captions:
         made, _ = set_caption(made, caption, caption.text)
     inside = mask_captions(page.size, page.captions)
-    return share_changed(image, made, ~inside), share_changed(image, made, inside)
+    return measure_change(image, made, ~inside), measure_change(image, made, inside)
 
 
 def measure_all(
     sources: Sequence[Source], ocr: RememberingOcr, judge: Judge | None, place: Path
-) -> Figures:
-    figures = Figures()
+) -> Measurements:
+    measurements = Measurements()
     shop = Workshop(EmbeddedPlanner(), line_reader(ocr), place, kindness=rate_kindness)
     start = time.monotonic()
     for number, source in enumerate(sources, 1):
         spent = time.monotonic() - start
         print(f"\r{number} of {len(sources)} memes, {spent:.0f} s", end="", file=sys.stderr)
         try:
-            measure(source, shop, judge, figures)
+            measure(source, shop, judge, measurements)
         except Exception as error:  # noqa: BLE001 - a crash is what is counted
-            figures.crashes.append(f"{source.path.stem}: {error!r}")
+            measurements.crashes.append(f"{source.path.stem}: {error!r}")
     print(file=sys.stderr)
-    return figures
+    return measurements
 
 
-def show(title: str, figures: Figures) -> None:
-    done = [(source, result) for source, result in figures.results if result.status == "done"]
-    negative = [pair for pair in figures.results if pair[0].negative]
-    flawed = [result for _, result in figures.results if result.status == "flawed"]
+def show(title: str, measurements: Measurements) -> None:
+    done = [(source, result) for source, result in measurements.results if result.status == "done"]
+    negative = [pair for pair in measurements.results if pair[0].negative]
+    flawed = [result for _, result in measurements.results if result.status == "flawed"]
     reasons = Counter(
         flaw.check for result in flawed if result.checks for flaw in result.checks.flaws
     )
     checks = [result.checks for _, result in done if result.checks is not None]
     captions = [each for own in checks for each in own.captions]
-    up = [after > before for _, before, after in figures.moved]
+    up = [after > before for _, before, after in measurements.moved]
     told = [
         (source, result) for source, result in done if source.emotion and result.feeling is not None
     ]
     right = sum(r.feeling is not None and r.feeling.emotion == s.emotion for s, r in told)
     print(f"\n{title}: {len(figures.results)} memes, {len(negative)} negative by their annotators")
     rows: list[tuple[str, object]] = [
-        ("crashes", len(figures.crashes)),
+        ("crashes", len(measurements.crashes)),
         ("done", len(done)),
         ("  of the negative ones", sum(r.status == "done" for _, r in negative)),
         ("flawed", len(flawed)),
         ("  of the negative ones", sum(r.status == "flawed" for _, r in negative)),
         ("  of the others", sum(s.negative is False for s, _ in done)),
-        ("plans that only add a particle", len(figures.particles)),
+        ("plans that only add a particle", len(measurements.particles)),
         ("sounds kinder, of negative memes done", f"{sum(up)} of {len(up)} ({show_share(up)})"),
         ("emotion as annotated, of those done", f"{right} of {len(told)}"),
         ("read back, least of a done one", min((c.read for c in captions), default="–")),
@@ -169,25 +169,25 @@ def show(title: str, figures: Figures) -> None:
         ("panel count changed", sum(not own.panels_kept for own in checks)),
         ("pixels changed outside masks, most", max((c.changed_outside for c in checks), default=0)),
         ("pixels changed inside masks, median", show_median([c.changed_inside for c in checks])),
-        ("round trip, memes", len(figures.again)),
-        ("round trip: changed outside, most", max((a for a, _ in figures.again), default=0)),
-        ("round trip: changed inside, median", show_median([b for _, b in figures.again])),
+        ("round trip, memes", len(measurements.again)),
+        ("round trip: changed outside, most", max((a for a, _ in measurements.again), default=0)),
+        ("round trip: changed inside, median", show_median([b for _, b in measurements.again])),
     ]
     rows += [(f"flawed: {name}", count) for name, count in reasons.most_common()]
     for name, value in rows:
         print(f"  {name:<42} {value}")
     for status in ("declined", "failed"):
-        show_reasons(status, [pair for pair in figures.results if pair[1].status == status])
+        show_reasons(status, [pair for pair in measurements.results if pair[1].status == status])
     for label, names in (
-        ("crashed", figures.crashes),
-        ("only a particle", figures.particles),
-        ("not kinder", [name for name, before, after in figures.moved if after <= before]),
+        ("crashed", measurements.crashes),
+        ("only a particle", measurements.particles),
+        ("not kinder", [name for name, before, after in measurements.moved if after <= before]),
     ):
         if names:
             print(f"  {label}: {', '.join(names[:20])}")
 
 
-def summarise(language: str, corpora: Sequence[Figures]) -> bool:
+def summarise(language: str, corpora: Sequence[Measurements]) -> bool:
     """Print what is wanted of a language beside what was found; whether all of it is met."""
     results = [pair for own in corpora for pair in own.results]
     done = [result for _, result in results if result.status == "done"]
@@ -239,7 +239,7 @@ def list_puns(*, sealed: bool) -> Iterator[Source]:
     notes = kindness.read_release(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
     for path in sorted((PUNS / "images").glob("*.png")):
         said = notes.get(path.name, {}).get("meme_sentiment", "")
-        if is_sealed("punmemecn", path.name[:7]) == sealed:
+        if is_in_test_set("punmemecn", path.name[:7]) == sealed:
             yield Source(path, said.endswith("negative") if said else None)
 
 
@@ -288,7 +288,7 @@ def show_captions() -> None:
                     end, after = plan_text(" ".join(printed.split()))
                     ends[end] += 1
                     if after:
-                        up.append(judge(hear_caption(after)) > judge(meant))
+                        up.append(judge(read_caption(after)) > judge(meant))
         print(f"\n{title}, negative captions alone: {len(rows)}")
         for end, count in ends.most_common():
             print(f"  {end:<42} {count} ({count / len(rows):.0%})")
@@ -392,14 +392,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("Chinese", "PunMemeCN, development", list_puns(sealed=False), judges.chinese),
         ("Chinese", "PunMemeCN, sealed", list_puns(sealed=True), judges.chinese),
     ]
-    found: dict[str, list[Figures]] = {}
+    found: dict[str, list[Measurements]] = {}
     with open_reader() as ocr, tempfile.TemporaryDirectory() as temporary:
         for language, title, sources, judge in corpora:
             taken = choose(sources, chosen.limit)
             if taken:
-                figures = measure_all(taken, ocr, judge, chosen.pictures or Path(temporary))
-                show(title, figures)
-                found.setdefault(language, []).append(figures)
+                measurements = measure_all(taken, ocr, judge, chosen.pictures or Path(temporary))
+                show(title, measurements)
+                found.setdefault(language, []).append(measurements)
     met = [summarise(language, own) for language, own in found.items()]
     return 0 if all(met) else 1
 

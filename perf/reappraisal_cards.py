@@ -25,7 +25,7 @@ from memantics.understanding.vision.typefaces import ANTON, BLACK, find_face
 from memantics.understanding.vision.typesetting import break_lines, split_pieces
 from perf import kindness
 from perf.reappraisal_ratings import QUESTIONS, write_rows
-from research.protocol import is_sealed
+from research.protocol import is_in_test_set
 
 _SIDE, _ROOM, _LINE = 640, 580, 52
 _SEED = 38
@@ -39,12 +39,12 @@ def list_texts(*, sealed: bool) -> Iterator[tuple[str, str]]:
     for name, row in kindness.read_release(kindness.DATA / "punmemecn" / "_Meta.json").items():
         unseen = int(name[2:7]) > kindness.SEEN_GROUPS
         negative = row["meme_sentiment"].endswith("negative")
-        if unseen and negative and is_sealed("punmemecn", name[:7]) == sealed:
+        if unseen and negative and is_in_test_set("punmemecn", name[:7]) == sealed:
             yield f"zh-{Path(name).stem}", " ".join(row["caption_1"].split())
     for row in kindness.read_release(kindness.DATA / "mer_bench" / "index_final.json"):
         text = " ".join(row["text"].split())
         short = len(text) <= _LONGEST and not _SITES.search(text)
-        if short and is_sealed("mer_bench", name_group(row["text"])) == sealed:
+        if short and is_in_test_set("mer_bench", name_group(row["text"])) == sealed:
             yield f"en-{Path(row['id']).stem}", text
 
 

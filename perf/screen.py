@@ -67,14 +67,14 @@ class Check:
     """A figure and its target; ``most``: the target is an upper bound."""
 
     what: str
-    figure: float
+    value: float
     target: float
     most: bool = False
     note: str = ""
 
     @property
     def kept(self) -> bool:
-        return self.figure <= self.target if self.most else self.figure >= self.target
+        return self.value <= self.target if self.most else self.value >= self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,8 @@ def measure_reading(count: int) -> Iterator[Check]:
         each = f"{1000 * reader.cpu / count:.0f} ms each, {1000 * before.cpu / count:.0f} before"
         recall = f"recall {reader.recall:.3f}, before {before.recall:.3f}"
         what = f"reading, {reader.name}: times cheaper"
-        figure, target = before.cpu / reader.cpu, targets[reader.name]
-        yield Check(what, figure, target, note=f"{each}; {recall}; {platform.machine()}")
+        value, target = before.cpu / reader.cpu, targets[reader.name]
+        yield Check(what, value, target, note=f"{each}; {recall}; {platform.machine()}")
     lost = 100 * (before.recall - readers[-1].recall)
     yield Check("reading, fast: points of recall lost", lost, 0.6, most=True)
 

@@ -77,7 +77,7 @@ class Reloads:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Measurements:
     """All figures, and whether the promises are kept."""
 
     ours_per_second: float
@@ -278,7 +278,7 @@ def measure_reload(folder: Path, seconds: float) -> Reloads:
         )
 
 
-def measure(seconds: float) -> Figures:
+def measure(seconds: float) -> Measurements:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         os.environ["MEMANTICS_HOME"] = str(folder / "home")
@@ -290,7 +290,7 @@ def measure(seconds: float) -> Figures:
     fine = set(full) == {"200", "429"} and set(ours.statuses) == {"200"}
     fine = fine and swapped.statuses == {"200": swapped.sent} and set(swapped.reloads) == {"200"}
     kept = ratio >= RATE and ours.p99 < TAIL * bare.p99 and overhead <= OVERHEAD and fine
-    return Figures(
+    return Measurements(
         ours.rate,
         bare.rate,
         ratio,

@@ -37,13 +37,13 @@ class Check:
     """One promise."""
 
     what: str
-    figure: float
+    value: float
     target: float
 
     @property
     def kept(self) -> bool:
         """Whether the figure is at most the target."""
-        return self.figure <= self.target
+        return self.value <= self.target
 
 
 def spend(*command: str, folder: Path) -> float:
@@ -75,12 +75,12 @@ def measure(repeats: int) -> tuple[Check, ...]:
             "command": (*CLI, "detector", "predict", *data),
             "python": (sys.executable, "-c", PREDICT, "fast.zip", "texts.jsonl"),
         }
-        figures: dict[str, list[float]] = {name: [] for name in commands}
+        measurements: dict[str, list[float]] = {name: [] for name in commands}
         for _ in range(repeats):
             for name, command in commands.items():
-                figures[name].append(spend(*command, folder=folder))
+                measurements[name].append(spend(*command, folder=folder))
                 print(f"  {name:<8} {figures[name][-1]:6.3f} CPU s", file=sys.stderr, flush=True)
-    cpu = {name: median(found) for name, found in figures.items()}
+    cpu = {name: median(found) for name, found in measurements.items()}
     return (
         Check("import memantics, CPU s", max(0.0, cpu["import"] - cpu["nothing"]), 0.1),
         Check("memantics --help, CPU s", cpu["help"], 0.4),

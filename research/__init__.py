@@ -1,1 +1,1 @@
-"""Experiments on the development data, under the protocol of ``docs/research/protocol.md``."""
+"""Experiments on the development data, measured as ``docs/research/protocol.md`` describes."""

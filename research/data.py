@@ -1,4 +1,4 @@
-"""The development data as rows of the protocol: what a group is, and what figures are told by."""
+"""Readers of the releases as rows of the protocol, with groups and tags."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from research.protocol import DATA, Row
 
 
 def tag_length(text: str) -> str:
-    """Short, middling or long; a Chinese character counts as a syllable, a word as one and a half.
+    """Tag a text as short, medium or long; a Chinese character counts 1, another word 1.5.
 
     >>> tag_length("你好"), tag_length("one two three four five six seven eight nine")
-    ('short', 'middling')
+    ('short', 'medium')
     """
     han = sum("\u3400" <= own <= "\u9fff" for own in text)
     size = han if han else 1.5 * len(text.split())
-    return "short" if size <= 8 else "middling" if size <= 24 else "long"
+    return "short" if size <= 8 else "medium" if size <= 24 else "long"
 
 
 @cache
 def read_puns() -> list[Row[CaptionSample]]:
-    """PunMemeCN: a group is a pun with the two memes that were made from it."""
+    """Read PunMemeCN; a group is a pun with the two memes that were made from it."""
     return [
         Row(own.name, own.group, own, {"kind": _name_kind(own), "length": tag_length(own.caption)})
         for own in read_samples(_folder("punmemecn"))
@@ -46,7 +46,7 @@ def _name_kind(own: CaptionSample) -> str:
 
 @cache
 def read_harm(labels: str = "v1") -> list[Row[Example]]:
-    """ToxiCN MM: a group is all memes with the same text; targets are those of labels 2.0."""
+    """Read ToxiCN MM; a group is all memes with the same text, targets are those of labels 2.0."""
     release = open_release(Source("release", _folder("toxicn_mm")))
     targets = {meme.id: meme.target for meme in release.memes("v2", "train")}
     rows = []
@@ -59,7 +59,7 @@ def read_harm(labels: str = "v1") -> list[Row[Example]]:
         )  # fmt: skip
         tags = {
             "type": meme.type,
-            "where": meme.modality or "none",
+            "modality": meme.modality or "none",
             "length": tag_length(meme.text),
             "target": targets.get(meme.id) or "none",
         }
@@ -69,7 +69,7 @@ def read_harm(labels: str = "v1") -> list[Row[Example]]:
 
 @cache
 def read_hateful() -> list[Row[dict[str, JsonValue]]]:
-    """Fine-grained Hateful Memes: a group is all memes with one text, which confounders share."""
+    """Read fine-grained Hateful Memes; a group is all memes with the same text."""
     path = _folder("hateful_memes") / "train.json"
     rows = []
     for _, line in read_jsonl(path):
@@ -83,7 +83,7 @@ def read_hateful() -> list[Row[dict[str, JsonValue]]]:
 
 @cache
 def read_emotions() -> list[Row[dict[str, str]]]:
-    """MER-Bench: a group is all memes with the same text."""
+    """Read MER-Bench; a group is all memes with the same text."""
     rows = json.loads((_folder("mer_bench") / "index_final.json").read_bytes())
     listed = rows if isinstance(rows, list) else list(rows.values())
     return [
@@ -115,5 +115,8 @@ def _modality(name: str | None) -> Modality | None:
 
 def _folder(name: str) -> Path:
     if not (DATA / name).is_dir():
-        raise InputError(f"no data in {DATA / name}", hint="the releases lie beside the checkout")
+        raise InputError(
+            f"{DATA / name} does not exist",
+            hint="put the release of the benchmark into this folder",
+        )
     return DATA / name

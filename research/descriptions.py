@@ -31,10 +31,10 @@ from memantics.understanding.phonetics.evaluation import (
     fit_order,
     gather,
 )
+from memantics.understanding.phonetics.homophones import load_lattice
 from memantics.understanding.phonetics.reading import ModelName
-from memantics.understanding.phonetics.speech import load_lattice
 from research.data import read_puns
-from research.protocol import split_folds, take_rest
+from research.protocol import split_folds, take_development_set
 from research.pun_weights import DESCRIBED_FEATURES, gather_described
 from research.studies.puns import _embed_all, analyze
 
@@ -67,7 +67,7 @@ def make_conditions(
 
 def judge(model: ModelName, told: Mapping[str, str]) -> tuple[Flags, Mapping[str, Flags]]:
     """Which captions are puns, and what is said of them under each condition."""
-    parts = split_folds("punmemecn", take_rest("punmemecn", read_puns()))
+    parts = split_folds("punmemecn", take_development_set("punmemecn", read_puns()))
     conditions = make_conditions([row.content for part in parts for row in part], told)
     lattice, gold = load_lattice(model, None), list[bool]()
     said: dict[str, list[bool]] = {}

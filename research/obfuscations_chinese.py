@@ -64,7 +64,7 @@ def main() -> int:
     detector = Detector.train(bare[:LEARNT], "fast")
     tried = bare[LEARNT : LEARNT + TRIED]
     point = detector.point
-    listening = replace(point, listen=True)
+    listening = replace(point, homophones=True)
 
     def ask(texts: list[str], listen: bool) -> list[Verdict]:
         subjects = [Subject(Example(str(n), text), "zh") for n, text in enumerate(texts)]

@@ -33,7 +33,7 @@ class Words:
 # fmt: off
 ENGLISH = Words(
     ("STOP", "OPEN", "EXIT", "SALE", "PHARMACY", "BAKERY", "Main Street", "NO PARKING", "CAUTION",
-     "WET FLOOR", "Coffee", "Pizza", "HOTEL", "Library", "Platform 9", "Gate B12", "PUSH", "PULL",
+     "WET FLOOR", "Coffee", "Pizza", "HOTEL", "Library", "Platform 9", "AccessControl B12", "PUSH", "PULL",
      "Est. 1987", "Fresh Milk", "ORGANIC", "Whole Grain", "500 ml", "NET WT 12 OZ", "SHAMPOO",
      "Ketchup", "Chapter 4", "Physics", "The Daily News", "BREAKING", "Team 23", "POLICE", "TAXI",
      "SCHOOL BUS", "Central Bank"),

@@ -1,8 +1,8 @@
-"""A sealed part of every data set, studies that may look at it, and the log of every look.
+"""The protocol of experiments: a locked test set per data set, and a log of all evaluations.
 
-A group of memes is sealed by the hash of its name, so that the part is the same for everybody and
-for ever. ``rehearse`` measures inside the rest, ``look`` on the sealed part; both write a line to
-the log. Code of a study never reads the sealed part but through ``look``.
+The hash of a group's name decides whether its memes are in the locked test set, so the split never
+changes. ``cross_validate`` measures a study on the development set, ``evaluate_on_test_set`` on the
+locked test set. Studies read the locked test set only through ``evaluate_on_test_set``.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from memantics.metrics.weighted import Case, Figure, Measure, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
-LOG = ROOT / "docs" / "research" / "looks.jsonl"
-SEALED = 0.2
+LOG = ROOT / "docs" / "research" / "test_set_evaluations.jsonl"
+TEST_PROPORTION = 0.2
 FOLDS = 5
 T = TypeVar("T")
-Part = Literal["rest", "sealed", "reported"]
+Part = Literal["development", "test", "reported"]
 Cases = Mapping[str, Sequence[Case]]
 
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[T]):
-    """One meme of a data set. ``tags`` are what figures are broken down and re-weighted by."""
+    """One meme of a data set; metrics are broken down and re-weighted by its ``tags``."""
 
     id: str
     group: str
@@ -43,62 +43,62 @@ class Row(Generic[T]):
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
-def place_of(data: str, group: str) -> float:
-    """Where between 0 and 1 the hash of a group lies.
+def hash_group(data: str, group: str) -> float:
+    """Hash a group of a data set to a number from 0 to below 1.
 
-    >>> 0 <= place_of("mer_bench", "hello") < 1
+    >>> 0 <= hash_group("mer_bench", "hello") < 1
     True
     """
     digest = hashlib.sha256(f"{data}\n{group}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def is_sealed(data: str, group: str) -> bool:
-    """Whether a group belongs to the sealed part of its data set."""
-    return place_of(data, group) < SEALED
+def is_in_test_set(data: str, group: str) -> bool:
+    """Tell whether a group belongs to the locked test set of its data set."""
+    return hash_group(data, group) < TEST_PROPORTION
 
 
-def take_rest(data: str, rows: Sequence[Row[T]]) -> list[Row[T]]:
-    """The rows that anybody may read: all selection and all error analysis happens here."""
-    return [row for row in rows if not is_sealed(data, row.group)]
+def take_development_set(data: str, rows: Sequence[Row[T]]) -> list[Row[T]]:
+    """Select the rows outside the locked test set, for model selection and error analysis."""
+    return [row for row in rows if not is_in_test_set(data, row.group)]
 
 
 def split_folds(data: str, rows: Sequence[Row[T]], count: int = FOLDS) -> list[list[Row[T]]]:
-    """Folds of the rest by the hash of the group, so that they too are the same for everybody."""
+    """Split development rows into group-disjoint folds by the hash of the group."""
     folds: list[list[Row[T]]] = [[] for _ in range(count)]
     for row in rows:
-        share = (place_of(data, row.group) - SEALED) / (1 - SEALED)
-        folds[min(count - 1, int(share * count))].append(row)
+        position = (hash_group(data, row.group) - TEST_PROPORTION) / (1 - TEST_PROPORTION)
+        folds[min(count - 1, int(position * count))].append(row)
     return folds
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure that a study makes: of which cases, which figure, and what is wanted of it."""
+    """A metric that a study reports: the name of its cases, the metric and its target value."""
 
     cases: str
-    figure: Figure
-    wanted: float | None = None
+    metric: Figure
+    target: float | None = None
 
     @property
     def name(self) -> str:
-        """How the log and the table call it."""
-        return f"{self.cases}: {self.figure.name}"
+        """Name of the metric in the log and in the table."""
+        return f"{self.cases}: {self.metric.name}"
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the wanted value is an upper bound."""
-        return self.figure.metric in ("false_alarms", "calibration_error")
+        """Whether the target is an upper bound."""
+        return self.metric.metric in ("false_positive_rate", "calibration_error")
 
 
 @dataclass(frozen=True, slots=True)
 class Study(Generic[T]):
     """One experiment.
 
-    ``read`` gives all rows of the data set ``data``. ``measure`` may learn from the first rows and
-    judges the second; whatever it selects, it selects inside the first. ``seen`` says what of the
-    sealed part was in view before it was sealed. ``compositions`` are other mixtures to re-weight
-    to: a name, the tag, and the shares of its values. ``split`` cuts the rest into folds.
+    ``read`` returns all rows of the data set ``data``. ``measure`` trains and selects on its first
+    rows and predicts its second rows. ``exposure`` states which test rows the authors saw before
+    the set was locked. ``compositions`` maps a name to a tag and the proportions of its values, to
+    which metrics are re-weighted. ``split`` cuts the development set into folds.
     """
 
     name: str
@@ -106,27 +106,28 @@ class Study(Generic[T]):
     read: Callable[[], Sequence[Row[T]]]
     measure: Callable[[Sequence[Row[T]], Sequence[Row[T]]], Cases]
     claims: tuple[Claim, ...]
-    seen: str = ""
+    exposure: str = ""
     compositions: Mapping[str, tuple[str, Mapping[str, float]]] = field(default_factory=dict)
     split: Callable[[str, Sequence[Row[T]]], list[list[Row[T]]]] = split_folds
 
 
-def rehearse(study: Study[Any]) -> dict[str, Any]:
-    """The claims of a study on the rest, every fold judged by what learnt from the others."""
-    parts = study.split(study.data, take_rest(study.data, study.read()))
+def cross_validate(study: Study[Any]) -> dict[str, Any]:
+    """Measure a study on the development set; each fold is predicted by the other folds."""
+    folds = study.split(study.data, take_development_set(study.data, study.read()))
     found: dict[str, list[Case]] = {}
-    for own in parts:
-        others = [row for part in parts if part is not own for row in part]
-        for name, cases in study.measure(others, own).items():
+    for fold in folds:
+        others = [row for other in folds if other is not fold for row in other]
+        for name, cases in study.measure(others, fold).items():
             found.setdefault(name, []).extend(cases)
-    return _record(study, "rest", found, [row for part in parts for row in part])
+    return _record(study, "development", found, [row for fold in folds for row in fold])
 
 
-def look(study: Study[Any]) -> dict[str, Any]:
-    """The claims of a study on the sealed part, judged by what learnt from the rest."""
+def evaluate_on_test_set(study: Study[Any]) -> dict[str, Any]:
+    """Measure a study on the locked test set, trained on the development set."""
     rows = study.read()
-    sealed = [row for row in rows if is_sealed(study.data, row.group)]
-    return _record(study, "sealed", study.measure(take_rest(study.data, rows), sealed), sealed)
+    test = [row for row in rows if is_in_test_set(study.data, row.group)]
+    development = take_development_set(study.data, rows)
+    return _record(study, "test", study.measure(development, test), test)
 
 
 def _record(
@@ -142,9 +143,9 @@ def _record(
         "rows": len(rows),
         "groups": len({row.group for row in rows}),
         "ids": names,
-        "figures": {claim.name: _dump(found, claim) for claim in study.claims},
+        "metrics": {claim.name: _dump(found, claim) for claim in study.claims},
         "composition": {
-            tag: {name: round(share, 4) for name, share in compose(cases, tag).items()}
+            tag: {name: round(value, 4) for name, value in compose(cases, tag).items()}
             for cases in list(found.values())[:1]
             for tag in sorted({tag for case in cases for tag in case.tags})
         },
@@ -156,23 +157,25 @@ def _record(
 
 
 def _dump(found: Cases, claim: Claim) -> dict[str, float | int | None]:
-    got: Measure = measure(found[claim.cases], claim.figure)
-    rounded = [None if own is None else round(own, 4) for own in (got.value, got.low, got.high)]
+    got: Measure = measure(found[claim.cases], claim.metric)
+    rounded = [
+        None if value is None else round(value, 4) for value in (got.value, got.low, got.high)
+    ]
     return {**dict(zip(("value", "low", "high"), rounded, strict=True)), "n": got.cases}
 
 
 def _reweigh(
-    cases: Sequence[Case], claim: Claim, tag: str, shares: Mapping[str, float]
+    cases: Sequence[Case], claim: Claim, tag: str, proportions: Mapping[str, float]
 ) -> float | None:
-    weights = reweigh(cases, tag, shares)
+    weights = reweigh(cases, tag, proportions)
     if weights is None:
         return None
-    value = measure(cases, claim.figure, weights, draws=0).value
+    value = measure(cases, claim.metric, weights, draws=0).value
     return None if value is None else round(value, 4)
 
 
 def compose(cases: Sequence[Case], tag: str) -> dict[str, float]:
-    """What share of the cases has each value of a tag, the commonest first.
+    """Compute the proportion of cases with each value of a tag, most frequent first.
 
     >>> compose([Case("1", "1", "a", "a", tags={"kind": "x"}), Case("2", "2", "a", "a")], "kind")
     {'x': 0.5, '': 0.5}
@@ -181,10 +184,10 @@ def compose(cases: Sequence[Case], tag: str) -> dict[str, float]:
     return {name: count / len(cases) for name, count in counts.most_common()}
 
 
-def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Floats | None:
-    """Weights under which values of a tag have the given shares; others weigh nothing.
+def reweigh(cases: Sequence[Case], tag: str, proportions: Mapping[str, float]) -> Floats | None:
+    """Compute case weights that give the values of a tag the wanted proportions.
 
-    None where a value with a share has no case: a figure for it cannot be told from these.
+    Cases with other values get weight 0. The result is None if a wanted value has no case.
 
     >>> cases = [Case(str(n), str(n), "a", "a", tags={"kind": "x" if n else "y"}) for n in range(4)]
     >>> reweigh(cases, "kind", {"x": 0.5, "y": 0.5}).round(3).tolist()
@@ -193,23 +196,25 @@ def reweigh(cases: Sequence[Case], tag: str, shares: Mapping[str, float]) -> Flo
     True
     """
     found = compose(cases, tag)
-    if any(share > 0 and name not in found for name, share in shares.items()):
+    if any(wanted > 0 and name not in found for name, wanted in proportions.items()):
         return None
-    total = sum(shares.values())
+    total = sum(proportions.values())
     return np.array(
         [
-            shares.get(key, 0.0) / total / found[key]
+            proportions.get(key, 0.0) / total / found[key]
             for key in (case.tags.get(tag, "") for case in cases)
         ]
     )
 
 
 def find_commit(*, clean: bool = False) -> str:
-    """The commit that is checked out; with ``clean``, uncommitted changes are refused."""
-    changed = _git("status", "--porcelain", "--untracked-files=no")  # the log grows with each look
+    """Return the commit that is checked out; with ``clean``, fail on uncommitted changes."""
+    # Every evaluation appends to the log, so a changed log is allowed.
+    changed = _git("status", "--porcelain", "--untracked-files=no")
     if clean and [line for line in changed.splitlines() if not line.endswith(LOG.name)]:
         raise InputError(
-            "there are uncommitted changes", hint="commit first: a look must say what was measured"
+            "the working tree has uncommitted changes",
+            hint="commit them first: a test-set evaluation records the commit that it measured",
         )
     return _git("rev-parse", "--short=12", "HEAD")
 
@@ -220,11 +225,11 @@ def _git(*words: str) -> str:
 
 
 def write_log(record: Mapping[str, Any], log: Path = LOG) -> None:
-    """Append one line to the log."""
+    """Append one record to the log."""
     with log.open("ab") as file:
         file.write(orjson.dumps(record) + b"\n")
 
 
 def read_log(log: Path = LOG) -> list[dict[str, Any]]:
-    """All lines of the log, the oldest first."""
+    """Read all records of the log, oldest first."""
     return [orjson.loads(line) for line in log.read_bytes().splitlines()] if log.is_file() else []

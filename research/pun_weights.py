@@ -24,9 +24,9 @@ from memantics.understanding.phonetics.evidence import (
     describe_picture,
     find_evidence,
 )
+from memantics.understanding.phonetics.homophones import HomophoneSearch, analyze_caption
 from memantics.understanding.phonetics.lattice import Lattice
 from memantics.understanding.phonetics.ranking import Linear
-from memantics.understanding.phonetics.speech import SoundAnalysis, analyze_caption
 
 DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 
@@ -70,7 +70,7 @@ def _dump(linear: Linear) -> dict[str, object]:
 
 def gather_described(
     samples: Sequence[CaptionSample],
-    analyses: Sequence[SoundAnalysis],
+    analyses: Sequence[HomophoneSearch],
     order: Linear,
     lattice: Lattice,
     embed: Embed | None,

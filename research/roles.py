@@ -37,7 +37,7 @@ from memantics.understanding.vision.roles import (
 )
 from research.data import read_puns
 from research.pictures import crowd_meme, draw_meme
-from research.protocol import DATA, ROOT, Cases, Row, place_of, split_folds, take_rest
+from research.protocol import DATA, ROOT, Cases, Row, hash_group, split_folds, take_development_set
 
 Matrix = NDArray[np.float64]
 DRAWN = ROOT / "build" / "roles"
@@ -50,7 +50,7 @@ KNOTS, RIDGE = 4, 3.0
 LOSS = 0.005  # of the captions' characters may be lost for the sake of precision
 DATASET, YES, CROWDED = "punmemecn", "yes", "zh, crowded"
 LAST, STRIDE = "CN00150", 4  # of 250 groups with pictures: reading takes time
-KEPT, TAKEN = "characters of the caption kept", "taken characters that are the caption"
+KEPT, TAKEN = "caption characters kept", "selected characters that are caption"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def read_drawn(profile: OcrProfile = "fast") -> list[Row[Picture]]:
         language = ("en", CROWDED)[place % 2]
         path = DRAWN / f"{row.id}.png"
         note = path.with_suffix(".txt")
-        seed = int(1000 * place_of("drawn", row.id))
+        seed = int(1000 * hash_group("drawn", row.id))
         if not note.is_file():
             caption = row.content.caption
             if language == "en":
@@ -269,7 +269,7 @@ def _count(picture: Picture, chosen: Sequence[bool]) -> dict[str, list[bool]]:
 
 def main() -> None:
     """Fit on all pictures that research may learn from, and write what ships."""
-    rows = take_rest(DATASET, [*read_chinese(), *read_drawn()])
+    rows = take_development_set(DATASET, [*read_chinese(), *read_drawn()])
     WEIGHTS.write_bytes(orjson.dumps(fit(rows), option=orjson.OPT_INDENT_2) + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The protocol's table: what was measured, on which part, after how many looks."""
+"""The tables of ``docs/research/protocol-results.md``, generated from the log of evaluations."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ from typing import Any
 
 from research.protocol import LOG, ROOT, Study, read_log
 
-PAGE = ROOT / "docs" / "research" / "protocol.md"
+PAGE = ROOT / "docs" / "research" / "protocol-results.md"
 BEGIN, END = "<!-- table: python -m research table -->", "<!-- end of table -->"
+PARTS = ("test", "development")
+SMALLEST = 0.02  # proportion below which a value of a tag is left out of the composition
 Record = Mapping[str, Any]
 
 
 def write_table(studies: Sequence[Study[Any]], page: Path = PAGE, log: Path = LOG) -> str:
-    """Put the table into the page, between its two marks; return it."""
+    """Write the tables into the page, between its two markers, and return them."""
     made = "\n".join(_list_lines(studies, read_log(log)))
     text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
+    head, _, after = text.partition(BEGIN)
+    _, _, tail = after.partition(END)
     page.write_text(f"{head}{BEGIN}\n{made}\n{END}{tail}", encoding="utf-8")
     return made
 
 
 def _list_lines(studies: Sequence[Study[Any]], log: Sequence[Record]) -> Iterator[str]:
-    yield ("| study | figure | wanted | rest, nested folds | sealed part, last look | looks |")
+    yield "| study | metric | target | locked test set | development set | test-set evaluations |"
     yield "|---|---|---|---|---|---|"
     for study in studies:
-        own = [record for record in log if record["study"] == study.name]
-        looks = [record for record in own if record["part"] == "sealed"]
-        last = {part: _last(own, part) for part in ("rest", "sealed")}
+        records = [record for record in log if record["study"] == study.name]
+        evaluations = [record for record in records if record["part"] == "test"]
+        last = {part: _last(records, part) for part in PARTS}
+        if not any(last.values()):
+            continue
         for claim in study.claims:
-            wanted = "–"
-            if claim.wanted is not None:
+            target = "–"
+            if claim.target is not None:
                 sign = "≤" if claim.lower_is_better else "≥"
-                wanted = f"{sign} {100 * claim.wanted:.1f}"
-            cells = [_cell(last[part], claim.name) for part in ("rest", "sealed")]
-            row = (study.name, claim.name, wanted, *cells, str(len(looks)))
+                target = f"{sign} {100 * claim.target:.1f}"
+            cells = [_cell(last[part], claim.name) for part in PARTS]
+            row = (study.name, claim.name, target, *cells, str(len(evaluations)))
             yield f"| {' | '.join(row)} |"
     yield ""
     yield from _list_compositions(studies, log)
@@ -44,54 +48,78 @@ def _list_lines(studies: Sequence[Study[Any]], log: Sequence[Record]) -> Iterato
 
 
 def _list_reported(log: Sequence[Record]) -> Iterator[str]:
-    """Figures on official parts that are not at hand: as they were reported to us."""
+    """List values for official test sets that others measured and reported."""
     reported = [record for record in log if record["part"] == "reported"]
     if not reported:
         return
     yield ""
-    yield "Reported for official parts that are not at hand here, and were never used to choose:"
+    yield "## Official test sets"
     yield ""
-    yield "| what | figure | development data | official unseen part |"
+    yield (
+        "These official test sets are not available to this project. Others measured the values"
+        " and reported them; no choice used them."
+    )
+    yield ""
+    yield "| system | metric | official test set | development data |"
     yield "|---|---|---|---|"
     for record in reported:
-        for name, own in record["figures"].items():
-            told = [_percent(own.get(key)) for key in ("inside", "value")]
-            yield f"| {record['study']} | {name} | {told[0]} | {told[1]} |"
+        for name, measured in record["metrics"].items():
+            cells = [_percent(measured.get(key)) for key in ("value", "development")]
+            yield f"| {record['study']} | {name} | {cells[0]} | {cells[1]} |"
 
 
 def _list_compositions(studies: Sequence[Study[Any]], log: Sequence[Record]) -> Iterator[str]:
-    yield "What the sealed parts are made of, and figures re-weighted to other compositions:"
+    yield "## Composition of the locked test sets"
     yield ""
+    yield "| study | memes (groups) | date, commit | composition | seen before the set was locked |"
+    yield "|---|---|---|---|---|"
+    reweighted = []
     for study in studies:
-        last = _last([record for record in log if record["study"] == study.name], "sealed")
+        last = _last([record for record in log if record["study"] == study.name], "test")
         if last is None:
-            yield f"- **{study.name}** ({study.data}): not looked at yet. {study.seen}".rstrip()
+            yield f"| {study.name} | – | no test-set evaluation | – | {study.exposure or '–'} |"
             continue
         parts = "; ".join(
-            f"{tag}: " + ", ".join(f"{name or 'none'} {share:.0%}" for name, share in own.items())
-            for tag, own in last["composition"].items()
+            f"{tag}: {_compose(values)}" for tag, values in last["composition"].items()
         )
-        size = f"{last['rows']:,} memes in {last['groups']:,} groups"
-        where = f"{last['date']}, commit {last['commit']}"
-        yield f"- **{study.name}** ({study.data}): {size}; {where}. {parts}. {study.seen}".rstrip()
-        for name, figures in last["reweighted"].items():
-            told = ", ".join(f"{key} {_percent(value)}" for key, value in figures.items())
-            yield f"  - as in {name}: {told}"
+        size = f"{last['rows']:,} ({last['groups']:,})"
+        when = f"{last['date'][:10]}, {last['commit']}"
+        yield f"| {study.name} | {size} | {when} | {parts} | {study.exposure or '–'} |"
+        reweighted += [
+            (study.name, name, metric, value)
+            for name, metrics in last["reweighted"].items()
+            for metric, value in metrics.items()
+            if value is not None
+        ]
+    if reweighted:
+        yield ""
+        yield "Locked-test-set values, re-weighted to another composition:"
+        yield ""
+        yield "| study | composition | metric | value |"
+        yield "|---|---|---|---|"
+        for name, composition, metric, value in reweighted:
+            yield f"| {name} | {composition} | {metric} | {_percent(value)} |"
+
+
+def _compose(values: Mapping[str, float]) -> str:
+    kept = {name: value for name, value in values.items() if value >= SMALLEST}
+    listed = [f"{name or 'none'} {value:.0%}" for name, value in kept.items()]
+    return ", ".join([*listed, *(["others below 2%"] if len(kept) < len(values) else [])])
 
 
 def _last(records: Sequence[Record], part: str) -> Record | None:
-    return next((own for own in reversed(records) if own["part"] == part), None)
+    return next((record for record in reversed(records) if record["part"] == part), None)
 
 
 def _cell(record: Record | None, name: str) -> str:
-    own = (record or {"figures": {}})["figures"].get(name)
-    if own is None:
+    measured = (record or {"metrics": {}})["metrics"].get(name)
+    if measured is None:
         return "–"
     span = ""
-    if own.get("low") is not None:
-        span = f" ({_percent(own['low'])}–{_percent(own['high'])})"
-    count = f", n = {own['n']:,}" if own.get("n") else ""
-    return f"{_percent(own['value'])}{span}{count}"
+    if measured.get("low") is not None:
+        span = f" ({_percent(measured['low'])}–{_percent(measured['high'])})"
+    count = f", n = {measured['n']:,}" if measured.get("n") else ""
+    return f"{_percent(measured['value'])}{span}{count}"
 
 
 def _percent(value: float | None) -> str:

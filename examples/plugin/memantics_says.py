@@ -48,7 +48,7 @@ def measure_constancy(rows: Sequence[PredictedAnswer]) -> float | None:
 
 def render(runs: Sequence[Run], published: PublishedRows) -> str:  # noqa: ARG001 - runs only
     """List runs with their main metrics."""
-    values = [(run.model, run.task, run.scores[run.figures.main].value) for run in runs]
+    values = [(run.model, run.task, run.scores[run.results.main].value) for run in runs]
     lines = (
         f"<li>{escape(model)} on {escape(task)}: {value}</li>" for model, task, value in values
     )

@@ -21,11 +21,11 @@ cp builds/own/captions.jsonl "$memes/captions.jsonl"
 step "3. Ask three people who they are, in a database that takes no votes"
 memantics annotate questionnaire --people 3 --out people
 python "$here/vote.py" introduce people --db people.db
-memantics annotate export 1 --db people.db --out people/verdicts.jsonl
+memantics annotate export 1 --db people.db --out people/annotations.jsonl
 
 step "4. Let them vote on each meme; the verdict is what most of them say"
 python "$here/vote.py" vote "$memes" "$labels" --db votes.db
-memantics annotate export 1 --db votes.db --out "$memes/verdicts.jsonl"
+memantics annotate export 1 --db votes.db --out "$memes/annotations.jsonl"
 
 step "5. Publish a benchmark with a training and a test part; memes of one template stay together"
 memantics publish "$memes" --name own_harm --licence CC-BY-4.0 --split 8:2
@@ -42,4 +42,4 @@ memantics run own_harm/detection own_harm/type --model fake/keys --model embedde
 
 step "9. Put all of it into the tables of the family's paper"
 memantics paper own_harm runs/own-harm-* --detectors study --detectors own_harm.zip \
-  --verdicts "$memes" --verdicts people
+  --annotations "$memes" --annotations people

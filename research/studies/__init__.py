@@ -1,4 +1,4 @@
-"""One module per topic; each lists its studies as ``STUDIES``."""
+"""Studies of the protocol: one module per topic, each with a tuple ``STUDIES``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from research.protocol import Study
 
 
 def find_studies() -> list[Study[Any]]:
-    """All studies, in the order of their modules."""
+    """List all studies, in the order of their modules."""
     names = sorted(own.name for own in iter_modules(__path__))
     return [study for name in names for study in import_module(f"{__name__}.{name}").STUDIES]
 
 
 def find_study(name: str) -> Study[Any]:
-    """The study of that name."""
+    """Find a study by its name."""
     known = {study.name: study for study in find_studies()}
     if name not in known:
         raise UnknownName("study", name, known)

@@ -1,4 +1,4 @@
-"""Classifiers for labels of the releases, measured on groups of memes that they have not seen."""
+"""Studies of classifiers for the labels of the releases, on group-disjoint splits."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from research.data import read_hateful, tag_length
 from research.protocol import DATA, Claim, Row, Study
 
 ENCODER = Remembering(SentenceEncoder())
-SEEN = "Five folds over all rows were looked at once, before the sealed part was set aside."
-# General names of groups that English hate speech turns against: a part in which the mere topic
-# tells less.
+EXPOSURE = "Five folds over all rows were evaluated once before the test set was locked."
+# Names of groups that English hate speech targets. On memes that name a group, the topic alone
+# predicts the label less well.
 _GROUP = re.compile(
     r"\b(?:muslims?|islam\w*|jews?|jewish|christians?|blacks?|whites?|asians?|chinese|mexicans?"
     r"|immigrants?|refugees?|africans?|arabs?|indians?|women|woman|girls?|wife|feminis\w*|gays?"
@@ -30,7 +30,7 @@ _GROUP = re.compile(
 
 
 def read_label(name: str, label: str) -> list[Row[LabelledMeme]]:
-    """The memes of a release with one of its labels."""
+    """Read the memes of a release that have a value for a label."""
     benchmark = find_benchmark(name)
     release = benchmark.open(Source("release", DATA / name))
     return [
@@ -48,7 +48,7 @@ def read_label(name: str, label: str) -> list[Row[LabelledMeme]]:
 def judge(
     name: str, preset: str, known: Sequence[Row[LabelledMeme]], asked: Sequence[Row[LabelledMeme]]
 ) -> dict[str, list[Case]]:
-    """Train on the first rows, judge the second; labels too rare to be learnt are ``other``."""
+    """Train on the known rows and predict the others; rare labels are merged into ``other``."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
     classifier = fit_labels(gather_examples([r.content for r in known], name), settings, embedder)
@@ -74,7 +74,7 @@ def judge(
 def judge_hate(
     preset: str, known: Sequence[Row[dict[str, object]]], asked: Sequence[Row[dict[str, object]]]
 ) -> dict[str, list[Case]]:
-    """Whether English memes are hateful, from their text alone; heads for group and attack too."""
+    """Predict from the text only whether English memes are hateful; group and attack are extra heads."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
     data = gather_examples(map(_label_hate, known), "hateful_memes", several=True)
@@ -90,7 +90,7 @@ def judge_hate(
         tags = {**row.tags, "group": group}
         cases.append(Case(row.id, row.group, hateful, told, said.chances["hateful"], tags))
     named = [case for case in cases if case.tags["group"] == "named"]
-    return {"text alone": cases, "text alone, a group is named": named}
+    return {"text only": cases, "text only, group named": named}
 
 
 def _label_hate(row: Row[dict[str, object]]) -> LabelledMeme:
@@ -104,7 +104,7 @@ def _list(value: object) -> list[str]:
     return [str(own) for own in value if "empty" not in str(own)] if isinstance(value, list) else []
 
 
-def _study(name: str, label: str, preset: str, seen: str = SEEN) -> Study[LabelledMeme]:
+def _study(name: str, label: str, preset: str, exposure: str = EXPOSURE) -> Study[LabelledMeme]:
     return Study(
         f"classifier {name}/{label}, {preset}",
         name,
@@ -115,7 +115,7 @@ def _study(name: str, label: str, preset: str, seen: str = SEEN) -> Study[Labell
             Claim("label", Figure("macro_f1")),
             Claim("label", Figure("calibration_error")),
         ),
-        seen,
+        exposure,
     )
 
 
@@ -126,11 +126,11 @@ def _study_hate(preset: str) -> Study[dict[str, object]]:
         read_hateful,  # type: ignore[arg-type]
         partial(judge_hate, preset),
         (
-            Claim("text alone", Figure("auroc", "hateful"), 0.64),
-            Claim("text alone, a group is named", Figure("auroc", "hateful"), 0.64),
-            Claim("text alone", Figure("calibration_error", "hateful")),
+            Claim("text only", Figure("auroc", "hateful"), 0.64),
+            Claim("text only, group named", Figure("auroc", "hateful"), 0.64),
+            Claim("text only", Figure("calibration_error", "hateful")),
         ),
-        "Nothing of it was in view before. A fifth of its texts occur with both labels.",
+        "No test row was seen. A fifth of the texts occur with both labels.",
     )
 
 
@@ -142,7 +142,7 @@ STUDIES = (
     _study("punmemecn", "sentiment_target", "fast"),
     _study("punmemecn", "sentiment_target", "full"),
     _study("memeintent", "intent_verb", "words"),
-    _study("mquest", "toxicity", "words", "Only the counts of its labels were in view."),
+    _study("mquest", "toxicity", "words", "Only the label counts were seen."),
     _study("toxicn_mm", "target", "fast"),
     _study_hate("words"),
     _study_hate("words-full"),

@@ -1,7 +1,7 @@
-"""Harm in Chinese memes: presets of the fast detector, on plain and on obfuscated texts, by target.
+"""Studies of harm in Chinese memes: presets of the detector, obfuscated texts, and targets.
 
-The folds of the rest are those of the protocol, or ten contiguous blocks of ids: neighbours were
-crawled together, and a block holds topics that the others do not.
+Development folds are those of the protocol or ten contiguous blocks of ids. Neighbouring ids were
+crawled together, so a block contains topics that the other blocks lack.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from research.protocol import Cases, Claim, Row, Study
 
 HARMLESS, HARMFUL = LABELS
 BLOCKS = 10
-OBFUSCATED = 120  # harmful memes of each fold: hearing a text for its homophones takes long
-GROUPS = ("gender", "region")  # targets with more than a hundred memes; others are taken together
-SEEN = (
-    "The detectors were built with all of it in view. Up to four characters that speak most for"
-    " harm are obfuscated, by the detector's own account, as one who has it would."
+OBFUSCATED = 120  # harmful memes per fold; finding homophones of a text is slow
+GROUPS = ("gender", "region")  # targets with more than 100 memes; the others are pooled
+EXPOSURE = (
+    "The detectors were built with all memes in view. The obfuscation replaces up to four"
+    " characters with the highest attribution to harm, as an attacker with the detector would."
 )
 
 
@@ -39,7 +39,7 @@ def _open(preset: str) -> Embedder | None:
 
 
 def split_blocks(_data: str, rows: Sequence[Row[Example]]) -> list[list[Row[Example]]]:
-    """Contiguous blocks of ids; a group goes where its first meme is."""
+    """Split rows into contiguous blocks of ids; a group goes to the block of its first meme."""
     ordered = sorted(rows, key=lambda row: natural_key(row.id))
     first: dict[str, int] = {}
     for place, row in enumerate(ordered):
@@ -53,7 +53,7 @@ def split_blocks(_data: str, rows: Sequence[Row[Example]]) -> list[list[Row[Exam
 def measure(
     preset: str, inner: FoldScheme, known: Sequence[Row[Example]], asked: Sequence[Row[Example]]
 ) -> Cases:
-    """Train on the first rows and judge the second: as they are, their text alone, obfuscated."""
+    """Train on the known rows and predict the others: unchanged, text only, and obfuscated."""
     embedder = _open(preset)
     settings = replace(find_preset(preset), inner=inner)
     detector = train([row.content for row in known], settings, embedder)
@@ -66,11 +66,11 @@ def measure(
         if row.content.type is not None
     ]
     alone = detector.predict(_strip(examples), embedder)
-    found["text alone"] = _list_cases(asked, alone)
+    found["text only"] = _list_cases(asked, alone)
     for case in found["harmful"]:
         name = case.tags["target"]
         if case.gold == HARMFUL and name != "none":
-            part = name if name in GROUPS else "another"
+            part = name if name in GROUPS else "other"
             found.setdefault(f"target {part}", []).append(case)
     return found if inner == "blocks" else found | _obfuscation(detector, asked, embedder)
 
@@ -90,8 +90,8 @@ def _obfuscation(
     parts = {
         "not obfuscated": plain,
         "homophones": hidden,
-        "not obfuscated, text alone": _strip(plain),
-        "homophones, text alone": _strip(hidden),
+        "not obfuscated, text only": _strip(plain),
+        "homophones, text only": _strip(hidden),
     }
     return {
         name: _list_cases(chosen, detector.predict(own, embedder)) for name, own in parts.items()
@@ -110,7 +110,7 @@ def _list_cases(rows: Sequence[Row[Example]], said: Sequence[Prediction]) -> lis
 
 
 def _study(preset: str, *, wanted: bool = False) -> Study[Example]:
-    """The preset over groups; targets of the project hold for one preset."""
+    """Build the study of a preset; only one preset has target values."""
 
     def want(value: float) -> float | None:
         return value if wanted else None
@@ -125,22 +125,22 @@ def _study(preset: str, *, wanted: bool = False) -> Study[Example]:
             Claim("harmful", Figure("macro_f1"), want(0.80)),
             Claim("types", Figure("macro_f1"), want(0.63)),
             Claim("harmful", Figure("calibration_error", HARMFUL)),
-            Claim("harmful", Figure("false_alarms", HARMFUL)),
-            Claim("text alone", Figure("macro_f1")),
-            Claim("text alone", Figure("false_alarms", HARMFUL)),
+            Claim("harmful", Figure("false_positive_rate", HARMFUL)),
+            Claim("text only", Figure("macro_f1")),
+            Claim("text only", Figure("false_positive_rate", HARMFUL)),
             Claim("not obfuscated", found),
             Claim("homophones", found, want(0.62)),
-            Claim("not obfuscated, text alone", found),
-            Claim("homophones, text alone", found, want(0.38)),
-            *(Claim(f"target {name}", found) for name in (*GROUPS, "another")),
+            Claim("not obfuscated, text only", found),
+            Claim("homophones, text only", found, want(0.38)),
+            *(Claim(f"target {name}", found) for name in (*GROUPS, "other")),
         ),
-        SEEN,
+        EXPOSURE,
     )
 
 
 def _study_blocks(preset: str, wanted: float) -> Study[Example]:
     return Study(
-        f"harm in blocks of ids, {preset}",
+        f"harm, blocked cross-validation, {preset}",
         "toxicn_mm",
         read_harm,
         partial(measure, preset, "blocks"),
@@ -148,7 +148,7 @@ def _study_blocks(preset: str, wanted: float) -> Study[Example]:
             Claim("harmful", Figure("macro_f1"), wanted),
             Claim("types", Figure("macro_f1")),
         ),
-        "Inside the rest alone: the sealed part holds memes of every block.",
+        "Development set only: the locked test set contains memes of every block.",
         split=split_blocks,
     )
 

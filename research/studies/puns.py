@@ -1,4 +1,4 @@
-"""Puns: readings by sound, and telling puns from plain captions, with each language model."""
+"""Studies of homophone readings and of pun detection, with each language model."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ from memantics.understanding.phonetics.evaluation import (
     fit_order,
     gather,
 )
+from memantics.understanding.phonetics.homophones import (
+    HomophoneSearch,
+    analyze_caption,
+    load_lattice,
+)
 from memantics.understanding.phonetics.reading import ModelName
-from memantics.understanding.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.pun_weights import DESCRIBED_FEATURES, gather_described
 
 PUN, PLAIN = "pun", "no pun"
-DETECTION, DESCRIBED = "detection", "detection, picture described"
-SEEN = (
-    "the engine was built with all captions at hand in view; lists made from them were replaced by"
-    " a dictionary, the costs of the search are older; descriptions are the annotators' first lines"
-    " without what they quote"
+DETECTION, DESCRIBED = "detection", "detection, image described"
+EXPOSURE = (
+    "The search costs were chosen with all captions in view; word lists made from them were replaced"
+    " by a dictionary. Descriptions are the annotators' first lines without quotations."
 )
 UNSEEN = {"homophone": 0.21, "polysemy": 0.1233, "no pun": 0.6667}
 
 
 @cache
-def analyze(caption: str, model: ModelName) -> SoundAnalysis:
+def analyze(caption: str, model: ModelName) -> HomophoneSearch:
     """The readings of a caption, in the order that nothing was learnt for."""
     return analyze_caption(caption, load_lattice(model, None), order=START)
 
@@ -93,7 +96,7 @@ def measure(
     return cases
 
 
-def _rank(row: Row[CaptionSample], heard: SoundAnalysis, count: int) -> Case:
+def _rank(row: Row[CaptionSample], heard: HomophoneSearch, count: int) -> Case:
     wanted = row.content.intended or ""
     texts = [candidate.path.text for candidate in heard.candidates[:count]]
     hit = wanted if wanted in texts else None
@@ -114,13 +117,13 @@ def _study(model: ModelName, first: float | None, five: float | None) -> Study[C
                 for cases, f1 in ((DETECTION, 0.67), (DESCRIBED, 0.72))
                 for claim in (
                     Claim(cases, Figure("f1", PUN), f1),
-                    Claim(cases, Figure("false_alarms", PUN), 0.06),
+                    Claim(cases, Figure("false_positive_rate", PUN), 0.06),
                     Claim(cases, Figure("calibration_error", PUN), 0.05),
                 )
             ),
         ),
-        seen=SEEN,
-        compositions={"37 % of puns by sense": ("kind", UNSEEN)},
+        exposure=EXPOSURE,
+        compositions={"37 % of puns are polysemy puns": ("kind", UNSEEN)},
     )
 
 

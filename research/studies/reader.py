@@ -29,7 +29,8 @@ from research.data import tag_length
 from research.protocol import DATA, Claim, Row, Study
 from research.studies.classifiers import read_label
 
-READER, COMMONEST, LONGEST, ANY = "reader", "commonest label", "longest option", "any option"
+READER, MAJORITY = "reader", "majority class"
+LONGEST, RANDOM = "longest option", "random option"
 ALWAYS = "first option"
 
 
@@ -60,15 +61,15 @@ def reply(form: Form) -> str:
 def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str, list[Case]]:
     """The reader's choices beside the commonest label, the longest, any and the first option."""
     common = Counter(row.content.gold for row in known).most_common(1)[0][0]
-    cases: dict[str, list[Case]] = {own: [] for own in (READER, COMMONEST, LONGEST, ANY, ALWAYS)}
+    cases: dict[str, list[Case]] = {own: [] for own in (READER, MAJORITY, LONGEST, RANDOM, ALWAYS)}
     for row in asked:
         form = row.content.form
         keys = _list_keys(form)
         said = {
             READER: reply(form),
-            COMMONEST: common,
+            MAJORITY: common,
             LONGEST: max(form.fields[0].options, key=lambda option: len(option.text)).key,
-            ANY: random.Random(row.id).choice(keys),
+            RANDOM: random.Random(row.id).choice(keys),
             ALWAYS: keys[0],
         }
         for name, label in said.items():
@@ -249,23 +250,23 @@ def _study(name: str, read: Callable[[], Rows], figure: Figure, *beside: str) ->
     data = name.partition("/")[0]
     judge = write if figure.metric == "mean" else answer
     claims = tuple(Claim(own, figure) for own in (READER, *beside))
-    return Study(f"reader {name}", data, read, judge, claims, _SEEN)
+    return Study(f"reader {name}", data, read, judge, claims, _EXPOSURE)
 
 
-_SEEN = "Rules were chosen on the rest, some on groups that are sealed now; see embedded-reader.md."
+_EXPOSURE = "Some rules were chosen on groups that are in the test set now."
 
 
 def _list_studies() -> Iterator[Study[Asked]]:
     share, macro, pun = Figure("accuracy"), Figure("macro_f1"), Figure("f1", "双关")
     yield _study("memeintent/intent", read_intents, Figure("mean"), "constant sentence")
-    yield _study("mquest/qa", _few(read_questions), share, LONGEST, COMMONEST, ANY)
-    yield _study("punmemecn/detection", _few(read_detection), pun, ALWAYS, ANY)
-    yield _study("punmemecn/sentiment", read_sentiment, share, COMMONEST, ANY)
+    yield _study("mquest/qa", _few(read_questions), share, LONGEST, MAJORITY, RANDOM)
+    yield _study("punmemecn/detection", _few(read_detection), pun, ALWAYS, RANDOM)
+    yield _study("punmemecn/sentiment", read_sentiment, share, MAJORITY, RANDOM)
     for level in ("easy", "hard"):
         read = _few(partial(read_chats, level))
         yield _study(f"punmemecn/chat, {level}", read, share, LONGEST)
     for task, label in (("detection", "harm"), ("type", "type"), ("target", "target")):
-        yield _study(f"toxicn_mm/{task}", _few(partial(read_harm, label)), macro, COMMONEST, ANY)
+        yield _study(f"toxicn_mm/{task}", _few(partial(read_harm, label)), macro, MAJORITY, RANDOM)
 
 
 STUDIES = tuple(_list_studies())

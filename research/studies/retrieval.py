@@ -1,4 +1,4 @@
-"""Known memes near a meme: how often what holds of the nearest one holds of the meme too."""
+"""Studies of retrieval: how often the nearest known meme has the same label."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from memantics.understanding.knowledge.retrieval import KnownMeme, Pool
 from research.protocol import Claim, Row, Study
 from research.studies.classifiers import ENCODER, read_label
 
-NEAREST, SHOWN = "nearest meme", f"nearest meme, where nearness is {SHOWN_FROM} or more"
-ANY, COMMONEST = "any other meme", "commonest label"
+NEAREST, SHOWN = "nearest meme", f"nearest meme, similarity {SHOWN_FROM} or more"
+RANDOM, MAJORITY = "random meme", "majority class"
 
 
 def compare(
     known: Sequence[Row[LabelledMeme]], asked: Sequence[Row[LabelledMeme]]
 ) -> dict[str, list[Case]]:
-    """The label of the nearest known meme, of any known meme, and the commonest one."""
+    """Predict by the nearest known meme, by a random known meme, and by the majority class."""
     pool = Pool((KnownMeme(row.id, row.content.text, "") for row in known), encoder=ENCODER)
     labels = {row.id: row.content.labels[0] for row in known}
     common = Counter(labels.values()).most_common(1)[0][0]
-    cases: dict[str, list[Case]] = {name: [] for name in (NEAREST, SHOWN, ANY, COMMONEST)}
+    cases: dict[str, list[Case]] = {name: [] for name in (NEAREST, SHOWN, RANDOM, MAJORITY)}
     for row in asked:
         (near,) = pool.find_memes(row.content.text, count=1)
         drawn = random.Random(row.id).choice(known).id
-        said = {NEAREST: labels[near.meme], ANY: labels[drawn], COMMONEST: common}
+        said = {NEAREST: labels[near.meme], RANDOM: labels[drawn], MAJORITY: common}
         if (near.nearness or 0) >= SHOWN_FROM:
             said[SHOWN] = labels[near.meme]
         for name, label in said.items():
@@ -44,8 +44,8 @@ def _study(name: str, label: str) -> Study[LabelledMeme]:
         name,
         partial(read_label, name, label),
         compare,
-        tuple(Claim(own, Figure("accuracy")) for own in (NEAREST, SHOWN, ANY, COMMONEST)),
-        "Nothing was chosen: encoder and bound are older than the study.",
+        tuple(Claim(own, Figure("accuracy")) for own in (NEAREST, SHOWN, RANDOM, MAJORITY)),
+        "Nothing was chosen on these data: encoder and threshold are older than the study.",
     )
 
 

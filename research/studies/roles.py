@@ -1,4 +1,4 @@
-"""Roles of text in pictures: Chinese memes as they are, English ones as drawn here."""
+"""Studies of text roles in images: original Chinese memes and rendered English ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memantics.metrics.weighted import Figure
 from research.protocol import Cases, Claim, Row, Study
 from research.roles import CROWDED, DATASET, KEPT, TAKEN, Picture, measure, read_chinese, read_drawn
 
-_SEEN = "An earlier study looked at 300 of the pictures; features are those that it found to carry."
+_EXPOSURE = "An earlier study used 300 of the images to choose the features."
 
 
 def _read_both() -> Sequence[Row[Picture]]:
@@ -18,7 +18,7 @@ def _read_both() -> Sequence[Row[Picture]]:
 def _study(
     name: str, language: str, kept: float, taken: float, read: Callable[[], Sequence[Row[Picture]]]
 ) -> Study[Picture]:
-    """Learns from both languages, and is judged on one."""
+    """Build a study that trains on both languages and tests on one."""
 
     def judge(known: Sequence[Row[Picture]], asked: Sequence[Row[Picture]]) -> Cases:
         return measure(known, [row for row in asked if row.tags["language"] == language])
@@ -34,7 +34,7 @@ def _study(
             Claim(f"all lines, {KEPT}", Figure("accuracy")),
             Claim(f"all lines, {TAKEN}", Figure("accuracy")),
         ),
-        seen=_SEEN,
+        exposure=_EXPOSURE,
     )
 
 

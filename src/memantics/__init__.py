@@ -1,7 +1,7 @@
 """Memantics: a workbench for computational meme understanding.
 
 >>> import memantics as mm
->>> mm.read_aloud("压力山大").caption
+>>> mm.read_homophones("压力山大").caption
 '压力山大'
 
 ``docs/how-to/use-from-python.md`` documents every function. Each name is loaded at its first use, so that the
@@ -25,7 +25,7 @@ __version__ = "0.3.0"
 __all__ = ["__version__"]
 
 if TYPE_CHECKING:
-    from memantics.construction import ChatFigures as ChatFigures
+    from memantics.construction import ChatMetrics as ChatMetrics
     from memantics.construction import CollectSettings as CollectSettings
     from memantics.construction import Grouped as Grouped
     from memantics.construction import Regenerated as Regenerated
@@ -118,7 +118,7 @@ if TYPE_CHECKING:
     from memantics.understanding import draft_reappraisals_async as draft_reappraisals_async
     from memantics.understanding import edit as edit
     from memantics.understanding import edit_async as edit_async
-    from memantics.understanding import read_aloud as read_aloud
+    from memantics.understanding import read_homophones as read_homophones
     from memantics.understanding import reappraise as reappraise
     from memantics.understanding import reappraise_async as reappraise_async
     from memantics.understanding import retrieve as retrieve

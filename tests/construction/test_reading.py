@@ -11,10 +11,10 @@ import pytest
 from memantics.construction.build import knowledge
 from memantics.construction.questions.asking import QuestionSubject, ask_draft
 from memantics.construction.questions.records import QuestionSettings, plan_slots
-from memantics.core.memes import BESIDE, HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.memes import BESIDE, HOMOPHONES, TEMPLATE, Meme, read_memes
 from memantics.core.samples import image_path
 from memantics.understanding import reading
-from memantics.understanding.analysis.records import Sound
+from memantics.understanding.analysis.records import HomophoneFinding
 from memantics.understanding.captions.mine import make_step
 from memantics.understanding.extraction.plan import DEFAULT, Situation, ask_individuals
 from memantics.understanding.intents.draft import (
@@ -47,16 +47,16 @@ def test_a_plain_folder_is_read_before_anything_is_asked(tmp_path: Path) -> None
 
 
 def test_what_a_person_gave_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = [Sound("鸭梨山大", "压力山大", 0.82)]
-    monkeypatch.setattr(reading, "listen", lambda _text, _language: heard)
+    heard = [HomophoneFinding("鸭梨山大", "压力山大", 0.82)]
+    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: heard)
     plain = Meme("a", image_path("en-001"), "鸭梨山大", notes={"meaning": "stress"})
     (told,) = read(plain)
     assert (told.text, told.language) == ("鸭梨山大", "zh")
-    assert told.notes == {"meaning": "stress", HEARD: "压力山大 (82% sure)"}
+    assert told.notes == {"meaning": "stress", HOMOPHONES: "压力山大 (82% sure)"}
     given = Meme("a", image_path("en-001"), "鸭梨山大", "ja", {"reading": "压力"})
     assert read(given) == (given,)
     heard.clear()
-    assert HEARD not in read(plain)[0].notes
+    assert HOMOPHONES not in read(plain)[0].notes
 
 
 def test_on_the_core_alone_reading_names_its_extra(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_on_the_core_alone_reading_names_its_extra(tmp_path: Path) -> None:
 
 
 def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "listen", lambda _text, _language: [])
+    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: [])
     memes = [Meme(name, image_path("en-001"), "hello there") for name in "abc"]
     assert [own.language for own in read(*memes, limit=2)] == ["en", "en", ""]
     assert [own.language for own in read(*memes)] == ["en", "en", "en"]
@@ -116,13 +116,13 @@ def test_a_note_on_the_template_that_was_given_stays() -> None:
 
 
 def test_siblings_beyond_the_limit_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "listen", lambda _text, _language: [])
+    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: [])
     first, _ = read(*family("no", "yes"), limit=1)
     assert "“yes”" in first.notes[TEMPLATE]
 
 
 def test_sound_and_template_are_told_to_every_step() -> None:
-    notes = {HEARD: "压力山大 (82% sure)", TEMPLATE: "others say: “加油”"}
+    notes = {HOMOPHONES: "压力山大 (82% sure)", TEMPLATE: "others say: “加油”"}
     meme = Meme("a", image_path("en-001"), "鸭梨山大", "zh", notes)
     known = Knowledge("a", (Individual("Scene", "pear", "a pear"),))
     (slot, *_) = plan_slots(known, QuestionSettings())

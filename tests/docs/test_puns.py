@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.speech import read_aloud
 from tests.places import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ def test_the_ten_examples_are_heard() -> None:
     pairs = [row for row in rows if row[0] != "written"]
     assert len(pairs) == 10
     for written, heard in pairs:
-        meant = read_aloud(written, settings=Settings(model="dictionary")).meant
+        meant = read_homophones(written, settings=Settings(model="dictionary")).intended
         assert meant is not None, written
         assert meant.text == heard
 

@@ -72,7 +72,7 @@ data = mm.load_dataset("punmemecn", split="test")
 frame = data.to_pandas()
 a = mm.analyze("meme.png")
 a.text, a.readings, a.harm, a.knowledge, a.save("page.html")
-mm.read_aloud("压力山大").meant
+mm.read_homophones("压力山大").intended
 mm.reappraise("meme.png", target="calm").save("kinder.png")
 d = mm.Detector.train("toxicn_mm", preset="fast"); d.save("d.zip"); d = mm.Detector.load("d.zip")
 d.predict(["今天天气真好", "meme.png"]); d.explain("今天天气真好"); d.evaluate("toxicn_mm")

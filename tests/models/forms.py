@@ -10,9 +10,9 @@ from PIL import ImageDraw, ImageFont
 
 from memantics.core.records import Field, Form, Image, Message, Option, Request
 from memantics.models.embedded.encoder import GramEncoder
-from memantics.workbench.embedded import PhoneticEar
+from memantics.workbench.embedded import PhoneticReader
 
-EAR = PhoneticEar(GramEncoder())  # loads its words at first use, once for all tests
+READER = PhoneticReader(GramEncoder())  # loads its words at first use, once for all tests
 
 
 def draw(path: Path, text: str, size: tuple[int, int] = (480, 320)) -> Path:

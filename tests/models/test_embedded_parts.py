@@ -22,11 +22,11 @@ from memantics.core.lines import ImageReading, TextLine, order_lines
 from memantics.models.embedded import ocr
 from memantics.models.embedded.choices import spell
 from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder
-from memantics.models.embedded.lexicon import Hearing, MoodLexicon
+from memantics.models.embedded.lexicon import MoodLexicon, PunReading
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.models.embedded.reader import open_senses
-from memantics.workbench.embedded import PhoneticEar
-from tests.models.forms import EAR, draw
+from memantics.workbench.embedded import PhoneticReader
+from tests.models.forms import READER, draw
 from tests.places import SHARED_DATA, needs_shared_data
 
 
@@ -220,17 +220,17 @@ def test_rude_and_gloomy_words_are_whole_words() -> None:
     ("pun", "plain"), [("暗中观茶", "暗中观察"), ("我不梨解", "我不理解"), ("无盐以对", "无言以对")]
 )
 def test_puns_gain_and_plain_captions_do_not(pun: str, plain: str) -> None:
-    heard = EAR.hear(pun)
-    assert heard.is_pun
-    assert heard.meant == plain
-    assert heard.heard in plain
-    assert EAR.hear(plain) == Hearing()
+    reading = READER.read(pun)
+    assert reading.is_pun
+    assert reading.intended == plain
+    assert reading.homophone in plain
+    assert READER.read(plain) == PunReading()
 
 
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_can_be_heard(text: str) -> None:
-    assert not EAR.hear(text).heard or EAR.hear(text).meant
+    assert not READER.read(text).homophone or READER.read(text).intended
 
 
 @pytest.mark.parametrize(("chance", "is_pun"), [(0.5, True), (0.4999, False)])
@@ -243,17 +243,17 @@ def test_a_pun_is_what_is_likelier_one_than_not(
     monkeypatch.setattr(
         detector, "judge_pun", lambda *given: replace(judged(*given), probability=chance)
     )
-    assert PhoneticEar(GramEncoder()).hear("今天吃饭").is_pun is is_pun
+    assert PhoneticReader(GramEncoder()).read("今天吃饭").is_pun is is_pun
 
 
 def test_shapes_that_ocr_reads_into_a_drawing_are_not_heard() -> None:
     """Their number differs between processors; what is said must not."""
-    assert EAR.hear("■ ─ ■ □\n今晚又狮眠了") == EAR.hear("今晚又狮眠了") != Hearing()
-    assert EAR.hear("今■晚又狮眠了") == EAR.hear("今晚又狮眠了")
+    assert READER.read("■ ─ ■ □\n今晚又狮眠了") == READER.read("今晚又狮眠了") != PunReading()
+    assert READER.read("今■晚又狮眠了") == READER.read("今晚又狮眠了")
 
 
 def test_texts_without_chinese_hide_nothing() -> None:
-    assert EAR.hear("no pun intended, 100 %") == Hearing()
+    assert READER.read("no pun intended, 100 %") == PunReading()
 
 
 @pytest.mark.slow
@@ -261,10 +261,10 @@ def test_texts_without_chinese_hide_nothing() -> None:
 def test_held_out_captions_are_told_apart_better_than_by_always_saying_pun() -> None:
     rows = orjson.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())
     held_out = {k: v["caption_1"] for k, v in rows.items() if 51 <= int(k[2:7]) <= 100}
-    heard = {name: EAR.hear(caption).is_pun for name, caption in held_out.items()}
-    hits = sum(heard[name] for name in heard if name.count(".") == 1)
-    alarms = sum(heard[name] for name in heard if name.count(".") > 1)
-    puns = sum(name.count(".") == 1 for name in heard)
+    puns_found = {name: READER.read(caption).is_pun for name, caption in held_out.items()}
+    hits = sum(puns_found[name] for name in puns_found if name.count(".") == 1)
+    alarms = sum(puns_found[name] for name in puns_found if name.count(".") > 1)
+    puns = sum(name.count(".") == 1 for name in puns_found)
     assert 2 * hits / (hits + alarms + puns) > 0.62  # always "pun": 0.5
 
 

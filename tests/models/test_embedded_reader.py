@@ -25,7 +25,7 @@ from memantics.models.embedded.evidence import Senses, compare_pixels, find_topi
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.reader import EmbeddedReader
 from tests.models.forms import (
-    EAR,
+    READER,
     EMOTIONS,
     HARM,
     INTENT,
@@ -56,7 +56,7 @@ class NamedOcr:
 
 
 def reader(**said: str) -> EmbeddedReader:
-    return EmbeddedReader(Senses(NamedOcr(**said), GramEncoder(), MoodLexicon(), EAR))
+    return EmbeddedReader(Senses(NamedOcr(**said), GramEncoder(), MoodLexicon(), READER))
 
 
 @pytest.fixture
@@ -222,7 +222,15 @@ def test_protocol_and_identity() -> None:
     assert isinstance(model, Model)
     assert (model.name, model.note) == ("embedded/reader", "baseline, not a VLM")
     assert model.cacheable is False
-    assert set(model.identity) == {"name", "rules", "ocr", "encoder", "lexicon", "ear", "text"}
+    assert set(model.identity) == {
+        "name",
+        "rules",
+        "ocr",
+        "encoder",
+        "lexicon",
+        "homophones",
+        "text",
+    }
 
 
 def test_a_missing_image_is_an_error_by_name(tmp_path: Path) -> None:
@@ -240,7 +248,7 @@ def test_the_loop_runs_while_the_reader_works(pictures: dict[str, Path]) -> None
             return super().read(data, name)
 
     async def run() -> str:
-        model = EmbeddedReader(Senses(WaitingOcr(), GramEncoder(), MoodLexicon(), EAR))
+        model = EmbeddedReader(Senses(WaitingOcr(), GramEncoder(), MoodLexicon(), READER))
         answer = asyncio.ensure_future(model.answer(ask(HARM, pictures["one"])))
         await asyncio.sleep(0)
         set_by_the_loop.set()

@@ -84,7 +84,7 @@ def test_a_detector_answers_like_a_model_and_stands_beside_people(
     assert [judged[i.id].value for i in asked] == [one.name for one in said]
     assert {one.value for one in judged.values()} == {"harmful", "harmless"}
     people = by_model[names[1]]
-    assert people.scores[people.figures.main].value == 1.0
+    assert people.scores[people.results.main].value == 1.0
     found = mm.compare(by_model[names[0]], people)
     assert found.shared == len(asked)
     table = render_markdown([*runs], {})

@@ -22,8 +22,8 @@ from memantics.moderation.features import (
     Extractor,
     FeatureBlock,
     fit_vocabulary,
-    hear,
     name_pieces,
+    read_intended,
 )
 from memantics.moderation.heads import PRESETS, find_preset, make_dense, measure_images
 from memantics.moderation.kernel import Singles
@@ -245,8 +245,8 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_obfuscated_word_is_heard() -> None:
-    assert hear("年年有鱼") == "年年有余"
-    assert hear("今天天气不错") == hear("") == ""
+    assert read_intended("年年有鱼") == "年年有余"
+    assert read_intended("今天天气不错") == read_intended("") == ""
 
 
 def test_every_preset_is_found_by_its_name() -> None:

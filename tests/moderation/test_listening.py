@@ -50,13 +50,13 @@ def test_a_homophone_is_heard_where_the_point_says_so(detector: Path, tmp_path: 
     assert deaf.verdicts([MEANT])[0].label == "harmful"
     before = deaf.verdicts([HIDDEN])[0]
     assert (before.label, before.obfuscation) == ("harmless", "")
-    Shell(tmp_path).done("detector", "set", file, "--threshold", limit, "--listen")
+    Shell(tmp_path).done("detector", "set", file, "--threshold", limit, "--homophones")
     hearing = Detector.load(file)
-    assert hearing.point.listen
-    assert hearing.choose_point(threshold=0.9).listen  # another threshold listens as well
+    assert hearing.point.homophones
+    assert hearing.choose_point(threshold=0.9).homophones  # another threshold listens as well
     hidden, meant, plain, english = hearing.verdicts([HIDDEN, MEANT, PLAIN, "good day to you all"])
     assert (hidden.label, hidden.obfuscation) == ("harmful", "homophones")
-    assert f"heard as '{MEANT}'" in hidden.note
+    assert f"homophone reading '{MEANT}'" in hidden.note
     assert same_chance(hidden.probability, meant.probability)
     assert (meant.label, meant.obfuscation) == ("harmful", "")
     assert (plain.label, plain.obfuscation) == ("harmless", "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from memantics.core.errors import InputError
+from memantics.understanding.phonetics.homophones import load_lattice
 from memantics.understanding.phonetics.lattice import Lattice
-from memantics.understanding.phonetics.speech import load_lattice
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,21 @@ from memantics.understanding.phonetics.evidence import (
     find_evidence,
     find_in_description,
 )
+from memantics.understanding.phonetics.homophones import (
+    analyze_caption,
+    build_reading,
+    read_homophones,
+    write_pronunciation,
+)
 from memantics.understanding.phonetics.language import FrequencyModel, Transitions
 from memantics.understanding.phonetics.lattice import Lattice, Path
+from memantics.understanding.phonetics.pinyin import (
+    SyllableSound,
+    list_sounds,
+    parse_marked,
+    read_in_context,
+    write_marked,
+)
 from memantics.understanding.phonetics.ranking import (
     Linear,
     PathCandidate,
@@ -32,20 +45,7 @@ from memantics.understanding.phonetics.ranking import (
     load_weights,
 )
 from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.sound import (
-    SyllableSound,
-    list_sounds,
-    parse_marked,
-    read_in_context,
-    write_marked,
-)
-from memantics.understanding.phonetics.speech import (
-    analyze_caption,
-    build_reading,
-    read_aloud,
-    write_sound,
-)
-from tests.figures import list_differences
+from tests.numbers import list_differences
 
 GOLDEN = FilePath(__file__).with_name("toy_readings.jsonl")
 WORDS = {
@@ -90,7 +90,7 @@ def describe(caption: str, toy: Lattice) -> dict[str, JsonValue]:
         paths.append({"path": show_path(path), "changes": changes, **show_numbers(features)})
     return {
         "plain": show_path(plain),
-        "sound": write_sound(script),
+        "sound": write_pronunciation(script),
         "paths": paths,
         "literal_rank": found.literal_rank,
         "signals": show_numbers(found.signals),
@@ -242,8 +242,8 @@ def test_only_rare_words_are_evidence(toy: Lattice) -> None:
 
 def test_what_the_picture_supports_makes_a_reading_surer() -> None:
     settings = Settings(model="dictionary")
-    plain = read_aloud("年年有鱼", settings=settings)
-    shown = read_aloud("年年有鱼", description="一条鱼", settings=settings)
+    plain = read_homophones("年年有鱼", settings=settings)
+    shown = read_homophones("年年有鱼", description="一条鱼", settings=settings)
     assert (plain.signals["evidence"], shown.signals["evidence"]) == (0.0, 1.0)
     sure = load_weights("dictionary")[1]
     odds = Linear({**sure.weights, "evidence": 0.7}, sure.bias)

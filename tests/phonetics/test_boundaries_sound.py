@@ -10,17 +10,17 @@ from memantics.understanding.phonetics.evidence import (
     find_evidence,
     find_in_description,
 )
+from memantics.understanding.phonetics.homophones import read_homophones, read_many
 from memantics.understanding.phonetics.lattice import Lattice, Path, PathWord
-from memantics.understanding.phonetics.ranking import Linear
-from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     KNOWN_SYLLABLES,
     Syllable,
     describe_difference,
     measure_distance,
     parse_syllable,
 )
-from memantics.understanding.phonetics.speech import read_aloud, read_many
+from memantics.understanding.phonetics.ranking import Linear
+from memantics.understanding.phonetics.reading import Settings
 
 
 @pytest.mark.parametrize(
@@ -144,23 +144,25 @@ DICTIONARY = Settings(model="dictionary")
     ("text", "language"), [("a", "zh"), ("ab", "en"), ("a鱼bcd", "zh"), ("12", "zh"), ("", "zh")]
 )
 def test_a_caption_without_chinese_but_two_letters_is_english(text: str, language: str) -> None:
-    assert read_aloud(text, settings=DICTIONARY).language == language
+    assert read_homophones(text, settings=DICTIONARY).language == language
 
 
 def test_long_captions_are_cut_and_it_is_said() -> None:
     short = Settings(model="dictionary", max_characters=4)
-    assert read_aloud("年年有鱼", settings=short).notes == ()
-    (note,) = read_aloud("年年有鱼吃", settings=short).notes
+    assert read_homophones("年年有鱼", settings=short).notes == ()
+    (note,) = read_homophones("年年有鱼吃", settings=short).notes
     assert note == "only the first 4 of 5 characters were read"
-    assert read_aloud("年年有鱼吃", settings=short).caption == "年年有鱼"
-    (dropped,) = read_aloud("年年\x07有", settings=short).notes
+    assert read_homophones("年年有鱼吃", settings=short).caption == "年年有鱼"
+    (dropped,) = read_homophones("年年\x07有", settings=short).notes
     assert "left out" in dropped
-    assert any("of 17" in note for note in read_aloud("年" * 17, settings=short).notes)
-    assert read_aloud("！？", settings=DICTIONARY).notes[-1] == "nothing in it can be read aloud"
+    assert any("of 17" in note for note in read_homophones("年" * 17, settings=short).notes)
+    assert (
+        read_homophones("！？", settings=DICTIONARY).notes[-1] == "nothing in it can be read aloud"
+    )
 
 
 def test_readings_stop_at_the_limit() -> None:
-    many = read_aloud("压力山大", settings=Settings(model="dictionary", limit=9))
+    many = read_homophones("压力山大", settings=Settings(model="dictionary", limit=9))
     (two,) = read_many(["压力山大"], settings=Settings(model="dictionary", limit=2))
     assert len(two.readings) == 2
     assert two.readings == many.readings[:2]

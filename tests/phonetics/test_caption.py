@@ -10,7 +10,7 @@ from memantics.understanding.phonetics.caption import (
     split_tokens,
     write_scripts,
 )
-from memantics.understanding.phonetics.sound import KNOWN_SYLLABLES
+from memantics.understanding.phonetics.pinyin import KNOWN_SYLLABLES
 
 
 def syllables(caption: str, variant: int = 0) -> list[list[str]]:

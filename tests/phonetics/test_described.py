@@ -67,15 +67,15 @@ def test_one_caption_is_a_pun_beside_one_picture_and_none_beside_another() -> No
 
 
 def test_the_vectors_of_caption_and_description_are_compared() -> None:
-    heard = mm.read_aloud("真菜", description="一片蔬菜叶子", language_model="dictionary")
+    readings = mm.read_homophones("真菜", description="一片蔬菜叶子", language_model="dictionary")
     weights = load_pun_weights("dictionary", described=True)
     assert set(weights.linear.weights) == set(DESCRIBED_FEATURES)
     vector = [1.0] + [0.0] * (len(weights.meaning) - 1)
     away = [0.0, 1.0] + [0.0] * (len(weights.meaning) - 2)
-    same = judge_pun(heard, vector, picture=vector, trusted=True).probability
-    assert same != judge_pun(heard, vector, picture=away, trusted=True).probability
-    assert judge_pun(heard, vector, picture=away, trusted=True) == judge_pun(
-        heard, vector, trusted=True
+    same = judge_pun(readings, vector, picture=vector, trusted=True).probability
+    assert same != judge_pun(readings, vector, picture=away, trusted=True).probability
+    assert judge_pun(readings, vector, picture=away, trusted=True) == judge_pun(
+        readings, vector, trusted=True
     )
 
 

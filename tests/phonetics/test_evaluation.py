@@ -9,7 +9,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.understanding.phonetics.evaluation import (
     assign_fold,
     evaluate,
-    format_figures,
+    format_metrics,
     read_samples,
 )
 from memantics.understanding.phonetics.lattice import Lattice
@@ -35,13 +35,13 @@ def write_release(folder: Path) -> Path:
     return folder
 
 
-def test_figures_of_a_release(tmp_path: Path) -> None:
-    figures = evaluate(write_release(tmp_path), "dictionary")
-    assert (figures.captions, figures.homophones) == (60, 20)
-    assert figures.first >= 0.8
-    assert figures.first <= figures.first_five <= figures.found
-    assert figures.quiet <= 0.2
-    text = format_figures(figures)
+def test_metrics_of_a_release(tmp_path: Path) -> None:
+    metrics = evaluate(write_release(tmp_path), "dictionary")
+    assert (metrics.captions, metrics.homophones) == (60, 20)
+    assert metrics.first >= 0.8
+    assert metrics.first <= metrics.first_five <= metrics.found
+    assert metrics.quiet <= 0.2
+    text = format_metrics(metrics)
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -54,7 +54,7 @@ def test_the_root_of_a_clone_will_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_figures_of_chosen_groups(tmp_path: Path) -> None:
+def test_metrics_of_chosen_groups(tmp_path: Path) -> None:
     whole = evaluate(write_release(tmp_path), "dictionary")
     some = evaluate(tmp_path, "dictionary", groups="0-4,CN00019")
     assert (some.captions, some.homophones) == (18, 6)
@@ -98,9 +98,9 @@ def test_official_captions_with_core_data_alone(tmp_path: Path) -> None:
     rows = json.loads((SHARED_DATA / "punmemecn" / "_Meta.json").read_bytes())
     some = {name: row for name, row in rows.items() if int(name[2:7]) % 5 == 0}
     (tmp_path / "_Meta.json").write_text(json.dumps(some), encoding="utf-8")
-    figures = evaluate(tmp_path, "dictionary")
-    assert figures.homophones > 60
-    assert figures.first >= 0.5
-    assert figures.first_five >= 0.68
-    assert figures.quiet <= 0.2
-    assert figures.detector.f1 >= 0.7
+    metrics = evaluate(tmp_path, "dictionary")
+    assert metrics.homophones > 60
+    assert metrics.first >= 0.5
+    assert metrics.first_five >= 0.68
+    assert metrics.quiet <= 0.2
+    assert metrics.detector.f1 >= 0.7

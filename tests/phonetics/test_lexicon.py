@@ -3,10 +3,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     RARE_READING,
     Costs,
-    SoundLexicon,
+    PinyinLexicon,
     list_sounds,
     measure_distance,
     read_in_context,
@@ -31,13 +31,13 @@ WORDS = [
 COSTS = Costs(change=1.0, tone=0.25, sound=2.0, common=1.0)
 
 
-def small() -> SoundLexicon:
-    return SoundLexicon(WORDS, [-4.0] * len(WORDS))
+def small() -> PinyinLexicon:
+    return PinyinLexicon(WORDS, [-4.0] * len(WORDS))
 
 
-def hear(lexicon: SoundLexicon, text: str, reach: float = 1.3) -> list:  # type: ignore[type-arg]
+def list_near(lexicon: PinyinLexicon, text: str, reach: float = 1.3) -> list:  # type: ignore[type-arg]
     return [
-        lexicon.hear({s: 0.0}, ord(c), reach)
+        lexicon.list_near({s: 0.0}, ord(c), reach)
         for c, s in zip(text, read_in_context(text), strict=True)
         if s
     ]
@@ -45,7 +45,7 @@ def hear(lexicon: SoundLexicon, text: str, reach: float = 1.3) -> list:  # type:
 
 def test_the_word_itself_costs_nothing_and_homophones_only_their_change() -> None:
     lexicon = small()
-    found = lexicon.find(hear(lexicon, "河里"), COSTS, 1.5, 50)
+    found = lexicon.find(list_near(lexicon, "河里"), COSTS, 1.5, 50)
     two = {m.word: m.cost for m in found[1]}
     assert two["河里"] == 0.0
     assert abs(two["合理"] - 2.0) < 1e-5  # two characters changed, same sounds and tones
@@ -53,7 +53,7 @@ def test_the_word_itself_costs_nothing_and_homophones_only_their_change() -> Non
 
 def test_words_are_read_as_words() -> None:
     lexicon = small()
-    found = lexicon.find(hear(lexicon, "银行"), COSTS, 1.5, 50)
+    found = lexicon.find(list_near(lexicon, "银行"), COSTS, 1.5, 50)
     assert "银行" in {m.word for m in found[1]}
 
 
@@ -62,7 +62,7 @@ def test_words_are_read_as_words() -> None:
 def test_single_characters_match_a_brute_force_search(word: str, reach: float) -> None:
     lexicon = small()
     said = list_sounds(word[0])[0]
-    found = lexicon.find([lexicon.hear({said: 0.0}, 0, reach)], COSTS, reach, 50)
+    found = lexicon.find([lexicon.list_near({said: 0.0}, 0, reach)], COSTS, reach, 50)
     expected = {
         w
         for w in WORDS
@@ -74,14 +74,14 @@ def test_single_characters_match_a_brute_force_search(word: str, reach: float) -
 
 
 def test_only_the_best_are_kept() -> None:
-    lexicon = SoundLexicon(["鱼", "余", "于"], [-4.0, -9.0, -3.0])
+    lexicon = PinyinLexicon(["鱼", "余", "于"], [-4.0, -9.0, -3.0])
     sounds = {list_sounds("鱼")[0]: 0.0}
-    found = lexicon.find([lexicon.hear(sounds, 0, 0.0)], COSTS, 1.0, 2)
+    found = lexicon.find([lexicon.list_near(sounds, 0, 0.0)], COSTS, 1.0, 2)
     assert {m.word for m in found[0]} == {"鱼", "于"}
 
 
 def test_second_readings_cost_more() -> None:
-    lexicon = SoundLexicon(["行"], [-3.0])
+    lexicon = PinyinLexicon(["行"], [-3.0])
     hang = next(s for s in list_sounds("行") if s.syllable == "hang")
-    (match,) = lexicon.find([lexicon.hear({hang: 0.0}, 0, 0.0)], COSTS, 1.0, 5)[0]
+    (match,) = lexicon.find([lexicon.list_near({hang: 0.0}, 0, 0.0)], COSTS, 1.0, 5)[0]
     assert match.cost >= COSTS.change + COSTS.sound * RARE_READING - 1e-5

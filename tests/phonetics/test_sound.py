@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     KNOWN_SYLLABLES,
     MERGED,
     SyllableSound,

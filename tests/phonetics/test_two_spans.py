@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from memantics.understanding.phonetics.homophones import analyze_caption, read_homophones
 from memantics.understanding.phonetics.lattice import Lattice
+from memantics.understanding.phonetics.pinyin import MERGED, list_sounds, measure_distance
 from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.sound import MERGED, list_sounds, measure_distance
-from memantics.understanding.phonetics.speech import analyze_caption, read_aloud
 from tests.phonetics.captions import TWO_SPANS_CHECK, TWO_SPANS_TUNE
 
 
@@ -66,7 +66,7 @@ def test_a_half_undone_pun_has_a_weak_joint(frequencies: Lattice) -> None:
 def test_the_picture_tells_what_the_trigram_model_cannot(trigram: Lattice) -> None:
     pytest.importorskip("Pinyin2Hanzi", reason="joints are judged by its transitions")
     settings = Settings(model="trigram")
-    alone = read_aloud("蒸多鱼", settings=settings)
+    alone = read_homophones("蒸多鱼", settings=settings)
     assert "真多余" in [r.text for r in alone.readings[:2]]
-    seen = read_aloud("蒸多鱼", description="a fish in a steamer", settings=settings)
+    seen = read_homophones("蒸多鱼", description="a fish in a steamer", settings=settings)
     assert seen.readings[0].text == "真多余"

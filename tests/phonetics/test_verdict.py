@@ -13,7 +13,7 @@ from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
 from memantics.understanding.analysis.asking import ask_pun
 from memantics.understanding.phonetics.detector import judge_pun, load_pun_weights
-from memantics.understanding.phonetics.reading import Heard
+from memantics.understanding.phonetics.reading import HomophoneReadings
 from tests.phonetics.captions import ENGLISH_PUNS, PLAIN, PUNS
 from tests.servers.fakes import Scripted, serving
 
@@ -64,7 +64,8 @@ def test_an_image_that_nobody_looks_at_changes_nothing_and_is_noted() -> None:
     assert (beside.probability, beside.seen_by) == (without.probability, "")
     assert "not looked at" in beside.notes[-1]
     assert (
-        "not looked at" in mm.read_aloud("年年有鱼", PICTURE, language_model="dictionary").notes[-1]
+        "not looked at"
+        in mm.read_homophones("年年有鱼", PICTURE, language_model="dictionary").notes[-1]
     )
 
 
@@ -82,7 +83,7 @@ def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Pa
             call_log=tmp_path,
             calls=mm.CallSettings(base_url=f"{server.url}"),
         )
-        heard = mm.read_aloud(
+        readings = mm.read_homophones(
             "年年有鱼",
             PICTURE,
             language_model="dictionary",
@@ -93,7 +94,7 @@ def test_a_model_that_sees_the_picture_moves_the_verdict(pun: bool, tmp_path: Pa
     assert (verdict.probability > plain.probability) == pun
     assert verdict.seen_by == "openai/seer"
     assert verdict.why[0].startswith("openai/seer sees 鱼 as")
-    assert heard.evidence == ("fish",)
+    assert readings.evidence == ("fish",)
     sent = orjson.dumps(server.bodies[0]).decode()
     assert "年年有余" in sent  # it is told what the caption sounds like
     assert "image_url" in sent
@@ -130,10 +131,10 @@ def test_a_pun_without_two_readings_is_asked_again(changes: dict[str, object], s
 
 
 def test_without_sentence_vectors_the_rest_decides() -> None:
-    heard = mm.read_aloud("年年有鱼", language_model="dictionary")
+    readings = mm.read_homophones("年年有鱼", language_model="dictionary")
     weights = load_pun_weights("dictionary")
-    assert judge_pun(heard, None) != judge_pun(heard, [1.0] * len(weights.meaning))
-    assert judge_pun(heard, [1.0]) == judge_pun(heard, None)  # another encoder's vector
+    assert judge_pun(readings, None) != judge_pun(readings, [1.0] * len(weights.meaning))
+    assert judge_pun(readings, [1.0]) == judge_pun(readings, None)  # another encoder's vector
 
 
 def test_english_puns_are_judged_by_what_was_heard() -> None:
@@ -145,5 +146,5 @@ def test_english_puns_are_judged_by_what_was_heard() -> None:
 
 
 def test_nothing_heard_is_no_pun() -> None:
-    empty = Heard("", "zh", "none", "", (), 0.0, 0.5)
+    empty = HomophoneReadings("", "zh", "none", "", (), 0.0, 0.5)
     assert not judge_pun(empty).is_pun

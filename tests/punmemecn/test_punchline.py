@@ -23,7 +23,7 @@ def test_only_homophones_are_asked(source: Source) -> None:
     """Even numbers are puns on two senses of one word: they have no homophone to name."""
     items = list(make_task("punchline", source).items())
     assert [item.id for item in items] == ["CN00001", "CN00003", "CN00005"]
-    assert items[0].gold == {"word": "型", "heard": "行"}
+    assert items[0].gold == {"word": "型", "homophone": "行"}
     assert items[0].form.context == {"caption": "有茶就型1"}
     assert not next(make_task("punchline", source, prompt="1").items()).form.context
 
@@ -57,7 +57,7 @@ def test_a_homophone_covers_what_changed_and_stands_in_the_reading(
 def test_wrong_homophones_are_counted_and_listed(source: Source) -> None:
     task = make_task("punchline", source)
     items = list(task.items())
-    values = [{"word": "型", "heard": "星"}, {"word": "茶", "heard": "就型"}, None]
+    values = [{"word": "型", "homophone": "星"}, {"word": "茶", "homophone": "就型"}, None]
     scores = task.score(answer_all(items, values))
     assert scores[0].value == 0.0
     assert scores[0].n == 3
@@ -82,10 +82,10 @@ def test_a_reply_without_both_words_is_unparsed(source: Source) -> None:
     for text in ("型，行", '{"谐音词": "行"}', '{"双关词": 3, "谐音词": "行"}', ""):
         with pytest.raises(Unparsed):
             task.parse(text, form)
-    assert task.parse('{"双关词": "型", "谐音词": null}', form) == {"word": "型", "heard": ""}
+    assert task.parse('{"双关词": "型", "谐音词": null}', form) == {"word": "型", "homophone": ""}
     english = make_task("punchline", source, language="en")
     said = '{"explanation": "tea", "word": "型", "homophone": "行"}'
-    assert english.parse(said, next(english.items()).form) == {"word": "型", "heard": "行"}
+    assert english.parse(said, next(english.items()).form) == {"word": "型", "homophone": "行"}
 
 
 def test_the_wrong_homophones_of_the_paper() -> None:
@@ -109,7 +109,7 @@ def test_annotators_are_rows_beside_models(source: Source) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "heard", "right"),
+    ("word", "homophone", "right"),
     [
         ("虾头", "下头", True),
         ("虾", "下", True),
@@ -121,8 +121,8 @@ def test_annotators_are_rows_beside_models(source: Source) -> None:
         ("", "下头", False),
     ],
 )
-def test_any_right_pair_at_its_place_counts(word: str, heard: str, right: bool) -> None:
-    assert names_pair(word, heard, "虾头男和虾头女", "下头男和下头女") is right
+def test_any_right_pair_at_its_place_counts(word: str, homophone: str, right: bool) -> None:
+    assert names_pair(word, homophone, "虾头男和虾头女", "下头男和下头女") is right
 
 
 def test_a_pair_is_found_where_the_reading_is_longer_or_shorter() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from memantics.benchmarks.registry import find_tasks
 from memantics.core.records import Image, Item
-from memantics.core.task import Listener, Services, Task
+from memantics.core.task import HomophoneReader, Services, Task
 from tests.punmemecn.release import SAMPLE
 from tests.setups import make_setup, make_task
 
@@ -66,7 +66,7 @@ def test_nothing_is_read_before_an_item_is_asked() -> None:
         heard.append(caption)
         return "99%: 别的 (bié de)"
 
-    services = Services(listener=lambda: Listener("toy", listen))
+    services = Services(homophone_reader=lambda: HomophoneReader("toy", listen))
     setup = make_setup("punmemecn/detection", {"hint": "readings"}, SAMPLE, services=services)
     task = make_task(setup)
     items = list(task.items())

@@ -50,7 +50,7 @@ def find_cell(part: PaperPart, section: str, label: str, column: str) -> Cell:
 
 def test_what_is_not_known_is_passed_over(tmp_path: Path) -> None:
     rows = read_released(open_release(Source("release", make_clone(tmp_path / "clone"))))
-    assert [(row.task, row.system, row.options, row.figures) for row in rows] == [
+    assert [(row.task, row.system, row.options, row.metrics) for row in rows] == [
         (
             "detection",
             "gpt-4o-mini-2024-07-18",
@@ -67,7 +67,7 @@ def test_what_is_not_known_is_passed_over(tmp_path: Path) -> None:
     ]
 
 
-def test_released_figures_stand_beside_ours(
+def test_released_metrics_stand_beside_ours(
     tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))

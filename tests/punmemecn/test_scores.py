@@ -120,7 +120,7 @@ def test_humans_on_the_same_items_each_against_the_others() -> None:
 
 @pytest.mark.slow
 @needs_shared_data
-def test_published_human_figures_are_those_of_the_statistics() -> None:
+def test_published_human_metrics_are_those_of_the_statistics() -> None:
     release = open_release(Source("release", SHARED_DATA / "punmemecn"))
     puns = [meme for meme in release.memes if meme.is_pun]
     outcomes = [
@@ -155,7 +155,7 @@ def test_repetitions_do_not_narrow_an_interval() -> None:
     assert wide.low == pytest.approx(narrow.low, abs=0.01)
 
 
-def test_balanced_figures_agree_with_sklearn() -> None:
+def test_balanced_metrics_agree_with_sklearn() -> None:
     chance = random.Random(3)
     labels = [f"{a}-{b}" for a in ("self", "both", "other") for b in ("positive", "negative")]
     rows = [(chance.choice(labels), chance.choice(labels)) for _ in range(300)]

@@ -32,7 +32,7 @@ LINES = [UnderstoodLine("phone battery again"), UnderstoodLine("nothing left")]
 
 
 def test_scores_add_up() -> None:
-    parts = {"captions": ("a",), "meant": ("a",), "kindness": 0.2, "fluency": -1.0}
+    parts = {"captions": ("a",), "intended": ("a",), "kindness": 0.2, "fluency": -1.0}
     ranked = RankedCaptions.model_validate(parts | {"closeness": 0.5, "joke": 1.0})
     assert ranked.score == pytest.approx(0.2 - 0.3 + 0.45 + 0.5)
     fluent = ranked.model_copy(update={"fluency": 2.0})

@@ -15,7 +15,7 @@ from PIL import Image
 from memantics.core.errors import MissingExtra, Refused, Transient, Unavailable
 from memantics.core.images import load
 from memantics.core.lines import TextLine
-from memantics.core.memes import HEARD
+from memantics.core.memes import HOMOPHONES
 from memantics.core.model import EditRequest
 from memantics.core.records import Request
 from memantics.models.client import ModelClient
@@ -157,7 +157,9 @@ def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> No
         return answer()(request)
 
     async def work() -> None:
-        meme = replace(make_meme(path), notes={HEARD: "压力山大 (82% sure)", "meaning": "stress"})
+        meme = replace(
+            make_meme(path), notes={HOMOPHONES: "压力山大 (82% sure)", "meaning": "stress"}
+        )
         with ModelClient(FakeModel(script), tmp_path / "client") as client:
             await reappraise(meme, make_shop(tmp_path, ModelPlanner(client), lines))
 

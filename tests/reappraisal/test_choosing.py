@@ -13,7 +13,7 @@ from PIL import Image as Pictures
 
 from memantics.core.errors import DataError, InputError
 from memantics.core.labels import PREFERENCES, read_choices
-from memantics.core.memes import HEARD, TEMPLATE
+from memantics.core.memes import HOMOPHONES, TEMPLATE
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
 from memantics.models.client import ModelClient
@@ -205,7 +205,7 @@ def test_what_is_not_known_of_a_meme_is_not_told(tmp_path: Path) -> None:
         assert TOP in str(text)
         assert request.form.context["caption"].startswith(TOP)
     noted = ReappraisalSubject(
-        "phone", plain.image, page, {HEARD: "a sound", TEMPLATE: "a name", "meaning": "stress"}
+        "phone", plain.image, page, {HOMOPHONES: "a sound", TEMPLATE: "a name", "meaning": "stress"}
     )
     _, told, text = ask_plan(noted, feeling.model_copy(update={"word": "tired"})).messages[0].parts
     assert "a sound" in str(told)

@@ -8,14 +8,16 @@ import pytest
 
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
-from memantics.core.queue import ItemVerdict, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, write_annotations
 from memantics.understanding.reappraisal.rules import pass_gate
 
 MEMES = [Meme(name, Path(f"{name}.png")) for name in ("a", "b", "c", "d", "e")]
 
 
-def verdict(meme: str, *, kept: bool = True, reason: str = "", **values: str) -> ItemVerdict:
-    return ItemVerdict(
+def annotation(
+    meme: str, *, kept: bool = True, reason: str = "", **values: str
+) -> AggregatedAnnotation:
+    return AggregatedAnnotation(
         item=meme,
         group=meme,
         workflow="find-emotions",
@@ -26,14 +28,14 @@ def verdict(meme: str, *, kept: bool = True, reason: str = "", **values: str) ->
 
 
 def test_clear_cases_pass_and_others_say_why_not(tmp_path: Path) -> None:
-    path = tmp_path / "verdicts.jsonl"
-    write_verdicts(
+    path = tmp_path / "annotations.jsonl"
+    write_annotations(
         path,
         [
-            verdict("a", negative="yes", source_emotion="angry"),
-            verdict("b", negative="unclear"),
-            verdict("c", negative="no"),
-            verdict("d", kept=False, reason="broken image"),
+            annotation("a", negative="yes", source_emotion="angry"),
+            annotation("b", negative="unclear"),
+            annotation("c", negative="no"),
+            annotation("d", kept=False, reason="broken image"),
         ],
     )
     gate = pass_gate(MEMES, path)
@@ -49,7 +51,7 @@ def test_clear_cases_pass_and_others_say_why_not(tmp_path: Path) -> None:
 
 def test_without_verdicts_all_pass_and_without_clear_cases_none(tmp_path: Path) -> None:
     assert pass_gate(MEMES, None).memes == tuple(MEMES)
-    path = tmp_path / "verdicts.jsonl"
-    write_verdicts(path, [verdict("a", negative="yes")])
+    path = tmp_path / "annotations.jsonl"
+    write_annotations(path, [annotation("a", negative="yes")])
     with pytest.raises(DataError, match="no meme of the folder is clearly negative"):
         pass_gate(MEMES, path)

@@ -15,7 +15,7 @@ from memantics.understanding.reappraisal.candidates import list_candidates, rewr
 from memantics.understanding.reappraisal.kindness import LexiconMeter
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.reappraisal.planner import EmbeddedPlanner, choose_emotion, choose_plan
-from memantics.understanding.reappraisal.ranking import LEAST, is_heard, rate_fluency, weigh
+from memantics.understanding.reappraisal.ranking import LEAST, reads_as_intended, rate_fluency, weigh
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
@@ -79,7 +79,7 @@ def test_chinese_captions_by_cause(old: str, new: str, cause: str) -> None:
 
 def test_of_a_pun_the_thing_in_the_picture_stays() -> None:
     pun = understand(["我很椒绿"]).lines[0]
-    assert pun.meant == "我很焦虑"
+    assert pun.intended == "我很焦虑"
     made = plan_for("我很椒绿")
     assert made is not None
     assert made.captions["1"] == "我很椒傲"
@@ -248,8 +248,8 @@ def test_captions_are_ordered_by_all_that_speaks_for_them() -> None:
 
 
 def test_a_pun_that_nobody_hears_is_not_offered() -> None:
-    assert is_heard("心想事橙", "心想事成")
-    assert not is_heard("今晚又狮分好眠了", "今晚又实在好玩了")
+    assert reads_as_intended("心想事橙", "心想事成")
+    assert not reads_as_intended("今晚又狮分好眠了", "今晚又实在好玩了")
     made = plan_for("今晚又狮眠了")
     assert made is None or made.captions["1"] != "今晚又狮分好眠了"
 
@@ -306,7 +306,7 @@ def test_kind_words_sound_like_the_thing_and_keep_who_speaks() -> None:
     line = understand(["我们星碎"]).lines[0]
     ways = {own.printed: own for own in rewrite(line, "happy") if own.way == "sound"}
     # Two characters follow the opening; a longer word is a sentence of its own.
-    assert ways["我们开星"].meant == "我们开心"
+    assert ways["我们开星"].intended == "我们开心"
     assert "真开星" in ways
     assert not {"开星", "我们真开星"} & set(ways)
     assert all("星" in printed for printed in ways)

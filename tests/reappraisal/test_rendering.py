@@ -31,7 +31,7 @@ from memantics.understanding.reappraisal.rendering import (
     measure_reading,
     show_both,
 )
-from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.hashes import measure_change
 from memantics.understanding.vision.page import MemeStructure, read_page
 from tests.reappraisal.drawing import draw_meme
 from tests.vision.pictures import BALOO, Print, photo, print_on
@@ -95,7 +95,7 @@ def test_a_generative_editor_cannot_touch_bars_captions_and_layout(
     assert drawn.image.size == image.size
     assert (new[:70] == old[:70]).all()
     assert tuple(new[200, 200]) == (255, 0, 255)
-    assert share_changed(image, drawn.image, ~drawn.allowed) == 0
+    assert measure_change(image, drawn.image, ~drawn.allowed) == 0
     # The new caption is legible on whatever was painted: its own fill and outline are there.
     left, top, right, bottom = drawn.boxes["2"]
     ink = new[top:bottom, left:right].reshape(-1, 3)

@@ -55,7 +55,7 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
     assert moderated.results[0].status == "judged"  # type: ignore[attr-defined]
     assert call("list_models").data  # type: ignore[attr-defined]
     assert call("analyze", {"image": IMAGE}).text == "最近有点键忘"  # type: ignore[attr-defined]
-    assert call("read_aloud", {"caption": "压力山大"}).readings  # type: ignore[attr-defined]
+    assert call("read_homophones", {"caption": "压力山大"}).readings  # type: ignore[attr-defined]
     query = {"query": "SELECT ?s WHERE { ?s a mm:Scene }", "limit": 2}
     found = call("query_knowledge", query)
     assert len(found.rows) == 2  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
 from memantics.serve.settings import ServedModels
 from memantics.serve.studio.routes import StudioRecord, check_picture, is_harmful
-from memantics.workbench.studio import Studio, hear, judge, tell_sample_meaning
+from memantics.workbench.studio import Studio, find_homophones, judge, tell_sample_meaning
 from tests.browser import Watched, launch, watch
 from tests.serve.visiting import (
     assert_at_home,
@@ -387,9 +387,9 @@ def test_parts_at_their_edges(home: Path) -> None:
     studio = Studio(Detector.load_sample())
     assert judge(studio, "", "en").status == "not_scored"
     assert judge(studio, "a cat", "en").status == "judged"
-    assert hear("", "en").status == "silent"
-    assert hear("un chat", "fr").status == "unsupported"
-    assert hear("好的", "zh").status == "heard"
+    assert find_homophones("", "en").status == "empty"
+    assert find_homophones("un chat", "fr").status == "unsupported"
+    assert find_homophones("好的", "zh").status == "found"
 
 
 def test_whose_verdict_blurs_a_saved_page() -> None:

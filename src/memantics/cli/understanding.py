@@ -122,7 +122,7 @@ Groups = Annotated[
 def read_puns(
     captions: CaptionsArgument = None,
     description: Description = None,
-    language: Annotated[understanding.Spoken, Flag("Language of the captions.")] = "auto",
+    language: Annotated[understanding.CaptionLanguage, Flag("Language of the captions.")] = "auto",
     model: SoundModel = "auto",
     limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
     threshold: Threshold = 0.5,
@@ -136,7 +136,7 @@ def read_puns(
             raise InputError("captions and --evaluate do not go together", hint="give one of them")
         console().print(
             plain(
-                understanding.format_figures(understanding.score_readings(measure, model, groups))
+                understanding.format_metrics(understanding.score_readings(measure, model, groups))
             )
         )
         return
@@ -157,20 +157,20 @@ def read_puns(
     if as_json:
         print_json(found)
         return
-    for heard in found:
-        _show_puns(heard)
+    for readings in found:
+        _show_puns(readings)
 
 
-def _show_puns(heard: understanding.Heard) -> None:
+def _show_puns(readings: understanding.HomophoneReadings) -> None:
     """The verdict, then what supports it; other readings only where one is meant."""
-    head, *rest = understanding.explain(heard, alternatives=0)
+    head, *rest = understanding.explain(readings, alternatives=0)
     out = console()
-    out.print(plain(head, "bold" if heard.meant else ""))
+    out.print(plain(head, "bold" if readings.intended else ""))
     for line in rest:
-        if heard.meant or not line.startswith("span: "):
+        if readings.intended or not line.startswith("span: "):
             out.print(Padding(plain(line), (0, 0, 0, 2)))
-    if heard.meant and len(heard.readings) > 1:
-        others = ", ".join(reading.text for reading in heard.readings[1:])
+    if readings.intended and len(readings.readings) > 1:
+        others = ", ".join(reading.text for reading in readings.readings[1:])
         out.print(Padding(plain(f"or: {others}", "dim"), (0, 0, 0, 2)))
 
 

@@ -19,9 +19,9 @@ from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
 # Notes that our own reading adds.
-HEARD, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
+HOMOPHONES, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
 KIND = "kind of picture"
-NOTED = (HEARD, TEMPLATE, BESIDE, KIND)
+NOTED = (HOMOPHONES, TEMPLATE, BESIDE, KIND)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
 # The length stands apart: counted in the pattern it took a tenth of a second to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200

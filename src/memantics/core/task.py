@@ -186,7 +186,7 @@ class TextScorer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class HomophoneReader:
     """What captions sound like: ``name`` is the language model behind it."""
 
     name: str
@@ -211,7 +211,7 @@ class Services:
     """
 
     layout: Callable[[bool], LayoutTags] = _absent
-    listener: Callable[[], Listener] = _absent
+    homophone_reader: Callable[[], HomophoneReader] = _absent
     check_text_model: Callable[[Path], None] = _absent
     bert: Callable[[BertSettings], TextScorer] = _absent
     nli: Callable[[NliSettings], TextScorer] = _absent

@@ -82,14 +82,14 @@ def _read_rewordings(path: Path) -> dict[str, str]:
 
 
 @cache
-def open_listener() -> services.Listener:
+def open_homophone_reader() -> services.HomophoneReader:
     """The name of the language model behind it, and a function from captions to reading hints."""
+    from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import hint
-    from memantics.understanding.phonetics.speech import read_aloud
 
-    return services.Listener(
-        read_aloud("好").model,
-        lru_cache(maxsize=8192)(lambda caption: hint(read_aloud(caption))),
+    return services.HomophoneReader(
+        read_homophones("好").model,
+        lru_cache(maxsize=8192)(lambda caption: hint(read_homophones(caption))),
     )
 
 
@@ -149,7 +149,7 @@ def open_similarity() -> services.TextScorer | None:
 
 SERVICES = services.Services(
     open_layout_check,
-    open_listener,
+    open_homophone_reader,
     check_text_model,
     open_bert,
     open_nli,

@@ -275,7 +275,7 @@ class Nested(NamedTuple):
 
     chances: Floats
     places: list[tuple[int, ...]]
-    figure: float
+    value: float
     biased: bool
 
 
@@ -288,7 +288,7 @@ def decide_nested(table: Floats, signs: Flags, folds: Ints, *, several: bool) ->
         _decide_nested(table, signs, folds, several=several, biased=biased)
         for biased in (False, True)
     )
-    return biased if biased.figure > plain.figure else plain
+    return biased if biased.value > plain.value else plain
 
 
 def _decide_nested(
@@ -308,10 +308,10 @@ def _decide_nested(
     held = np.array([[label in said for label in classes] for said in places])
     if several:
         pairs = [(signs[:, n].astype(np.int64), held[:, n].astype(np.int64)) for n in classes]
-        figure = float(np.mean([place_macro_f1(gold, said, 2) for gold, said in pairs]))
+        value = float(np.mean([place_macro_f1(gold, said, 2) for gold, said in pairs]))
     else:
-        figure = place_macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
-    return Nested(chances, places, figure, biased)
+        value = place_macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
+    return Nested(chances, places, value, biased)
 
 
 def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = True) -> Decision:

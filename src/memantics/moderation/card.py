@@ -15,13 +15,13 @@ from memantics.core.errors import InputError, first_fault
 from memantics.core.files import replace_file, write_text
 from memantics.core.prompt import fill_template
 from memantics.core.records import Score
-from memantics.moderation.evaluation import DetectorEvaluation, name_figure
+from memantics.moderation.evaluation import DetectorEvaluation, name_metric
 from memantics.moderation.examples import Loaded
 from memantics.moderation.fast import FastDetector
 from memantics.moderation.labels import LabelEvaluation
 from memantics.moderation.operating_points import (
     TargetErrors,
-    ThresholdFigures,
+    ThresholdMetrics,
     tabulate_targets,
     tabulate_thresholds,
 )
@@ -56,14 +56,14 @@ class ModelCard:
     skipped: int
     settings: Mapping[str, object]
     selection: str
-    figures: Mapping[str, Sequence[Score]]
-    figures_note: str
+    metrics: Mapping[str, Sequence[Score]]
+    metrics_note: str
     limits: tuple[str, ...]
     made_by: str = f"memantics {__version__}"
     notes: tuple[str, ...] = field(default=())
     labels: Mapping[str, int] = field(default_factory=dict)
     targets: tuple[TargetErrors, ...] = ()
-    thresholds: tuple[ThresholdFigures, ...] = ()
+    thresholds: tuple[ThresholdMetrics, ...] = ()
     threshold: float | None = None
 
     def dump(self) -> dict[str, object]:
@@ -80,9 +80,9 @@ def make_card(
     """The card of a detector that was trained just now."""
     settings, classifier = detector.settings, bool(detector.labels.name)
     if isinstance(evaluation, DetectorEvaluation):
-        figures = {"harmful": evaluation.harmful, "types": evaluation.types}
+        metrics = {"harmful": evaluation.harmful, "types": evaluation.types}
     else:
-        figures = {"all": evaluation.figures, "classes": evaluation.classes}
+        metrics = {"all": evaluation.metrics, "classes": evaluation.classes}
     chosen = "calibration and thresholds"
     if detector.decision.threshold is not None:
         chosen = f"threshold {detector.decision.threshold:.3f}, calibration and type biases"
@@ -102,8 +102,8 @@ def make_card(
             f" {'groups' if classifier else 'examples'} held out in {settings.inner_folds}"
             f" {settings.inner} folds of the training data; no test data was looked at"
         ),
-        figures=figures,
-        figures_note=note,
+        metrics=metrics,
+        metrics_note=note,
         limits=(SAMPLE_LIMIT, *LIMITS) if loaded.sample else LIMITS,
         notes=loaded.notes,
         labels=loaded.counts if classifier else {},
@@ -118,7 +118,7 @@ def format_card(card: ModelCard) -> str:
     filters = {
         "clean": clean_markdown,
         "count": "{:,}".format,
-        "figure": name_figure,
+        "metric": name_metric,
         "share": lambda value: "–" if value is None else f"{100 * value:.1f}",
         "cell": _clean_cell,
     }

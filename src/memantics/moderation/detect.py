@@ -76,7 +76,7 @@ __all__ = [
     "TrainOptions",
     "Verdict",
 ]
-FiguresT = TypeVar("FiguresT", DetectorEvaluation, LabelEvaluation)
+MetricsT = TypeVar("MetricsT", DetectorEvaluation, LabelEvaluation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +86,20 @@ class Measured(Result):
     title: str
     data: Loaded
     predictions: tuple[Prediction, ...]
-    figures: DetectorEvaluation | LabelEvaluation
+    metrics: DetectorEvaluation | LabelEvaluation
     robustness: Robustness | None = None
     notes: tuple[str, ...] = ()
 
     def save(self, page: Path | str) -> Path:
         """Write a page with the reliability curve and the mistakes (of harm)."""
-        if not isinstance(self.figures, DetectorEvaluation):
+        if not isinstance(self.metrics, DetectorEvaluation):
             raise InputError("a page is made of figures of harm alone", hint="use --json")
-        found = (self.predictions, self.figures, self.robustness)
+        found = (self.predictions, self.metrics, self.robustness)
         write_evaluation(Path(page), self.title, self.data, *found)
         return Path(page)
 
 
-class TrainedDetector(OpenDetector, Generic[FiguresT]):
+class TrainedDetector(OpenDetector, Generic[MetricsT]):
     """A detector of harm or of other labels that stays loaded.
 
     ``trained_on`` and ``held_out`` are the data and the figures of a training in this process.
@@ -110,18 +110,18 @@ class TrainedDetector(OpenDetector, Generic[FiguresT]):
     def __init__(self, judge: DetectorJudge, name: str, path: Path | None = None) -> None:
         super().__init__(judge, name, path)
         self.trained_on: Loaded | None = None
-        self.held_out: FiguresT | None = None
+        self.held_out: MetricsT | None = None
         self._written_card: ModelCard | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}{', sample=True' if self.sample else ''})"
 
     def _repr_html_(self) -> str:
-        shown = ("data", "examples", "harmful", "labels", "licence", "selection", "figures_note")
+        shown = ("data", "examples", "harmful", "labels", "licence", "selection", "metrics_note")
         facts = {name: to_plain(self.card[name]) for name in shown if self.card.get(name)}
         return html_table({self.word: self.name, "note": self.note, **facts})
 
-    def learn(self, loaded: Loaded, found: FiguresT, card: ModelCard) -> None:
+    def learn(self, loaded: Loaded, found: MetricsT, card: ModelCard) -> None:
         """Keep what a training in this process was made of."""
         self.trained_on, self.held_out, self._written_card = loaded, found, card
 

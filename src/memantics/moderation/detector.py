@@ -70,7 +70,7 @@ class TrainedFile(Result):
     in_use: bool = False
 
     @property
-    def figures(self) -> DetectorEvaluation | LabelEvaluation:
+    def metrics(self) -> DetectorEvaluation | LabelEvaluation:
         """On memes that were held out inside training."""
         assert self.detector.held_out is not None
         return self.detector.held_out

@@ -50,13 +50,13 @@ def choose_sample(
     sample: Annotated[
         Path | None, Flag("Folder for a sample of each day's verdicts, which drift reads.")
     ] = None,
-    sample_share: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
+    sample_rate: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
     sample_texts: Annotated[bool, Flag("Keep the texts of that sample, too.")] = False,
 ) -> SampleChoice | None:
     """What the flags of a service say; None where no sample is kept."""
     if sample is None:
         return None
-    return SampleChoice(folder=sample, share=sample_share, texts=sample_texts)
+    return SampleChoice(folder=sample, share=sample_rate, texts=sample_texts)
 
 
 def _name_today() -> str:

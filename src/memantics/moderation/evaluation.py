@@ -15,13 +15,13 @@ from memantics.metrics import classification
 from memantics.metrics.comparison import mcnemar
 from memantics.metrics.interval import bootstrap, wilson
 from memantics.metrics.rounding import Floats
-from memantics.metrics.weighted import Case, Figure, measure
+from memantics.metrics.weighted import Case, MetricSpec, measure
 from memantics.moderation.calibration import calibration_error, reliability
 from memantics.moderation.examples import LABELS, MODALITIES, TYPES, Example, need_labels
 from memantics.moderation.fast import Prediction
 from memantics.moderation.operating_points import (
     TargetErrors,
-    ThresholdFigures,
+    ThresholdMetrics,
     find_target_errors,
     measure_thresholds,
     rate,
@@ -48,7 +48,7 @@ class DetectorEvaluation(Result):
     curve: tuple[tuple[float, float, int], ...]
     calibration_error: float
     targets: tuple[TargetErrors, ...] = ()
-    thresholds: tuple[ThresholdFigures, ...] = ()
+    thresholds: tuple[ThresholdMetrics, ...] = ()
     threshold: float | None = None
 
     def find(self, key: str, section: str = "harmful") -> float | None:
@@ -59,7 +59,7 @@ class DetectorEvaluation(Result):
     def table(self, title: str = "") -> Table:
         """Every figure in per cent with its interval."""
         rows = [
-            (task, name_figure(score.key), percent(score.value), show_span(score))
+            (task, name_metric(score.key), percent(score.value), show_span(score))
             for task, scores in (("harmful", self.harmful), ("types", self.types))
             for score in scores
         ]
@@ -70,7 +70,7 @@ class DetectorEvaluation(Result):
         for name, (first, second) in self.baselines.items():
             beside = "" if second is None else f"types {percent(second)}"
             rows.append(("baseline", f"macro-f1 {name}", percent(first), beside))
-        return Table(("task", "figure", ">value", ">95 %"), tuple(rows), title)
+        return Table(("task", "metric", ">value", ">95 %"), tuple(rows), title)
 
     @property
     def threshold_table(self) -> Table:
@@ -98,10 +98,10 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}"
 
 
-def name_figure(key: str) -> str:
+def name_metric(key: str) -> str:
     """What a figure is: means over classes are called so.
 
-    >>> [name_figure(key) for key in ("precision", "precision/harmful", "f1/none", "auroc")]
+    >>> [name_metric(key) for key in ("precision", "precision/harmful", "f1/none", "auroc")]
     ['macro-precision', 'precision/harmful', 'f1/none', 'AUROC']
     """
     names = {"precision": "macro-precision", "recall": "macro-recall", "auroc": "AUROC"}
@@ -146,7 +146,7 @@ def evaluate(
 
 def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> tuple[Score, ...]:
     counts = classification.count_classes(gold, said, classes)
-    macro = classification.macro_figures(counts)
+    macro = classification.macro_metrics(counts)
     spans = classification.multiclass_intervals(gold, said, classes, list(range(len(gold))))
     n = len(gold)
 
@@ -179,7 +179,7 @@ def _score_harm(
         Case(str(place), str(place), label, label, chance)
         for place, (label, chance) in enumerate(zip(gold, chances, strict=True))
     ]
-    area = measure(cases, Figure("auroc", harmful))
+    area = measure(cases, MetricSpec("auroc", harmful))
     yield Score("auroc", area.value, area.cases, area.low, area.high)
 
 

@@ -52,7 +52,7 @@ class PieceContribution:
 
 
 @dataclass(frozen=True, slots=True)
-class FieldShare:
+class FieldAttribution:
     """A field's text with the contribution of each character, and of the field as a whole."""
 
     field: features.TextField
@@ -75,7 +75,7 @@ class Reasons(Result, ABC):
     base: float
     needed: float
     parts: tuple[PieceContribution, ...]
-    fields: tuple[FieldShare, ...]
+    fields: tuple[FieldAttribution, ...]
     label: str
     against: str
     _: KW_ONLY
@@ -208,7 +208,7 @@ def explain_label(
 
 def _reason(
     model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
-) -> tuple[float, float, float, tuple[PieceContribution, ...], tuple[FieldShare, ...], str, str]:
+) -> tuple[float, float, float, tuple[PieceContribution, ...], tuple[FieldAttribution, ...], str, str]:
     parts, moved = _attribute(model, example, embedder, lean.mix)
     fields = tuple(_share(parts, example))
     score = lean.score
@@ -320,7 +320,7 @@ def _place(
     return PieceContribution(block.field, kind, name, value, start, end)
 
 
-def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[FieldShare]:
+def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[FieldAttribution]:
     for field in features.FIELDS:
         text = features.read_field(example, field)
         field_parts = [part for part in parts if part.field == field]
@@ -331,7 +331,7 @@ def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[Fie
             if part.start is not None and part.end is not None:
                 characters[part.start : part.end] += part.contribution / (part.end - part.start)
         total = sum(part.contribution for part in field_parts)
-        yield FieldShare(field, text, tuple(characters.tolist()), total)
+        yield FieldAttribution(field, text, tuple(characters.tolist()), total)
 
 
 def explain_by_occlusion(
@@ -403,10 +403,10 @@ def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Examp
     return replace(example, image=place)
 
 
-def _share_hidden(example: Example, parts: Sequence[PieceContribution]) -> Iterator[FieldShare]:
+def _share_hidden(example: Example, parts: Sequence[PieceContribution]) -> Iterator[FieldAttribution]:
     characters = np.zeros(len(example.text))
     for part in parts:
         if part.start is not None and part.end is not None:
             characters[part.start : part.end] = part.contribution / (part.end - part.start)
     if any(part.field == "text" for part in parts):
-        yield FieldShare("text", example.text, tuple(characters.tolist()), float(characters.sum()))
+        yield FieldAttribution("text", example.text, tuple(characters.tolist()), float(characters.sum()))

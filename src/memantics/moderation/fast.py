@@ -242,7 +242,7 @@ def fit_labels(
     folds = split_inner([e.id for e in data.examples], strata, settings, origins)
 
     def rate(held_out: Singles) -> float:
-        return decide_nested(np.asarray(held_out, float), signs, folds, several=several).figure
+        return decide_nested(np.asarray(held_out, float), signs, folds, several=several).value
 
     fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
     table = np.asarray(fitted.held_out, float)

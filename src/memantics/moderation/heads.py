@@ -316,7 +316,7 @@ class FittedHeads:
     scorer: kernels.MarginScorer
     held_out: kernels.Singles
     ridge: float
-    figure: float
+    value: float
     embedder: str
 
 
@@ -339,9 +339,9 @@ def fit_heads(
     best: FittedHeads | None = None
     for ridge in settings.ridges:
         scorer, held_out = _fit_once(rows, targets, settings, ridge, groups)
-        figure = rate(held_out)
-        if best is None or figure > best.figure:
-            best = FittedHeads(extractor, scorer, held_out, ridge, figure, named)
+        value = rate(held_out)
+        if best is None or value > best.value:
+            best = FittedHeads(extractor, scorer, held_out, ridge, value, named)
     if best is None:
         raise InputError("no ridge to try", hint="give one")
     return best

@@ -110,11 +110,11 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     low, high = bootstrap(sums, lambda table: table[:, 0] / table[:, 1]) or (0.0, 1.0)
     size = value * float(sums[:, 1].sum()) / len(labels)
     pictures = any(example.image for example in data.examples)
-    figure = Score("share", value, int(sums[:, 1].sum()), low, high)
+    score = Score("proportion", value, int(sums[:, 1].sum()), low, high)
     why = "" if pictures else " Pictures are not here: the same words may mean another thing there."
     values = {"many": int(sums[:, 0].sum()), "why": why}
     name = data.labels.name
-    finding = WORDING.find("labels.copies", figure, "worth knowing", values, task=name)
+    finding = WORDING.find("labels.copies", score, "worth knowing", values, task=name)
     p = 1 - NormalDist().cdf((value - 0.01) / max((high - low) / 3.92, 1e-9))
     return Draft(finding, p, size)
 
@@ -149,7 +149,7 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
     flagged = find_doubtful(labels, chances)
     finding = WORDING.find(
         "labels.noise",
-        Score("share", share, len(labels), low, high),
+        Score("proportion", share, len(labels), low, high),
         "worth knowing",
         {"judges": len(held.judges), "share": share},
         task=data.labels.name,
@@ -224,15 +224,15 @@ def judge_reviews(
     ]
     cases = list_cases(data, texts, held.find(FAST))
     rows = (
-        Score("share", sum(first) / max(1, len(first)), len(first), by="memes", label="doubtful"),
-        Score("share", sum(rest) / max(1, len(rest)), len(rest), by="memes", label="drawn"),
+        Score("proportion", sum(first) / max(1, len(first)), len(first), by="memes", label="doubtful"),
+        Score("proportion", sum(rest) / max(1, len(rest)), len(rest), by="memes", label="drawn"),
         measure_macro(cases, "judge", f"{FAST}, all memes"),
         measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),
     )
     counts = {"first": len(first), "rest": len(rest), "wrong": len(wrong), "known": len(known)}
     found = WORDING.find(
         "labels.reviewed",
-        Score("share", shares[0], len(known), shares[1], shares[2]),
+        Score("proportion", shares[0], len(known), shares[1], shares[2]),
         rank(bool(settle(shares[1]) >= KNOW)),
         counts,
         task=data.labels.name,

@@ -21,7 +21,7 @@ from memantics.core.labels import LabelledMeme, name_group
 from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
-from memantics.metrics.weighted import Case, Figure, Measure, measure
+from memantics.metrics.weighted import Case, MetricSpec, Measure, measure
 from memantics.moderation.evaluation import percent, show_span
 from memantics.moderation.examples import TYPES, Example, LabelSet, Loaded, Type
 from memantics.moderation.fast import LabelPrediction
@@ -228,13 +228,13 @@ class LabelEvaluation(Result):
     label: str
     count: int
     groups: int
-    figures: tuple[Score, ...]
+    metrics: tuple[Score, ...]
     classes: tuple[Score, ...]
     baselines: Mapping[str, tuple[float, float]]
 
     def find(self, key: str) -> float | None:
         """One figure by its key: ``accuracy``, ``macro_f1``, ``auroc``, ``calibration_error``."""
-        return next((score.value for score in self.figures if score.key == key), None)
+        return next((score.value for score in self.metrics if score.key == key), None)
 
     def table(self, title: str = "") -> Table:
         """Every figure in per cent with its interval."""
@@ -246,11 +246,11 @@ class LabelEvaluation(Result):
                 show_span(score),
                 str(score.n),
             )
-            for score in (*self.figures, *self.classes)
+            for score in (*self.metrics, *self.classes)
         ]
         for name, (right, macro) in self.baselines.items():
             rows.append(("baseline", name, percent(right), f"macro-F1 {percent(macro)}", ""))
-        return Table(("class", "figure", ">value", ">95 %", ">n"), tuple(rows), title)
+        return Table(("class", "metric", ">value", ">95 %", ">n"), tuple(rows), title)
 
     def _repr_html_(self) -> str:
         return self.table(f"{self.label}: {self.count:,} memes")._repr_html_()
@@ -261,14 +261,14 @@ def evaluate_labels(
 ) -> LabelEvaluation:
     """Figures with 95 % intervals; groups are drawn as wholes."""
     if data.labels.several:
-        figures, classes = _rate_several(data, said, draws)
+        metrics, classes = _rate_several(data, said, draws)
     else:
-        figures, classes = _rate_one(data, said, draws)
+        metrics, classes = _rate_one(data, said, draws)
     return LabelEvaluation(
         label=data.labels.name,
         count=len(data.examples),
         groups=len(set(data.groups)),
-        figures=figures,
+        metrics=metrics,
         classes=classes,
         baselines=_rate_baselines(data),
     )
@@ -293,17 +293,17 @@ LabelScores = tuple[tuple[Score, ...], tuple[Score, ...]]
 
 def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
     cases = list_cases(data, said)
-    figures = [
-        _score(key, measure(cases, Figure(key), draws=draws))
+    metrics = [
+        _score(key, measure(cases, MetricSpec(key), draws=draws))
         for key in ("accuracy", "macro_f1", "calibration_error")
     ]
     known = Counter(gold[0] for gold in data.gold)
     classes = [
-        _score("f1", measure(cases, Figure("f1", name), draws=draws), name, known[name])
+        _score("f1", measure(cases, MetricSpec("f1", name), draws=draws), name, known[name])
         for name in data.labels.classes
         if known[name]
     ]
-    return tuple(figures), tuple(classes)
+    return tuple(metrics), tuple(classes)
 
 
 def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
@@ -314,15 +314,15 @@ def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> 
         positives = sum(case.gold == "yes" for case in cases)
         for key in ("auroc", "f1", "macro_f1", "accuracy", "calibration_error"):
             shown = key in ("auroc", "f1")
-            found = measure(cases, Figure(key, "yes"), draws=draws if shown else 0)
+            found = measure(cases, MetricSpec(key, "yes"), draws=draws if shown else 0)
             if found.value is not None:
                 means.setdefault(key, []).append(found.value)
             if shown:
                 classes.append(_score(key, found, name, positives))
-    figures = [
+    metrics = [
         Score(key, float(np.mean(values)), len(data.examples)) for key, values in means.items()
     ]
-    return tuple(figures), tuple(classes)
+    return tuple(metrics), tuple(classes)
 
 
 def _score(key: str, found: Measure, label: str = "", n: int | None = None) -> Score:

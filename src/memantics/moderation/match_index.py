@@ -26,7 +26,7 @@ from pydantic import TypeAdapter, ValidationError
 from memantics.core.errors import InputError, StoreError, first_fault
 from memantics.core.files import in_turn, replace_file
 from memantics.metrics.rounding import Ints
-from memantics.metrics.text import share_common
+from memantics.metrics.text import measure_overlap
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.moderation.features import clean
 from memantics.moderation.obfuscation import unmask
@@ -397,7 +397,7 @@ class MatchList:
         unsure = None
         for known in self._read(list(dict.fromkeys(places))):
             other = _normalize(known.text)
-            if share_common(said, other) >= SAME_TEXT if said and other else said == other:
+            if measure_overlap(said, other) >= SAME_TEXT if said and other else said == other:
                 return HashMatch(known, "similar image, same text")
             other_hash = known.embedding_hash
             if hashed and other_hash and count_apart(hashed, other_hash) <= NEAR_EMBEDDING:

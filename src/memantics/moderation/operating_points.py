@@ -191,7 +191,7 @@ class OperatingPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdFigures(Result):
+class ThresholdMetrics(Result):
     """What a threshold does to memes with known labels: shares with 95 % intervals.
 
     ``precision`` is the share of flagged memes that are harmful, ``recall`` the share of harmful
@@ -207,7 +207,7 @@ class ThresholdFigures(Result):
 
 def measure_thresholds(
     said: Sequence[tuple[float, bool]], chosen: float | None = None
-) -> tuple[ThresholdFigures, ...]:
+) -> tuple[ThresholdMetrics, ...]:
     """Figures along thresholds in steps of 0.05, and at the one that was chosen.
 
     >>> rows = measure_thresholds([(0.9, True), (0.6, False), (0.2, False)], 0.6)
@@ -222,7 +222,7 @@ def measure_thresholds(
         flagged = [truth for chance, truth in said if point.is_harmful(chance)]
         near = sum(abs(settle(chance - step)) <= NEAR for chance, _ in said)
         found.append(
-            ThresholdFigures(
+            ThresholdMetrics(
                 step,
                 rate(sum(flagged), len(flagged)),
                 rate(sum(flagged), harmful),
@@ -233,7 +233,7 @@ def measure_thresholds(
     return tuple(found)
 
 
-def tabulate_thresholds(rows: Sequence[ThresholdFigures], chosen: float | None = None) -> Table:
+def tabulate_thresholds(rows: Sequence[ThresholdMetrics], chosen: float | None = None) -> Table:
     """Every second row, and that of the chosen threshold."""
     kept = None if chosen is None else round(chosen, 4)
     cells = []

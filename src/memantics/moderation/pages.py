@@ -19,11 +19,11 @@ from markupsafe import Markup
 from memantics.core.files import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
-from memantics.moderation.evaluation import DetectorEvaluation, name_figure
+from memantics.moderation.evaluation import DetectorEvaluation, name_metric
 from memantics.moderation.examples import Example, Loaded
-from memantics.moderation.explanation import Explanation, FieldShare
+from memantics.moderation.explanation import Explanation, FieldAttribution
 from memantics.moderation.fast import Prediction
-from memantics.moderation.operating_points import ThresholdFigures
+from memantics.moderation.operating_points import ThresholdMetrics
 from memantics.moderation.robustness import Robustness
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.web.page import Thumbnail, fill_page, make_thumbnails
@@ -79,7 +79,7 @@ def write_evaluation(
             "curve": draw_curve(found.curve),
             "tradeoff": Markup(draw_thresholds(found.thresholds)),  # noqa: S704 - numbers alone
             "thresholds": found.threshold_table,
-            "name_figure": name_figure,
+            "name_metric": name_metric,
             "mistakes": _add_images(shown),
             "total": len(mistakes),
         },
@@ -99,7 +99,7 @@ def write_explanation(out: Path, example: Example, found: Explanation, *, sample
     _write(out, "explanation.html", {**shown, "outside": OUTSIDE_NOTE})
 
 
-def colour_letters(found: Explanation) -> list[tuple[FieldShare, list[tuple[str, str, str]]]]:
+def colour_letters(found: Explanation) -> list[tuple[FieldAttribution, list[tuple[str, str, str]]]]:
     """The characters of each field with a class of the style sheet and their contribution."""
     top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
     return [
@@ -169,7 +169,7 @@ def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
     return draw("calibration", points, _across, _up)
 
 
-def draw_thresholds(rows: Sequence[ThresholdFigures]) -> str:
+def draw_thresholds(rows: Sequence[ThresholdMetrics]) -> str:
     """Precision and recall of harmful memes along thresholds, with 95 % bands, as a whole SVG."""
     drawn = []
     for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):

@@ -27,7 +27,7 @@ from memantics.metrics.comparison import holm
 from memantics.metrics.grouping import deal_groups, join_pairs, list_near_pairs, weigh_vote
 from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import Floats, Ints, settle
-from memantics.metrics.weighted import Case, Figure, measure, prepare
+from memantics.metrics.weighted import Case, MetricSpec, measure, prepare
 from memantics.moderation.examples import Loaded, natural_key
 from memantics.moderation.held_out import (
     FAST,
@@ -57,7 +57,7 @@ _BESIDE = 10  # neighbours on each side in the order of collection
 _DRAWS = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
-_MACRO, _ACCURACY = Figure("macro_f1"), Figure("accuracy")
+_MACRO, _ACCURACY = MetricSpec("macro_f1"), MetricSpec("accuracy")
 WORDING = FindingWords(__file__)
 _SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
 
@@ -226,7 +226,7 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         expected=chance,
         details=(f"{many:,} groups of two or more memes",) if many else (),
         task=data.labels.name,
-        rows=(Score("share", share, len(labels), by="memes", label="memes with such companions"),),
+        rows=(Score("proportion", share, len(labels), by="memes", label="memes with such companions"),),
     )
     return Draft(finding, vote.p, size)
 
@@ -410,7 +410,7 @@ def _list_crossing(data: Loaded, grouping: Grouping) -> list[Score]:
     test = [group in train for split, group in pairs if split == "test"]
     share = sum(test) / len(test)
     label = "test memes whose group the release has in train"
-    return [Score("share", share, len(test), by="memes", label=label)]
+    return [Score("proportion", share, len(test), by="memes", label=label)]
 
 
 def _list_nearness(data: Loaded, grouping: Grouping, random: HeldOutVerdicts) -> list[Score]:

@@ -107,7 +107,7 @@ class TrainedNetwork(Result):
         """The folder, the seed that validation chose, and the figures."""
         found = to_plain(seeds.summarise(self.trained.seeds))
         chosen = self.trained.chosen
-        return {"detector": str(self.trained.folder), "chosen": chosen, "figures": found}
+        return {"detector": str(self.trained.folder), "chosen": chosen, "metrics": found}
 
 
 def train_network(

@@ -47,7 +47,7 @@ _SHOWN = 200  # characters of a text as it was read
 
 
 @dataclass(frozen=True, slots=True)
-class TypeChance:
+class TypeProbability:
     """How likely a meme is of one type."""
 
     type: str
@@ -102,7 +102,7 @@ class Verdict(Result):
     label: Literal["harmless", "harmful"] | None = None
     probability: float | None = None
     type: str | None = None
-    types: tuple[TypeChance, ...] = ()
+    types: tuple[TypeProbability, ...] = ()
     because: tuple[Piece, ...] = ()
     readings: tuple[str, ...] = ()
     family: str | None = None
@@ -396,7 +396,7 @@ def _decide(
         label=HARMFUL if harmful else HARMLESS,
         probability=said.probability,
         type=said.type if flagged and said.type != "none" else None,
-        types=tuple(TypeChance(*pair) for pair in sorted((said.types or {}).items())),
+        types=tuple(TypeProbability(*pair) for pair in sorted((said.types or {}).items())),
         unseen_ngram_rate=share,
         out_of_domain=outside,
         note="; ".join(filter(None, (known.note, OUTSIDE_NOTE if outside else ""))),

@@ -42,7 +42,7 @@ class WrappedDetector(Result):
     kind: str
     architecture: str
     data: Loaded | None = None
-    figures: DetectorEvaluation | None = None
+    metrics: DetectorEvaluation | None = None
 
 
 def wrap_classifier(
@@ -111,7 +111,7 @@ def _hold_out(odds: Floats, truth: Ints) -> Floats:
     for fold in np.unique(folds):
         held = folds == fold
         slope, shift = wrapped.fit_platt(odds[~held], truth[~held])
-        chances[held] = wrapped.make_chances(slope * odds[held] + shift)
+        chances[held] = wrapped.make_probabilities(slope * odds[held] + shift)
     return chances
 
 
@@ -152,8 +152,8 @@ def _make_card(
             "map": file.meanings.model_dump(),
         },
         selection=chosen,
-        figures={} if found is None else {"harmful": found.harmful, "types": found.types},
-        figures_note="" if found is None else "On rows that their calibration left out.",
+        metrics={} if found is None else {"harmful": found.harmful, "types": found.types},
+        metrics_note="" if found is None else "On rows that their calibration left out.",
         limits=_LIMITS,
         notes=(*data.notes, f"licence of the weights, as the map says: {file.meanings.licence}"),
         targets=() if found is None else found.targets,

@@ -113,7 +113,7 @@ class WrappedJudge:
             # None of the harmful labels holds with the product of their absences.
             absent = -np.logaddexp(0, powers).sum(axis=1)
             odds = np.log(-np.expm1(np.minimum(absent, -1e-300))) - absent
-            weights = make_chances(powers)
+            weights = make_probabilities(powers)
         else:
             harmless = [place for place, what in enumerate(meant) if what == "harmless"]
             odds = _sum_up(powers) - _sum_up(logits[:, harmless])
@@ -135,7 +135,7 @@ class WrappedJudge:
         """Predictions from logits; ``chances`` where they are calibrated otherwise."""
         odds, shares = self.weigh(logits)
         if chances is None:
-            chances = make_chances(self.file.slope * odds + self.file.shift)
+            chances = make_probabilities(self.file.slope * odds + self.file.shift)
         threshold = float(self.card.get("threshold") or 0.5)
         found = []
         for place, (example, chance) in enumerate(zip(examples, chances.tolist(), strict=True)):
@@ -155,10 +155,10 @@ def _sum_up(logits: Floats) -> Floats:
     return found
 
 
-def make_chances(odds: Floats) -> Floats:
+def make_probabilities(odds: Floats) -> Floats:
     """Probabilities of log-odds.
 
-    >>> make_chances(np.array([0.0, 800.0])).tolist()
+    >>> make_probabilities(np.array([0.0, 800.0])).tolist()
     [0.5, 1.0]
     """
     found: Floats = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))

@@ -48,7 +48,7 @@ class Bucket:
         return (1 - self.left) / self.rate
 
 
-class Gate:
+class AccessControl:
     """Lets requests in. Without tokens, which only this machine may do without, all are."""
 
     def __init__(
@@ -136,9 +136,9 @@ def admit_reader(request: Request) -> str:
 
     Every router with pages is included with this as a dependency.
     """
-    gate: Gate = request.app.state.gate
+    access: AccessControl = request.app.state.access
     try:
-        return gate.admit(request, "pages")
+        return access.admit(request, "pages")
     except Refusal as refusal:
         if refusal.status != 401 or request.method != "GET":
             raise
@@ -148,7 +148,7 @@ def admit_reader(request: Request) -> str:
 @router.get("/login")
 def show_login(request: Request) -> Response:
     """The form that asks for a token."""
-    if not request.app.state.gate.guarded:
+    if not request.app.state.access.guarded:
         return RedirectResponse("/", 303)
     return _show(request, 200, wrong=False)
 
@@ -161,11 +161,11 @@ def _show(request: Request, status: int, *, wrong: bool) -> Response:
 @router.post("/login")
 async def log_in(request: Request) -> Response:
     """Keep a known token in a cookie that scripts cannot read."""
-    gate: Gate = request.app.state.gate
-    gate.check_site(request)
+    access: AccessControl = request.app.state.access
+    access.check_site(request)
     async with open_form(request, files=0, fields=10, field_bytes=SECRET_BYTES) as form:
         given = str(form.get("token", "")).strip()
-    if gate.find(given) is None:
+    if access.find(given) is None:
         return _show(request, 401, wrong=True)
     response = RedirectResponse("/", 303)
     secure = request.app.state.settings.reach.public_url.startswith("https://")
@@ -176,7 +176,7 @@ async def log_in(request: Request) -> Response:
 @router.post("/logout")
 def log_out(request: Request) -> Response:
     """Forget the token."""
-    request.app.state.gate.check_site(request)
+    request.app.state.access.check_site(request)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)
     return response

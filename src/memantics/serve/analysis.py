@@ -30,7 +30,7 @@ from memantics.serve.inputs import (
 from memantics.serve.jobs import ENDED, JobKind, StoredJob, show_analysis
 from memantics.serve.refusals import ERRORS, Refusal
 from memantics.serve.settings import TokenScope
-from memantics.understanding import read_aloud
+from memantics.understanding import read_homophones
 
 router = APIRouter(prefix="/v1", responses=ERRORS)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
@@ -53,8 +53,8 @@ _SCOPES: dict[str, TokenScope] = {"analyze": "analyze", "reappraise": "reapprais
 async def post_analyze(request: Request) -> Response:
     """Say what a meme says, sounds like, means and whom it may hurt; with a model as a job."""
     service = find_service(request)
-    owner = service.gate.admit(request, "analyze")
-    body, image = await read_upload(request, inputs.AnalyzeBody, service.door)
+    owner = service.access.admit(request, "analyze")
+    body, image = await read_upload(request, inputs.AnalyzeBody, service.loader)
     if body.with_model or body.model:
         options = {"model": find_model(service, body.model), "language": body.language}
         return await accept(service, "analyze", owner, options, image)
@@ -72,7 +72,7 @@ def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
 
 @router.post(
     "/puns",
-    operation_id="read_aloud",
+    operation_id="read_homophones",
     tags=["analysis"],
     response_model=inputs.PunsRecord,
     openapi_extra=describe_fields(inputs.PunsBody),
@@ -80,11 +80,11 @@ def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
 async def post_puns(request: Request) -> Response:
     """Say what a caption may mean when it is read aloud."""
     service = find_service(request)
-    service.gate.admit(request, "puns")
+    service.access.admit(request, "puns")
     body = await read_fields(request, inputs.PunsBody)
     async with service.deadline():
         found = await service.engine.work(
-            read_aloud,
+            read_homophones,
             body.caption,
             description=body.description,
             language=body.language,
@@ -104,8 +104,8 @@ async def post_puns(request: Request) -> Response:
 async def post_reappraise(request: Request) -> Response:
     """Turn a negative meme around: a job whose result holds the new image."""
     service = find_service(request)
-    owner = service.gate.admit(request, "reappraise")
-    body, image = await read_upload(request, inputs.ReappraiseBody, service.door)
+    owner = service.access.admit(request, "reappraise")
+    body, image = await read_upload(request, inputs.ReappraiseBody, service.loader)
     asked = body.with_model or body.model
     model = find_model(service, body.model) if asked else None
     options = {"model": model, "target": body.target, "versions": body.versions}
@@ -122,7 +122,7 @@ async def post_reappraise(request: Request) -> Response:
 async def post_query(request: Request) -> Response:
     """Ask the knowledge store in SPARQL. Nothing is changed."""
     service = find_service(request)
-    service.gate.admit(request, "knowledge")
+    service.access.admit(request, "knowledge")
     body = await read_fields(request, inputs.QueryBody)
     seconds = service.settings.bounds.deadline
     async with service.deadline():
@@ -167,7 +167,7 @@ async def find_job(request: Request, service: Service) -> StoredJob:
     """A job of whoever asks; those of others are not there."""
     job = await asyncio.to_thread(service.jobs.get, request.path_params["job"])
     scope = _SCOPES[job.kind] if job is not None else "analyze"
-    owner = service.gate.admit(request, scope)
+    owner = service.access.admit(request, scope)
     if job is None or job.owner != owner:
         raise Refusal(404, "not_found", "there is no such job; ended ones are kept for a time only")
     return job

@@ -29,17 +29,17 @@ from memantics.core.errors import InputError, MemanticsError
 from memantics.core.files import refuse_unwritable
 from memantics.moderation import DailySample
 from memantics.serve import access, analysis, browse, health, moderations, studio
-from memantics.serve.access import Gate
+from memantics.serve.access import AccessControl
 from memantics.serve.browse.routes import list_tabs
 from memantics.serve.context import FOLDER, Service, ServiceMetrics
 from memantics.serve.engine import ServiceEngine
-from memantics.serve.inputs import ImageDoor
+from memantics.serve.inputs import ImageLoader
 from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.moderations import ModerationBody
 from memantics.serve.pages import Pages
 from memantics.serve.refusals import Refusal, answer_refusal, read_refusal
 from memantics.serve.settings import ServeSettings
-from memantics.understanding import read_aloud
+from memantics.understanding import read_homophones
 from memantics.web.logs import note
 from memantics.web.server import listen, serve, serve_many, wrap
 from memantics.web.site import Site
@@ -105,8 +105,8 @@ def show_page(request: Request) -> Response:
         ],
         "schemas": document["components"]["schemas"],
         "kind": show_kind,
-        "address": request.app.state.settings.reach.address,
-        "guarded": request.app.state.gate.guarded,
+        "address": request.app.state.settings.reach.url,
+        "guarded": request.app.state.access.guarded,
     }
     return pages.show(request, "docs.html", context)
 
@@ -145,7 +145,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
     """The service on its settings, with its models loaded.
 
     What requests need is in ``app.state``: ``service`` (:class:`~memantics.serve.context.Service`),
-    ``settings``, ``gate`` (who may come in) and ``pages``.
+    ``settings``, ``access`` (who may come in) and ``pages``.
     """
     service = _open_service(settings)
 
@@ -155,12 +155,12 @@ def build_app(settings: ServeSettings) -> FastAPI:
         service.runner = Runner(service.jobs, service.engine)
         service.ready = True
         health.listen(_app, partial(_open_studio, _app))
-        ear = asyncio.create_task(service.engine.work(read_aloud, "开始"))
-        note("started", address=settings.reach.address, detector=service.engine.moderator.name)
+        readings = asyncio.create_task(service.engine.work(read_homophones, "开始"))
+        note("started", address=settings.reach.url, detector=service.engine.moderator.name)
         yield
         # Requests in hand were answered before this; what they began is finished here.
         service.ready = False
-        await asyncio.gather(ear, return_exceptions=True)
+        await asyncio.gather(readings, return_exceptions=True)
         await service.runner.close()
         await service.engine.close()
         service.jobs.close()
@@ -175,7 +175,7 @@ def build_app(settings: ServeSettings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.state.service, app.state.settings, app.state.gate = service, settings, service.gate
+    app.state.service, app.state.settings, app.state.access = service, settings, service.access
     app.router.routes.append(moderations.plain)
     for router in (
         moderations.router,
@@ -208,9 +208,9 @@ def _open_service(settings: ServeSettings) -> Service:
     for batcher in engine.batchers:
         metrics.watch(batcher)
     jobs = JobStore(settings.state, keep=bounds.keep, most=bounds.jobs)
-    gate, door = Gate(settings), ImageDoor.open(bounds)
+    access, loader = AccessControl(settings), ImageLoader.open(bounds)
     sample = None if settings.sample is None else DailySample(settings.sample)
-    return Service(settings, gate, engine, door, jobs, metrics, sample)
+    return Service(settings, access, engine, loader, jobs, metrics, sample)
 
 
 def _open_studio(app: FastAPI) -> None:

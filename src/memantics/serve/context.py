@@ -18,9 +18,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.requests import Request
 
 from memantics.moderation import DailySample, Subject, Verdict
-from memantics.serve.access import Gate
+from memantics.serve.access import AccessControl
 from memantics.serve.engine import Batcher, ServiceEngine
-from memantics.serve.inputs import ImageDoor
+from memantics.serve.inputs import ImageLoader
 from memantics.serve.jobs import JobStore, Runner
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import ServeSettings
@@ -117,9 +117,9 @@ class Service:
     """The parts of a running service; ``runner`` lives while the application does."""
 
     settings: ServeSettings
-    gate: Gate
+    access: AccessControl
     engine: ServiceEngine
-    door: ImageDoor
+    loader: ImageLoader
     jobs: JobStore
     metrics: ServiceMetrics
     sample: DailySample | None = None

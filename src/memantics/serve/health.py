@@ -58,7 +58,7 @@ async def ready(request: Request) -> Health:
 
 def _show(request: Request, status: Literal["ok", "ready"]) -> Health:
     service = find_service(request)
-    if not service.gate.knows(request):
+    if not service.access.knows(request):
         return Health(status=status)
     engine = service.engine
     return Health(status=status, detector=engine.moderator.name, models=list(engine.models))
@@ -68,7 +68,7 @@ def _show(request: Request, status: Literal["ok", "ready"]) -> Health:
 async def metrics(request: Request) -> Response:
     """Figures for Prometheus."""
     service = find_service(request)
-    service.gate.admit(request, "metrics")
+    service.access.admit(request, "metrics")
     jobs = await asyncio.to_thread(service.jobs.count)
     return Response(service.metrics.show(jobs), media_type=CONTENT_TYPE_LATEST)
 
@@ -87,7 +87,7 @@ class Reloaded(BaseModel):
 async def reload(request: Request) -> Reloaded:
     """Open the files of the detectors again; requests in hand are answered by the old ones."""
     service = find_service(request)
-    service.gate.admit(request, "reload")
+    service.access.admit(request, "reload")
     await _reload(request.app)
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None and service.settings.workers > 1:

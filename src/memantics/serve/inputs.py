@@ -32,13 +32,13 @@ from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Intake
 from memantics.understanding import (
     MOST_CHARACTERS,
+    CaptionLanguage,
     Feeling,
     Harm,
-    Heard,
+    HomophoneReadings,
     Missing,
     QueryRows,
     Reappraisal,
-    Spoken,
     TargetEmotion,
 )
 from memantics.web.shell import open_form
@@ -222,15 +222,15 @@ def _parse(shape: type[Body], data: bytes) -> Body:
 
 
 @dataclass(frozen=True, slots=True)
-class ImageDoor:
+class ImageLoader:
     """Takes images in, within bounds; an address is fetched only from allowed hosts."""
 
     bounds: ImageBounds
     fetcher: ImageFetcher
 
     @classmethod
-    def open(cls, given: Intake) -> ImageDoor:
-        """The door of a service."""
+    def open(cls, given: Intake) -> ImageLoader:
+        """The loader of a service."""
         largest = ImageBounds()
         bounds = ImageBounds(
             min(largest.max_bytes, given.body_bytes), min(largest.max_pixels, given.pixels)
@@ -264,16 +264,16 @@ class ImageDoor:
         return data
 
 
-async def read_upload(request: Request, shape: type[Body], door: ImageDoor) -> tuple[Body, bytes]:
+async def read_upload(request: Request, shape: type[Body], loader: ImageLoader) -> tuple[Body, bytes]:
     """The fields and the image of a request: JSON with ``image``, or a form with that file."""
     if not _is_form(request):
         body = await read_json(request, shape)
-        return body, await door.take(str(getattr(body, FILE)))
+        return body, await loader.take(str(getattr(body, FILE)))
     async with open_form(request, files=1, fields=_FIELDS) as form:
         file = form.get(FILE)
         if not isinstance(file, UploadFile):
             raise Refusal(400, "invalid_request", f"the form has no file {FILE!r}")
-        data = door.check(await file.read(door.bounds.max_bytes + 1))
+        data = loader.check(await file.read(loader.bounds.max_bytes + 1))
         return _read_texts(form, shape, {FILE: ""}), data
 
 
@@ -339,7 +339,7 @@ class PunsBody(ClosedBody):
 
     caption: str = Field(min_length=1, max_length=2000)
     description: str | None = Field(default=None, max_length=4000)
-    language: Spoken = "auto"
+    language: CaptionLanguage = "auto"
     limit: int = Field(default=5, ge=1, le=50)
 
 
@@ -385,7 +385,7 @@ AnalysisRecord = describe_result(
     baselines=tuple[str, ...],
     left_out=tuple[Missing, ...],
 )
-PunsRecord = describe_result("PunsRecord", Heard, meant=str | None)
+PunsRecord = describe_result("PunsRecord", HomophoneReadings, intended=str | None)
 # ``image`` is the new meme as a data URL, ``by`` who planned it. Where several versions were
 # wanted, ``images`` are theirs, ``sheet`` all of them on one picture, ``page`` the same as HTML.
 ReappraisalRecord = describe_result(

@@ -160,7 +160,7 @@ class ModelList(BaseModel):
 async def moderate(request: Request) -> Response:
     """Say whether texts and images are harmful, of which kind, and whose verdict that is."""
     service = find_service(request)
-    service.gate.admit(request, "moderate")
+    service.access.admit(request, "moderate")
     body = await read_json(request, ModerationBody)
     inputs = _list_inputs(body)
     _check(service, body, inputs)
@@ -211,7 +211,7 @@ async def _judge(
     """Read all images, then judge all texts."""
     engine = service.engine
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
-    images: list[bytes] = list(await asyncio.gather(*map(service.door.take, addresses)))
+    images: list[bytes] = list(await asyncio.gather(*map(service.loader.take, addresses)))
     read = iter(await engine.images.ask(images) if images else ())
     items: list[str | Subject | MemanticsError] = [
         part if isinstance(part, str) else next(read) for part in parts
@@ -290,6 +290,6 @@ plain = PlainRoute("/v1/moderations", moderate, methods=["POST"])
 async def list_models(request: Request) -> ModelList:
     """The detector, and the names under which clients may ask for it."""
     service = find_service(request)
-    service.gate.admit(request, "moderate")
+    service.access.admit(request, "moderate")
     names = (service.engine.moderator.name, *USUAL)
     return ModelList(data=[ModelEntry(id=name) for name in names])

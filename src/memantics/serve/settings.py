@@ -32,7 +32,7 @@ from memantics.core.lines import TextChoice
 from memantics.core.registry import home
 from memantics.models.client import CallSettings
 from memantics.moderation import SampleChoice
-from memantics.web.server import is_local, list_hosts, name_address
+from memantics.web.server import is_local, list_hosts, server_url
 from memantics.web.shell import Limits
 
 VARIABLE = "MEMANTICS_TOKENS"
@@ -162,9 +162,9 @@ class Reach:
         return bool(self.public_url) or not is_local(self.host)
 
     @property
-    def address(self) -> str:
+    def url(self) -> str:
         """Where to point a client."""
-        return name_address(self.host, self.port, self.public_url)
+        return server_url(self.host, self.port, self.public_url)
 
 
 @dataclass(frozen=True, slots=True)

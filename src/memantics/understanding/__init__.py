@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memantics.understanding.kb import tabulate_account as tabulate_account
     from memantics.understanding.kb import tabulate_breaches as tabulate_breaches
     from memantics.understanding.kb import tabulate_dangling as tabulate_dangling
-    from memantics.understanding.kb import tabulate_figures as tabulate_figures
+    from memantics.understanding.kb import tabulate_store as tabulate_store
     from memantics.understanding.kb import tabulate_near as tabulate_near
     from memantics.understanding.kb import tabulate_rows as tabulate_rows
     from memantics.understanding.knowledge.drawing import read_style as read_style
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from memantics.understanding.knowledge.records import Dangling as Dangling
     from memantics.understanding.knowledge.records import Knowledge as Knowledge
     from memantics.understanding.phonetics.detector import PunVerdict as PunVerdict
-    from memantics.understanding.phonetics.evaluation import format_figures as format_figures
-    from memantics.understanding.phonetics.reading import Heard as Heard
+    from memantics.understanding.phonetics.evaluation import format_metrics as format_metrics
+    from memantics.understanding.phonetics.reading import CaptionLanguage as CaptionLanguage
+    from memantics.understanding.phonetics.reading import HomophoneReadings as HomophoneReadings
     from memantics.understanding.phonetics.reading import ModelName as ModelName
     from memantics.understanding.phonetics.reading import Settings as Settings
-    from memantics.understanding.phonetics.reading import Spoken as Spoken
     from memantics.understanding.phonetics.reading import explain as explain
     from memantics.understanding.puns import detect_pun as detect_pun
     from memantics.understanding.puns import detect_pun_async as detect_pun_async
-    from memantics.understanding.puns import read_aloud as read_aloud
     from memantics.understanding.puns import read_captions as read_captions
+    from memantics.understanding.puns import read_homophones as read_homophones
     from memantics.understanding.puns import score_readings as score_readings
     from memantics.understanding.reappraisal.planner import EMBEDDED as EMBEDDED
     from memantics.understanding.reappraisal.records import MEME as MEME

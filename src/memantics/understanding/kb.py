@@ -50,7 +50,7 @@ from memantics.understanding.knowledge.sources import import_path
 from memantics.understanding.knowledge.store import GRAPHS, GraphStore, search
 from memantics.understanding.knowledge.validation import (
     Breach,
-    StoreFigures,
+    StoreStatistics,
     list_dangling,
     measure,
     validate,
@@ -133,7 +133,7 @@ class KnowledgeStore(GraphStore):
         """Every breach of the ontology's SHACL shapes, or of those in a file."""
         return validate(self, shapes, timeout)
 
-    def figures(self, timeout: float = PATIENCE) -> StoreFigures:
+    def statistics(self, timeout: float = PATIENCE) -> StoreStatistics:
         """What the store holds, in figures; an error after ``timeout`` seconds."""
         return measure(self, timeout)
 
@@ -220,7 +220,7 @@ def tabulate_account(source: str, account: Account) -> Table:
         "relations of the ontology": sum(account.relations.values()),
         "relations in other words, kept": sum(account.said.values()),
         "references that lead nowhere, kept": len(account.dangling),
-        "references mended": len(account.mended),
+        "references repaired": len(account.repaired),
         "same names told apart": account.renamed,
         "names that fit several individuals": account.ambiguous,
         "statements said twice": account.repeated,
@@ -232,7 +232,7 @@ def tabulate_account(source: str, account: Account) -> Table:
     return _count_table(f"from {source}", kept)
 
 
-def tabulate_figures(found: StoreFigures) -> list[Table]:
+def tabulate_store(found: StoreStatistics) -> list[Table]:
     """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
     dimensions = tuple(
         (name, f"{counted.individuals:,}", f"{counted.memes:,}")

@@ -13,34 +13,34 @@ from memantics.core.parameters import ImagePath
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.client import CallSettings, open_client
 from memantics.understanding.phonetics.detector import PunVerdict, judge_pun
-from memantics.understanding.phonetics.evaluation import ReadingScores, evaluate, format_figures
+from memantics.understanding.phonetics.evaluation import ReadingScores, evaluate, format_metrics
 from memantics.understanding.phonetics.evidence import clean_description
+from memantics.understanding.phonetics.homophones import read_homophones as read_caption
+from memantics.understanding.phonetics.homophones import read_many
 from memantics.understanding.phonetics.reading import (
-    Heard,
+    CaptionLanguage,
+    HomophoneReadings,
     ModelName,
     Settings,
-    Spoken,
     explain,
     hint,
 )
-from memantics.understanding.phonetics.speech import read_aloud as read_caption
-from memantics.understanding.phonetics.speech import read_many
 
 if TYPE_CHECKING:
     from memantics.models.embedded.encoder import SentenceEncoder
     from memantics.understanding.analysis.records import PunSeen
 
 __all__ = [
-    "Heard",
+    "HomophoneReadings",
     "ModelName",
     "PunVerdict",
     "Settings",
-    "Spoken",
+    "CaptionLanguage",
     "detect_pun",
     "detect_pun_async",
     "explain",
-    "format_figures",
-    "read_aloud",
+    "format_metrics",
+    "read_homophones",
     "read_captions",
     "score_readings",
 ]
@@ -50,19 +50,19 @@ DescribedBy = Literal["person", "model", "tags"]
 CALL_LOG = Path("builds/puns")
 
 
-def read_aloud(
+def read_homophones(
     caption: str,
     image: ImagePath | None = None,
     *,
     model: str | None = None,
     description: str | None = None,
-    language: Spoken = "auto",
+    language: CaptionLanguage = "auto",
     language_model: ModelName = "auto",
     limit: int = 5,
     threshold: float = 0.5,
     calls: CallSettings | None = None,
     call_log: ImagePath = CALL_LOG,
-) -> Heard:
+) -> HomophoneReadings:
     """List the homophone readings of a caption, the most probable first.
 
     Args:
@@ -73,7 +73,7 @@ def read_aloud(
         language: Language of the caption.
         language_model: Chinese language model; ``auto`` takes the best that is installed.
         limit: How many readings to give.
-        threshold: Confidence from which a reading is the intended one (``meant``).
+        threshold: Confidence from which a reading is the intended one (``intended``).
         calls: How the model is called; see :class:`CallSettings`.
         call_log: Folder of the model's calls; logged calls are reused.
 
@@ -84,18 +84,18 @@ def read_aloud(
         InputError: The caption is not text, or the model cannot be opened.
 
     Example:
-        >>> heard = read_aloud("压力山大", language_model="dictionary")
-        >>> heard.sound, heard.readings[0].text
+        >>> readings = read_homophones("压力山大", language_model="dictionary")
+        >>> readings.pronunciation, readings.readings[0].text
         ('yā lì shān dà', '亚历山大')
     """
     settings = Settings(language, language_model, limit=limit, threshold=threshold)
     described, note = description, ""
     if image is not None and described is None:
-        heard = read_caption(caption, settings=settings)
-        seen, note = run_sync(_ask(Path(image), heard, model, calls, Path(call_log)))
+        readings = read_caption(caption, settings=settings)
+        seen, note = run_sync(_ask(Path(image), readings, model, calls, Path(call_log)))
         described = seen.picture if seen else None
-    heard = read_caption(caption, description=described, settings=settings)
-    return replace(heard, notes=(*heard.notes, note)) if note else heard
+    readings = read_caption(caption, description=described, settings=settings)
+    return replace(readings, notes=(*readings.notes, note)) if note else readings
 
 
 async def detect_pun_async(
@@ -105,7 +105,7 @@ async def detect_pun_async(
     model: str | None = None,
     description: str | None = None,
     described_by: DescribedBy = "model",
-    language: Spoken = "auto",
+    language: CaptionLanguage = "auto",
     language_model: ModelName = "auto",
     limit: int = 5,
     threshold: float = 0.5,
@@ -128,7 +128,7 @@ async def detect_pun_async(
         language: Language of the caption.
         language_model: Chinese language model; ``auto`` takes the best that is installed.
         limit: How many readings to give.
-        threshold: Confidence from which a reading is the intended one (``meant``).
+        threshold: Confidence from which a reading is the intended one (``intended``).
         calls: How the model is called; see :class:`CallSettings`.
         call_log: Folder of the model's calls; logged calls are reused.
 
@@ -141,22 +141,22 @@ async def detect_pun_async(
     Example:
         >>> verdict = detect_pun("年年有鱼", language_model="dictionary")
         >>> verdict.is_pun, verdict.kind, verdict.readings[0].text
-        (True, 'sound', '年年有余')
+        (True, 'homophone', '年年有余')
     """
     settings = Settings(language, language_model, limit=limit, threshold=threshold)
     described = description
-    heard = read_caption(caption, description=described, settings=settings)
+    readings = read_caption(caption, description=described, settings=settings)
     trusted = described_by == "person"
     if image is None:
-        return _judge(heard, described, trusted=trusted)
-    taken, note = await _ask(Path(image), heard, model, calls, Path(call_log))
+        return _judge(readings, described, trusted=trusted)
+    taken, note = await _ask(Path(image), readings, model, calls, Path(call_log))
     if taken is None:
-        verdict = _judge(heard, described, trusted=trusted)
+        verdict = _judge(readings, described, trusted=trusted)
         return replace(verdict, notes=(*verdict.notes, note))
     if described is None and taken.picture:
         described = taken.picture
-        heard = read_caption(caption, description=described, settings=settings)
-    verdict = _judge(heard, described, taken.is_pun, trusted=trusted)
+        readings = read_caption(caption, description=described, settings=settings)
+    verdict = _judge(readings, described, taken.is_pun, trusted=trusted)
     line = f"{taken.by}: {taken.reason}"
     if taken.word:
         line = f"{taken.by} sees {taken.word} as {taken.seen}: {taken.written} / {taken.other}"
@@ -164,12 +164,16 @@ async def detect_pun_async(
 
 
 def _judge(
-    heard: Heard, described: str | None, seen: bool | None = None, *, trusted: bool = False
+    readings: HomophoneReadings,
+    described: str | None,
+    seen: bool | None = None,
+    *,
+    trusted: bool = False,
 ) -> PunVerdict:
-    if heard.language != "zh":
-        return judge_pun(heard, seen=seen)
-    picture = _embed(clean_description(described, heard.caption)) if described else None
-    return judge_pun(heard, _embed(heard.caption), seen, picture, trusted=trusted)
+    if readings.language != "zh":
+        return judge_pun(readings, seen=seen)
+    picture = _embed(clean_description(described, readings.caption)) if described else None
+    return judge_pun(readings, _embed(readings.caption), seen, picture, trusted=trusted)
 
 
 detect_pun = make_sync(detect_pun_async)
@@ -189,22 +193,26 @@ def _embed(caption: str) -> Sequence[float]:
 
 
 async def _ask(
-    image: Path, heard: Heard, model: str | None, calls: CallSettings | None, call_log: Path
+    image: Path,
+    readings: HomophoneReadings,
+    model: str | None,
+    calls: CallSettings | None,
+    call_log: Path,
 ) -> tuple[PunSeen | None, str]:
     """What a model that sees the picture says, or why nothing was said."""
     from memantics.understanding.analysis.asking import ask_pun
 
     if model is None:
         return None, _UNSEEN
-    meme = Meme(image.stem, image, heard.caption, heard.language)
+    meme = Meme(image.stem, image, readings.caption, readings.language)
     async with open_client(model, calls or CallSettings(), call_log) as client:
-        taken = await client.take(ask_pun(meme, heard.language, client.model, hint(heard)))
+        taken = await client.take(ask_pun(meme, readings.language, client.model, hint(readings)))
     return taken.value, "" if taken.value else f"{model} gave no answer: {taken.reason}"
 
 
 def read_captions(
     captions: Iterable[str], description: str | None, settings: Settings
-) -> Sequence[Heard]:
+) -> Sequence[HomophoneReadings]:
     """Read several captions of one picture."""
     return tuple(read_many(((caption, description) for caption in captions), settings=settings))
 

@@ -14,12 +14,12 @@ from memantics.core.errors import ImageError, InputError, MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.language import language_of
 from memantics.core.lines import TextChoice
-from memantics.core.memes import HEARD, TEMPLATE, Meme, read_memes
+from memantics.core.memes import HOMOPHONES, TEMPLATE, Meme, read_memes
 from memantics.core.registry import read_registry
 from memantics.core.samples import image_path, read_samples
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.understanding.analysis.records import listen, tell_sounds
+from memantics.understanding.analysis.records import describe_homophones, find_homophones
 from memantics.understanding.vision.appearance import list_notes
 from memantics.understanding.vision.roles import read_image_text
 
@@ -109,11 +109,11 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
         return meme
     known = replace(meme, text=text, notes=notes)
     known = replace(known, language=language_of(known))
-    if HEARD in meme.notes or "reading" in meme.notes:
+    if HOMOPHONES in meme.notes or "reading" in meme.notes:
         return known
     # Where the extra that hears is absent, models are told nothing of sounds.
     with suppress(MissingExtra):
-        notes |= tell_sounds(listen(" ".join(text.split()), known.language))
+        notes |= describe_homophones(find_homophones(" ".join(text.split()), known.language))
     return replace(known, notes=notes)
 
 

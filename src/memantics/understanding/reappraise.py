@@ -365,7 +365,7 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Res
 class ReappraisalDrafts(Result):
     """Drafts of a data set in ``folder``; ``made`` are the results by editor.
 
-    ``left_out`` says by meme why the gate of people's verdicts did not let it through.
+    ``left_out`` says by meme why the gate of people's annotations did not let it through.
     """
 
     folder: Path
@@ -397,7 +397,7 @@ async def draft_reappraisals_async(
     ] = (),
     out: BuildFolder = None,
     limit: FewMemes = None,
-    verdicts: Annotated[
+    annotations: Annotated[
         ImagePath | None,
         Flag("What people said by the workflow find-emotions: only clear cases go on."),
     ] = None,
@@ -416,7 +416,7 @@ async def draft_reappraisals_async(
         editors: Who repaints; see ``editor`` of :func:`reappraise`. Default: captions only.
         out: Folder of the build. Default: ``builds/NAME-reappraisal``.
         limit: Take only the first memes.
-        verdicts: Annotations of the workflow ``find-emotions``: only memes that people called
+        annotations: Annotations of the workflow ``find-emotions``: only memes that people called
             clearly negative are reappraised, with the emotion that they agreed on.
         settings: Planning and editor; see :class:`DraftSettings`.
         calls: How the model is called; see :class:`CallSettings`.
@@ -440,7 +440,7 @@ async def draft_reappraisals_async(
     names = list(dict.fromkeys(editors)) or ["none"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
     found = name_apart(find_folder(Path(folder), notes=False)[:limit])
-    gate = pass_gate(found, None if verdicts is None else Path(verdicts))
+    gate = pass_gate(found, None if annotations is None else Path(annotations))
     memes = await _read_for(gate.memes, model, settings.text)
     made: dict[str, Results] = {}
     with open_reader(text=settings.text) as ocr:

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from memantics.workbench.shards import ShardsBuilt as ShardsBuilt
     from memantics.workbench.shards import build_shards as build_shards
     from memantics.workbench.studio import HarmFound as HarmFound
+    from memantics.workbench.studio import HomophoneFound as HomophoneFound
     from memantics.workbench.studio import KinderFound as KinderFound
     from memantics.workbench.studio import MeaningFound as MeaningFound
     from memantics.workbench.studio import Picture as Picture
-    from memantics.workbench.studio import SoundFound as SoundFound
     from memantics.workbench.studio import Studio as Studio
     from memantics.workbench.studio import TextFound as TextFound
     from memantics.workbench.studio import draw_meaning as draw_meaning
+    from memantics.workbench.studio import find_homophones as find_homophones
     from memantics.workbench.studio import follow_meaning as follow_meaning
-    from memantics.workbench.studio import hear as hear
     from memantics.workbench.studio import judge as judge
     from memantics.workbench.studio import list_samples as list_samples
     from memantics.workbench.studio import read_text as read_text

@@ -44,7 +44,14 @@ from memantics.moderation.subjects import Subject
 from memantics.moderation.training import find_detector
 from memantics.moderation.verdict import HARMFUL, judge
 from memantics.understanding.analysis.gather import VERDICTS, Tools, ask_all, look
-from memantics.understanding.analysis.records import Feeling, Findings, Harm, Missing, Sound, listen
+from memantics.understanding.analysis.records import (
+    Feeling,
+    Findings,
+    Harm,
+    HomophoneFinding,
+    Missing,
+    find_homophones,
+)
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.kb import KnownMemes, open_known, outline
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
@@ -125,9 +132,9 @@ class Analysis(Findings):
         return self.harms[0] if self.harms else None
 
     @property
-    def readings(self) -> tuple[Sound, ...]:
+    def readings(self) -> tuple[HomophoneFinding, ...]:
         """What its text may be heard as."""
-        return self.sounds
+        return self.homophones
 
     def save(self, page: ImagePath) -> Path:
         """Write one self-contained page."""
@@ -184,7 +191,7 @@ class LocalParts:
         self.tools = Tools(
             read=partial(read_image_text, ocr),
             tell_language=lambda text: guess_language(text).language,
-            listen=listen,
+            find_homophones=find_homophones,
             screen=_open_screen(detector),
             judges=open_judges() if judges is None else judges,
             retrieve=None if known is None else partial(_find_near, known),
@@ -506,8 +513,8 @@ def describe(found: Analysis) -> Iterator[Line]:
     yield from _list(
         "shows", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9
     )
-    for sound in found.sounds:
-        yield "puns on", f"{sound.reading} ({sound.confidence:.0%} sure)", ""
+    for homophone in found.homophones:
+        yield "puns on", f"{homophone.reading} ({homophone.confidence:.0%} sure)", ""
     if found.pun is not None and found.pun.is_pun:
         yield "puns on", f"{found.pun.word}: {found.pun.other} (by {found.pun.by})", ""
         yield "", found.pun.reason, "dim"

@@ -35,8 +35,8 @@ from memantics.moderation.pages import colour_letters
 from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.records import Knowledge
-from memantics.understanding.phonetics.reading import Heard
-from memantics.understanding.puns import read_aloud
+from memantics.understanding.phonetics.reading import HomophoneReadings
+from memantics.understanding.puns import read_homophones
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraise import reappraise
 from memantics.web.page import PageLanguage, Thumbnail, fill_page, make_thumbnail
@@ -94,7 +94,7 @@ class TourWords(NamedTuple):
             below=board.count("below"),
             name=self.say(board.trivial.name),
             value=f"{board.trivial.value:.3f}",
-            basis=self.t["by_interval" if board.by_interval else "by_figure"],
+            basis=self.t["by_interval" if board.by_interval else "by_value"],
         )
 
 
@@ -113,7 +113,7 @@ def read_words(language: PageLanguage) -> TourWords:
 
 @dataclass(frozen=True, slots=True)
 class TourMeme:
-    """One meme taken apart; ``why`` and ``sound`` are what this machine's parts say.
+    """One meme taken apart; ``why`` and ``homophones`` are what this machine's parts say.
 
     ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on;
     ``printed`` are its lines of text with their roles, in an image of that ``size``.
@@ -129,7 +129,7 @@ class TourMeme:
     knowledge: Knowledge
     gloss: str = ""
     background: str = ""
-    sound: Heard | None = None
+    homophones: HomophoneReadings | None = None
     why: Explanation | None = None
     printed: tuple[TextLine, ...] = ()
     size: tuple[int, int] = (0, 0)
@@ -174,7 +174,7 @@ class TourPun:
     """A caption read aloud, what was meant (in Chinese and English), and whether it was found."""
 
     image: Path
-    heard: Heard
+    readings: HomophoneReadings
     intended: str
     note: str
     gloss: str = ""
@@ -183,7 +183,7 @@ class TourPun:
     @property
     def found(self) -> bool:
         """Whether the engine gives the reading that we had in mind as the one that is meant."""
-        return self.heard.meant is not None and self.heard.meant.text == self.intended
+        return self.readings.intended is not None and self.readings.intended.text == self.intended
 
     @property
     def picture(self) -> Thumbnail:
@@ -384,7 +384,7 @@ def _take_apart(memes: Sequence[SampleMeme]) -> Iterator[TourMeme]:
             known[meme.id],
             _gloss(meme),
             _explain(meme) if chinese else "",
-            read_aloud(caption) if caption and chinese else None,
+            read_homophones(caption) if caption and chinese else None,
             detector.explain(seen.text) if seen.text else None,
             seen.printed,
             seen.size,
@@ -414,10 +414,10 @@ def _read_pun(meme: SampleMeme) -> TourPun:
     pun = meme.pun
     if pun is None:
         raise AssertionError(f"{meme.id} is no pun")
-    heard = read_aloud(pun.caption, description=meme.description)
+    readings = read_homophones(pun.caption, description=meme.description)
     return TourPun(
         image_path(meme.id),
-        heard,
+        readings,
         pun.reading or pun.caption,
         pun.note,
         _gloss(meme),
@@ -498,11 +498,11 @@ def _find_highlights(
     standings: Sequence[Standings],
 ) -> Iterator[str]:
     words = read_words("en")
-    heard = [one for one in puns if one.found]
-    if heard:
-        best = max(heard, key=lambda one: one.heard.confidence)
-        sure = words.sure(best.heard.confidence)
-        yield f"{best.heard.caption} is heard as {best.intended}, {sure} sure"
+    found = [one for one in puns if one.found]
+    if found:
+        best = max(found, key=lambda one: one.readings.confidence)
+        sure = words.sure(best.readings.confidence)
+        yield f"{best.readings.caption} is heard as {best.intended}, {sure} sure"
     done = [one for one in pairs if one.kinder]
     if done:
         first = " / ".join(done[0].after.split("\n"))

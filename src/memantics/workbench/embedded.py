@@ -11,14 +11,14 @@ from memantics.core.errors import UnknownName
 from memantics.core.labels import SURE
 from memantics.core.model import Model
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
-from memantics.models.embedded.lexicon import NOTHING, Hearing, has_chinese
+from memantics.models.embedded.lexicon import NOTHING, PunReading, has_chinese
 from memantics.models.kinds import ModelKind, ModelSettings
 
 # What OCR makes of lines and dots in a drawing: nobody says it, and processors see another number.
 _SHAPES = re.compile(r"[\u2500-\u25ff]+\s*")
 
 
-class PhoneticEar:
+class PhoneticReader:
     """Judges Chinese captions as ``mm.detect_pun`` does, and calls a pun what is likely one.
 
     ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always
@@ -27,7 +27,7 @@ class PhoneticEar:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder if isinstance(encoder, SentenceEncoder) else None
-        self.hear = lru_cache(maxsize=8192)(self._hear)
+        self.read = lru_cache(maxsize=8192)(self._read)
 
     @cached_property
     def version(self) -> str:
@@ -35,25 +35,25 @@ class PhoneticEar:
         weights = (files("memantics.understanding.phonetics") / "weights.json").read_bytes()
         return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}-2"
 
-    def _hear(self, text: str) -> Hearing:
+    def _read(self, text: str) -> PunReading:
         """What a text probably means by its sound; texts without Chinese mean nothing else."""
         from memantics.understanding.phonetics.detector import judge_pun
+        from memantics.understanding.phonetics.homophones import read_homophones
         from memantics.understanding.phonetics.reading import Settings
-        from memantics.understanding.phonetics.speech import read_aloud
 
         if not has_chinese(text):
             return NOTHING
         text = _SHAPES.sub("", text)
-        found = read_aloud(text, settings=Settings("zh", "dictionary", limit=1))
+        found = read_homophones(text, settings=Settings("zh", "dictionary", limit=1))
         vector = None if self._encoder is None else self._encoder.encode([text])[0].tolist()
         verdict = judge_pun(found, vector)
         is_pun = verdict.probability >= SURE
-        if not found.readings or not (verdict.is_pun or found.meant):
-            return Hearing(is_pun)
+        if not found.readings or not (verdict.is_pun or found.intended):
+            return PunReading(is_pun)
         reading = found.readings[0]
         written = "…".join(change.written for change in reading.changes)
-        heard = "…".join(change.heard for change in reading.changes)
-        return Hearing(is_pun, reading.text, written, heard)
+        homophone = "…".join(change.homophone for change in reading.changes)
+        return PunReading(is_pun, reading.text, written, homophone)
 
 
 def _open(name: str, _: ModelSettings) -> Model:
@@ -64,7 +64,7 @@ def _open(name: str, _: ModelSettings) -> Model:
 
     if name != EmbeddedReader.name:
         raise UnknownName("model", name, [EmbeddedReader.name])
-    return EmbeddedReader(open_senses(open_judges(), PhoneticEar, read_image_text))
+    return EmbeddedReader(open_senses(open_judges(), PhoneticReader, read_image_text))
 
 
 KIND = ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open)

@@ -45,8 +45,8 @@ from memantics.understanding.kb import read_sample_knowledge
 from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_style
 from memantics.understanding.knowledge.layout import Legend, make_legend
 from memantics.understanding.knowledge.records import Knowledge
-from memantics.understanding.phonetics.reading import Settings, SoundChange
-from memantics.understanding.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.homophones import read_homophones
+from memantics.understanding.phonetics.reading import HomophoneSpan, Settings
 from memantics.understanding.reappraisal.chain import reappraise as take_through
 from memantics.understanding.reappraisal.kindness import rate_kindness
 from memantics.understanding.reappraisal.planner import EMBEDDED, choose_emotion
@@ -130,26 +130,26 @@ class TextFound(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class SoundFound(Result):
-    """What a caption may be heard as. ``reading`` is the nearest other reading, ``meant`` or not.
+class HomophoneFound(Result):
+    """What a caption may be heard as. ``reading`` is the nearest other reading, ``intended`` or not.
 
     ``status`` is ``unsupported`` where no sound model speaks the language, ``silent`` without text.
     """
 
-    status: Literal["heard", "silent", "unsupported"]
+    status: Literal["found", "empty", "unsupported"]
     caption: str
-    sound: str = ""
+    pronunciation: str = ""
     reading: str = ""
-    reading_sound: str = ""
+    reading_pronunciation: str = ""
     confidence: float = 0.0
-    meant: bool = False
-    changes: tuple[SoundChange, ...] = ()
+    intended: bool = False
+    changes: tuple[HomophoneSpan, ...] = ()
     others: tuple[str, ...] = ()
     by: str = PHONETICS
 
 
 @dataclass(frozen=True, slots=True)
-class CharacterShare:
+class CharacterAttribution:
     """A character and how far it moved the verdict: towards harm up to 1, against it down to -1."""
 
     char: str
@@ -172,7 +172,7 @@ class HarmFound(Result):
     probability: float = 0.0
     threshold: float = 0.5
     type: str = ""
-    characters: tuple[CharacterShare, ...] = ()
+    characters: tuple[CharacterAttribution, ...] = ()
     foreign: bool = False
     outside: bool = False
     reason: str = ""
@@ -212,27 +212,29 @@ def read_text(studio: Studio, picture: Picture) -> TextFound:
     return TextFound(found.lines, text, language, *form, kind, list_notes(image, found))
 
 
-def hear(text: str, language: str) -> SoundFound:
+def find_homophones(text: str, language: str) -> HomophoneFound:
     """What a caption may be heard as."""
     if not text.strip():
-        return SoundFound("silent", "")
+        return HomophoneFound("empty", "")
     if language not in ("en", "zh"):
-        return SoundFound("unsupported", text)
+        return HomophoneFound("unsupported", text)
     try:
-        found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
+        found = read_homophones(
+            text, settings=Settings(language="zh" if language == "zh" else "en")
+        )
     except MissingExtra:
-        return SoundFound("unsupported", text)
+        return HomophoneFound("unsupported", text)
     if not found.readings:
-        return SoundFound("heard", found.caption, found.sound)
+        return HomophoneFound("found", found.caption, found.pronunciation)
     first, *others = found.readings
-    return SoundFound(
-        "heard",
+    return HomophoneFound(
+        "found",
         found.caption,
-        found.sound,
+        found.pronunciation,
         first.text,
-        first.sound,
+        first.pronunciation,
         found.confidence,
-        found.meant is not None,
+        found.intended is not None,
         first.changes,
         tuple(other.text for other in others[:2]),
     )
@@ -267,12 +269,12 @@ def judge(
     )
 
 
-def _share_characters(explained: Explanation) -> Iterator[CharacterShare]:
+def _share_characters(explained: Explanation) -> Iterator[CharacterAttribution]:
     for shared in explained.fields:
         if shared.field == "text":
             most = max(map(abs, shared.characters), default=0.0) or 1.0
             for char, value in zip(shared.text, shared.characters, strict=True):
-                yield CharacterShare(char, round(value / most, 3))
+                yield CharacterAttribution(char, round(value / most, 3))
 
 
 async def ask_meaning(

@@ -25,7 +25,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     (card,) = json.loads(shell.done("analyze", image_path("CN90001"), "--json"))
     assert "键忘" in card["text"]
     assert card["language"] == "zh"
-    assert "健忘" in card["sounds"][0]["reading"]
+    assert "健忘" in card["homophones"][0]["reading"]
     assert card["harm"][0]["harmful"] is False
     assert "sample" in card["harm"][0]["by"]
     parts = {gap["part"] for gap in card["left_out"]}

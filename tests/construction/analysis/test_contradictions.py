@@ -25,7 +25,13 @@ from memantics.understanding.analysis.asking import (
     ask_harm,
 )
 from memantics.understanding.analysis.gather import ask_all, find_contradictions
-from memantics.understanding.analysis.records import Feeling, Findings, Harm, PunSeen, Sound
+from memantics.understanding.analysis.records import (
+    Feeling,
+    Findings,
+    Harm,
+    HomophoneFinding,
+    PunSeen,
+)
 from memantics.understanding.extraction.chain import ExtractSettings
 from memantics.understanding.extraction.plan import DEFAULT, Situation, ask_individuals
 from memantics.understanding.knowledge.ontology.vocabulary import TOXICITY_KINDS
@@ -188,8 +194,8 @@ def test_fourteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
 
     async def work() -> Findings:
         with ModelClient(FakeModel(script), tmp_path) as client:
-            heard = (Sound("鸭梨山大", "压力山大", 0.82),)
-            return await ask_all(client, Findings(MEME, sounds=heard), ExtractSettings())
+            heard = (HomophoneFinding("鸭梨山大", "压力山大", 0.82),)
+            return await ask_all(client, Findings(MEME, homophones=heard), ExtractSettings())
 
     found = asyncio.run(work())
     assert len(asked) == 14

@@ -38,7 +38,7 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
 def make(setup: TaskSetup) -> Task:
     """The task of that name."""
     brief = Brief.of(setup)
-    return _hear(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
+    return _add_readings(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
 
 
 def _split(task: Task, brief: Brief, split: str) -> Task:
@@ -55,26 +55,26 @@ def _split(task: Task, brief: Brief, split: str) -> Task:
     return replace(task, items=items)
 
 
-def _hear(task: Task, setup: TaskSetup) -> Task:
+def _add_readings(task: Task, setup: TaskSetup) -> Task:
     """With ``hint=readings`` a prompt also tells what its caption sounds like.
 
     The readings come from the sound alone, never from the annotated one.
     """
     if setup.options.get("hint") != "readings" or setup.source is None:
         return task
-    listener = setup.services.listener()
+    reader = setup.services.homophone_reader()
 
     def complete(item: Item) -> Item:
-        heard = listener.hint(item.form.context["caption"])
-        if not heard or "readings" in item.form.context:
+        readings = reader.hint(item.form.context["caption"])
+        if not readings or "readings" in item.form.context:
             return item
-        context = {**item.form.context, "readings": heard}
+        context = {**item.form.context, "readings": readings}
         return replace(item, form=replace(item.form, context=context))
 
     return replace(
         task,
         complete=complete,
-        prompts={**task.prompts, "readings": listener.name},
+        prompts={**task.prompts, "readings": reader.name},
     )
 
 

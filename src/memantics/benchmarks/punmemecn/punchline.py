@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn.audit import find_difference
 from memantics.benchmarks.punmemecn.load import PunMeme
@@ -31,8 +31,8 @@ from memantics.core.records import Field, Form, Item, Message, Outcome, Request,
 from memantics.core.task import Task, Unparsed
 
 NAMES = {
-    "zh": {"word": "双关词", "heard": "谐音词", "explanation": "解释"},
-    "en": {"word": "word", "heard": "homophone", "explanation": "explanation"},
+    "zh": {"word": "双关词", "homophone": "谐音词", "explanation": "解释"},
+    "en": {"word": "word", "homophone": "homophone", "explanation": "explanation"},
 }
 QUESTION = {
     "zh": "这张双关表情包的双关词是什么，它谐音什么词？",
@@ -83,14 +83,14 @@ def find_homophones(memes: Sequence[PunMeme]) -> Iterator[tuple[PunMeme, str, st
 
 def _items(brief: Brief) -> Iterator[Item]:
     names = NAMES[brief.language]
-    fields = tuple(Field(names[part], "text") for part in ("explanation", "word", "heard"))
+    fields = tuple(Field(names[part], "text") for part in ("explanation", "word", "homophone"))
     for meme, printed, meant in find_homophones(brief.release.memes):
         image = brief.show(meme)
         if image is not None:
             yield Item(
                 id=meme.id,
                 group=meme.group,
-                gold={"word": printed, "heard": meant},
+                gold={"word": printed, "homophone": meant},
                 form=Form(
                     QUESTION[brief.language],
                     fields,
@@ -106,9 +106,9 @@ def _items(brief: Brief) -> Iterator[Item]:
 def _parse(text: str, form: Form) -> JsonValue:
     names = NAMES[form.language]
     for reply in find_objects(clean(text)):
-        word, heard = reply.get(names["word"]), reply.get(names["heard"])
-        if isinstance(word, str) and (heard is None or isinstance(heard, str)):
-            return {"word": word.strip(), "heard": (heard or "").strip()}
+        word, homophone = reply.get(names["word"]), reply.get(names["homophone"])
+        if isinstance(word, str) and (homophone is None or isinstance(homophone, str)):
+            return {"word": word.strip(), "homophone": (homophone or "").strip()}
     raise Unparsed(f"no JSON object with {names['word']} and {names['heard']}")
 
 
@@ -123,7 +123,7 @@ def names_part(said: str, whole: str, part: str) -> bool:
     return bool(said) and part in said and said in whole
 
 
-def names_pair(word: str, heard: str, caption: str, reading: str) -> bool:
+def names_pair(word: str, homophone: str, caption: str, reading: str) -> bool:
     """Whether a word and what it is heard as stand at the same place of caption and reading.
 
     One pair of homophones is enough where a caption has several, or where it was marked whole.
@@ -133,14 +133,14 @@ def names_pair(word: str, heard: str, caption: str, reading: str) -> bool:
     >>> names_pair("虾头", "吓头", "虾头男", "下头男"), names_pair("男", "男", "虾头男", "下头男")
     (False, False)
     """
-    if not word or word == heard:
+    if not word or word == homophone:
         return False
     apart = abs(len(caption) - len(reading))
     return any(
-        reading.startswith(heard, at + shift)
+        reading.startswith(homophone, at + shift)
         for at in range(len(caption))
         for shift in range(-min(apart, at), apart + 1)
-        if heard and caption.startswith(word, at)
+        if homophone and caption.startswith(word, at)
     )
 
 
@@ -171,7 +171,7 @@ class Named:
     """What a model named, and whether it is right."""
 
     outcome: Outcome
-    heard: str
+    homophone: str
     word_right: bool
     right: bool
     pair_right: bool
@@ -185,16 +185,16 @@ class Named:
 def _read(outcome: Outcome) -> Named:
     answer = outcome.value if outcome.status == "answered" else None
     said = answer if isinstance(answer, dict) else {}
-    word, heard = (plain(str(said.get(part, ""))) for part in ("word", "heard"))
+    word, homophone = (plain(str(said.get(part, ""))) for part in ("word", "homophone"))
     tags, gold = outcome.item.tags, outcome.item.gold
     assert isinstance(gold, dict)
     caption, reading = plain(tags["caption"]), plain(tags["reading"])
     return Named(
         outcome,
-        heard,
+        homophone,
         names_part(word, caption, str(gold["word"])),
-        names_part(heard, reading, str(gold["heard"])),
-        names_pair(word, heard, caption, reading),
+        names_part(homophone, reading, str(gold["homophone"])),
+        names_pair(word, homophone, caption, reading),
     )
 
 
@@ -203,9 +203,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
-        share("accuracy", [case.right for case in named], memes),
-        share("word_accuracy", [case.word_right for case in named], memes),
-        share("pair_accuracy", [case.pair_right for case in named], memes),
+        proportion_score("accuracy", [case.right for case in named], memes),
+        proportion_score("word_accuracy", [case.word_right for case in named], memes),
+        proportion_score("pair_accuracy", [case.pair_right for case in named], memes),
         *_confuse(named),
     )
 
@@ -213,7 +213,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 def _confuse(named: Sequence[Named]) -> Iterator[Score]:
     """Of what sort the wrong homophones are, and which they are, the commonest first."""
     wrong = [case for case in named if not case.right and case.outcome.status == "answered"]
-    kinds = Counter(judge_wrong(case.heard, plain(case.caption)) for case in wrong)
+    kinds = Counter(judge_wrong(case.homophone, plain(case.caption)) for case in wrong)
     others: tuple[Wrong, ...] = ("another word of that sound", "a word of another sound")
     if find_spec("pypinyin") is None:
         others = ("another word",)
@@ -221,9 +221,9 @@ def _confuse(named: Sequence[Named]) -> Iterator[Score]:
     for kind in sorts if wrong else ():
         n, part = len(wrong), kinds[kind]
         note = f"{part} of {n} wrong ones"
-        yield Score("share", part / n, n, by="wrong homophones", label=kind, note=note)
+        yield Score("proportion", part / n, n, by="wrong homophones", label=kind, note=note)
     pairs = Counter(
-        f"{case.caption}: {case.heard or '–'} for {case.outcome.item.tags['reading']}"
+        f"{case.caption}: {case.homophone or '–'} for {case.outcome.item.tags['reading']}"
         for case in wrong
     )
     for label, count in pairs.most_common(LISTED):

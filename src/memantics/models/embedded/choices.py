@@ -80,17 +80,17 @@ def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses
 
 def is_pun(evidence: Evidence, senses: Senses) -> bool:
     """Whether the caption is a pun by its sound or by a second sense of its words."""
-    return senses.ear.hear(evidence.said).is_pun
+    return senses.homophones.read(evidence.said).is_pun
 
 
-def hear(text: str, senses: Senses) -> str:
+def read_intended(text: str, senses: Senses) -> str:
     """What a caption means: as it is probably heard, else as it stands."""
-    return senses.ear.hear(text).meant or text
+    return senses.homophones.read(text).intended or text
 
 
 def is_harmful(evidence: Evidence, senses: Senses) -> bool:
     """Whether the caption holds a rude or gloomy word or is near to harm, as printed or heard."""
-    said = hear(evidence.said, senses)
+    said = read_intended(evidence.said, senses)
     mood = senses.lexicon.feel(f"{evidence.said}\n{said}")
     return bool(mood.rude or mood.gloomy) or _lean(said, "harm", senses) > _NEAR_HARM
 
@@ -147,7 +147,7 @@ def _choose_harm(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 def _choose_pole(evidence: Evidence, field: Field, senses: Senses) -> str:
     poles = match_poles(field)
-    valence = weigh(hear(evidence.said or evidence.background, senses), senses)
+    valence = weigh(read_intended(evidence.said or evidence.background, senses), senses)
     wanted = "neutral" if abs(valence) < _NEUTRAL else "positive" if valence > 0 else "negative"
     order = [wanted, "negative" if valence < 0 else "positive", *poles]
     return next(poles[name] for name in order if name in poles)
@@ -156,7 +156,7 @@ def _choose_pole(evidence: Evidence, field: Field, senses: Senses) -> str:
 def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
     """By pronouns; without any, whether it is nearer to what people say of themselves."""
     sides = match_sides(field)
-    said = hear(evidence.said, senses)
+    said = read_intended(evidence.said, senses)
     me, you = _ME.search(said) is not None, _YOU.search(said) is not None
     if not me and not you and said.strip():
         me = _lean(said, "oneself", senses) > _SELF
@@ -189,7 +189,10 @@ def _nearest(
 ) -> str:
     """The option nearest in meaning to the question, the meme's words and what belongs to them."""
     open_to = [option for option in field.options if option.key not in without]
-    texts = [hear(evidence.option_texts.get((field.name, o.key), o.text), senses) for o in open_to]
+    texts = [
+        read_intended(evidence.option_texts.get((field.name, o.key), o.text), senses)
+        for o in open_to
+    ]
     real = [i for i, text in enumerate(texts) if not is_empty_choice(text)]
     kept = real or list(range(len(open_to)))
     question = evidence.form.question
@@ -301,8 +304,8 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
     if _READ.search(field.name) and said.strip():
         return said
     if _HOMOPHONE.search(field.name) or _PUN_WORD.search(field.name):
-        hearing = senses.ear.hear(said)
-        return hearing.heard if _HOMOPHONE.search(field.name) else hearing.written
+        reading = senses.homophones.read(said)
+        return reading.homophone if _HOMOPHONE.search(field.name) else reading.written
     if _REASON.search(field.name) and evidence.texts:
         said = evidence.texts[-1]
     language = "zh" if evidence.form.language == "zh" else "en"
@@ -324,7 +327,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
     phrase = read_sentences()["speech"][language][kind]
     if language == "en":
         return f'{phrase} "{_start(said, language)}"'
-    return f"{phrase}“{_start(said, language)}”{_heard(said, senses)}"
+    return f"{phrase}“{_start(said, language)}”{_quote_intended(said, senses)}"
 
 
 def _find_topic(said: str, senses: Senses) -> str:
@@ -356,6 +359,6 @@ def _start(said: str, language: str) -> str:
     return " ".join(words[: _LONGEST["en"]]) + (" …" if len(words) > _LONGEST["en"] else "")
 
 
-def _heard(said: str, senses: Senses) -> str:
-    hearing = senses.ear.hear(said)
-    return f"，听起来像“{hearing.meant}”" if hearing.meant else ""
+def _quote_intended(said: str, senses: Senses) -> str:
+    reading = senses.homophones.read(said)
+    return f"，听起来像“{reading.intended}”" if reading.intended else ""

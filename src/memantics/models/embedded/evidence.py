@@ -13,7 +13,7 @@ from memantics.core.labels import Judges
 from memantics.core.lines import ImageReading, Ocr
 from memantics.core.records import Field, Form, Image, Request
 from memantics.models.embedded.encoder import Encoder
-from memantics.models.embedded.lexicon import Ear, MoodLexicon
+from memantics.models.embedded.lexicon import HomophoneReader, MoodLexicon
 
 _THUMBNAIL = (32, 32)
 ImageReader = Callable[[Ocr, bytes, str], ImageReading]
@@ -29,7 +29,7 @@ class Senses:
     ocr: Ocr
     encoder: Encoder
     lexicon: MoodLexicon
-    ear: Ear
+    homophones: HomophoneReader
     judges: Judges = field(default_factory=dict)
     look: ImageReader | None = None
 

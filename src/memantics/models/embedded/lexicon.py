@@ -18,19 +18,19 @@ _CHINESE = re.compile(r"[一-鿿]")
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class PunReading:
     """Whether a caption is a pun, what it means as a whole, and the words that change."""
 
     is_pun: bool = False
-    meant: str = ""
+    intended: str = ""
     written: str = ""
-    heard: str = ""
+    homophone: str = ""
 
 
-NOTHING = Hearing()
+NOTHING = PunReading()
 
 
-class Ear(Protocol):
+class HomophoneReader(Protocol):
     """Anything that hears puns. ``version`` changes whenever hearings may change."""
 
     @property
@@ -38,17 +38,17 @@ class Ear(Protocol):
         """What hearings depend on."""
         ...
 
-    def hear(self, text: str, /) -> Hearing:
+    def read(self, text: str, /) -> PunReading:
         """What a text probably means by its sound."""
         ...
 
 
-class DeafEar:
+class NoHomophones:
     """Hears nothing: for a reader without the phonetic engine."""
 
     version = "none"
 
-    def hear(self, text: str, /) -> Hearing:  # noqa: ARG002
+    def read(self, text: str, /) -> PunReading:  # noqa: ARG002
         """No pun."""
         return NOTHING
 

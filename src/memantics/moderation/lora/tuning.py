@@ -399,8 +399,8 @@ def fingerprint(model: Path, tuning: Tuning, lessons: Any) -> str:
 
 
 def _show(rates: judging.Rates) -> tuple[str, ...]:
-    figures = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
-    cells = ("–" if value is None else f"{value:.3f}" for value in figures)
+    values = (rates.tpr, rates.tnr, rates.f1, rates.macro_f1)
+    cells = ("–" if value is None else f"{value:.3f}" for value in values)
     return (f"{rates.memes:,}", *cells, str(rates.unparsed))
 
 
@@ -424,7 +424,7 @@ class TunedWriter(Result):
             for score in self.before
             if not score.by
         ]
-        return Table(("figure", ">n", ">held out, before", ">held out, after"), tuple(rows))
+        return Table(("metric", ">n", ">held out, before", ">held out, after"), tuple(rows))
 
 
 def tune_writer(

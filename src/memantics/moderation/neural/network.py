@@ -22,7 +22,7 @@ import orjson
 from numpy.typing import NDArray
 
 from memantics.core.errors import DataError, InputError
-from memantics.metrics.classification import count_classes, f1, macro_figures
+from memantics.metrics.classification import count_classes, f1, macro_metrics
 from memantics.metrics.rounding import Ints
 from memantics.moderation.neural.encoding import (
     Encoded,
@@ -485,7 +485,7 @@ def measure(gold: Ints, predicted: Ints, classes: Sequence[str]) -> MacroScores:
     counts = count_classes(
         [classes[place] for place in gold], [classes[place] for place in predicted], classes
     )
-    macro = macro_figures(counts)
+    macro = macro_metrics(counts)
     return MacroScores(
         macro.precision or 0.0,
         macro.recall or 0.0,

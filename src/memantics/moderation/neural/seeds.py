@@ -270,18 +270,18 @@ def _write_predictions(path: Path, material: TrainingMaterial, chances: dict[int
 def summarise(facts: Sequence[saved.SavedFacts]) -> dict[str, dict[str, dict[str, float]]]:
     """Mean and spread over the seeds, by part and figure."""
     found: dict[str, dict[str, dict[str, float]]] = {}
-    for name, figures in (
+    for name, metrics in (
         ("valid", [one.valid for one in facts]),
         ("test", [one.test for one in facts if one.test is not None]),
     ):
-        if figures:
+        if metrics:
             found[name] = {
-                "precision": spread([one.precision for one in figures]),
-                "recall": spread([one.recall for one in figures]),
-                "f1": spread([one.f1 for one in figures]),
+                "precision": spread([one.precision for one in metrics]),
+                "recall": spread([one.recall for one in metrics]),
+                "f1": spread([one.f1 for one in metrics]),
                 **{
-                    f"f1 {label}": spread([one.by_class[label] for one in figures])
-                    for label in figures[0].by_class
+                    f"f1 {label}": spread([one.by_class[label] for one in metrics])
+                    for label in metrics[0].by_class
                 },
             }
     return found
@@ -291,10 +291,10 @@ def tabulate(facts: Sequence[saved.SavedFacts]) -> Table:
     """Mean and spread of each figure over the seeds, in per cent."""
     rows = tuple(
         (part, name, f"{100 * found['mean']:.2f}", f"{100 * found['sd']:.2f}")
-        for part, figures in summarise(facts).items()
-        for name, found in figures.items()
+        for part, metrics in summarise(facts).items()
+        for name, found in metrics.items()
     )
-    return Table(("part", "figure", ">mean", ">sd"), rows)
+    return Table(("part", "metric", ">mean", ">sd"), rows)
 
 
 def write_summary(out: Path, facts: Sequence[saved.SavedFacts], chosen: int) -> None:

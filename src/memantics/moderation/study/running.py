@@ -99,19 +99,19 @@ class VariantVerdicts:
 ScoreFunction = Callable[[Floats], Floats]
 
 
-def list_figures(classes: Sequence[str]) -> Mapping[tuple[str, str, str], ScoreFunction]:
+def list_metrics(classes: Sequence[str]) -> Mapping[tuple[str, str, str], ScoreFunction]:
     """The figures of the paper's table, by key, breakdown and part; one value for each seed."""
-    figures: dict[tuple[str, str, str], ScoreFunction] = {
+    metrics: dict[tuple[str, str, str], ScoreFunction] = {
         ("macro_precision", "", ""): lambda tables: macro_precision(*split_confusions(tables)),
         ("macro_recall", "", ""): lambda tables: macro_recall(*split_confusions(tables)),
         ("macro_f1", "", ""): _macro_f1,
     }
     if len(classes) == 2:
-        figures["f1_harmful", "", ""] = partial(_f1_of, 1)
-        return figures
+        metrics["f1_harmful", "", ""] = partial(_f1_of, 1)
+        return metrics
     for place, name in enumerate(classes):
-        figures["f1", "type", name] = partial(_f1_of, place)
-    return figures
+        metrics["f1", "type", name] = partial(_f1_of, place)
+    return metrics
 
 
 def _macro_f1(tables: Floats) -> Floats:
@@ -127,17 +127,17 @@ def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tupl
     cells = sheet.cells
     whole = sheet.count(cells.sum(0)[None])
     scores = []
-    for (key, by, label), figure in list_figures(sheet.classes).items():
-        span = bootstrap(cells, _average(sheet, figure), draws=_DRAWS)
-        by_seed = figure(whole)[0].tolist()
+    for (key, by, label), compute in list_metrics(sheet.classes).items():
+        span = bootstrap(cells, _average(sheet, compute), draws=_DRAWS)
+        by_seed = compute(whole)[0].tolist()
         scores.append(_score((key, by, label), by_seed, len(sheet.memes), span))
     if len(sheet.classes) == 2:
         scores += _score_modalities(sheet, examples)
     return tuple(scores)
 
 
-def _average(sheet: VariantVerdicts, figure: ScoreFunction) -> Callable[[Floats], Floats]:
-    return lambda sums: np.asarray(figure(sheet.count(sums)).mean(-1), float)
+def _average(sheet: VariantVerdicts, compute: ScoreFunction) -> Callable[[Floats], Floats]:
+    return lambda sums: np.asarray(compute(sheet.count(sums)).mean(-1), float)
 
 
 def _score(

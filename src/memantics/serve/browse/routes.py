@@ -111,7 +111,7 @@ async def show_query(
     error: MemanticsError | None = None
     if q.strip():
         try:
-            service.gate.check_site(request, reads=True)
+            service.access.check_site(request, reads=True)
             rows = await service.engine.work(store.query, q, _QUERY_SECONDS)
         except Refusal as refused:
             if refused.status != 403:

@@ -63,7 +63,7 @@ class StudioRecord(BaseModel):
     language: PageLanguage = "en"
     picture: str = Field(max_length=MOST_PICTURE)
     text: workbench.TextFound | None = None
-    sound: workbench.SoundFound | None = None
+    sound: workbench.HomophoneFound | None = None
     harm: workbench.HarmFound | None = None
     kinder: KinderFound | None = None
     meanings: tuple[workbench.MeaningFound, ...] = ()
@@ -218,7 +218,7 @@ async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) 
 @router.post("/studio/sound", dependencies=_own_page)
 async def find_sound(said: SentText, queues: Queues) -> Response:
     """What a caption sounds like."""
-    return await answer(queues.work(workbench.hear, said.text, said.language))
+    return await answer(queues.work(workbench.find_homophones, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)

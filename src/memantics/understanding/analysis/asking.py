@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from memantics.core.data import toml_beside
 from memantics.core.meaning import Dimension
-from memantics.core.memes import HEARD, Meme
+from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.model import Step
 from memantics.core.prompt import prompts_beside
 from memantics.core.records import Closed
@@ -64,14 +64,14 @@ def list_types() -> str:
 
 
 def tell_rule(rule: ToxicityRule) -> dict[str, str]:
-    """What the holes of a prompt about toxicity say: what counts, types of harm, the threshold.
+    """What the placeholders of a prompt about toxicity say: what counts, types of harm, the threshold.
 
     >>> tell_rule("paper")["counts"]
     'Whatever is of one of the kinds below counts.'
     """
     types = "; ".join(term.definition for term in HARM_TERMS.values())
-    holes = {"types": types, "threshold": THRESHOLD}
-    return {"counts": Template(RULES[rule]).substitute(holes), **holes}
+    placeholders = {"types": types, "threshold": THRESHOLD}
+    return {"counts": Template(RULES[rule]).substitute(placeholders), **placeholders}
 
 
 def agrees(type_: str, kind: str) -> bool:
@@ -208,10 +208,10 @@ class _Reply(Closed):
     reason: str
 
 
-def ask_pun(meme: Meme, language: str, model: str, heard: str) -> Step[PunSeen]:
-    """Is it a pun? ``heard`` is what the caption sounds like, empty for nothing else."""
+def ask_pun(meme: Meme, language: str, model: str, homophones: str) -> Step[PunSeen]:
+    """Is it a pun? ``homophones`` is what the caption sounds like, empty for nothing else."""
     body = find_prompts()["pun"].fill(
-        material=show_material({"caption": meme.text, HEARD: heard}),
+        material=show_material({"caption": meme.text, HOMOPHONES: homophones}),
         language=name_language(language),
     )
     schema = record(

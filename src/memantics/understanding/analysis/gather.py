@@ -16,10 +16,10 @@ from memantics.core.images import decode, read_bytes
 from memantics.core.labels import ClassifierPrediction, Judges
 from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.meaning import Dimension
-from memantics.core.memes import HEARD, Meme
+from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.model import Asker, Taken
 from memantics.core.retrieval import FamilyUse, NearMeme
-from memantics.core.text import show_chance
+from memantics.core.text import show_probability
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.understanding.analysis.asking import agrees, ask_feeling, ask_harm, ask_pun
 from memantics.understanding.analysis.records import (
@@ -27,9 +27,9 @@ from memantics.understanding.analysis.records import (
     Feeling,
     Findings,
     Harm,
+    HomophoneFinding,
     Missing,
-    Sound,
-    tell_sounds,
+    describe_homophones,
 )
 from memantics.understanding.extraction.chain import Extraction, ExtractSettings, extract_meme
 from memantics.understanding.extraction.reading import ROLES
@@ -133,7 +133,7 @@ def _compare_feelings(
 
 def _tell_harm(harm: Harm) -> str:
     if harm.score is not None:
-        return f"{harm.by} (chance {show_chance(harm.score)})"
+        return f"{harm.by} (chance {show_probability(harm.score)})"
     return f"the verdict of {harm.by}" + (f" ({harm.type})" if harm.type else "")
 
 
@@ -149,7 +149,7 @@ class Tools:
     """What this machine can do without a model; each part can be absent.
 
     ``read`` gives what is printed on an image (bytes and name), each line with its role,
-    ``tell_language`` the language of a text, ``listen`` what a caption may be heard as, ``screen``
+    ``tell_language`` the language of a text, ``find_homophones`` what a caption may be heard as, ``screen``
     a detector's verdict on a meme and on what was read in its image, or why it gives none;
     ``judges`` are classifiers by topic, ``retrieve`` finds known memes near a meme and its template
     family; ``faces`` is a detector of faces.
@@ -157,7 +157,7 @@ class Tools:
 
     read: Callable[[bytes, str], ImageReading]
     tell_language: Callable[[str], str]
-    listen: Callable[[str, str], Sequence[Sound]]
+    find_homophones: Callable[[str, str], Sequence[HomophoneFinding]]
     screen: Callable[[Meme, ImageReading], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
     retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
@@ -190,9 +190,9 @@ def look(meme: Meme, tools: Tools) -> Findings:
         screened = tools.screen(known, ImageReading((), 0) if meme.text else printed)
     if isinstance(screened, str):
         missing.append(Missing("harm by a detector", screened))
-    sounds: tuple[Sound, ...] = ()
+    homophones: tuple[HomophoneFinding, ...] = ()
     try:
-        sounds = tuple(tools.listen(text, language)) if text else ()
+        homophones = tuple(tools.find_homophones(text, language)) if text else ()
     except MissingExtra as error:
         missing.append(Missing("what it sounds like", str(error)))
     panels = find_panels(image)
@@ -205,7 +205,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         len(panels),
         (*describe_picture(image, panels, printed.lines), *seen),
         harms=(screened,) if isinstance(screened, Harm) else (),
-        sounds=sounds,
+        homophones=homophones,
         feelings=tuple(
             _feel(prediction)
             for prediction in predictions
@@ -232,7 +232,7 @@ def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], li
         seen.append(
             Sight(
                 "nudity",
-                f"chance {show_chance(rate_nudity(image))}",
+                f"chance {show_probability(rate_nudity(image))}",
                 "open_nsfw, not measured on memes",
             )
         )
@@ -269,7 +269,7 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
     sounds like.
     """
     language, model = settings.language, asker.model
-    meme = replace(seen.meme, notes={**seen.meme.notes, **tell_sounds(seen.sounds)})
+    meme = replace(seen.meme, notes={**seen.meme.notes, **describe_homophones(seen.homophones)})
     extraction = await extract_meme(asker, meme, settings)
     known = extraction.knowledge
     background = tuple(
@@ -279,13 +279,13 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         individual.description or individual.label for individual in known.of("OverallIntent")
     )
     notes = {**meme.notes, **({"intent, by a first reading": told} if told else {})}
-    meant = replace(meme, notes=notes)
-    heard = meme.notes.get(HEARD, "")
+    noted = replace(meme, notes=notes)
+    homophones = meme.notes.get(HOMOPHONES, "")
     intents, harm, feeling, pun = await asyncio.gather(
-        asker.take(make_intent_step(meant, language, background, IntentSettings(language))),
+        asker.take(make_intent_step(noted, language, background, IntentSettings(language))),
         asker.take(ask_harm(meme, language, model, known)),
         asker.take(ask_feeling(meme, language, model, known)),
-        asker.take(ask_pun(meme, language, model, heard)),
+        asker.take(ask_pun(meme, language, model, homophones)),
     )
     if model == BASELINE:
         # It would choose an emotion by nearness of words, right no more often than by chance.

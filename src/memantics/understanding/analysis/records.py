@@ -14,13 +14,13 @@ from pydantic import JsonValue, TypeAdapter
 from memantics.core.labels import ClassifierPrediction
 from memantics.core.language import UNKNOWN
 from memantics.core.lines import TextLine
-from memantics.core.memes import HEARD, Meme
+from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.result import Result, to_plain
 from memantics.core.retrieval import FamilyUse, NearMeme
-from memantics.core.text import show_chance
+from memantics.core.text import show_probability
 from memantics.models.drafts import name_language
 from memantics.understanding.knowledge.records import Knowledge
-from memantics.understanding.phonetics.reading import TOLD
+from memantics.understanding.phonetics.reading import PROMPT_THRESHOLD
 from memantics.understanding.vision.appearance import Sight
 
 Counts = dict[str, int]
@@ -47,7 +47,7 @@ class Harm:
 
 
 @dataclass(frozen=True, slots=True)
-class Sound:
+class HomophoneFinding:
     """A caption that may be heard as something else; ``confidence`` is that it is this."""
 
     caption: str
@@ -56,18 +56,18 @@ class Sound:
     lines: tuple[str, ...] = ()
 
 
-def tell_sounds(sounds: Iterable[Sound]) -> dict[str, str]:
+def describe_homophones(homophones: Iterable[HomophoneFinding]) -> dict[str, str]:
     """What captions are heard as, as a note for prompts; none where nothing is sure enough.
 
-    >>> tell_sounds([Sound("鸭梨山大", "压力山大", 0.82)]), tell_sounds([Sound("鸽", "个", 0.79)])
+    >>> describe_homophones([HomophoneFinding("鸭梨山大", "压力山大", 0.82)]), describe_homophones([HomophoneFinding("鸽", "个", 0.79)])
     ({'heard as': '压力山大 (82% sure)'}, {})
     """
-    heard = "; ".join(
-        f"{sound.reading} ({show_chance(sound.confidence)} sure)"
-        for sound in sounds
-        if sound.confidence >= TOLD
+    note = "; ".join(
+        f"{homophone.reading} ({show_probability(homophone.confidence)} sure)"
+        for homophone in sounds
+        if homophone.confidence >= PROMPT_THRESHOLD
     )
-    return {HEARD: heard} if heard else {}
+    return {HOMOPHONES: note} if note else {}
 
 
 SeenReading = Literal["written", "other", "both", "neither"]
@@ -138,7 +138,7 @@ class Findings(Result):
     intents: tuple[str, ...] = ()
     background: tuple[str, ...] = ()
     harms: tuple[Harm, ...] = ()
-    sounds: tuple[Sound, ...] = ()
+    homophones: tuple[HomophoneFinding, ...] = ()
     pun: PunSeen | None = None
     feelings: tuple[Feeling, ...] = ()
     predictions: tuple[ClassifierPrediction, ...] = ()
@@ -215,7 +215,7 @@ class Findings(Result):
             "panels": self.panels,
             "shows": to_plain(self.shows),
             "model": self.model,
-            "sounds": to_plain(self.sounds),
+            "homophones": to_plain(self.homophones),
             "pun": to_plain(self.pun),
             "intents": list(self.intents),
             "background": list(self.background),
@@ -227,7 +227,7 @@ class Findings(Result):
             "contradictions": to_plain(self.contradictions),
             "baselines": list(self.baselines),
             "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,
-            "left_out": to_plain(self.missing),
+            "missing": to_plain(self.missing),
             "statuses": dict(self.statuses),
         }
 
@@ -240,14 +240,18 @@ def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:
     return f"{by} says {said}, {'like' if same else 'unlike'} {other}; it is no verdict to rely on"
 
 
-def listen(text: str, language: str) -> list[Sound]:
+def find_homophones(text: str, language: str) -> list[HomophoneFinding]:
     """What a caption may be heard as; languages without a sound model are passed over."""
+    from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import Settings, explain
-    from memantics.understanding.phonetics.speech import read_aloud
 
     if language not in ("en", "zh"):
         return []
-    found = read_aloud(text, settings=Settings(language="zh" if language == "zh" else "en"))
-    if not found.meant:
+    found = read_homophones(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    if not found.intended:
         return []
-    return [Sound(text, found.meant.text, found.chance, tuple(explain(found)))]
+    return [
+        HomophoneFinding(
+            text, found.intended.text, found.reading_probability, tuple(explain(found))
+        )
+    ]

@@ -15,7 +15,7 @@ from typing import Literal
 
 from memantics.core.files import write_lines
 from memantics.core.language import language_of
-from memantics.core.memes import BESIDE, CAPTIONS, HEARD, Meme
+from memantics.core.memes import BESIDE, CAPTIONS, HOMOPHONES, Meme
 from memantics.core.model import Asker, Step
 from memantics.core.prompt import prompts_beside
 from memantics.core.records import Closed
@@ -112,17 +112,17 @@ async def _mine(
 def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "plain") -> Step[str]:
     """The step that brings one caption."""
     note = _NOTES[name]
-    holes = {"language": drafts.name_language(language)}
+    placeholders = {"language": drafts.name_language(language)}
     if wording == "culture":
-        holes["spoken"] = drafts.name_language(language_of(meme))
+        placeholders["spoken"] = drafts.name_language(language_of(meme))
     if note == "meaning":
-        holes["material"] = drafts.show_material(
+        placeholders["material"] = drafts.show_material(
             {
                 "printed text": meme.text,
-                **{name: meme.notes.get(name, "") for name in (HEARD, BESIDE)},
+                **{name: meme.notes.get(name, "") for name in (HOMOPHONES, BESIDE)},
             }
         )
-    body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**holes)
+    body = find_prompts()[note if wording == "plain" else f"{note}_{wording}"].fill(**placeholders)
 
     seen = meme if note == "description" else None
     request = drafts.make_request(

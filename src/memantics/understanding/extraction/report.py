@@ -116,8 +116,8 @@ class KnowledgeReport:
         else:
             self.statuses[step.status] += 1
         self.repaired += step.status == "answered" and step.attempts > 1
-        for figure in ("merged", "renamed", "tokens_in", "tokens_out"):
-            setattr(self, figure, getattr(self, figure) + getattr(step, figure))
+        for counter in ("merged", "renamed", "tokens_in", "tokens_out"):
+            setattr(self, counter, getattr(self, counter) + getattr(step, counter))
         if step.stage == "individuals":
             part = self.dimensions.setdefault(step.dimension, DimensionReport())
             part.statuses[step.status] += 1

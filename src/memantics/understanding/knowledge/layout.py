@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memantics.core.meaning import Dimension
-from memantics.core.text import drop_unseen, mend_surrogates
+from memantics.core.text import drop_unseen, repair_surrogates
 from memantics.understanding.knowledge.ontology.vocabulary import (
     DIMENSION_TERMS,
     RELATIONS,
@@ -45,7 +45,7 @@ def tame(text: str) -> str:
     >>> tame("a" + chr(0x202E) + "b" + chr(10) + "c" + chr(0))
     'ab c'
     """
-    folded = mend_surrogates(" ".join(text.split()))
+    folded = repair_surrogates(" ".join(text.split()))
     return drop_unseen(folded, ("Cc", "Cf", "Cn", "Co"), keep="\u200d")
 
 

@@ -283,7 +283,7 @@ def _local(iri: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
+class Repair:
     """A reference in other words than the individual's name, and what it was read as."""
 
     meme: str
@@ -304,7 +304,7 @@ class Account:
     relations: Counter[str] = field(default_factory=Counter)
     said: Counter[str] = field(default_factory=Counter)
     dangling: list[records.Dangling] = field(default_factory=list)
-    mended: list[Mend] = field(default_factory=list)
+    repaired: list[Repair] = field(default_factory=list)
     ambiguous: int = 0
     renamed: int = 0
     copied: int = 0
@@ -437,11 +437,11 @@ class _Adoption:
         """Find both ends of a statement, and keep it where its subject is."""
         relation = _RENAMED.get(said.relation, said.relation)
         term = RELATIONS.get("about" if relation == "relatedTo" else relation)
-        mended = False
+        repaired = False
         start = source
         if start is None:
-            start, mended = self.find(said.source, term.domain if term else ())
-        end, mended_too = self.find(said.target, term.range if term else ())
+            start, repaired = self.find(said.source, term.domain if term else ())
+        end, repaired_too = self.find(said.target, term.range if term else ())
         if relation == "relatedTo" and start and start.dimension == "BackgroundKnowledge":
             relation = "about"
         target = end.key if end else said.target
@@ -453,10 +453,10 @@ class _Adoption:
         if start is None:
             self.loose.append(records.Statement(said.source, relation, target, origin))
             return
-        written = " ".join(said) if mended or mended_too else ""
+        written = " ".join(said) if repaired or repaired_too else ""
         if written:
             read_as = f"{start.key} {relation} {target}"
-            self.account.mended.append(Mend(self.files.meme, written, read_as))
+            self.account.repaired.append(Repair(self.files.meme, written, read_as))
         self.links[start.key].append(records.Relation(relation, target, origin, written))
 
     def find(
@@ -467,9 +467,9 @@ class _Adoption:
         Where several have the name, the relation says which dimension fits.
         """
         words = _slug(name)
-        found, mended = self.names.get(words, ()), False
+        found, repaired = self.names.get(words, ()), False
         if not found:
-            found, mended = self.other_names.get(words.casefold(), ()), True
+            found, repaired = self.other_names.get(words.casefold(), ()), True
             if len(found) > 1:
                 return None, False
         if not found:
@@ -477,7 +477,7 @@ class _Adoption:
         if len(found) > 1:
             self.account.ambiguous += 1
         order = [*fitting, *DIMENSIONS]
-        return min(found, key=lambda individual: order.index(individual.dimension)), mended
+        return min(found, key=lambda individual: order.index(individual.dimension)), repaired
 
 
 def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:

@@ -318,9 +318,9 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
     try:
         read = _KNOWLEDGE.validate_json(line)
     except ValidationError as error:
-        raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
+        raise DataError(path, first_fault(error), row=row, hint="repair that line") from error
     for individual in read.individuals:
         if not is_dimension(individual.dimension):
             said = f"{individual.dimension[:60]!r} is no name of a dimension"
-            raise DataError(path, said, row=row, hint="mend that line")
+            raise DataError(path, said, row=row, hint="repair that line")
     return read

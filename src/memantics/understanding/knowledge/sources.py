@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memantics.core.data import read_file
 from memantics.core.errors import DataError
-from memantics.core.queue import CARD, VERDICTS, Review, read_review
+from memantics.core.queue import ANNOTATIONS, CARD, Review, read_review
 from memantics.core.releases import RAW, REFINED
 from memantics.understanding.knowledge.formats import SUFFIXES, guess_format, parse
 from memantics.understanding.knowledge.official import Account, OfficialFiles, adopt, find_official
@@ -39,7 +39,7 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
     """The knowledge of a build, with who confirmed what where its questions were judged."""
     agreed: dict[str, Confirmations] = defaultdict(Confirmations)
     for queue in sorted(build.glob("queue*")):
-        if (queue / CARD).is_file() and (queue / VERDICTS).is_file():
+        if (queue / CARD).is_file() and (queue / ANNOTATIONS).is_file():
             _gather(read_review(queue, None), agreed)
     for knowledge in read_knowledge(build):
         agreement = agreed.get(knowledge.meme)
@@ -48,14 +48,14 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
 
 def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
     """Which statement an item shows stands among its hidden facts (see ``questions.review``)."""
-    for reviewed in review.judged:
+    for reviewed in review.annotated:
         focus, element = reviewed.item.hidden.get("focus"), reviewed.item.hidden.get("element")
-        for vote in reviewed.verdict.votes if reviewed.verdict else ():
+        for vote in reviewed.aggregated.annotations if reviewed.aggregated else ():
             if isinstance(focus, str) and vote.values.get("knowledge") == _AGREED:
-                agreed[reviewed.item.group].individuals[focus].add(vote.person)
+                agreed[reviewed.item.group].individuals[focus].add(vote.annotator)
             both = isinstance(focus, str) and isinstance(element, str)
             if both and vote.values.get("element") == _AGREED:
-                agreed[reviewed.item.group].links[str(focus), str(element)].add(vote.person)
+                agreed[reviewed.item.group].links[str(focus), str(element)].add(vote.annotator)
 
 
 def confirm(knowledge: Knowledge, agreed: Confirmations) -> Knowledge:

@@ -69,7 +69,7 @@ SELECT (COUNT(DISTINCT ?one) AS ?count) {{
 
 
 @dataclass(frozen=True, slots=True)
-class DimensionFigures:
+class DimensionMetrics:
     """How many individuals a dimension has, and in how many memes."""
 
     individuals: int
@@ -77,7 +77,7 @@ class DimensionFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreFigures:
+class StoreStatistics:
     """A store in figures.
 
     ``said`` are relations in models' own words; ``dangling`` counts statements of which an end
@@ -88,14 +88,14 @@ class StoreFigures:
     statements: int
     individuals: int
     confirmed: int
-    dimensions: Mapping[str, DimensionFigures]
+    dimensions: Mapping[str, DimensionMetrics]
     relations: Mapping[str, int]
     said: Mapping[str, int]
     kinds: Mapping[str, int]
     dangling: int
 
 
-def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
+def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreStatistics:
     """Count what a store holds."""
     with store_errors(store.folder):
         statements = len(store.graphs)  # reads an index to its end: damage is told soon
@@ -103,14 +103,14 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
         store, _INDIVIDUALS, _RELATIONS, _COUNTED_KINDS, _CONFIRMED, _DANGLING, timeout=timeout
     )
     found = {
-        row["class"].removeprefix(TERM).removeprefix(OWN): DimensionFigures(
+        row["class"].removeprefix(TERM).removeprefix(OWN): DimensionMetrics(
             int(row["count"]), int(row["memes"])
         )
         for row in individuals
     }
     other_classes = sorted(found.keys() - set(DIMENSIONS))
-    dimensions: dict[str, DimensionFigures] = {
-        name: found.get(name, DimensionFigures(0, 0)) for name in (*DIMENSIONS, *other_classes)
+    dimensions: dict[str, DimensionMetrics] = {
+        name: found.get(name, DimensionMetrics(0, 0)) for name in (*DIMENSIONS, *other_classes)
     }
     links = {row["relation"]: int(row["count"]) for row in related}
     kinds = {row["kind"].removeprefix(TERM): int(row["count"]) for row in kinded}
@@ -119,7 +119,7 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreFigures:
         for iri, count in links.items()
         if iri.startswith(SAID)
     }
-    return StoreFigures(
+    return StoreStatistics(
         memes=len(store.ids()),
         statements=statements,
         individuals=sum(counted.individuals for counted in dimensions.values()),

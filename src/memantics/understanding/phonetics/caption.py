@@ -12,14 +12,14 @@ from typing import Literal
 
 from memantics.core.language import find_converter
 from memantics.core.text import UNSEEN, drop_unseen
-from memantics.understanding.phonetics.senses import is_measure
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     KNOWN_SYLLABLES,
     SyllableSound,
     list_sounds,
     parse_table,
     read_in_context,
 )
+from memantics.understanding.phonetics.senses import is_measure
 
 LETTERS = parse_table(
     "a=ei b=bi c=xi|si d=di e=yi f=ai+fu g=ji h=ei+chi i=ai j=zhei|jie k=kai l=ai+le m=ai+mu "

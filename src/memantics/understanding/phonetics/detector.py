@@ -14,10 +14,15 @@ import numpy.typing as npt
 import orjson
 
 from memantics.core.result import Result, Table
-from memantics.core.text import show_chance
+from memantics.core.text import show_probability
 from memantics.metrics.rounding import Floats
 from memantics.understanding.phonetics.ranking import Linear
-from memantics.understanding.phonetics.reading import Heard, Reading, SecondSense, explain
+from memantics.understanding.phonetics.reading import (
+    HomophoneReadings,
+    Reading,
+    SecondSense,
+    explain,
+)
 
 _STEPS, _ENOUGH = 50, 1e-6
 
@@ -238,7 +243,7 @@ def score_detection(
 
 # Is a caption a pun? One chance from what was heard, what a dictionary says, and what it means.
 
-PunKind = Literal["sound", "sense", "none"]
+PunKind = Literal["homophone", "polysemy", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +268,7 @@ class PunVerdict(Result):
 
     def _repr_html_(self) -> str:
         rows = tuple(("", line) for line in self.why)
-        title = f"{'a pun' if self.is_pun else 'no pun'}, {show_chance(self.probability)}"
+        title = f"{'a pun' if self.is_pun else 'no pun'}, {show_probability(self.probability)}"
         return Table((self.caption, title), rows)._repr_html_()
 
 
@@ -278,13 +283,16 @@ class PunWeights(NamedTuple):
     threshold: float
 
     def score(
-        self, heard: Heard, vector: Sequence[float] | None, picture: Sequence[float] | None = None
+        self,
+        readings: HomophoneReadings,
+        vector: Sequence[float] | None,
+        picture: Sequence[float] | None = None,
     ) -> float:
         """The log-odds that a caption is a pun."""
         if vector is None or len(vector) != len(self.meaning):
-            return self.linear.score(heard.signals)
+            return self.linear.score(readings.signals)
         similar = _multiply(vector, picture) if picture is not None else 0.0
-        return self.linear.score({**heard.signals, "similar": similar}) + _multiply(
+        return self.linear.score({**readings.signals, "similar": similar}) + _multiply(
             self.meaning, vector
         )
 
@@ -306,7 +314,7 @@ def load_pun_weights(model: str, described: bool = False) -> PunWeights:
 
 
 def judge_pun(
-    heard: Heard,
+    readings: HomophoneReadings,
     vector: Sequence[float] | None = None,
     seen: bool | None = None,
     picture: Sequence[float] | None = None,
@@ -321,15 +329,15 @@ def judge_pun(
     ``seen`` is what a model that sees the picture says; it counts as much as the published
     accuracy of such models has it, so neither the sound nor the model decides alone.
     """
-    if heard.language != "zh" or heard.model == "none":
-        odds, limit = _logit(heard.confidence), heard.threshold
+    if readings.language != "zh" or readings.model == "none":
+        odds, limit = _logit(readings.confidence), readings.threshold
     else:
-        weights = load_pun_weights(heard.model)
-        odds, limit = weights.score(heard, vector), weights.threshold
-        shows = any(heard.signals.get(name, 0.0) > 0 for name in SHOWN)
-        if shows or (trusted and SHOWN[0] in heard.signals):
-            weights = load_pun_weights(heard.model, described=True)
-            seen_odds, seen_limit = weights.score(heard, vector, picture), weights.threshold
+        weights = load_pun_weights(readings.model)
+        odds, limit = weights.score(readings, vector), weights.threshold
+        shows = any(readings.signals.get(name, 0.0) > 0 for name in SHOWN)
+        if shows or (trusted and SHOWN[0] in readings.signals):
+            weights = load_pun_weights(readings.model, described=True)
+            seen_odds, seen_limit = weights.score(readings, vector, picture), weights.threshold
             gain = (seen_odds - _logit(seen_limit)) - (odds - _logit(limit))
             if trusted or round(gain, 9) > 0:
                 odds, limit = seen_odds, seen_limit
@@ -337,18 +345,18 @@ def judge_pun(
         odds += _WITNESS if seen else -_WITNESS
     chance = round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
     is_pun = chance >= limit
-    by_sound = heard.meant is not None or not (heard.senses or heard.double_meanings)
-    kind: PunKind = "none" if not is_pun else "sound" if by_sound else "sense"
+    by_sound = readings.intended is not None or not (readings.senses or readings.double_meanings)
+    kind: PunKind = "none" if not is_pun else "homophone" if by_sound else "polysemy"
     return PunVerdict(
-        caption=heard.caption,
+        caption=readings.caption,
         is_pun=is_pun,
         probability=chance,
         threshold=limit,
         kind=kind,
-        readings=heard.readings,
-        senses=heard.senses,
-        why=_list_reasons(heard, kind),
-        notes=heard.notes,
+        readings=readings.readings,
+        senses=readings.senses,
+        why=_list_reasons(readings, kind),
+        notes=readings.notes,
     )
 
 
@@ -362,8 +370,8 @@ def _logit(chance: float) -> float:
     return math.log(bounded / (1 - bounded))
 
 
-def _list_reasons(heard: Heard, kind: PunKind) -> tuple[str, ...]:
-    lines = explain(heard, alternatives=0)
-    if kind == "sound" or not heard.senses:
+def _list_reasons(readings: HomophoneReadings, kind: PunKind) -> tuple[str, ...]:
+    lines = explain(readings, alternatives=0)
+    if kind == "homophone" or not readings.senses:
         return lines
-    return (*(f"{sense.word}: {sense.why}" for sense in heard.senses[:3]), *lines)
+    return (*(f"{sense.word}: {sense.why}" for sense in readings.senses[:3]), *lines)

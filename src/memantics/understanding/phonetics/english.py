@@ -17,7 +17,12 @@ from typing import NamedTuple
 
 from memantics.core.errors import MissingExtra
 from memantics.understanding.phonetics.caption import load_dictionary
-from memantics.understanding.phonetics.reading import Heard, Reading, Settings, SoundChange
+from memantics.understanding.phonetics.reading import (
+    HomophoneReadings,
+    HomophoneSpan,
+    Reading,
+    Settings,
+)
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _LOG10 = math.log10(1.0001)  # the unit of the model's integer scores
@@ -83,7 +88,7 @@ class EnglishVocabulary:
         # Not its constructor: without a decoder's configuration that crashes in version 5.1.
         model = sphinx.NGramModel.readfile(sphinx.get_model_path("en-us/en-us.lm.bin"))
         self._prob: Callable[[list[str]], int] = model.prob
-        self.sounds: dict[str, tuple[str, ...]] = {}
+        self.pronunciations: dict[str, tuple[str, ...]] = {}
         self.root = _TrieNode()
         for line in load_dictionary().decode("utf-8").splitlines():
             entry, _, said = line.partition(" ")
@@ -92,7 +97,7 @@ class EnglishVocabulary:
                 self._add(word, tuple(said.split()))
 
     def _add(self, word: str, phonemes: tuple[str, ...]) -> None:
-        self.sounds.setdefault(word, phonemes)
+        self.pronunciations.setdefault(word, phonemes)
         if len(phonemes) > _MAX_LENGTH or self.weigh((word,)) < _COMMON:
             return
         if len(word) == 1 and word not in "aiou":
@@ -126,7 +131,7 @@ def compare_phonemes(first: str, second: str) -> float:
     return _NEAR.get(frozenset((first, second)), other)
 
 
-def _find_arcs(vocabulary: EnglishVocabulary, heard: Sequence[str], start: int) -> list[_Arc]:
+def _find_arcs(vocabulary: EnglishVocabulary, phonemes: Sequence[str], start: int) -> list[_Arc]:
     """Words that sound like the phonemes from a position on, nearest and commonest first."""
     best: dict[tuple[str, int], float] = {}
     stack = [(vocabulary.root, start, 0.0)]
@@ -136,8 +141,8 @@ def _find_arcs(vocabulary: EnglishVocabulary, heard: Sequence[str], start: int) 
             key = (word, at)
             if at > start and distance < best.get(key, 9.0):
                 best[key] = distance
-        if at < len(heard):
-            here = heard[at]
+        if at < len(phonemes):
+            here = phonemes[at]
             for phoneme, after in node.next.items():
                 total = distance + compare_phonemes(here, phoneme)
                 if total <= _REACH:
@@ -155,20 +160,20 @@ def _find_arcs(vocabulary: EnglishVocabulary, heard: Sequence[str], start: int) 
 
 
 def _search(words: Sequence[Word], vocabulary: EnglishVocabulary, limit: int) -> list[_Path]:
-    heard = [phoneme for word in words for phoneme in word.phonemes]
+    phonemes = [phoneme for word in words for phoneme in word.phonemes]
     literal: dict[int, _Arc] = {}
     at = 0
     for word in words:
         literal[at] = _Arc(word.text, at + len(word.phonemes), 0.0)
         at += len(word.phonemes)
-    fronts: list[dict[str, _Path]] = [{} for _ in range(len(heard) + 1)]
+    fronts: list[dict[str, _Path]] = [{} for _ in range(len(phonemes) + 1)]
     fronts[0][""] = _Path(0.0, 0.0, ())
-    for i in range(len(heard)):
+    for i in range(len(phonemes)):
         ranked = sorted(fronts[i].items(), key=lambda item: -item[1].total)[:_BEAM]
         if not ranked:
             continue
         spelled = literal.get(i)
-        arcs = {(arc.word, arc.end): arc for arc in _find_arcs(vocabulary, heard, i)}
+        arcs = {(arc.word, arc.end): arc for arc in _find_arcs(vocabulary, phonemes, i)}
         if spelled:
             arcs[spelled.word, spelled.end] = spelled
         for arc in arcs.values():
@@ -186,11 +191,11 @@ def _search(words: Sequence[Word], vocabulary: EnglishVocabulary, limit: int) ->
 
 def _split_words(caption: str, vocabulary: EnglishVocabulary) -> Iterator[Word]:
     for match in _WORD.finditer(caption.lower()):
-        phonemes = vocabulary.sounds.get(match.group(), ())
+        phonemes = vocabulary.pronunciations.get(match.group(), ())
         yield Word(match.group(), match.start(), match.end(), phonemes)
 
 
-def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> Heard:
+def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> HomophoneReadings:
     """What an English caption may mean when it is read aloud."""
     vocabulary = load_vocabulary()
     words = list(_split_words(caption, vocabulary))
@@ -207,16 +212,16 @@ def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> He
         built = (_build_reading(caption, words, path, plain) for path in paths)
         readings = tuple(r for r in built if r.changes)[: settings.limit]
     confidence = _rate_confidence(readings[0]) if readings else 0.0
-    return Heard(
+    return HomophoneReadings(
         caption=caption,
         language="en",
         model="pocketsphinx",
-        sound=" ".join("-".join(word.phonemes).lower() for word in words),
+        pronunciation=" ".join("-".join(word.phonemes).lower() for word in words),
         readings=readings,
         confidence=confidence,
         threshold=settings.threshold,
         notes=notes,
-        chance=confidence,
+        reading_probability=confidence,
     )
 
 
@@ -235,12 +240,12 @@ def _build_reading(caption: str, words: Sequence[Word], path: _Path, plain: floa
     changes = tuple(_find_changes(caption, words, path))
     text = caption
     for change in reversed(changes):
-        text = text[: change.start] + change.heard + text[change.end :]
+        text = text[: change.start] + change.homophone + text[change.end :]
     count = sum(len(word.phonemes) for word in words)
     distance = sum(change.distance for change in changes)
     return Reading(
         text=text,
-        sound=" ".join(arc.word for arc in path.arcs),
+        pronunciation=" ".join(arc.word for arc in path.arcs),
         score=round(path.total, 4),
         gain=round(path.common - plain, 3),
         distance=round(distance, 3),
@@ -250,7 +255,7 @@ def _build_reading(caption: str, words: Sequence[Word], path: _Path, plain: floa
     )
 
 
-def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[SoundChange]:
+def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[HomophoneSpan]:
     """Between phoneme positions where both sides begin a word, those that are not the same."""
     ours: list[_Arc] = []
     theirs: list[Word] = []
@@ -268,16 +273,16 @@ def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[
             ours, theirs = [], []
 
 
-def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> SoundChange:
-    sound = " ".join("-".join(word.phonemes) for word in theirs).lower()
+def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) -> HomophoneSpan:
+    written = " ".join("-".join(word.phonemes) for word in theirs).lower()
     distance = round(sum(arc.distance for arc in ours), 3)
-    return SoundChange(
+    return HomophoneSpan(
         start=theirs[0].start,
         end=theirs[-1].end,
         written=caption[theirs[0].start : theirs[-1].end],
-        heard=" ".join(arc.word for arc in ours),
-        written_sound=sound,
-        heard_sound=" ".join(arc.word for arc in ours),
+        homophone=" ".join(arc.word for arc in ours),
+        written_pronunciation=written,
+        homophone_pronunciation=" ".join(arc.word for arc in ours),
         distance=distance,
         notes=() if distance == 0 else (f"sounds about {distance:g} apart",),
     )

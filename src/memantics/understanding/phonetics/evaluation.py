@@ -34,10 +34,14 @@ from memantics.understanding.phonetics.evidence import (
     describe_senses,
     find_double_meanings,
 )
+from memantics.understanding.phonetics.homophones import (
+    HomophoneSearch,
+    analyze_caption,
+    load_lattice,
+)
 from memantics.understanding.phonetics.lattice import Lattice
 from memantics.understanding.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.understanding.phonetics.reading import DEFAULT_THRESHOLD, ModelName
-from memantics.understanding.phonetics.speech import SoundAnalysis, analyze_caption, load_lattice
 
 # Captions to learn from, and what ``pun --evaluate`` learns from them without those it measures.
 #
@@ -107,7 +111,7 @@ def assign_fold(group: str) -> int:
 START = Linear({"total": 1.0})
 
 
-def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]) -> Linear:
     """Weights that put the intended caption first."""
     groups: list[tuple[Floats, int]] = []
     for sample, analysis in zip(samples, analyses, strict=True):
@@ -120,7 +124,7 @@ def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis
     return fit_choice(groups, RANK_FEATURES, _RIDGE)
 
 
-def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]) -> Linear:
     """Weights that tell homophone puns from captions that are none."""
     kept = [
         (a, s.homophone)
@@ -131,25 +135,27 @@ def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[SoundAna
     return fit_logistic(matrix_of([a for a, _ in kept]), labels, CAPTION_FEATURES, _RIDGE)
 
 
-def fit_first_right(samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis]) -> Linear:
+def fit_first_right(
+    samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]
+) -> Linear:
     """Weights of the chance that the first reading of a caption is the one that is meant."""
     right = [is_first_right(s, a) for s, a in zip(samples, analyses, strict=True)]
     return fit_logistic(matrix_of(analyses), np.array(right, bool), CAPTION_FEATURES, _RIDGE)
 
 
-def is_first_right(sample: CaptionSample, analysis: SoundAnalysis) -> bool:
+def is_first_right(sample: CaptionSample, analysis: HomophoneSearch) -> bool:
     """Whether the first reading is what the caption of a homophone pun means."""
     first = analysis.candidates[0].path.text if analysis.candidates else None
     return sample.homophone and first == sample.intended
 
 
-def matrix_of(analyses: Iterable[SoundAnalysis]) -> Floats:
+def matrix_of(analyses: Iterable[HomophoneSearch]) -> Floats:
     """The signals of captions, one row each."""
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
 
 def gather(
-    samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis], embed: Embed | None
+    samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch], embed: Embed | None
 ) -> PunData:
     """Signals, sentence vectors and labels of captions, for a detector to learn from."""
     senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
@@ -178,7 +184,7 @@ class ReadingScores:
     first_five: float
     found: float
     quiet: float
-    heard: float
+    detected: float
     detector: detectors.DetectionScores
     detector_expected_f1: float
     calibration_error: float
@@ -232,7 +238,7 @@ def evaluate(
     ranks = [_rank(samples[i], held[i]) for i in kept if samples[i].homophone]
     loud = {i: chances[i] >= DEFAULT_THRESHOLD for i in kept}
     plain = [said_pun for i, said_pun in loud.items() if samples[i].intended is None]
-    heard = [said_pun for i, said_pun in loud.items() if samples[i].homophone]
+    detected = [said_pun for i, said_pun in loud.items() if samples[i].homophone]
     measured = [samples[i] for i in kept]
     poly, hinted, others = _count_double_meanings(measured, [analyses[i] for i in kept], lattice)
     return ReadingScores(
@@ -243,7 +249,7 @@ def evaluate(
         first_five=_share(r <= 5 for r in ranks),
         found=_share(r < _NEVER for r in ranks),
         quiet=_share(plain),
-        heard=_share(heard),
+        detected=_share(detected),
         detector=puns.score(np.ones(len(measured))),
         detector_expected_f1=puns.score(puns.data.weigh(detectors.EXPECTED)).f1,
         calibration_error=puns.measure_gap(puns.data.weigh(detectors.EXPECTED)),
@@ -261,7 +267,7 @@ def evaluate(
 _NEVER = 1_000_000
 
 
-def _rank(sample: CaptionSample, analysis: SoundAnalysis) -> int:
+def _rank(sample: CaptionSample, analysis: HomophoneSearch) -> int:
     texts = [c.path.text for c in analysis.candidates]
     return texts.index(sample.intended) + 1 if sample.intended in texts else _NEVER
 
@@ -305,12 +311,12 @@ class _Judged:
 
 def _hold_out(
     samples: Sequence[CaptionSample],
-    analyses: Sequence[SoundAnalysis],
+    analyses: Sequence[HomophoneSearch],
     folds: Sequence[int],
     embed: Embed | None,
-) -> tuple[list[SoundAnalysis], list[float], _Judged]:
+) -> tuple[list[HomophoneSearch], list[float], _Judged]:
     """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
-    held: list[SoundAnalysis] = list(analyses)
+    held: list[HomophoneSearch] = list(analyses)
     chances = [0.0] * len(samples)
     data = gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
@@ -335,7 +341,7 @@ def _hold_out(
 
 
 def _count_double_meanings(
-    samples: Sequence[CaptionSample], analyses: Sequence[SoundAnalysis], lattice: Lattice
+    samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch], lattice: Lattice
 ) -> tuple[int, float, float]:
     """Polysemy puns, and the shares of them and of other captions with a double meaning.
 
@@ -351,15 +357,15 @@ def _count_double_meanings(
     return len(hints[True]), _share(hints[True]), _share(hints[False])
 
 
-def format_figures(figures: ReadingScores) -> str:
+def format_metrics(metrics: ReadingScores) -> str:
     """The figures as lines of at most 80 columns."""
-    f, d = figures, figures.detector
+    f, d = metrics, metrics.detector
     rows = (
         ("language model", f.model, ""),
         ("captions", str(f.captions), f"{f.homophones} homophone, {f.polysemy} polysemy puns"),
         ("intended first", f"{f.first:.1%}", ""),
         ("intended in first 5", f"{f.first_five:.1%}", f"found at all {f.found:.1%}"),
-        ("not puns, yet heard", f"{f.quiet:.1%}", f"homophone puns heard {f.heard:.1%}"),
+        ("not puns, yet heard", f"{f.quiet:.1%}", f"homophone puns heard {f.detected:.1%}"),
         (
             "detector F1",
             f"{d.f1:.3f}",

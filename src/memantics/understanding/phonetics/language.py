@@ -20,8 +20,8 @@ import numpy as np
 
 from memantics.core.errors import InputError, MissingExtra, need_offline
 from memantics.core.registry import home
+from memantics.understanding.phonetics.pinyin import MAX_WORD, Distances
 from memantics.understanding.phonetics.reading import ModelName
-from memantics.understanding.phonetics.sound import MAX_WORD, Distances
 
 MODEL_FILE = "zh_CN.lm"
 MODEL_VARIABLE = "MEMANTICS_ZH_LM"

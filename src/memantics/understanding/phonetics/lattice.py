@@ -17,15 +17,15 @@ from memantics.understanding.phonetics.caption import (
     speak_phonemes,
 )
 from memantics.understanding.phonetics.language import UNKNOWN, LanguageModel, State
-from memantics.understanding.phonetics.senses import rate_drawable
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     KNOWN_SYLLABLES,
     MAX_WORD,
     Costs,
-    HeardSyllable,
-    SoundLexicon,
+    NearSyllables,
+    PinyinLexicon,
     measure_distance,
 )
+from memantics.understanding.phonetics.senses import rate_drawable
 
 REACH = 1.3  # the farthest single syllable that is tried
 SPAN_REACH = 1.7  # the farthest word
@@ -99,7 +99,7 @@ class Lattice:
         more = [word for word in listed if model.weigh(word) <= UNKNOWN]
         common = np.concatenate([model.common, np.full(len(more), _LISTED, np.float32)])
         words = [*model.words, *more]
-        self.lexicon = SoundLexicon(words, common)
+        self.lexicon = PinyinLexicon(words, common)
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
@@ -109,10 +109,10 @@ class Lattice:
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
         return everyday * (1 - 0.35 * rate_drawable(character))
 
-    def hear(self, script: SpokenCaption) -> list[HeardSyllable | None]:
-        """What is heard in each slot; None where nothing is said."""
+    def list_near(self, script: SpokenCaption) -> list[NearSyllables | None]:
+        """What is syllables in each slot; None where nothing is said."""
         return [
-            self.lexicon.hear(
+            self.lexicon.list_near(
                 slot.sounds,
                 ord(slot.simple) if slot.simple else 0,
                 REACH,
@@ -125,8 +125,8 @@ class Lattice:
 
     def search(self, script: SpokenCaption, limit: int) -> list[Path]:
         """The best paths, among them (anywhere, perhaps absent) the caption itself."""
-        heard = self.hear(script)
-        count = len(heard)
+        syllables = self.list_near(script)
+        count = len(syllables)
         starts = _token_starts(script)
         # Long captions get a narrower beam: the time per caption stays bounded.
         beam = max(6, min(_BEAM, 300 // max(count, 1)))
@@ -137,9 +137,9 @@ class Lattice:
             fronts[i] = _Front()
             if not ranked:
                 continue
-            arcs = list(self._arcs(script, heard, i, starts))
+            arcs = list(self._arcs(script, syllables, i, starts))
             for piece, cost in arcs:
-                self._extend(ranked, piece, cost, fronts[piece.end], heard[i] is None)
+                self._extend(ranked, piece, cost, fronts[piece.end], syllables[i] is None)
         ends = [
             (p.total + last, text, p.common + last, p)
             for text, p in fronts[count].rank(2 * limit)
@@ -204,21 +204,21 @@ class Lattice:
     def _arcs(
         self,
         script: SpokenCaption,
-        heard: Sequence[HeardSyllable | None],
+        syllables: Sequence[NearSyllables | None],
         i: int,
         starts: dict[int, int],
     ) -> Iterable[tuple[PathWord, float]]:
         if i in starts:
             token = script.tokens[script.slots[i].token]
             word = script.slots[i].simple or token.text
-            if len(word) != 1 or heard[i] is None or starts[i] > i + 1 or not word.isalpha():
+            if len(word) != 1 or syllables[i] is None or starts[i] > i + 1 or not word.isalpha():
                 yield PathWord(token.text, i, starts[i], True), 0.0
             else:
                 yield PathWord(word, i, i + 1, True), 0.0
-        if heard[i] is None:
+        if syllables[i] is None:
             return
-        run: list[HeardSyllable] = []
-        for here in heard[i:]:
+        run: list[NearSyllables] = []
+        for here in syllables[i:]:
             if here is None:
                 break
             run.append(here)

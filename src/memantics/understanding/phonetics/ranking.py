@@ -17,14 +17,14 @@ import orjson
 from memantics.understanding.phonetics.caption import SpokenCaption, SyllableSlot
 from memantics.understanding.phonetics.language import UNKNOWN
 from memantics.understanding.phonetics.lattice import Lattice, Path
-from memantics.understanding.phonetics.senses import is_informal, load_phrases, rate_drawable
-from memantics.understanding.phonetics.sound import (
+from memantics.understanding.phonetics.pinyin import (
     RARE_READING,
     SyllableSound,
     list_sounds,
     measure_distance,
     phrase_sounds,
 )
+from memantics.understanding.phonetics.senses import is_informal, load_phrases, rate_drawable
 
 PARTICLES = frozenset("啊呀哇哦耶吧吗嘛呢啦了喽呗咯哈嘿么噢呐哟诶唉喔")
 # Words that want something after them: a clause does not end in one.
@@ -45,12 +45,12 @@ CAPTION_FEATURES = (
 
 
 @dataclass(frozen=True, slots=True)
-class HeardDifference:
+class SlotDifference:
     """A slot that is heard as something else than is written."""
 
     slot: int
     written: str
-    heard: str
+    homophone: str
     distance: float
     tone_differs: bool
     sound: SyllableSound | None
@@ -62,7 +62,7 @@ class PathCandidate:
 
     path: Path
     script: SpokenCaption
-    differences: tuple[HeardDifference, ...]
+    differences: tuple[SlotDifference, ...]
     features: Mapping[str, float]
     score: float = 0.0
 
@@ -107,7 +107,7 @@ def load_first_right(model: str) -> Linear:
     return Linear(entry["weights"], entry["bias"])
 
 
-def compare(path: Path, script: SpokenCaption) -> tuple[HeardDifference, ...]:
+def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
     """The slots in which a path is not what is written."""
     found = []
     for piece in path.pieces:
@@ -115,26 +115,26 @@ def compare(path: Path, script: SpokenCaption) -> tuple[HeardDifference, ...]:
             continue
         if piece.end - piece.start != len(piece.word):  # a loan, as a whole
             found += [
-                HeardDifference(slot, "", piece.word, 0.2, False, None)
+                SlotDifference(slot, "", piece.word, 0.2, False, None)
                 for slot in range(piece.start, piece.end)
             ]
             continue
-        for offset, heard in enumerate(piece.word):
+        for offset, homophone in enumerate(piece.word):
             slot = script.slots[piece.start + offset]
-            if slot.simple != heard:
+            if slot.simple != homophone:
                 found.append(_differ(piece.start + offset, slot, piece.word, offset))
     return tuple(found)
 
 
 def _sounds_in(word: str, offset: int) -> tuple[SyllableSound, ...]:
     """How a character is read in a word: alone in any of its readings, else in one."""
-    heard = word[offset]
+    homophone = word[offset]
     if len(word) == 1:
-        return list_sounds(heard)
-    return phrase_sounds().get(word, ())[offset : offset + 1] or list_sounds(heard)[:1]
+        return list_sounds(homophone)
+    return phrase_sounds().get(word, ())[offset : offset + 1] or list_sounds(homophone)[:1]
 
 
-def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> HeardDifference:
+def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> SlotDifference:
     options = [
         (
             measure_distance(said.syllable, sound.syllable) + cost + RARE_READING * rank,
@@ -146,14 +146,14 @@ def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> HeardDif
         for said, cost in slot.sounds.items()
     ]
     distance, tone_differs, _, sound = min(options, key=lambda option: option[:3])
-    return HeardDifference(
+    return SlotDifference(
         number, slot.simple, word[offset], round(distance, 3), tone_differs, sound
     )
 
 
 def describe_path(
     path: Path, script: SpokenCaption, plain: Path, lattice: Lattice
-) -> tuple[tuple[HeardDifference, ...], dict[str, float]]:
+) -> tuple[tuple[SlotDifference, ...], dict[str, float]]:
     """The differences of a path and its features."""
     differences = compare(path, script)
     changed = {d.slot for d in differences}
@@ -165,10 +165,10 @@ def describe_path(
         "tones": float(sum(d.tone_differs for d in differences)),
         "distance": sum(d.distance for d in differences),
         "runs": float(sum(slot - 1 not in changed for slot in changed)),
-        "pairs": float(len({(d.written, d.heard) for d in differences})),
+        "pairs": float(len({(d.written, d.homophone) for d in differences})),
         "drawn": sum(rate_drawable(d.written) for d in differences if d.written),
-        "undrawn": sum(rate_drawable(d.heard) for d in differences if len(d.heard) == 1),
-        "particles": float(sum(d.heard in PARTICLES for d in differences)),
+        "undrawn": sum(rate_drawable(d.homophone) for d in differences if len(d.homophone) == 1),
+        "particles": float(sum(d.homophone in PARTICLES for d in differences)),
         "everyday": sum(
             max(0.0, lattice.model.weigh(d.written) - _EVERYDAY) for d in differences if d.written
         ),
@@ -180,7 +180,7 @@ def describe_path(
         ),
         "pieces": float(len(path.pieces)),
         "dangling": float(
-            sum(d.heard in DANGLING and _ends_clause(d.slot, script) for d in differences)
+            sum(d.homophone in DANGLING and _ends_clause(d.slot, script) for d in differences)
         ),
         "foreign": float(sum(not d.written for d in differences) + loans),
         "joint": _find_weakest_joint(path, lattice),

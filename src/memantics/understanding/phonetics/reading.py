@@ -11,18 +11,18 @@ from pydantic import JsonValue
 
 from memantics.core.errors import InputError
 from memantics.core.result import Result, Table
-from memantics.core.text import show_chance
+from memantics.core.text import show_probability
 from memantics.understanding.phonetics.caption import simplify
 
 ReadingLanguage = Literal["zh", "en"]
-Spoken = Literal["auto", "zh", "en"]
+CaptionLanguage = Literal["auto", "zh", "en"]
 ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
 MAX_CHARACTERS = 120
 DEFAULT_THRESHOLD = 0.5
 # Models are told a reading from this chance on: of those told, nine in ten (trigram) and five in
 # six (frequencies) were right on captions that were held out (docs/research/phonetics.md).
-TOLD = 0.8
+PROMPT_THRESHOLD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Settings:
     confidence above which the first one counts as meant.
     """
 
-    language: Spoken = "auto"
+    language: CaptionLanguage = "auto"
     model: ModelName = "auto"
     model_file: Path | None = None
     limit: int = 5
@@ -56,7 +56,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class SoundChange:
+class HomophoneSpan:
     """A span of the caption that is heard as something else.
 
     ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same sound
@@ -66,9 +66,9 @@ class SoundChange:
     start: int
     end: int
     written: str
-    heard: str
-    written_sound: str
-    heard_sound: str
+    homophone: str
+    written_pronunciation: str
+    homophone_pronunciation: str
     distance: float
     tones_differ: int = 0
     notes: tuple[str, ...] = ()
@@ -83,13 +83,13 @@ class Reading:
     """
 
     text: str
-    sound: str
+    pronunciation: str
     score: float
     gain: float
     distance: float
     syllables: int
     syllables_matched: int
-    changes: tuple[SoundChange, ...]
+    changes: tuple[HomophoneSpan, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class SecondSense:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard(Result):
+class HomophoneReadings(Result):
     """What a caption may mean when it is read aloud.
 
     ``confidence`` is the probability that something else is meant, given how puns and plain
-    captions differ; ``meant`` is the first reading where it is above the threshold. ``chance`` is
+    captions differ; ``intended`` is the first reading where it is above the threshold. ``chance`` is
     the measured one that this very reading is right. ``evidence`` are
     words of the picture's description that support the literal reading. ``double_meanings`` are
     a separate, weaker signal for puns whose sound does not change; ``senses`` are words with a
@@ -125,7 +125,7 @@ class Heard(Result):
     caption: str
     language: ReadingLanguage
     model: str
-    sound: str
+    pronunciation: str
     readings: tuple[Reading, ...]
     confidence: float
     threshold: float
@@ -134,25 +134,27 @@ class Heard(Result):
     senses: tuple[SecondSense, ...] = ()
     notes: tuple[str, ...] = ()
     signals: Mapping[str, float] = field(default_factory=dict)
-    chance: float = 0.0
+    reading_probability: float = 0.0
 
     @property
-    def meant(self) -> Reading | None:
+    def intended(self) -> Reading | None:
         """The reading that is probably meant, if there is one."""
         return self.readings[0] if self.readings and self.confidence >= self.threshold else None
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Plain data for a file or a service."""
         # Not super(): a dataclass with slots is another class than the one that is read here.
-        return Result.to_dict(self) | {"meant": self.meant.text if self.meant else None}
+        return Result.to_dict(self) | {"intended": self.intended.text if self.intended else None}
 
     def _repr_html_(self) -> str:
-        rows = tuple((r.text, r.sound, f"{r.gain:+.1f}", f"{r.distance:g}") for r in self.readings)
-        columns = ("heard as", "sound", ">gain", ">distance")
+        rows = tuple(
+            (r.text, r.pronunciation, f"{r.gain:+.1f}", f"{r.distance:g}") for r in self.readings
+        )
+        columns = ("reading", "pronunciation", ">gain", ">distance")
         return Table(columns, rows, explain(self, alternatives=0)[0])._repr_html_()
 
 
-def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
+def explain(readings: HomophoneReadings, *, alternatives: int = 2) -> tuple[str, ...]:
     """Say what was heard, how near it is, and what supports it.
 
     The first line is the verdict; every line stands for itself and holds no line break.
@@ -161,7 +163,7 @@ def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
     if readings.readings:
         lines.append(_details(readings.readings[0], "sounds" if english else "syllables"))
         lines += [f"span: {_span(change)}" for change in readings.readings[0].changes]
-        others = [f"{r.text} ({r.sound})" for r in readings.readings[1 : 1 + alternatives]]
+        others = [f"{r.text} ({r.pronunciation})" for r in readings.readings[1 : 1 + alternatives]]
         if others:
             lines.append("or: " + "; ".join(others))
     if readings.evidence:
@@ -178,35 +180,39 @@ def explain(readings: Heard, *, alternatives: int = 2) -> tuple[str, ...]:
 _BEHIND = 4.0  # of the score: on the sample puns the right reading is never further behind
 
 
-def hint(heard: Heard, *, limit: int = 3) -> str:
+def hint(readings: HomophoneReadings, *, limit: int = 3) -> str:
     """One line for a prompt: what else may be meant, and the chance that the first of it is right.
 
-    Empty where it hears nothing else, or the chance is below ``TOLD``. Script variants of the
+    Empty where it hears nothing else, or the chance is below ``PROMPT_THRESHOLD``. Script variants of the
     caption, readings less than ten times as common as what is written, the meant one apart, and
     those far behind it are left out.
     """
-    if heard.meant is None or heard.chance < TOLD:
+    if readings.intended is None or readings.reading_probability < PROMPT_THRESHOLD:
         return ""
-    plain = "".join(map(simplify, heard.caption))
+    plain = "".join(map(simplify, readings.caption))
     likely = [
         reading
-        for reading in heard.readings
-        if (reading is heard.meant or reading.gain >= 1)
-        and reading.score > heard.meant.score - _BEHIND
+        for reading in readings.readings
+        if (reading is readings.intended or reading.gain >= 1)
+        and reading.score > readings.intended.score - _BEHIND
         and "".join(map(simplify, reading.text)) != plain
     ]
-    named = "; ".join(f"{reading.text} ({reading.sound})" for reading in likely[:limit])
-    return f"{show_chance(heard.chance)}: {named}" if named else ""
+    named = "; ".join(f"{reading.text} ({reading.pronunciation})" for reading in likely[:limit])
+    return f"{show_probability(readings.reading_probability)}: {named}" if named else ""
 
 
-def _head(readings: Heard) -> str:
-    said = f"{readings.caption} ({readings.sound})" if readings.sound else readings.caption
-    percent = show_chance(readings.confidence)
+def _head(readings: HomophoneReadings) -> str:
+    said = (
+        f"{readings.caption} ({readings.pronunciation})"
+        if readings.pronunciation
+        else readings.caption
+    )
+    percent = show_probability(readings.confidence)
     if not readings.readings:
         return f"{said or '(empty)'}: no other reading"
     first = readings.readings[0]
-    if readings.meant:
-        return f"{said} → {first.text} ({first.sound}), {percent} sure"
+    if readings.intended:
+        return f"{said} → {first.text} ({first.pronunciation}), {percent} sure"
     return f"{said}: probably just what it says; nearest other reading {first.text}, {percent} sure"
 
 
@@ -230,8 +236,8 @@ def _commonness(gain: float) -> str:
     return f"{rounded} times {word} common than what is written"
 
 
-def _span(change: SoundChange) -> str:
+def _span(change: HomophoneSpan) -> str:
     return (
-        f"{change.written} ({change.written_sound}) → {change.heard} ({change.heard_sound}),"
+        f"{change.written} ({change.written_pronunciation}) → {change.homophone} ({change.homophone_pronunciation}),"
         f" sound distance {change.distance:g}"
     )

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
+from memantics.understanding.phonetics.pinyin import MERGED, list_sounds, measure_distance
 from memantics.understanding.phonetics.senses import rate_drawable
-from memantics.understanding.phonetics.sound import MERGED, list_sounds, measure_distance
 from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import FoundTurn, Lexicon, match_case
 from memantics.understanding.reappraisal.ranking import rate_fluency
@@ -51,7 +51,7 @@ class Rewriting:
     """One caption rewritten: as it will be printed, and as it is meant to be heard."""
 
     printed: str
-    meant: str
+    intended: str
     way: Way
     cause: str
 
@@ -67,10 +67,10 @@ class Candidate:
         pairs = zip(self.rewritings, old, strict=True)
         return [new.printed if new else text for new, text in pairs]
 
-    def meant(self, lines: Sequence[UnderstoodLine]) -> list[str]:
+    def intended(self, lines: Sequence[UnderstoodLine]) -> list[str]:
         """What will be heard, caption by caption."""
         pairs = zip(self.rewritings, lines, strict=True)
-        return [new.meant if new else line.meant for new, line in pairs]
+        return [new.intended if new else line.intended for new, line in pairs]
 
 
 def list_candidates(found: Understanding, target: TargetEmotion) -> Iterator[Candidate]:
@@ -90,7 +90,7 @@ def list_candidates(found: Understanding, target: TargetEmotion) -> Iterator[Can
     for place in _find_punchlines(lines):
         for text in found.cause.lines:
             line = lines[place]
-            if lexicon_of(line.meant).causes.get(found.cause.name) == found.cause:
+            if lexicon_of(line.intended).causes.get(found.cause.name) == found.cause:
                 new = match_case(text, line.printed)
                 yield _change_one(lines, place, Rewriting(new, text, "line", found.cause.name))
 
@@ -107,7 +107,9 @@ def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
     if len(lines) > 1:
         return list(range(len(lines) - 1, 0, -1))
     return (
-        [0] if lines and has_chinese(lines[0].meant) and says_feeling_only(lines[0].meant) else []
+        [0]
+        if lines and has_chinese(lines[0].intended) and says_feeling_only(lines[0].intended)
+        else []
     )
 
 
@@ -126,7 +128,7 @@ def says_feeling_only(text: str) -> bool:
 
 def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
     """The ways in which one caption can be turned, the most faithful first."""
-    lexicon = lexicon_of(line.meant)
+    lexicon = lexicon_of(line.intended)
     seen = {line.printed}
     for rewriting in (*_turn(line, lexicon), *_sound_like(line, lexicon, target)):
         if rewriting.printed not in seen:
@@ -139,14 +141,14 @@ def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
 def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
     """Say something else where a cause speaks; of a pun, keep the thing that is seen."""
     # In a long English sentence a single word that is flipped leaves nonsense; a phrase does not.
-    long = not lexicon.chinese and len(line.meant.split()) > _SHORT
+    long = not lexicon.chinese and len(line.intended.split()) > _SHORT
     found = [
-        each for each in lexicon.find_turns(line.meant) if not long or " " in each.match.group()
+        each for each in lexicon.find_turns(line.intended) if not long or " " in each.match.group()
     ]
     if not found:
         return
     for choice in range(max(len(each.turn.new) for each in found)):
-        text = _apply(line.meant, found, choice, lexicon)
+        text = _apply(line.intended, found, choice, lexicon)
         texts = [text]
         if any(each.turn.open for each in found):
             # What such a turn took over may hold a cause of its own.
@@ -192,8 +194,8 @@ def write_things(text: str, line: UnderstoodLine) -> list[str]:
         return [text]
     signs = list(text)
     taken: set[int] = set()
-    for written, heard in line.things:
-        place = next((i for i, c in enumerate(signs) if c == heard and i not in taken), None)
+    for written, homophone in line.things:
+        place = next((i for i, c in enumerate(signs) if c == homophone and i not in taken), None)
         if place is None:
             near = [i for i, c in enumerate(signs) if i not in taken and sound_alike(c, written)]
             place = near[0] if near else None
@@ -251,7 +253,7 @@ def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion) -> Ite
 
     The end agrees with the person of the sentence; two persons or two sentences get none.
     """
-    weights, head = lexicon.weigh(line.meant), line.printed.replace("’", "'").rstrip(_ENDS)
+    weights, head = lexicon.weigh(line.intended), line.printed.replace("’", "'").rstrip(_ENDS)
     cause, fold = max(weights, key=lambda name: weights[name]), head.casefold()
     kinds = [kind for kind, words in _OPENINGS.items() if re.match(words, fold)]
     if not weights[cause]:

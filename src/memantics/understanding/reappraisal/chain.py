@@ -84,7 +84,7 @@ MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow wit
 _SETTINGS = 3  # how often captions are set and read back at most
 _RULES = 4  # raise it when the same plan gives another picture
 _TRIED = 3  # plans that are drawn at most where one is wanted
-_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may mend
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may repair
 
 
 def find_flaws(
@@ -131,7 +131,7 @@ def _check_caption(
             yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
             break
     for number, caption in enumerate(page.captions, 1):
-        mood = feel(understand([caption.text]).lines[0].meant)
+        mood = feel(understand([caption.text]).lines[0].intended)
         if str(number) not in changed and (mood.rude or mood.gloomy):
             what = f"caption {number} ({caption.text!r}) is negative and stayed as it was"
             yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
@@ -386,7 +386,7 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
     made: list[tuple[ReappraisalPlan, bytes, EditChecks]] = []
     ruined: list[set[str]] = []
     for each in (plan.model_copy(update={"others": []}), *map(plan.take, offers)):
-        regions = set(list_changes(job.page, each))  # a flaw that no words mend would come again
+        regions = set(list_changes(job.page, each))  # a flaw that no words repair would come again
         if len(made) == max(_TRIED, 2 * wanted) or (wanted == 1 and regions in ruined):
             continue
         try:

@@ -159,7 +159,7 @@ def _copy(draft: ReappraisalDraft, editor: str, queue: Path) -> str:
 def list_sent_back(review: Review) -> Iterator[Reviewed]:
     """Items whose picture is to be made again: a person said so, or revised what it shows."""
     for reviewed in review.items:
-        sent = reviewed.verdict is not None and reviewed.verdict.reason == AGAIN
+        sent = reviewed.aggregated is not None and reviewed.aggregated.reason == AGAIN
         revised = any(
             reviewed.item.values.get(name, reviewed.values.get(name)) != reviewed.values.get(name)
             for name in _DRAWN

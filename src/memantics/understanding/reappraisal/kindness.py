@@ -19,7 +19,7 @@ import orjson
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.models.embedded.lexicon import MoodLexicon as MoodWords
 from memantics.models.embedded.lexicon import TextMood
-from memantics.understanding.phonetics.speech import read_aloud
+from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
@@ -78,17 +78,17 @@ def clean_caption(text: str) -> str:
     return " ".join(_MARKS.sub(" ", _SITES.sub(" ", plain)).split())
 
 
-def hear_caption(text: str) -> str:
+def read_caption(text: str) -> str:
     """What our ear takes a caption to mean; the caption itself where it hears nothing else."""
     if not has_chinese(text) or len(text) > _LONGEST:
         return text
-    heard = read_aloud(text)
-    return heard.meant.text if heard.meant else text
+    found = read_homophones(text)
+    return found.intended.text if found.intended else text
 
 
 def rate_kindness(captions: Sequence[str]) -> float:
     """The chance from 0 to 1 that captions are kind rather than negative, as they are heard."""
-    text = clean_caption(" ".join(map(hear_caption, captions)))
+    text = clean_caption(" ".join(map(read_caption, captions)))
     model = _load_weights()["zh" if has_chinese(text) else "en"]
     vector = _open_encoder().encode([text])[0]
     total = model[-1] + sum(a * float(b) for a, b in zip(model[:-1], vector, strict=True))

@@ -153,7 +153,7 @@ def read_lexicon(language: str) -> Lexicon:
         causes={name: _read_cause(name, table, chinese=chinese) for name, table in tables.items()},
         turns=tuple(_read_turns(tables, chinese=chinese)),
         grave=_compile("|".join(grave.split()) if chinese else grave, chinese=chinese),
-        sounds={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
+        homophones={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
         ends=ends,
         heavy=_compile(heavy, chinese=chinese),
         contrary=_compile(contrary, chinese=chinese),

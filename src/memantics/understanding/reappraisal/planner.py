@@ -24,7 +24,7 @@ from memantics.metrics.rounding import settle
 from memantics.understanding.reappraisal.candidates import Candidate, Way, list_candidates
 from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
 from memantics.understanding.reappraisal.lexicon import read_lexicon
-from memantics.understanding.reappraisal.ranking import RankedCaptions, is_heard, weigh
+from memantics.understanding.reappraisal.ranking import RankedCaptions, reads_as_intended, weigh
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
@@ -148,7 +148,7 @@ def choose_emotion(found: Understanding) -> SourceEmotion:
     """
     if found.cause is not None:
         return found.cause.emotion
-    mood = feel(" ".join(line.meant for line in found.lines))
+    mood = feel(" ".join(line.intended for line in found.lines))
     return "angry" if mood.rude and not mood.gloomy else "sad"
 
 
@@ -189,13 +189,13 @@ def rank_candidates(
     rated = []
     old = [line.printed for line in found.lines]
     for made in dict.fromkeys(list_candidates(found, target)):
-        new, meant = tuple(made.texts(old)), tuple(made.meant(found.lines))
-        ranked = weigh(found.lines, new, meant, meter)
+        new, intended = tuple(made.texts(old)), tuple(made.intended(found.lines))
+        ranked = weigh(found.lines, new, intended, meter)
         ways = [_PRIOR[rewriting.way] for rewriting in made.rewritings if rewriting is not None]
         if not ranked.declined:
             rated.append((settle(ranked.score + sum(ways) / len(ways)), made, ranked))
     for _, made, ranked in sorted(rated, key=lambda each: -each[0]):
-        if all(starmap(is_heard, zip(ranked.captions, ranked.meant, strict=True))):
+        if all(starmap(reads_as_intended, zip(ranked.captions, ranked.intended, strict=True))):
             yield made, ranked
 
 
@@ -210,8 +210,8 @@ def tell_why(candidate: Candidate) -> str:
     if not moves:
         pun = "the pun says something kind with the same thing"
         moves = [pun if first.way == "sound" else "what happens goes on more kindly"]
-    heard = f"; it will be heard as {first.meant!r}" if first.meant != first.printed else ""
-    return f"{'; '.join(moves)}{heard}"
+    reading = f"; it will be heard as {first.intended!r}" if first.intended != first.printed else ""
+    return f"{'; '.join(moves)}{reading}"
 
 
 def _make_plan(
@@ -247,7 +247,7 @@ def _fits(caption: LetteredCaption, text: str) -> bool:
 
 
 def _judge_polarity(found: Understanding) -> Polarity:
-    valence = feel(" ".join(line.meant for line in found.lines)).valence
+    valence = feel(" ".join(line.intended for line in found.lines)).valence
     if found.negative:
         return "Negative"
     return "Positive" if valence > _GLAD else "Neutral"
@@ -272,6 +272,8 @@ def _describe(
     hue = "warm" if warm > 0.06 else "cool" if warm < -0.03 else "neutral"
     panels = "one panel" if len(page.panels) == 1 else f"{len(page.panels)} panels"
     printed = f'Its captions say: "{clean_line(said, 3000)}".' if said else "It has no caption."
-    heard = f' They are heard as "{clean_line(found.heard, 300)}".' if found.heard else ""
+    homophones = (
+        f' They are heard as "{clean_line(found.homophones, 300)}".' if found.homophones else ""
+    )
     why = f" What shows in them: {found.cause.name}." if found.cause else ""
-    return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}{heard}{why}"
+    return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}{homophones}{why}"

@@ -13,9 +13,9 @@ from memantics.core.records import Closed
 from memantics.metrics.rounding import settle
 from memantics.understanding.phonetics.caption import write_scripts
 from memantics.understanding.phonetics.english import load_vocabulary
+from memantics.understanding.phonetics.homophones import load_lattice, read_homophones
+from memantics.understanding.phonetics.pinyin import read_in_context
 from memantics.understanding.phonetics.reading import Settings
-from memantics.understanding.phonetics.sound import read_in_context
-from memantics.understanding.phonetics.speech import load_lattice, read_aloud
 from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
 from memantics.understanding.reappraisal.rules import list_words
 from memantics.understanding.reappraisal.situation import (
@@ -31,7 +31,7 @@ _FLUENT, _CLOSE, _JOKE = 0.3, 0.9, 0.5
 # log10 of a Chinese character or an English word: what captions have; idioms are far more usual.
 _USUAL = {True: -4.2, False: -2.4}
 _STRANGE = -1.3  # below that or the old text: so much less usual, and it makes no sense
-_HEARD = 2  # readings of our ear among which what a pun means must be
+_TOP_READINGS = 2  # readings of our ear among which what a pun means must be
 _FAMILIAR = -5.6  # log10 of a character: rarer puns are not heard by people either
 
 
@@ -47,7 +47,7 @@ class RankedCaptions(Closed):
     """
 
     captions: tuple[str, ...]
-    meant: tuple[str, ...]
+    intended: tuple[str, ...]
     kindness: float
     fluency: float
     closeness: float
@@ -76,19 +76,19 @@ def rank_captions(
     lines, meter = understand(old).lines, meter or LexiconMeter()
     ranked = []
     for new in dict.fromkeys(map(tuple, candidates)):
-        heard = (UnderstoodLine(text, find_reading(text)).meant for text in new)
-        ranked.append(weigh(lines, new, tuple(heard), meter))
+        intended = (UnderstoodLine(text, find_reading(text)).intended for text in new)
+        ranked.append(weigh(lines, new, tuple(intended), meter))
     return sorted(ranked, key=lambda each: (bool(each.declined), -settle(each.score)))
 
 
 def weigh(
     lines: Sequence[UnderstoodLine],
     new: tuple[str, ...],
-    meant: tuple[str, ...],
+    intended: tuple[str, ...],
     meter: FeelingMeter,
 ) -> RankedCaptions:
-    """What speaks for captions that are meant to be heard as ``meant``."""
-    before, after = " ".join(line.meant for line in lines), " ".join(meant)
+    """What speaks for captions that are meant to be heard as ``intended``."""
+    before, after = " ".join(line.intended for line in lines), " ".join(intended)
     words = list_words(lexicon_of(before).drop(before))
     kept = len(words & list_words(" ".join((after, *new)))) / len(words) if words else 1.0
     old = [line.printed for line in lines]
@@ -107,7 +107,7 @@ def weigh(
         declined = "they read like no sentence"
     return RankedCaptions(
         captions=new,
-        meant=meant,
+        intended=intended,
         kindness=kindness,
         fluency=fluency,
         closeness=(2 * kept + min(near, default=1.0)) / 3,
@@ -116,17 +116,17 @@ def weigh(
     )
 
 
-def is_heard(printed: str, meant: str) -> bool:
+def reads_as_intended(printed: str, intended: str) -> bool:
     """Whether readers hear in a pun what it means; a text that says what it means is heard.
 
-    >>> is_heard("so am i", "so am i")
+    >>> reads_as_intended("so am i", "so am i")
     True
     """
-    if printed == meant or not has_chinese(printed):
+    if printed == intended or not has_chinese(printed):
         return True
-    heard = read_aloud(printed, settings=Settings(limit=_HEARD))
-    return (rate_fluency(meant) or 0.0) >= _FAMILIAR and meant in (
-        each.text for each in heard.readings
+    found = read_homophones(printed, settings=Settings(limit=_TOP_READINGS))
+    return (rate_fluency(intended) or 0.0) >= _FAMILIAR and intended in (
+        each.text for each in found.readings
     )
 
 

@@ -28,7 +28,7 @@ from memantics.understanding.reappraisal.records import (
 )
 from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.fidelity import compare_lettering, find_damage, find_strokes
-from memantics.understanding.vision.hashes import compare_pictures, share_changed
+from memantics.understanding.vision.hashes import compare_pictures, measure_change
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.page import (
     LetteredCaption,
@@ -100,12 +100,12 @@ def check_result(
                 size=round(drawn.sizes.get(region, 1.0), 4),
             )
         )
-    inside = round(share_changed(source, drawn.image, drawn.allowed), 6)
+    inside = round(measure_change(source, drawn.image, drawn.allowed), 6)
     return EditChecks(
         panels_before=len(page.panels),
         panels_after=count_panels(drawn.image),
         captions=captions,
-        changed_outside=round(share_changed(source, drawn.image, ~drawn.allowed), 6),
+        changed_outside=round(measure_change(source, drawn.image, ~drawn.allowed), 6),
         changed_inside=inside,
         distance=compare_pictures(source, drawn.image),
         notes=[*_tell_visual(made, inside), *_tell_hand(page, plan)],

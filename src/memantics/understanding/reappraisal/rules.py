@@ -16,7 +16,7 @@ from typing import get_args
 from memantics.core.data import toml_beside
 from memantics.core.errors import DataError, InputError
 from memantics.core.memes import Meme
-from memantics.core.queue import read_verdicts
+from memantics.core.queue import read_annotations
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.reappraisal.records import PAIRS, ReappraisalPlan, SourceEmotion
 from memantics.understanding.vision.page import MemeStructure
@@ -52,31 +52,31 @@ class FeelingGate:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def pass_gate(memes: Sequence[Meme], verdicts: Path | None) -> FeelingGate:
+def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
     """The memes that people judged clearly negative (workflow ``find-emotions``).
 
-    Without verdicts every meme may go on, and the planner decides.
+    Without annotations every meme may go on, and the planner decides.
     """
-    if verdicts is None:
+    if annotations is None:
         return FeelingGate(tuple(memes))
-    known = {verdict.item: verdict for verdict in read_verdicts(verdicts)}
+    known = {annotation.item: annotation for annotation in read_annotations(annotations)}
     named = {emotion: emotion for emotion in get_args(SourceEmotion)}
     kept, emotions, left_out = [], dict[str, SourceEmotion](), dict[str, str]()
     for meme in memes:
-        verdict = known.get(meme.id)
-        said = {} if verdict is None else verdict.values
+        annotation = known.get(meme.id)
+        said = {} if annotation is None else annotation.values
         emotion = named.get(str(said.get("source_emotion")))
-        if verdict is None:
+        if annotation is None:
             left_out[meme.id] = "nobody judged it"
-        elif not verdict.kept:
-            left_out[meme.id] = verdict.reason or "people dropped it"
+        elif not annotation.kept:
+            left_out[meme.id] = annotation.reason or "people dropped it"
         elif said.get("negative") != "yes" or emotion is None:
             left_out[meme.id] = f"not clearly negative: {said.get('negative', 'no majority')}"
         else:
             kept.append(meme)
             emotions[meme.id] = emotion
     if not kept:
-        raise DataError(verdicts, "no meme of the folder is clearly negative in it")
+        raise DataError(annotations, "no meme of the folder is clearly negative in it")
     return FeelingGate(tuple(kept), emotions, left_out)
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import Reading, Settings
-from memantics.understanding.phonetics.speech import read_aloud
 from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import Cause, Lexicon, read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
 _LONGEST = 40  # characters: puns are short, and hearing takes time
 _LIKELY = 0.2  # confidence from which a reading that carries a known feeling counts
-_HEARING = Settings(limit=8)
+_READING = Settings(limit=8)
 _COMMON = 1.0  # powers of ten: such a reading is that much commoner than what is printed
 _GLOOM = -0.25  # valence from which a text is negative without any word that we know
 
@@ -28,7 +28,7 @@ class UnderstoodLine:
     reading: Reading | None = None
 
     @property
-    def meant(self) -> str:
+    def intended(self) -> str:
         """What a reader hears."""
         return self.reading.text if self.reading else self.printed
 
@@ -39,8 +39,8 @@ class UnderstoodLine:
         return tuple(
             pair
             for change in changes
-            if len(change.written) == len(change.heard)
-            for pair in zip(change.written, change.heard, strict=True)
+            if len(change.written) == len(change.homophone)
+            for pair in zip(change.written, change.homophone, strict=True)
             if pair[0] != pair[1]
         )
 
@@ -60,21 +60,21 @@ class Understanding:
     grave: str = ""
 
     @property
-    def heard(self) -> str:
+    def homophones(self) -> str:
         """What is heard where that differs from what is printed."""
-        return " ".join(line.meant for line in self.lines if line.reading)
+        return " ".join(line.intended for line in self.lines if line.reading)
 
 
 def understand(captions: Sequence[str]) -> Understanding:
     """Listen to captions and look for the causes of a bad feeling."""
     lines = tuple(UnderstoodLine(text, find_reading(text)) for text in captions)
-    said = " ".join(line.meant for line in lines)
+    said = " ".join(line.intended for line in lines)
     lexicon = lexicon_of(said)
     weights: Counter[str] = Counter()
     for line in lines:
-        weights.update(lexicon_of(line.meant).weigh(line.meant))
+        weights.update(lexicon_of(line.intended).weigh(line.intended))
     mood = feel(said)
-    turns = any(lexicon_of(line.meant).find_turns(line.meant) for line in lines)
+    turns = any(lexicon_of(line.intended).find_turns(line.intended) for line in lines)
     negative = turns or bool(mood.rude or mood.gloomy) or mood.valence <= _GLOOM
     first, weight = max(weights.items(), key=lambda pair: pair[1], default=("", 0.0))
     grave = lexicon.grave.search(said)
@@ -102,16 +102,16 @@ def find_reading(text: str) -> Reading | None:
         return None
     lexicon = read_lexicon("zh")
     shown = len(lexicon.find_turns(text))
-    heard = read_aloud(text, settings=_HEARING)
-    for reading in filter(_same_length, heard.readings):
+    found = read_homophones(text, settings=_READING)
+    for reading in filter(_same_length, found.readings):
         # A feeling that is common where the caption is not says that this is what is meant.
-        likely = heard.confidence >= _LIKELY and reading.gain >= _COMMON
+        likely = found.confidence >= _LIKELY and reading.gain >= _COMMON
         if likely and len(lexicon.find_turns(reading.text)) > shown:
             return reading
-    if shown or heard.meant is None:
+    if shown or found.intended is None:
         return None
-    return heard.meant if _same_length(heard.meant) else None
+    return found.intended if _same_length(found.intended) else None
 
 
 def _same_length(reading: Reading) -> bool:
-    return all(len(change.written) == len(change.heard) for change in reading.changes)
+    return all(len(change.written) == len(change.homophone) for change in reading.changes)

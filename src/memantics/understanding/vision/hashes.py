@@ -23,11 +23,11 @@ def compare_pictures(before: Image.Image, after: Image.Image) -> int:
     return measure_distance(hash_image(before), hash_image(after))
 
 
-def share_changed(before: Image.Image, after: Image.Image, where: Mask) -> float:
+def measure_change(before: Image.Image, after: Image.Image, where: Mask) -> float:
     """The share of the pixels in ``where`` that differ visibly; 0 where there are none.
 
     >>> black, white = Image.new("RGB", (2, 1)), Image.new("RGB", (2, 1), "white")
-    >>> share_changed(black, white, np.array([[True, False]]))
+    >>> measure_change(black, white, np.array([[True, False]]))
     1.0
     """
     if before.size != after.size:

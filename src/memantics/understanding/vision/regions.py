@@ -57,7 +57,7 @@ class LayoutCheck:
         before, after = self.look(source), self.look(edited)
         tags = {"panels": f"{before.panels} {after.panels}"}
         if before.captions is not None and after.captions is not None:
-            tags["captions"] = f"{share_matched(before.captions, after.captions):.4f}"
+            tags["captions"] = f"{measure_match(before.captions, after.captions):.4f}"
         return tags
 
     def look(self, path: Path) -> ImageLayout:
@@ -140,16 +140,16 @@ def enclose(boxes: Sequence[PixelBox]) -> PixelBox:
     )
 
 
-def share_matched(before: Sequence[Region], after: Sequence[Region]) -> float:
+def measure_match(before: Sequence[Region], after: Sequence[Region]) -> float:
     """The share of regions of both images that have a partner; 1 where neither has any.
 
     Pairs are made from the best overlap down, each region once; a pair needs an overlap of
     :data:`MATCH`.
 
     >>> top, bottom = Region(0, 0, 1, 0.2), Region(0, 0.8, 1, 1)
-    >>> share_matched([top, bottom], [top, bottom]), share_matched([top], [bottom])
+    >>> measure_match([top, bottom], [top, bottom]), measure_match([top], [bottom])
     (1.0, 0.0)
-    >>> round(share_matched([top, bottom], [top]), 4)
+    >>> round(measure_match([top, bottom], [top]), 4)
     0.6667
     """
     if not before and not after:

@@ -157,24 +157,24 @@
   const showSound = (found) => {
     meme.parts.sound = found;
     const children = [];
-    if (found.status !== "heard") children.push(el("p", { textContent: t(`sound.${found.status}`) }));
-    else if (found.meant) {
+    if (found.status !== "found") children.push(el("p", { textContent: t(`sound.${found.status}`) }));
+    else if (found.intended) {
       children.push(
         el("div", { className: "heard" },
           el("p", { className: "said", lang: found.language }, ...marked(found.caption, found.changes)),
-          el("p", { className: "quiet small", textContent: t("sound.meant") }),
+          el("p", { className: "quiet small", textContent: t("sound.intended") }),
           el("p", { className: "said answer" }, own(found.reading))),
         el("p", { className: "changes" }, ...found.changes.map((change) => el("span", { className: "tag" },
-          own(`${change.written} ${change.written_sound} → ${change.heard} ${change.heard_sound}`)))),
+          own(`${change.written} ${change.written_pronunciation} → ${change.homophone} ${change.homophone_pronunciation}`)))),
         found.others.length ? el("p", { className: "quiet small" }, own(t("sound.others", { readings: found.others.join(" · ") }))) : null,
         meter(found.confidence));
     } else {
       children.push(el("p", { textContent: t("sound.plain") }));
       if (found.reading) children.push(el("p", { className: "quiet small" }, own(t("sound.near", { reading: found.reading })), ` · ${t("result.sure", { percent: percent(found.confidence) })}`));
     }
-    const sure = found.meant ? `, ${t("result.sure", { percent: percent(found.confidence) })}` : "";
-    settle("sound", children, found.status === "heard" ? [t("sound.by") + sure] : null);
-    announce(found.meant ? t("sound.done", { reading: found.reading }) : t("sound.done_plain"));
+    const sure = found.intended ? `, ${t("result.sure", { percent: percent(found.confidence) })}` : "";
+    settle("sound", children, found.status === "found" ? [t("sound.by") + sure] : null);
+    announce(found.intended ? t("sound.done", { reading: found.reading }) : t("sound.done_plain"));
   };
   /* Offsets of changes count code points, as Python does. */
   const marked = (caption, changes) => {
@@ -465,7 +465,7 @@
       if (signal.aborted) return;
       showText(found);
       const said = { text: found.text, language: found.language, unread: found.unread, left_out: found.left_out };
-      make("sound", async () => { const heard = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(heard); });
+      make("sound", async () => { const found = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(found); });
       make("harm", async () => { const judged = await ask("/studio/harm", said, signal); if (!signal.aborted) showHarm(judged); });
       make("kinder", async () => { const made = await ask("/studio/kinder", file, signal); if (!signal.aborted) showKinder(made); });
     });

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
-from memantics.understanding.phonetics import reading, sound
+from memantics.understanding.phonetics import pinyin, reading
 from memantics.understanding.phonetics.caption import (
     SpokenCaption,
     SyllableSlot,
@@ -27,10 +27,11 @@ from memantics.understanding.phonetics.evidence import (
 )
 from memantics.understanding.phonetics.language import load_model
 from memantics.understanding.phonetics.lattice import Lattice, Path
+from memantics.understanding.phonetics.pinyin import MAX_WORD
 from memantics.understanding.phonetics.ranking import (
-    HeardDifference,
     Linear,
     PathCandidate,
+    SlotDifference,
     describe_caption,
     describe_path,
     load_first_right,
@@ -38,14 +39,13 @@ from memantics.understanding.phonetics.ranking import (
 )
 from memantics.understanding.phonetics.reading import Settings
 from memantics.understanding.phonetics.senses import list_words
-from memantics.understanding.phonetics.sound import MAX_WORD
 
 _PATHS = 60
 _PICTURED = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class SoundAnalysis:
+class HomophoneSearch:
     """Everything the search found for a caption; candidates are best first."""
 
     script: SpokenCaption
@@ -54,7 +54,7 @@ class SoundAnalysis:
     literal_rank: int
     signals: dict[str, float]
 
-    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> SoundAnalysis:
+    def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> HomophoneSearch:
         """The same candidates under other weights."""
         ranked = _sort(_score(c, order, pictured) for c in self.candidates)
         signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
@@ -89,7 +89,7 @@ def analyze_caption(
     *,
     order: Linear | None = None,
     pictured: frozenset[str] = frozenset(),
-) -> SoundAnalysis:
+) -> HomophoneSearch:
     """Search what a caption may sound like and order what was found.
 
     ``pictured`` are characters of things in the picture: the caption was written to name them,
@@ -113,25 +113,25 @@ def analyze_caption(
                 found[path.text] = candidate
     ranked = _sort(found.values())
     signals = describe_caption(ranked, plain, script, literal_rank)
-    return SoundAnalysis(script, plain, ranked, literal_rank, signals)
+    return HomophoneSearch(script, plain, ranked, literal_rank, signals)
 
 
 def _sort(candidates: Iterable[PathCandidate]) -> tuple[PathCandidate, ...]:
     return tuple(sorted(candidates, key=lambda c: (-c.score, c.path.text))[:_PATHS])
 
 
-def write_sound(script: SpokenCaption, differences: Sequence[HeardDifference] = ()) -> str:
+def write_pronunciation(script: SpokenCaption, differences: Sequence[SlotDifference] = ()) -> str:
     """The caption in pinyin as it is said, with what a reading changes in it."""
     changed = {d.slot: d for d in differences}
     parts: list[str] = []
     for number, slot in enumerate(script.slots):
         change = changed.get(number)
         if change is not None:
-            text = sound.write_marked(change.sound) if change.sound else change.heard
+            text = pinyin.write_marked(change.sound) if change.sound else change.homophone
         elif slot.main is None:
             text = script.tokens[slot.token].text.strip()
         elif slot.simple:
-            text = sound.write_marked(slot.main)
+            text = pinyin.write_marked(slot.main)
         else:
             text = slot.main.syllable
         # A loan covers several slots but is one word.
@@ -144,10 +144,10 @@ def build_reading(candidate: PathCandidate) -> reading.Reading:
     """A reading with its changed spans."""
     script, differences = candidate.script, candidate.differences
     said = sum(bool(slot.sounds) for slot in script.slots)
-    far = sum(d.distance > sound.MERGED for d in differences)
+    far = sum(d.distance > pinyin.MERGED for d in differences)
     return reading.Reading(
         text=candidate.path.text,
-        sound=write_sound(script, differences),
+        pronunciation=write_pronunciation(script, differences),
         score=round(candidate.score, 4),
         gain=round(candidate.features["gain"], 3),
         distance=round(candidate.features["distance"], 3),
@@ -158,65 +158,67 @@ def build_reading(candidate: PathCandidate) -> reading.Reading:
 
 
 def _build_changes(
-    script: SpokenCaption, differences: Sequence[HeardDifference]
-) -> list[reading.SoundChange]:
+    script: SpokenCaption, differences: Sequence[SlotDifference]
+) -> list[reading.HomophoneSpan]:
     # Neighbouring slots make one span: slot minus rank is constant in a run.
-    runs: dict[int, list[HeardDifference]] = {}
+    runs: dict[int, list[SlotDifference]] = {}
     for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
         runs.setdefault(difference.slot - rank, []).append(difference)
     return [_build_change(script, run) for run in runs.values()]
 
 
-def _build_change(script: SpokenCaption, run: Sequence[HeardDifference]) -> reading.SoundChange:
+def _build_change(script: SpokenCaption, run: Sequence[SlotDifference]) -> reading.HomophoneSpan:
     tokens = [script.tokens[script.slots[d.slot].token] for d in run]
     written: list[str] = []
-    heard: list[str] = []
+    homophone: list[str] = []
     notes: list[str] = []
     for difference in run:
         slot = script.slots[difference.slot]
         nearest = _nearest(slot, difference)
-        written.append(sound.write_marked(slot.main) if slot.main and slot.simple else nearest)
+        written.append(pinyin.write_marked(slot.main) if slot.main and slot.simple else nearest)
         if difference.sound:
-            heard.append(sound.write_marked(difference.sound))
-            notes.append(sound.describe_difference(nearest, difference.sound.syllable))
+            homophone.append(pinyin.write_marked(difference.sound))
+            notes.append(pinyin.describe_difference(nearest, difference.sound.syllable))
     # A loan stands in each of its slots but is one word.
-    pieces = [d.heard for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
-    return reading.SoundChange(
+    pieces = [d.homophone for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
+    return reading.HomophoneSpan(
         start=tokens[0].start,
         end=tokens[-1].end,
         written="".join(token.text for token in dict.fromkeys(tokens)),
-        heard="".join(pieces),
-        written_sound=" ".join(written),
-        heard_sound=" ".join(heard) or run[0].heard,
+        homophone="".join(pieces),
+        written_pronunciation=" ".join(written),
+        homophone_pronunciation=" ".join(homophone) or run[0].homophone,
         distance=round(sum(d.distance for d in run), 3),
         tones_differ=sum(d.tone_differs for d in run),
         notes=tuple(dict.fromkeys(note for note in notes if note)),
     )
 
 
-def _nearest(slot: SyllableSlot, difference: HeardDifference) -> str:
+def _nearest(slot: SyllableSlot, difference: SlotDifference) -> str:
     """The sound of a slot that the heard one is nearest to."""
     if difference.sound is None:
         return slot.main.syllable if slot.main else ""
-    heard = difference.sound.syllable
+    syllable = difference.sound.syllable
     sounds = slot.sounds
-    return min(sounds, key=lambda s: sound.measure_distance(s.syllable, heard) + sounds[s]).syllable
+    return min(
+        sounds, key=lambda s: pinyin.measure_distance(s.syllable, syllable) + sounds[s]
+    ).syllable
 
 
 _PLAIN = Settings()
 _EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds, two at most
 
 
-def read_aloud(
+def read_homophones(
     caption: str, *, description: str | None = None, settings: Settings = _PLAIN
-) -> reading.Heard:
+) -> reading.HomophoneReadings:
     """What a caption may mean when it is read aloud.
 
     ``description`` says what the picture shows, in Chinese or English; its words support the
     literal reading. Any text is taken; what was left out is in ``notes``.
 
-    >>> readings = read_aloud("年年有鱼", settings=Settings(model="dictionary"))
-    >>> readings.sound, readings.language
+    >>> readings = read_homophones("年年有鱼", settings=Settings(model="dictionary"))
+    >>> readings.pronunciation, readings.language
     ('nián nián yǒu yú', 'zh')
     """
     if not isinstance(caption, str):
@@ -230,7 +232,7 @@ def read_aloud(
 
 def read_many(
     captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
-) -> Iterator[reading.Heard]:
+) -> Iterator[reading.HomophoneReadings]:
     """Read captions one after the other, each alone or with a description; lazily, in order.
 
     >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
@@ -238,7 +240,7 @@ def read_many(
     """
     for entry in captions:
         caption, description = (entry, None) if isinstance(entry, str) else entry
-        yield read_aloud(caption, description=description, settings=settings)
+        yield read_homophones(caption, description=description, settings=settings)
 
 
 def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
@@ -258,13 +260,15 @@ def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
 def _choose_language(text: str, settings: Settings) -> reading.ReadingLanguage:
     if settings.language != "auto":
         return settings.language
-    if any(sound.list_sounds(character) for character in text):
+    if any(pinyin.list_sounds(character) for character in text):
         return "zh"
     letters = sum(character.isascii() and character.isalpha() for character in text)
     return "en" if letters > 1 else "zh"
 
 
-def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> reading.Heard:
+def _read_english(
+    text: str, notes: tuple[str, ...], settings: Settings
+) -> reading.HomophoneReadings:
     from memantics.understanding.phonetics.english import read_english
 
     try:
@@ -273,14 +277,14 @@ def _read_english(text: str, notes: tuple[str, ...], settings: Settings) -> read
         if settings.language == "en":
             raise
         # Among Chinese captions a stray English one must not end the batch.
-        return reading.Heard(
+        return reading.HomophoneReadings(
             text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),)
         )
 
 
 def _read_chinese(
     text: str, notes: tuple[str, ...], description: str | None, settings: Settings
-) -> reading.Heard:
+) -> reading.HomophoneReadings:
     lattice = load_lattice(settings.model, settings.model_file)
     _, sure = load_weights(lattice.model.name)
     pictured = find_evidence(text, description, lattice) if description else {}
@@ -301,19 +305,19 @@ def _read_chinese(
     chance = load_first_right(lattice.model.name).probability(analysis.signals) if readings else 0.0
     if not any(slot.sounds for slot in analysis.script.slots):
         notes = (*notes, "nothing in it can be read aloud")
-    meant = bool(readings) and confidence >= settings.threshold
-    return reading.Heard(
+    intended = bool(readings) and confidence >= settings.threshold
+    return reading.HomophoneReadings(
         caption=text,
         language="zh",
         model=lattice.model.name,
-        sound=write_sound(analysis.script),
+        pronunciation=write_pronunciation(analysis.script),
         readings=readings,
         confidence=confidence,
         threshold=settings.threshold,
         evidence=evidence,
-        double_meanings=() if meant else doubles[:3],
+        double_meanings=() if intended else doubles[:3],
         senses=list_second_senses(words),
         notes=notes,
         signals=signals,
-        chance=round(chance, 4),
+        reading_probability=round(chance, 4),
     )

@@ -19,8 +19,8 @@ from memantics.understanding.phonetics.evaluation import (
     fit_order,
     gather,
 )
+from memantics.understanding.phonetics.homophones import analyze_caption, load_lattice
 from memantics.understanding.phonetics.reading import ModelName
-from memantics.understanding.phonetics.speech import analyze_caption, load_lattice
 from memantics.understanding.vision.roles import choose_roles, rate_lines
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
@@ -112,7 +112,7 @@ def _take(seen: Seen, way: str, roles: dict[str, object]) -> str:
 
 def _study(model: ModelName) -> Study[Seen]:
     return Study(
-        f"puns as read/{model}",
+        f"puns from OCR/{model}",
         "punmemecn",
         read_seen,
         partial(measure, model),
@@ -123,11 +123,11 @@ def _study(model: ModelName) -> Study[Seen]:
                 Claim(f"{way}, first reading", Figure("accuracy")),
                 Claim(f"{way}, first five", Figure("accuracy")),
                 Claim(f"{way}, detection", Figure("f1", PUN)),
-                Claim(f"{way}, detection", Figure("false_alarms", PUN)),
+                Claim(f"{way}, detection", Figure("false_positive_rate", PUN)),
                 Claim(f"{way}, detection", Figure("calibration_error", PUN)),
             )
         ),
-        seen="Captions of all groups were in view; pictures of 300 memes in an earlier study.",
+        exposure="All captions were in view, and the images of 300 memes in an earlier study.",
     )
 
 

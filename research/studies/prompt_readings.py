@@ -1,4 +1,4 @@
-"""Readings that later steps are told: how often the first one is right."""
+"""Studies of homophone readings given in prompts: how often the first one is right."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from memantics.understanding.phonetics.evaluation import (
 from memantics.understanding.phonetics.reading import TOLD, ModelName
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
-from research.studies.puns import SEEN, analyze
+from research.studies.puns import EXPOSURE, analyze
 
 RIGHT, WRONG = "right", "wrong"
-BY_PUN, BY_READING = "told by the chance of a pun, from .5", "told by the chance of this reading"
+BY_PUN = "given if P(pun) is at least 0.5"
+BY_READING = "given if P(reading is right) is at least 0.8"
 
 
 def measure(
     model: ModelName, known: Sequence[Row[CaptionSample]], asked: Sequence[Row[CaptionSample]]
 ) -> Cases:
-    """Both chances come from the known groups; a case is a caption whose reading would be told."""
+    """Fit both probabilities on the known groups; each case is a caption whose reading is given."""
     learnt = [row.content for row in known]
     order = fit_order(learnt, [analyze(sample.caption, model) for sample in learnt])
     heard = [analyze(sample.caption, model).reorder(order) for sample in learnt]
@@ -43,7 +44,7 @@ def measure(
 
 STUDIES = tuple(
     Study(
-        f"told readings/{model}",
+        f"readings in prompts/{model}",
         "punmemecn",
         read_puns,
         partial(measure, model),
@@ -53,7 +54,7 @@ STUDIES = tuple(
             Claim(BY_PUN, Figure("accuracy"), None),
             Claim(BY_PUN, Figure("calibration_error", RIGHT), None),
         ),
-        seen=SEEN,
+        exposure=EXPOSURE,
     )
     for model in ("trigram", "frequencies")
 )

@@ -269,7 +269,7 @@ class _Table:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeardSyllable:
+class NearSyllables:
     """What is heard at one position: near syllables with their distances, tones, character."""
 
     ids: Ints
@@ -297,7 +297,7 @@ class Match:
     cost: float
 
 
-class SoundLexicon:
+class PinyinLexicon:
     """An index of words by sound; ``common`` is the log10 probability of each word."""
 
     def __init__(self, words: Sequence[str], common: Sequence[float] | Distances) -> None:
@@ -355,9 +355,9 @@ class SoundLexicon:
         ]
         return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
 
-    def hear(
+    def list_near(
         self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
-    ) -> HeardSyllable:
+    ) -> NearSyllables:
         """All syllables within ``reach`` of the given sounds (each with its own cost)."""
         best: dict[int, float] = {}
         tones = 0
@@ -366,7 +366,7 @@ class SoundLexicon:
             ids, distances = self._neighbours(sound.syllable, reach)
             for number, distance in zip(ids.tolist(), distances.tolist(), strict=True):
                 best[number] = min(best.get(number, 9.0), distance + cost)
-        return HeardSyllable(
+        return NearSyllables(
             np.fromiter(best, dtype=np.int64, count=len(best)),
             np.fromiter(best.values(), dtype=np.float32, count=len(best)),
             tones,
@@ -384,18 +384,18 @@ class SoundLexicon:
         )
 
     def find(
-        self, heard: Sequence[HeardSyllable], costs: Costs, reach: float, keep: int
+        self, syllables: Sequence[NearSyllables], costs: Costs, reach: float, keep: int
     ) -> list[list[Match]]:
         """The best words for each span that starts at the first position, by length."""
         found: list[list[Match]] = []
         keys = np.zeros(1, dtype=np.int64)
         distances = np.zeros(1, dtype=np.float32)
-        for depth, here in enumerate(heard[:MAX_WORD], 1):
+        for depth, here in enumerate(syllables[:MAX_WORD], 1):
             keys = ((keys << _BITS)[:, None] | here.ids[None, :]).ravel()
             distances = (distances[:, None] + here.distances[None, :]).ravel()
             inside = distances <= reach
             keys, distances = keys[inside], distances[inside]
-            found.append(self._match(keys, distances, heard[:depth], costs, keep))
+            found.append(self._match(keys, distances, syllables[:depth], costs, keep))
             if depth == MAX_WORD or not len(keys):
                 break
             prefixes = self._prefixes[depth]
@@ -410,11 +410,11 @@ class SoundLexicon:
         self,
         keys: Ints,
         distances: Distances,
-        heard: Sequence[HeardSyllable],
+        syllables: Sequence[NearSyllables],
         costs: Costs,
         keep: int,
     ) -> list[Match]:
-        table = self._tables.get(len(heard))
+        table = self._tables.get(len(syllables))
         if table is None or not len(keys):
             return []
         left = np.searchsorted(table.keys, keys, side="left")
@@ -424,13 +424,13 @@ class SoundLexicon:
             return []
         starts = np.repeat(left - (np.cumsum(counts) - counts), counts)
         rows = starts + np.arange(total)
-        written = np.array([h.code for h in heard], dtype=np.uint32)
+        written = np.array([h.code for h in syllables], dtype=np.uint32)
         changed = table.codes[rows] != written
-        allowed = np.array([h.tones for h in heard], dtype=np.int64)
+        allowed = np.array([h.tones for h in syllables], dtype=np.int64)
         off = changed & ((allowed >> table.tones[rows]) & 1 == 0)
         sounds = np.repeat(distances, counts) + table.rare[rows] * changed.any(axis=1)
         sounds[~changed.any(axis=1)] = 0.0
-        firmness = np.array([costs.change * h.firmness for h in heard], dtype=np.float32)
+        firmness = np.array([costs.change * h.firmness for h in syllables], dtype=np.float32)
         cost = changed @ firmness + costs.tone * off.sum(axis=1) + costs.sound * sounds
         value = costs.common * table.common[rows] - cost
         if total > keep:

@@ -20,7 +20,7 @@ def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
     out = shell.folder / "figures.json"
     told = shell.done("build", "check-hard-negatives", "--data", "sample", "--out", out)
     assert "10 by picture, 10 by words of 10 groups are right" in told
-    sheet = paper("punmemecn", data="sample", figures=[out])
+    sheet = paper("punmemecn", data="sample", values=[out])
     (part,) = (part for part in sheet.parts if part.label == "Look-alikes")
     assert [(cell.value, cell.n, cell.status) for cell in part.cells] == [(10, 10, "computed")] * 2
     (empty,) = (p for p in paper("punmemecn", data="sample").parts if p.label == "Look-alikes")
