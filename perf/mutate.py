@@ -141,7 +141,7 @@ ROOMS: Mapping[str, Part] = {
             "tests/engine/test_ask.py",
             "tests/engine/test_client.py",
             "tests/engine/test_faults.py",
-            "tests/engine/test_figures.py",
+            "tests/engine/test_metrics.py",
             "tests/engine/test_limiter.py",
             "tests/engine/test_retry.py",
             "tests/suite/test_estimate.py",

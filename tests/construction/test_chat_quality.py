@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.construction.chats.quality import measure_file, read_chats, write_figures
+from memantics.construction.chats.quality import measure_file, read_chats, write_metrics
 from memantics.core.errors import DataError
 from tests.commands import Shell
 from tests.places import SHARED_DATA, needs_shared_data
@@ -46,7 +46,7 @@ def test_shapes_of_chat_files(tmp_path: Path, name: str, body: object) -> None:
     assert read_chats(path) == [SAID[0]]
 
 
-def test_figures_by_hand(tmp_path: Path) -> None:
+def test_metrics_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "chats.json"
     path.write_text(json.dumps([{"content": own} for own in SAID]), encoding="utf-8")
     found = measure_file(path, Lengths(), Lengths())  # type: ignore[arg-type]
@@ -54,17 +54,17 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found.perplexity == pytest.approx((1 + 5 + 2 + 1 + 2) / 5)
     assert found.coherence == 0.5
     assert found.distinct_1 is not None
-    write_figures(tmp_path / "out.json", [found])
+    write_metrics(tmp_path / "out.json", [found])
     keys = json.loads((tmp_path / "out.json").read_text())
     assert keys.keys() == {
         *("chats.perplexity", "chats.bertscore", "chats.distinct_1", "chats.distinct_2")
     }
-    write_figures(tmp_path / "out.json", [found, replace(found, file="DuConv.txt")])
+    write_metrics(tmp_path / "out.json", [found, replace(found, file="DuConv.txt")])
     keys = json.loads((tmp_path / "out.json").read_text())
     assert keys["chats.DuConv.perplexity"] == keys["chats.perplexity"]
     alone = measure_file(path, None, None)
     assert (alone.perplexity, alone.coherence) == (None, None)
-    assert "chats.bertscore" not in {k for k, v in alone.figures().items() if v is not None}
+    assert "chats.bertscore" not in {k for k, v in alone.metrics().items() if v is not None}
 
 
 def test_a_cosine_is_no_bertscore(tmp_path: Path, shell: Shell) -> None:

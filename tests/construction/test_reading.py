@@ -79,10 +79,12 @@ def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.Monk
     assert read() == ()
 
 
-def family(*texts: str, name: str = "a", notes: dict[str, str] | None = None) -> list[Meme]:
-    """Memes on one picture; an empty name: they are of no family."""
+def template_cluster(
+    *texts: str, name: str = "a", notes: dict[str, str] | None = None
+) -> list[Meme]:
+    """Memes on one picture; an empty name: they are of no template cluster."""
     return [
-        Meme(str(place), image_path("en-001"), text, notes=notes or {}, family=name)
+        Meme(str(place), image_path("en-001"), text, notes=notes or {}, template_cluster=name)
         for place, text in enumerate(texts)
     ]
 
@@ -93,18 +95,18 @@ def notes_of(memes: list[Meme]) -> list[str | None]:
 
 def test_memes_of_one_template_are_told_what_the_others_say() -> None:
     said = "other memes of this collection have the same picture and say: "
-    assert notes_of(family("no", "yes")) == [f"{said}“yes”", f"{said}“no”"]
-    assert notes_of(family(*"abcde"))[4] == f"{said}“a”; “b”; “c”"
-    assert notes_of(family("no", "")) == [None, f"{said}“no”"]
-    assert notes_of(family("no", "很" * 81))[0] == f"{said}“{'很' * 79}…”"
+    assert notes_of(template_cluster("no", "yes")) == [f"{said}“yes”", f"{said}“no”"]
+    assert notes_of(template_cluster(*"abcde"))[4] == f"{said}“a”; “b”; “c”"
+    assert notes_of(template_cluster("no", "")) == [None, f"{said}“no”"]
+    assert notes_of(template_cluster("no", "很" * 81))[0] == f"{said}“{'很' * 79}…”"
 
 
 @pytest.mark.parametrize(
     "memes",
     [
-        pytest.param(family("no", "yes", name=""), id="of no family"),
-        pytest.param(family("no"), id="alone"),
-        pytest.param(family("no", "no"), id="with the same text"),
+        pytest.param(template_cluster("no", "yes", name=""), id="of no template cluster"),
+        pytest.param(template_cluster("no"), id="alone"),
+        pytest.param(template_cluster("no", "no"), id="with the same text"),
     ],
 )
 def test_nothing_is_said_of_a_template_that_tells_nothing(memes: list[Meme]) -> None:
@@ -112,12 +114,12 @@ def test_nothing_is_said_of_a_template_that_tells_nothing(memes: list[Meme]) -> 
 
 
 def test_a_note_on_the_template_that_was_given_stays() -> None:
-    assert notes_of(family("no", "yes", notes={TEMPLATE: "Drake"})) == ["Drake", "Drake"]
+    assert notes_of(template_cluster("no", "yes", notes={TEMPLATE: "Drake"})) == ["Drake", "Drake"]
 
 
 def test_siblings_beyond_the_limit_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: [])
-    first, _ = read(*family("no", "yes"), limit=1)
+    first, _ = read(*template_cluster("no", "yes"), limit=1)
     assert "“yes”" in first.notes[TEMPLATE]
 
 

@@ -24,7 +24,7 @@ FUNCTIONS = dict(list_functions())
 # Small helpers of the modules ``build`` and ``samples`` that their verbs take or return; they have
 # a summary and no example.
 WITHOUT_EXAMPLE = {
-    "build.draw": "a verb of the command line alone",
+    "build.sample_questions": "a verb of the command line alone",
     "build.make_extract_settings": "makes the settings of build.knowledge",
     "build.read_extract_settings": "makes the settings of build.knowledge",
     "build.with_dimensions": "changes the settings of build.knowledge",

@@ -130,7 +130,7 @@ def test_official_files_and_builds_are_imported_with_an_account(client: ModelCli
     (build / "knowledge.jsonl").write_bytes(dump_knowledge(DUEL) + dump_knowledge(UNTIDY))
     ran = client.run("kb", "import", "release", "build")
     assert ran.code == 0, ran.err
-    assert "references mended" in ran.out
+    assert "references repaired" in ran.out
     listed = client.run("kb", "stats", "--dangling")
     assert "sword" in listed.out
     assert "5 references lead nowhere" in listed.out

@@ -75,7 +75,7 @@ def test_statements_find_their_ends_or_are_listed(tmp_path: Path) -> None:
         ("VisualMaterial/knight", "sword", "target"),
         ("nobody", "VisualMaterial/knight", "source"),
     }
-    assert {mend.written for mend in account.mended} == {
+    assert {repair.written for repair in account.repaired} == {
         "tox_1 hasToxicElement caption_the_caption_Me_on_Monday",
         "deep_fear hasExpressor knight",
     }

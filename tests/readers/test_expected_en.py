@@ -33,13 +33,13 @@ def make_release(name: str, root: Path) -> Path:
 
 def recompute(name: str, root: Path) -> Mapping[str, object]:
     load = importlib.import_module(f"memantics.benchmarks.{name}.load")
-    figures = importlib.import_module(f"memantics.benchmarks.{name}.statistics")
-    found: Mapping[str, object] = figures.statistics(load.open_release(Source("release", root)))
+    numbers = importlib.import_module(f"memantics.benchmarks.{name}.statistics")
+    found: Mapping[str, object] = numbers.statistics(load.open_release(Source("release", root)))
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_is_declared_and_every_known_one_recomputed(name: str, tmp_path: Path) -> None:
+def test_every_metric_is_declared_and_every_known_one_recomputed(name: str, tmp_path: Path) -> None:
     rows = {row.key: row for row in read_expected(FOLDER / name / "expected" / "statistics.json")}
     values = recompute(name, make_release(name, tmp_path))
     assert values.keys() <= rows.keys()

@@ -204,7 +204,7 @@ def test_shared_part() -> None:
     assert not any("‚Ä" in row.text for row in release.rows)
 
 
-def test_only_the_papers_own_definitions_stand_beside_its_figures() -> None:
+def test_only_the_papers_own_definitions_stand_beside_its_metrics() -> None:
     """Alternative definitions are ours: they are shown, and never compared with the paper."""
     rows = {
         row.key: row

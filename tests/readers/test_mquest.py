@@ -272,16 +272,16 @@ def test_missing_images_are_explained(tmp_path: Path) -> None:
 
 def test_statistics_of_parts_that_are_absent_are_none(tmp_path: Path) -> None:
     write_pair(tmp_path / "a", "00009", "Scene")
-    figures = statistics(opened(tmp_path / "a"))
-    assert figures["questions.total"] == 1
+    numbers = statistics(opened(tmp_path / "a"))
+    assert numbers["questions.total"] == 1
     for key in ("individuals.raw.total", "individuals.refined.Scene", "ontology.triples"):
-        assert figures[key] is None
+        assert numbers[key] is None
     write_raw(tmp_path / "b", "00009", [individual("Scene", "sofa")])
-    figures = statistics(opened(tmp_path / "b"))
-    assert figures["individuals.raw.Scene"] == 1
-    assert figures["questions.total"] is None
-    assert figures["key.position.0"] is None
-    assert figures["individuals.files.total"] is None
+    numbers = statistics(opened(tmp_path / "b"))
+    assert numbers["individuals.raw.Scene"] == 1
+    assert numbers["questions.total"] is None
+    assert numbers["key.position.0"] is None
+    assert numbers["individuals.files.total"] is None
 
 
 def test_files_per_individual_are_counted_in_a_clone(tmp_path: Path) -> None:

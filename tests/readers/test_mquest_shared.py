@@ -29,7 +29,7 @@ def release() -> MquestRelease:
 
 
 @cache
-def figures() -> dict[str, JsonValue]:
+def numbers() -> dict[str, JsonValue]:
     return statistics(release())
 
 
@@ -56,8 +56,8 @@ def test_survey_has_nothing_to_explain_but_the_known() -> None:
     )
 
 
-def test_question_figures() -> None:
-    got = figures()
+def test_question_metrics() -> None:
+    got = numbers()
     keys = Counter(
         [option["is_correct"] for option in own["answers"]].index(True) for own in pairs()
     )
@@ -81,9 +81,9 @@ def test_question_figures() -> None:
 
 
 def test_an_audit_of_a_split_is_about_that_split() -> None:
-    whole = {own.key: own.figure for own in findings(release())}
+    whole = {own.key: own.score for own in findings(release())}
     cut = narrow(release(), "toxmquest350")
-    part = {own.key: own.figure for own in findings(cut)}
+    part = {own.key: own.score for own in findings(cut)}
     chosen = [own for own in pairs() if own["stem"] in release().selection]
     bare = sum(not own["relatedInstances"] for own in chosen)
     assert whole["mquest.ungrounded"].n == len(pairs())
@@ -93,7 +93,7 @@ def test_an_audit_of_a_split_is_about_that_split() -> None:
 
 def test_materialised_triples_and_their_dangling_ends() -> None:
     """Counted by hand in the text of the graphs, which name each relation once per triple."""
-    got = figures()
+    got = numbers()
     total = 0
     for name in ("AnalogicalMapping", "Emotion", "Scene", "Toxicity"):
         triples, dangling = (got[f"materialised.{name}.{k}"] for k in ("triples", "dangling"))
@@ -114,7 +114,7 @@ def test_longest_key_share() -> None:
                 lengths[right] = max(lengths[right], len(option["text"]))
         hits += lengths[True] > lengths[False]
         total += 1
-    assert figures()["key.longest_percent"] == pytest.approx(100 * hits / total, abs=0.05)
+    assert numbers()["key.longest_percent"] == pytest.approx(100 * hits / total, abs=0.05)
 
 
 def test_selected_questions_exist_here() -> None:
@@ -124,10 +124,10 @@ def test_selected_questions_exist_here() -> None:
     here = {stem for stem in listed if stem[:5] in memes}
     found = [q.id for q in release().questions("toxmquest350")]
     assert set(found) == here == {own["stem"] for own in pairs() if own["stem"] in listed}
-    assert figures()["toxmquest350.total"] == len(found) == len(here)
+    assert numbers()["toxmquest350.total"] == len(found) == len(here)
 
 
-def test_raw_figures() -> None:
+def test_raw_metrics() -> None:
     counts: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     for path in (ROOT / "kb").glob("*.json"):
@@ -136,10 +136,10 @@ def test_raw_figures() -> None:
             labels[own["label"]] += own["class_name"] == "ToxicityAssessment"
     alias = {"ToxicityAssessment": "Toxicity", "EmotionExpression": "Emotion"}
     for name, count in counts.items():
-        assert figures()[f"individuals.raw.{alias.get(name, name)}"] == count
-    assert figures()["individuals.raw.total"] == counts.total()
-    assert figures()["toxicity_labels.Harmful"] == labels["Harmful"]
-    assert figures()["toxicity_labels.distinct"] == sum(count > 0 for count in labels.values())
+        assert numbers()[f"individuals.raw.{alias.get(name, name)}"] == count
+    assert numbers()["individuals.raw.total"] == counts.total()
+    assert numbers()["toxicity_labels.Harmful"] == labels["Harmful"]
+    assert numbers()["toxicity_labels.distinct"] == sum(count > 0 for count in labels.values())
 
 
 def test_refined_graphs_agree_with_rdflib() -> None:
@@ -168,8 +168,8 @@ def test_refined_graphs_agree_with_rdflib() -> None:
         for path in paths
     )
     assert {"example.org" in name: count for name, count in prefixes.items()} == {
-        True: figures()["namespaces.example"],
-        False: figures()["namespaces.general"],
+        True: numbers()["namespaces.example"],
+        False: numbers()["namespaces.general"],
     }
 
 
@@ -178,11 +178,11 @@ def test_refined_counts_are_distinct_names_per_class() -> None:
     for path in (ROOT / "kb").glob("*.json"):
         for own in json.loads(path.read_bytes())["dimensions"]:
             names.add((path.name[:5], own["class_name"], own["instance_name"]))
-    assert figures()["individuals.refined.total"] == len(names)
+    assert numbers()["individuals.refined.total"] == len(names)
 
 
 def test_official_ontology() -> None:
-    got = figures()
+    got = numbers()
     assert [got[f"ontology.{k}"] for k in ("triples", "classes", "object_properties")] == [
         902,
         98,

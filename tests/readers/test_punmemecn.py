@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.card import read_card
 from memantics.benchmarks.published import compare, read_expected
-from memantics.benchmarks.punmemecn.load import PunRelease, mend_turns, open_release
+from memantics.benchmarks.punmemecn.load import PunRelease, open_release, repair_turns
 from memantics.benchmarks.punmemecn.statistics import statistics, survey
 from memantics.core.data import Source
 from memantics.core.errors import DataError, UnknownName
@@ -178,19 +178,19 @@ def test_glued_tag_stray_stop_and_lost_break_are_mended_and_counted(tmp_path: Pa
 
 @given(st.lists(st.from_regex(r"[甲乙]：[a-z]{1,5}", fullmatch=True), min_size=1, max_size=6))
 def test_clean_turns_stay_as_they_are(turns: list[str]) -> None:
-    mended = mend_turns([*turns, "乙："])
-    assert (mended.turns, mended.speaker, dict(mended.repairs)) == (tuple(turns), "乙", {})
+    repaired = repair_turns([*turns, "乙："])
+    assert (repaired.turns, repaired.speaker, dict(repaired.repairs)) == (tuple(turns), "乙", {})
 
 
 @given(st.lists(st.text(max_size=12), max_size=5))
 def test_any_history_is_mended_or_refused_with_a_reason(lines: list[str]) -> None:
     try:
-        mended = mend_turns(lines)
+        repaired = repair_turns(lines)
     except ValueError as error:
         reason = str(error)
     else:
-        reason = mended.speaker
-        assert all(turn[:2] in ("甲：", "乙：") for turn in mended.turns)
+        reason = repaired.speaker
+        assert all(turn[:2] in ("甲：", "乙：") for turn in repaired.turns)
     assert reason
 
 
@@ -372,7 +372,7 @@ def test_statistics_of_a_release_that_can_be_counted_by_hand(tmp_path: Path) -> 
     assert {key: found[key] for key in told} == told
 
 
-def test_every_figure_is_declared_and_every_declaration_answered(tmp_path: Path) -> None:
+def test_every_metric_is_declared_and_every_declaration_answered(tmp_path: Path) -> None:
     expected = read_expected(FOLDER / "expected" / "statistics.json")
     found = statistics(read(write(tmp_path)))
     assert {row.key for row in expected} == found.keys()

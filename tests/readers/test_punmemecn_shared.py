@@ -31,7 +31,7 @@ def meta() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def figures(release: PunRelease) -> dict[str, Any]:
+def numbers(release: PunRelease) -> dict[str, Any]:
     return dict(statistics(release))
 
 
@@ -46,53 +46,53 @@ def test_all_of_this_part_is_read(release: PunRelease, meta: dict[str, Any]) -> 
     assert any("1,500 of the 1,959" in note for note in found.notes)
 
 
-def test_sentiments_and_agreement(figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_sentiments_and_agreement(numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     puns = [row for row in meta.values() if row["meme_type"] == "pun"]
     targets = Counter(row["meme_sentiment"].split("-")[0] for row in puns)
     types = Counter(row["meme_sentiment"].split("-")[1] for row in puns)
-    assert {name: figures[f"sentiment.target.{name}"] for name in targets} == targets
-    assert {name: figures[f"sentiment.type.{name}"] for name in types} == types
+    assert {name: numbers[f"sentiment.target.{name}"] for name in targets} == targets
+    assert {name: numbers[f"sentiment.type.{name}"] for name in types} == types
     votes = [ast.literal_eval(row["meme_sentiment_annotations"]) for row in meta.values()]
-    assert figures["agreement.sentiment.all.count"] == sum(len(set(v.values())) == 1 for v in votes)
+    assert numbers["agreement.sentiment.all.count"] == sum(len(set(v.values())) == 1 for v in votes)
     hits = sum(
         vote == row["meme_sentiment"]
         for row in puns
         for vote in ast.literal_eval(row["meme_sentiment_annotations"]).values()
     )
-    assert figures["human.overall"] == round(100 * hits / (3 * len(puns)), 2)
-    assert figures["votes.majority.overruled"] == 0
+    assert numbers["human.overall"] == round(100 * hits / (3 * len(puns)), 2)
+    assert numbers["votes.majority.overruled"] == 0
 
 
-def test_readings(figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_readings(numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     puns = [row for row in meta.values() if row["meme_type"] == "pun"]
     changed = [row for row in puns if row["caption_1"] != row["caption_2"]]
-    assert figures["puns.homophone"] == len(changed)
-    assert figures["puns.polysemy"] == len(puns) - len(changed)
+    assert numbers["puns.homophone"] == len(changed)
+    assert numbers["puns.polysemy"] == len(puns) - len(changed)
     parts = ("exact", "fuzzy", "length")
-    assert sum(figures[f"puns.homophone.{part}"] for part in parts) == len(changed)
+    assert sum(numbers[f"puns.homophone.{part}"] for part in parts) == len(changed)
 
 
-def test_conversations(figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_conversations(numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     talks = [
         (topic, text)
         for row in meta.values()
         for topic, text in row.get("meme_chat", {}).items()
         if text
     ]
-    assert figures["chats.total"] == len(talks)
+    assert numbers["chats.total"] == len(talks)
     lines = Counter(text.count("\n") + 1 for _, text in talks)
-    assert {n: figures[f"chats.turns.{n}"] for n in (4, 5, 6)} == lines
+    assert {n: numbers[f"chats.turns.{n}"] for n in (4, 5, 6)} == lines
     topics = Counter(topic for topic, _ in talks)
-    assert {name: figures[f"chats.topic.{name}"] for name in topics} == topics
+    assert {name: numbers[f"chats.topic.{name}"] for name in topics} == topics
     tagged = re.compile(r"[甲乙]：!\[表情包\]\(CN\d{5}\.png\)")
     glued = [text for _, text in talks if not tagged.fullmatch(text.split("\n")[-1])]
-    assert figures["chats.slips.glued_tag"] == len(glued) == 2
-    assert figures["chats.slips.stray_stop"] == 1
-    assert figures["chats.per_pun.0"] == 3
+    assert numbers["chats.slips.glued_tag"] == len(glued) == 2
+    assert numbers["chats.slips.stray_stop"] == 1
+    assert numbers["chats.per_pun.0"] == 3
 
 
 @pytest.mark.slow
-def test_distinct_words_of_the_chats(figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_distinct_words_of_the_chats(numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     import jieba
 
     words: list[str] = []
@@ -103,11 +103,11 @@ def test_distinct_words_of_the_chats(figures: dict[str, Any], meta: dict[str, An
                 cut = list(jieba.cut(re.sub(r"^[甲乙]：", "", line)))
                 words += cut
                 pairs += zip(cut, cut[1:], strict=False)  # noqa: RUF007
-    assert figures["chats.distinct_1"] == round(len(set(words)) / len(words), 4)
-    assert figures["chats.distinct_2"] == round(len(set(pairs)) / len(pairs), 4)
+    assert numbers["chats.distinct_1"] == round(len(set(words)) / len(words), 4)
+    assert numbers["chats.distinct_2"] == round(len(set(pairs)) / len(pairs), 4)
 
 
-def test_distractors(release: PunRelease, figures: dict[str, Any], meta: dict[str, Any]) -> None:
+def test_distractors(release: PunRelease, numbers: dict[str, Any], meta: dict[str, Any]) -> None:
     hard = json.loads((FOLDER / "_Chat(hard).json").read_text(encoding="utf-8"))
     for chat in release.hard[:50]:
         options = hard[chat.id]["meme_response"]
@@ -118,5 +118,5 @@ def test_distractors(release: PunRelease, figures: dict[str, Any], meta: dict[st
         assert all(len(names) == 10 for names in chat.candidates.values())
         pick = meta[options["wrong(sentiment_sim)"]]["meme_sentiment"].split("-")[1]
         assert pick == meta[options["correct"]]["meme_sentiment"].split("-")[1]
-    assert figures["chats.hard.drawn_from_lists"] == figures["chats.hard.same_type"] == len(hard)
-    assert figures["chats.hard.correct_in_list"] == figures["chats.levels.different"] == 0
+    assert numbers["chats.hard.drawn_from_lists"] == numbers["chats.hard.same_type"] == len(hard)
+    assert numbers["chats.hard.correct_in_list"] == numbers["chats.levels.different"] == 0

@@ -186,7 +186,7 @@ def test_the_fine_grained_release_is_read_whole() -> None:
     assert counts["exclusion"] == 114
 
 
-def test_a_set_of_captions_alone_is_added_asked_and_has_no_figures_to_compare(
+def test_a_set_of_captions_alone_is_added_asked_and_has_no_metrics_to_compare(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shell: Shell
 ) -> None:
     own = ROOT / "examples" / "own_set"

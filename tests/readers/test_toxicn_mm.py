@@ -190,10 +190,10 @@ def test_a_copy_may_hold_one_version_and_one_split_only(tmp_path: Path) -> None:
     assert any("version v1 are not in this copy" in note for note in found.notes)
     assert any("v2 have no test split" in note for note in found.notes)
     assert any("Images are not in this copy" in note for note in found.notes)
-    figures = statistics(release)
-    assert figures["table3.v2.train.harmful"] == 5
-    assert figures["table3.v2.total.harmful"] is None
-    assert figures["table3.v1.train.harmful"] is None
+    numbers = statistics(release)
+    assert numbers["table3.v2.train.harmful"] == 5
+    assert numbers["table3.v2.total.harmful"] is None
+    assert numbers["table3.v1.train.harmful"] is None
 
 
 def test_the_known_meme_without_a_type_is_kept_and_counted(tmp_path: Path) -> None:
@@ -327,18 +327,18 @@ def test_statistics_and_audit_mean_the_same_by_a_leaked_text(tmp_path: Path) -> 
             rows[name][1]["text"] = rows[TRAIN_1][1]["text"] + " "
 
     release = read(write(tmp_path, vary))
-    figures = statistics(release)
+    numbers = statistics(release)
     [found] = audit.across(release)
     identical, near = found.rows
-    assert (figures["leakage.text.exact"], identical.value) == (1, 0.5)
-    assert (figures["leakage.text.near.share"], near.value) == (100.0, 1.0)
-    assert found.figure.n == 2
+    assert (numbers["leakage.text.exact"], identical.value) == (1, 0.5)
+    assert (numbers["leakage.text.near.share"], near.value) == (100.0, 1.0)
+    assert found.score.n == 2
     assert audit.across(audit.narrow(release, "test")) == ()
     assert {split for _, split in audit.narrow(release, "test").parts} == {"test"}
     assert audit.narrow(release, "all") is release
 
 
-def test_the_page_tells_the_figures_of_the_statistics() -> None:
+def test_the_page_tells_the_metrics_of_the_statistics() -> None:
     """Near-duplicates had three values once: in statistics, audit and docs it is one."""
     page = (ROOT / "docs" / "benchmarks" / "toxicn_mm.md").read_text(encoding="utf-8")
     rows = {own.key: own.known for own in find_benchmark("toxicn_mm").expect()}
@@ -377,7 +377,7 @@ def test_near_duplicates_equal_comparing_every_pair(
     assert sum(place is not None for place in found) == slow
 
 
-def test_every_figure_is_declared_and_every_declaration_answered(tmp_path: Path) -> None:
+def test_every_metric_is_declared_and_every_declaration_answered(tmp_path: Path) -> None:
     expected = read_expected(FOLDER / "expected" / "statistics.json")
     found = statistics(read(write(tmp_path)))
     assert {row.key for row in expected} == found.keys()

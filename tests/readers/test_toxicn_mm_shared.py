@@ -28,7 +28,7 @@ def release() -> HarmRelease:
 
 
 @pytest.fixture(scope="module")
-def figures(release: HarmRelease) -> dict[str, Any]:
+def numbers(release: HarmRelease) -> dict[str, Any]:
     return dict(statistics(release))
 
 
@@ -49,33 +49,33 @@ def test_all_of_this_part_is_read_and_its_gaps_named(release: HarmRelease) -> No
     ]
 
 
-def test_tables_3_and_4_of_version_1(figures: dict[str, Any]) -> None:
+def test_tables_3_and_4_of_version_1(numbers: dict[str, Any]) -> None:
     data = rows("train_data_discription.json")
     types = Counter(row["type"] for row in data)
-    assert figures["table3.v1.train.non_harmful"] == types[0]
+    assert numbers["table3.v1.train.non_harmful"] == types[0]
     for code, name in HARMS.items():
         part = [row for row in data if row["type"] == code]
-        assert figures[f"table3.v1.train.{name}"] == len(part)
+        assert numbers[f"table3.v1.train.{name}"] == len(part)
         # The file's own fourth code: 1 fusion, 2 text, 3 image, 4 both.
         kinds = Counter(row["new_modal"] for row in part)
         prefix = f"table4.v1.train.{name}"
-        assert figures[f"{prefix}.fusion"] == kinds[1]
-        assert figures[f"{prefix}.text"] == kinds[2] + kinds[4]
-        assert figures[f"{prefix}.image"] == kinds[3] + kinds[4]
+        assert numbers[f"{prefix}.fusion"] == kinds[1]
+        assert numbers[f"{prefix}.text"] == kinds[2] + kinds[4]
+        assert numbers[f"{prefix}.image"] == kinds[3] + kinds[4]
 
 
-def test_targets_and_changes_of_version_2(figures: dict[str, Any]) -> None:
+def test_targets_and_changes_of_version_2(numbers: dict[str, Any]) -> None:
     first, second = rows("train_data_discription.json"), rows("train_data_discription_2.0.json")
     targets = Counter(row["target"] for row in second)
     for code, name in enumerate(TARGETS, 1):
-        assert figures[f"targets.v2.train.{name}"] == targets[code]
+        assert numbers[f"targets.v2.train.{name}"] == targets[code]
     pairs = list(zip(first, second, strict=True))
-    assert figures["versions.label.train"] == sum(a["label"] != b["label"] for a, b in pairs)
-    assert figures["versions.type.train"] == sum(a["type"] != b["type"] for a, b in pairs)
-    assert figures["versions.modality.train"] == sum(
+    assert numbers["versions.label.train"] == sum(a["label"] != b["label"] for a, b in pairs)
+    assert numbers["versions.type.train"] == sum(a["type"] != b["type"] for a, b in pairs)
+    assert numbers["versions.modality.train"] == sum(
         a["modal"] != [b["text_modal"], b["image_modal"]] for a, b in pairs
     )
-    assert figures["versions.text.train"] == 0
+    assert numbers["versions.text.train"] == 0
 
 
 def test_the_code_book_is_the_one_our_names_follow() -> None:
@@ -88,13 +88,13 @@ def test_the_code_book_is_the_one_our_names_follow() -> None:
 
 
 def test_what_this_part_can_tell_is_what_the_release_is_known_to_say(
-    figures: dict[str, Any],
+    numbers: dict[str, Any],
 ) -> None:
     known = {row.key: row.known for row in read_expected(EXPECTED)}
     later = ("versions.type.", "table4.v2.")  # counted in no complete copy yet
     told = {
         key: value
-        for key, value in figures.items()
+        for key, value in numbers.items()
         if value is not None and not (key.startswith(later) and known[key] is None)
     }
     assert len(told) > 80

@@ -79,7 +79,7 @@ def test_prompts_in_a_folder_of_the_benchmarks_name(tmp_path: Path) -> None:
     ("name", "text", "words"),
     [
         ("explain_frist", "$question $options", "did you mean explain_first?"),
-        ("explain_first", "$question", "lacks $options; its holes: $options, $question"),
+        ("explain_first", "$question", "lacks $options; its placeholders: $options, $question"),
         ("explain_first", "$question $options $meme", "has $meme, which is not known"),
         ("explain_first", "$question $options 5$", "has a stray '$'"),
     ],
@@ -150,7 +150,7 @@ def test_repeats_have_their_own_seeds_and_are_scored_together(tmp_path: Path) ->
     rights = [golds.count(letter) for letter in "ABC"]
     found = {
         (own.key, own.label): own.value
-        for own in mm.load_run(runs[0].folder).figures.scores
+        for own in mm.load_run(runs[0].folder).results.scores
         if own.by == "repeats"
     }
     assert found["accuracy", "mean of 3"] == pytest.approx(sum(rights) / 18)
@@ -164,7 +164,7 @@ def test_repeats_have_their_own_seeds_and_are_scored_together(tmp_path: Path) ->
     assert "pass@3" in page
     assert "repeat 2" in page
     again = mm.score(runs[0])
-    assert {s.label for s in again.figures.scores if s.by == "repeats"} >= {"pass@3"}
+    assert {s.label for s in again.results.scores if s.by == "repeats"} >= {"pass@3"}
     note = mm.compare(runs[0], runs[1]).notes
     assert any("deviation between repeats" in line for line in note)
 
@@ -229,7 +229,7 @@ def test_the_likeliest_option_is_the_answer_and_certainty_is_scored(tmp_path: Pa
     square = {"A": 0.75**2 * 2, "B": 0.25**2 * 2, "C": 0.75**2 + 0.25**2 + 1, "D": 1.625}
     expected = sum(square[gold] for gold in golds) / 8
     assert run.scores["brier"].value == pytest.approx(expected)
-    labels = {(s.by, s.label) for s in run.figures.scores if s.by in ("coverage", "confidence")}
+    labels = {(s.by, s.label) for s in run.results.scores if s.by in ("coverage", "confidence")}
     assert ("coverage", "100%") in labels
     assert ("confidence", "0.7 to 0.8") in labels
     assert mm.score(run).scores["brier"].value == pytest.approx(expected)

@@ -84,7 +84,7 @@ class Card(Closed):
     """
 
     name: CardName
-    like: CardName | None = None
+    format: CardName | None = None
     title: str
     summary: str
     languages: tuple[CardLanguage, ...]
@@ -114,7 +114,9 @@ def read_card(path: Path) -> Card:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
     except ValidationError as error:
-        raise DataError(path, first_fault(error), hint="see docs/how-to/add-a-benchmark.md") from error
+        raise DataError(
+            path, first_fault(error), hint="see docs/how-to/add-a-benchmark.md"
+        ) from error
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,13 @@ import orjson
 from pydantic import Field, JsonValue
 
 from memantics.benchmarks.card import Card, CardLanguage, ReleaseCard, SampleCard, TaskCard
-from memantics.benchmarks.factories import LETTERS, Prompts, choice_task, letter_field, share_right
+from memantics.benchmarks.factories import (
+    LETTERS,
+    Prompts,
+    accuracy_score,
+    choice_task,
+    letter_field,
+)
 from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
 from memantics.benchmarks.published import Expected
 from memantics.core.data import Found, Skip, Source, checksum, inside, read_toml
@@ -31,15 +37,15 @@ from memantics.core.task import Task
 from memantics.metrics.classification import (
     count_classes,
     f1,
-    macro_figures,
+    macro_metrics,
     multiclass_intervals,
 )
 
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
 # How far below the given folder the files of a clone are looked for.
 _DEEPEST = 3
-_ORIGINS = ("source", "author", "date", "family")
-_HOLE = re.compile(r"\{(.+?)\}")
+_ORIGINS = ("source", "author", "date", "template_cluster")
+_PLACEHOLDER = re.compile(r"\{(.+?)\}")
 
 
 class Columns(Closed):
@@ -47,7 +53,7 @@ class Columns(Closed):
 
     ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
     in it. Without ``id``, a row is called by its file and number. What disjoint splits go by
-    (``source``, ``author``, ``date``, ``family``) is read from columns of these names, too.
+    (``source``, ``author``, ``date``, ``template_cluster``) is read from columns of these names, too.
     """
 
     id: str = ""
@@ -57,7 +63,7 @@ class Columns(Closed):
     source: str = ""
     author: str = ""
     date: str = ""
-    family: str = ""
+    template_cluster: str = ""
 
 
 class LabelConfig(Closed):
@@ -192,7 +198,9 @@ def _take(row: TableRow, column: str, path: Path, number: int) -> str:
     if not column or column in row:
         return row[column] if column else ""
     if "{" in column:
-        return _HOLE.sub(lambda hole: _take(row, hole[1], path, number), column)
+        return _PLACEHOLDER.sub(
+            lambda placeholder: _take(row, placeholder[1], path, number), column
+        )
     found = [row[name] for name in column.split("|") if name in row]
     if not found:
         raise DataError(path.name, f"has no column {column!r}", row=number)
@@ -409,8 +417,8 @@ def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     spans = multiclass_intervals(gold, said, classes, [o.item.group for o in outcomes])
     size = len(outcomes)
     low, high = spans.f1 or (None, None)
-    rows = [Score("macro_f1", macro_figures(counts).f1, size, low, high)]
-    rows.append(share_right("accuracy", outcomes))
+    rows = [Score("macro_f1", macro_metrics(counts).f1, size, low, high)]
+    rows.append(accuracy_score("accuracy", outcomes))
     for name in classes:
         low, high = spans.f1_by_class[name] or (None, None)
         rows.append(Score("f1", f1(counts[name]), gold.count(name), low, high, "class", name))

@@ -1,7 +1,7 @@
 """Tasks from their items and prompts: one of several options, one of several labels, a text.
 
 Where a task says nothing else, the prompt named like the task is filled (``question``, ``options``,
-``names`` and the item's context are its holes), ``again`` complains about an unreadable reply, and
+``names`` and the item's context are its placeholders), ``again`` complains about an unreadable reply, and
 replies are read by the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
 """
 
@@ -120,7 +120,7 @@ def text_task(
 class Prompts:
     """How a task asks: images first, what is given, the prompt, and perhaps a complaint.
 
-    ``given`` is filled with the item's context and put into the prompt's hole of that name;
+    ``given`` is filled with the item's context and put into the prompt's placeholder of that name;
     ``facts`` tell one text of the context each and stand before the prompt.
     """
 
@@ -159,7 +159,7 @@ class Prompts:
         if self.given is not None:
             values["given"] = self.given.fill(**form.context)
         told = [(self.facts[n], text) for n, text in form.context.items() if n in self.facts]
-        parts = [fact.fill(**dict.fromkeys(fact.holes, text)) for fact, text in told]
+        parts = [fact.fill(**dict.fromkeys(fact.placeholders, text)) for fact, text in told]
         parts.append(_fill(self.main, values))
         if complaint is not None and self.again is not None:
             parts.append(_fill(self.again, values | {"complaint": complaint}))
@@ -168,7 +168,13 @@ class Prompts:
 
 
 def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
-    return prompt.fill(**{hole: values[hole] for hole in prompt.holes if hole in values})
+    return prompt.fill(
+        **{
+            placeholder: values[placeholder]
+            for placeholder in prompt.placeholders
+            if placeholder in values
+        }
+    )
 
 
 def read_letter(text: str, form: records.Form) -> JsonValue:
@@ -188,19 +194,19 @@ def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, .
     """Accuracy over all, and by the place of the key."""
     places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
     return (
-        share_right("accuracy", outcomes),
-        *share_by(outcomes, "position", places, lambda outcome: str(outcome.item.gold)),
+        accuracy_score("accuracy", outcomes),
+        *accuracies_by(outcomes, "position", places, lambda outcome: str(outcome.item.gold)),
     )
 
 
-def share_right(
+def accuracy_score(
     key: str, outcomes: Sequence[records.Outcome], by: str = "", label: str = "", note: str = ""
 ) -> records.Score:
     """The share of outcomes whose value is the gold value, with its interval over memes."""
-    return share(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
+    return proportion_score(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
 
 
-def share_by(
+def accuracies_by(
     outcomes: Sequence[records.Outcome],
     by: str,
     labels: Sequence[str],
@@ -209,18 +215,18 @@ def share_by(
     """The accuracy in each part, also in those without members."""
     for label in labels:
         part = [outcome for outcome in outcomes if label_of(outcome) == label]
-        yield share_right("accuracy", part, by, label)
+        yield accuracy_score("accuracy", part, by, label)
 
 
-def share_by_tag(
+def accuracies_by_tag(
     outcomes: Sequence[records.Outcome], tag: str, labels: Sequence[str]
 ) -> Iterator[records.Score]:
     """The accuracy in each part that has members, by a tag of its items."""
-    rows = share_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
+    rows = accuracies_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
     return (row for row in rows if row.n)
 
 
-def share(
+def proportion_score(
     key: str,
     right: Sequence[bool],
     groups: Sequence[str],

@@ -34,7 +34,7 @@ __all__ = [
     "ScoredDetector",
     "ScoredRun",
     "find_score",
-    "list_figures",
+    "list_statistics",
     "mean_repeats",
     "name_runs",
     "run_cell",
@@ -280,7 +280,7 @@ class ScoredRun(Protocol):
         ...
 
     @property
-    def figures(self) -> Scores:
+    def results(self) -> Scores:
         """How it scored."""
         ...
 
@@ -352,7 +352,7 @@ class PaperMaterial(Generic[R]):
         return self.compared and self.complete
 
     def compares(
-        self, run: ScoredRun | None, row: PublishedRow | None, figure: str, score: Score | None
+        self, run: ScoredRun | None, row: PublishedRow | None, metric: str, score: Score | None
     ) -> bool:
         """Whether a figure may agree or differ with the paper's: both are of the same items.
 
@@ -360,11 +360,11 @@ class PaperMaterial(Generic[R]):
         paper's row, and count as many as it does; one that was imported or changed is not
         compared. Without a run the figure is a detector's.
         """
-        if row is None or score is None or not self.comparable or not row.is_over(figure, score.n):
+        if row is None or score is None or not self.comparable or not row.is_over(metric, score.n):
             return False
         return run is None or (run.facts.whole and row.fits(run.facts.options, run.facts.split))
 
-    def figure(self, key: str, fill: str = "", reason: str = "") -> Cell:
+    def statistic(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """The cell of a statistic: the paper's value, and what this copy gives."""
         row, value = self.expected.get(key), self.values.get(key)
         if self.source.published:
@@ -451,12 +451,12 @@ def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
     return labels
 
 
-def list_figures(
+def list_statistics(
     material: PaperMaterial[R], keys: Iterable[str], fill: str = ""
 ) -> tuple[PaperRow, ...]:
     """Statistics below one another: the paper's value, and what this copy gives."""
     return tuple(
-        PaperRow(material.expected[key].title, (material.figure(key, fill),))
+        PaperRow(material.expected[key].title, (material.statistic(key, fill),))
         for key in keys
         if key in material.expected
     )
@@ -489,7 +489,7 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
 
 def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, float | None]:
     """A figure of a run, or its mean and deviation over repeats, which have no interval then."""
-    found = [find_score(run.figures.scores, name) for run in runs]
+    found = [find_score(run.results.scores, name) for run in runs]
     known = [score for score in found if score is not None and score.value is not None]
     values = [score.value for score in known if score.value is not None]
     if len(values) < 2:
@@ -500,7 +500,7 @@ def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, fl
 
 def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:
     """The cell of a run's figure; it says where answers were imported from."""
-    score = find_score(run.figures.scores, name)
+    score = find_score(run.results.scores, name)
     return replace(score_cell(score, digits, scale), origin=run.facts.origin if score else "")
 
 

@@ -28,7 +28,7 @@ from memantics.benchmarks.paper import (
     PaperRow,
     PaperText,
     RowKind,
-    list_figures,
+    list_statistics,
 )
 from memantics.benchmarks.published import PaperSystem, PublishedRow
 from memantics.core.data import read_toml
@@ -39,7 +39,7 @@ from memantics.core.records import Closed, Score
 R = TypeVar("R")
 FILE = "paper.toml"
 # What a command may name: the benchmark, a task, a system's model, options as flags, or one.
-_HOLES = frozenset(
+_PLACEHOLDERS = frozenset(
     ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
 )
 
@@ -51,7 +51,7 @@ class PaperMetric(Closed):
     """
 
     task: str
-    figure: str
+    key: str
     options: dict[str, str] = Field(default_factory=dict)
     extra: str = ""
 
@@ -103,7 +103,7 @@ class DeclaredPart(Closed):
     columns: tuple[str, ...] = ()
     rows: tuple[DeclaredRow, ...] = ()
     metrics: tuple[PaperMetric, ...] = ()
-    figures: tuple[str, ...] = ()
+    statistics: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     texts: tuple[DeclaredText, ...] = ()
     notes: tuple[str, ...] = ()
@@ -191,7 +191,7 @@ class DeclaredPart(Closed):
 
 
 def _check_command(text: str) -> None:
-    if unknown := set(Template(text).get_identifiers()) - _HOLES:
+    if unknown := set(Template(text).get_identifiers()) - _PLACEHOLDERS:
         raise ValueError(f"a command names {', '.join(sorted(unknown))}, which nothing fills")
 
 
@@ -224,7 +224,9 @@ PartMaker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
 
 def read_paper_file(path: Path) -> PaperFile:
     """Read and check ``paper.toml``; an error names the file and the place in it."""
-    return read_toml(path, PaperFile, "a paper is UTF-8 TOML", "see docs/how-to/reproduce-a-paper.md")
+    return read_toml(
+        path, PaperFile, "a paper is UTF-8 TOML", "see docs/how-to/reproduce-a-paper.md"
+    )
 
 
 def read_paper(path: Path, makers: Mapping[str, PartMaker[R]] | None = None) -> Paper[R]:
@@ -263,11 +265,11 @@ def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
     ]
     listed = [
         key
-        for pattern in part.figures
+        for pattern in part.statistics
         for key in material.expected
         if key == pattern or ("*" in pattern and fnmatchcase(key, pattern))
     ]
-    rows += list_figures(material, dict.fromkeys(listed), part.command())
+    rows += list_statistics(material, dict.fromkeys(listed), part.command())
     drawn = any(cell.value is not None for row in rows for cell in row.cells)
     return part.show(rows, drawn=drawn)
 
@@ -279,7 +281,7 @@ def show_cells(
     if row.keys:
         command = part.command()
         return tuple(
-            material.figure(key, command, part.reason) if key else Cell() for key in row.keys
+            material.statistic(key, command, part.reason) if key else Cell() for key in row.keys
         )
     return tuple(
         Cell(cell, digits=part.digits if isinstance(cell, float) else None, reason=part.reason)
@@ -297,7 +299,7 @@ def find_published(
     """What the paper prints of a row's system in a column."""
     wanted = row.options | metric.options
     for published in material.rows_of(metric.task, part.label):
-        named = published.system == row.system and metric.figure in published.figures
+        named = published.system == row.system and metric.key in published.metrics
         if named and wanted.items() <= published.options.items():
             return published
     return None
@@ -340,7 +342,7 @@ def fill_systems(
             score, sd = aside(row, metric) if aside else None, None
             if run:
                 repeats = material.repeats_of(run)
-                score, sd = paper.mean_repeats(repeats, metric.figure)
+                score, sd = paper.mean_repeats(repeats, metric.key)
                 # A run that fills no cell here was asked otherwise: it gets a row of its own.
                 taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
@@ -364,13 +366,13 @@ def show_system(
     score: Score | None,
 ) -> Cell:
     """The paper's figure of a system beside that of a run of it."""
-    printed = published.figures.get(metric.figure) if published else None
+    printed = published.metrics.get(metric.key) if published else None
     said = score.note if score and part.score_notes else ""
     reason = published.reason if published else part.unprinted
     return replace(
         spread_cell(score, part.digits, part.scale),
         paper=None if printed is None else round(part.scale * printed, part.digits),
-        compared=material.compares(run, published, metric.figure, score),
+        compared=material.compares(run, published, metric.key, score),
         origin=run.facts.origin if run and score else "",
         reason=part.lacking if run or score else "",
         note="; ".join(text for text in (said, reason) if text),
@@ -393,7 +395,7 @@ def show_scores(
 ) -> tuple[Cell, ...]:
     """The cells of a system that is none of the paper's; ``scores`` are by task."""
     found = (
-        paper.find_score(scores.get(metric.task, ()), metric.figure) for metric in part.metrics
+        paper.find_score(scores.get(metric.task, ()), metric.key) for metric in part.metrics
     )
     return tuple(
         replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
@@ -419,7 +421,7 @@ def list_others(
         models |= {run.model for run in every}
         runs = [run for run in every if material.repeats_of(run)[0] is run]
         for run, label in zip(runs, paper.name_runs(runs), strict=True):
-            for baseline in run.figures.baselines:
+            for baseline in run.results.baselines:
                 baselines.setdefault(baseline.model, {})[task] = baseline.scores
             if run.folder not in taken:
                 found.setdefault(label, {})[task] = material.repeats_of(run)
@@ -435,7 +437,7 @@ def _list_means(
 ) -> Iterator[Cell]:
     for metric in part.metrics:
         runs = asked.get(metric.task, ())
-        score, sd = paper.mean_repeats(runs, metric.figure)
+        score, sd = paper.mean_repeats(runs, metric.key)
         origin = next((run.facts.origin for run in runs if score and run.facts.origin), "")
         cell = replace(paper.score_cell(score, part.digits, part.scale), origin=origin)
         yield (

@@ -307,10 +307,10 @@ def assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
                 yield target.id, node.value
 
 
-def read_text(node: ast.expr, holes: Mapping[str, str]) -> str | None:
-    """A text of literals, with ``$hole`` for each expression in it; None for anything else.
+def read_text(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
+    """A text of literals, with ``$placeholder`` for each expression in it; None for anything else.
 
-    ``holes`` says which expression, as Python writes it, is which hole; a dollar sign is doubled.
+    ``placeholders`` says which expression, as Python writes it, is which placeholder; a dollar sign is doubled.
 
     >>> tree = ast.parse("f'Hello {user.name}, 5$'", mode="eval")
     >>> read_text(tree.body, {"user.name": "$name"})
@@ -321,14 +321,14 @@ def read_text(node: ast.expr, holes: Mapping[str, str]) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.replace("$", "$$")
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        parts = [read_text(node.left, holes), read_text(node.right, holes)]
+        parts = [read_text(node.left, placeholders), read_text(node.right, placeholders)]
         return None if None in parts else "".join(part for part in parts if part is not None)
     if isinstance(node, ast.JoinedStr):
         read = [
-            holes.get(ast.unparse(part.value))
+            placeholders.get(ast.unparse(part.value))
             if isinstance(part, ast.FormattedValue)
-            else read_text(part, holes)
+            else read_text(part, placeholders)
             for part in node.values
         ]
         return None if None in read else "".join(part for part in read if part is not None)
-    return holes.get(ast.unparse(node))
+    return placeholders.get(ast.unparse(node))

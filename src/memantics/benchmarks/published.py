@@ -60,7 +60,7 @@ class PublishedRow(BaseModel):
     system: str
     options: dict[str, str] = {}
     split: str = ""
-    figures: Annotated[dict[str, float], Field(min_length=1)]
+    metrics: Annotated[dict[str, float], Field(min_length=1)]
     digits: int
     source: str
     note: str = ""
@@ -73,7 +73,7 @@ class PublishedRow(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in (*self.figures, *self.sizes, *self.counted, *self.parts):
+        for name in (*self.metrics, *self.sizes, *self.counted, *self.parts):
             if _KEY.fullmatch(name) is None:
                 raise ValueError(f"figure {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
         if (self.feasible is False) != bool(self.reason):
@@ -84,28 +84,28 @@ class PublishedRow(BaseModel):
     def scores(self) -> tuple[Score, ...]:
         """The figures as reports show them; 0 items where the paper does not say how many.
 
-        >>> row = PublishedRow(task="type", system="x", figures={"f1[type=sexual]": 0.5},
+        >>> row = PublishedRow(task="type", system="x", metrics={"f1[type=sexual]": 0.5},
         ...                    digits=2, source="Table 5", feasible=None)
         >>> row.scores[0].key, row.scores[0].by, row.scores[0].label
         ('f1', 'type', 'sexual')
         """
         made = []
-        for name, value in self.figures.items():
+        for name, value in self.metrics.items():
             parts = _KEY.fullmatch(name)
             if parts is not None:
                 key, by, label = parts[1], parts[2] or "", parts[3] or ""
                 made.append(Score(key, value, self.sizes.get(name, 0), by=by, label=label))
         return tuple(made)
 
-    def is_over(self, figure: str, n: int) -> bool:
+    def is_over(self, metric: str, n: int) -> bool:
         """Whether a figure of ours counts as many items as the paper's; never where none are known.
 
-        >>> row = PublishedRow(task="qa", system="x", figures={"accuracy": 0.5}, digits=2,
+        >>> row = PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=2,
         ...                    source="Table 2", feasible=None, sizes={"accuracy": 609})
         >>> row.is_over("accuracy", 609), row.is_over("accuracy", 350), row.is_over("f1", 0)
         (True, False, False)
         """
-        return self.counted.get(figure, self.sizes.get(figure)) == n
+        return self.counted.get(metric, self.sizes.get(metric)) == n
 
     def fits(self, options: Mapping[str, str], split: str) -> bool:
         """Whether a run with these options was asked as this row says its system was."""

@@ -100,20 +100,24 @@ class Benchmark:
         """The folder whose code reads and asks it; for a dataset config, that of our prompts."""
         if self.dataset_config is not None:
             return DATASET_CONFIGS
-        if not self.card.like:
+        if not self.card.format:
             return self.folder
-        families = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
-        if self.card.like not in families:
+        homes = {path.parent.name: path.parent for path in SHIPPED.glob("*/card.toml")}
+        if self.card.format not in homes:
             outside = (path for root in list_roots()[1:] for path in root.glob("*/card.toml"))
-            families |= {read_card(path).name: path.parent for path in outside}
-        if self.card.like not in families:
-            raise UnknownName(f"family of {self.card.name}:", self.card.like, sorted(families))
-        return families[self.card.like]
+            homes |= {read_card(path).name: path.parent for path in outside}
+        if self.card.format not in homes:
+            raise UnknownName(
+                f"benchmark format of {self.card.name}:", self.card.format, sorted(homes)
+            )
+        return homes[self.card.format]
 
     @property
     def runnable(self) -> bool:
         """Whether there is code that reads and asks it."""
-        return bool(self.card.like or self.dataset_config) or (self.folder / "plugin.py").is_file()
+        return (
+            bool(self.card.format or self.dataset_config) or (self.folder / "plugin.py").is_file()
+        )
 
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
@@ -136,7 +140,8 @@ class Benchmark:
             if (self.home / FILE).is_file():
                 return read_paper(self.home / FILE)
             raise InputError(
-                f"{self.card.name} declares no paper", hint=f"see docs/how-to/reproduce-a-paper.md on {FILE}"
+                f"{self.card.name} declares no paper",
+                hint=f"see docs/how-to/reproduce-a-paper.md on {FILE}",
             )
         paper = getattr(self.load_part("paper"), "PAPER", None)
         if not isinstance(paper, Paper):
@@ -147,7 +152,9 @@ class Benchmark:
         """Import one module of its folder, wherever that lies."""
         home = self.home
         if not (home / f"{part}.py").is_file():
-            raise DataError(home / f"{part}.py", "is missing", hint="see docs/how-to/add-a-benchmark.md")
+            raise DataError(
+                home / f"{part}.py", "is missing", hint="see docs/how-to/add-a-benchmark.md"
+            )
         shipped = home.parent == SHIPPED
         package = f"memantics.benchmarks.{home.name}" if shipped else _open_package(home)
         return importlib.import_module(f"{package}.{part}")
@@ -174,7 +181,7 @@ class Benchmark:
     def compare(self, values: Mapping[str, JsonValue]) -> list[Statistic]:
         """Figures of a copy beside the paper's; those of one's own data have no reference."""
         expected = self.expect()
-        if self.card.like:
+        if self.card.format:
             expecteds = [row for row in expected if row.basis == "copy"]
             expected = tuple(
                 row.model_copy(update={"paper": None, "known": None}) for row in expecteds
@@ -187,7 +194,7 @@ class Benchmark:
         if self.dataset_config is not None:
             name = self.card.name
             raise DataError(name, "ships no sample", hint=f"memantics data add {name} DIR")
-        if self.card.like:
+        if self.card.format:
             data = self.folder / "data"
             return Source("release", data, data / "images", published=True)
         root = self.folder / "sample"
@@ -219,7 +226,7 @@ class TaskRef:
     ) -> Task:
         """Build the task; without a source it can only parse and score."""
         plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
-        if self.benchmark.card.like:
+        if self.benchmark.card.format:
             # A published benchmark may leave options out: its family's card knows them all.
             options = {option.name: option.default for option in card.option} | dict(options)
             card = read_card(home / "card.toml").find_task(card.name)
@@ -318,7 +325,7 @@ def find_tasks(names: list[str]) -> list[TaskRef]:
 
 def _expand(name: str) -> list[TaskRef]:
     if name == "suite":
-        benchmarks = (b for b in find_benchmarks().values() if b.runnable and not b.card.like)
+        benchmarks = (b for b in find_benchmarks().values() if b.runnable and not b.card.format)
         return [ref for benchmark in benchmarks for ref in _tasks_of(benchmark)]
     head, _, tail = name.partition("/")
     known = find_benchmarks() | find_dataset_configs()
@@ -377,7 +384,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
     """The data to run on: as asked, else the registered release, else the sample."""
     registered = kind == "release" or benchmark.card.name in read_registry()
-    if kind == "sample" or benchmark.card.like or not registered:
+    if kind == "sample" or benchmark.card.format or not registered:
         return benchmark.sample()
     return find_registered(benchmark.card.name).source
 
@@ -396,7 +403,7 @@ class DataFacts:
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
     """Which data these are: those of a release as they were registered, the sample as it is."""
     card = benchmark.card
-    if card.like:
+    if card.format:
         found = _survey_sample(benchmark.folder, source)
         licence = card.sample.licence
         return DataFacts("release", found.checksum, found.records, card.revision, licence)

@@ -28,13 +28,13 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PublishedMeme:
-    """A meme of a bundle; ``family`` is its template family: members stay in one split."""
+    """A meme of a bundle; memes with the same ``template_cluster`` stay in one split."""
 
     id: str
     image: Path
     text: str = ""
     language: str = ""
-    family: str = ""
+    template_cluster: str = ""
 
     @property
     def file(self) -> str:
@@ -49,7 +49,7 @@ class Made:
     ``left_out`` counts, by reason, what people kept and the family's format cannot hold.
     """
 
-    like: str
+    format: str
     tasks: tuple[str, ...]
     memes: tuple[PublishedMeme, ...]
     files: Mapping[str, bytes]
@@ -63,7 +63,7 @@ class Made:
 class Writer:
     """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it.
 
-    ``split`` divides what was written into a training and a test part, whole template families
+    ``split`` divides what was written into a training and a test part, whole template clusters
     each: 8 and 2 of 10 for the shares (8, 2).
     """
 
@@ -100,7 +100,7 @@ def gather_memes(review: Review) -> dict[str, PublishedMeme]:
                 _find_image(reviewed, review.folder),
                 take_text(reviewed, "text", default=""),
                 take_text(reviewed, "language", default=review.card.language),
-                take_text(reviewed, "family", default=""),
+                take_text(reviewed, "template_cluster", default=""),
             )
     return memes
 
@@ -113,30 +113,30 @@ def walk_kept(
 
 
 def draw_parts(
-    families: Mapping[str, str],
+    clusters: Mapping[str, str],
     strata: Mapping[str, Sequence[str]],
     shares: Sequence[int],
     seed: int = 0,
 ) -> dict[str, int]:
     """By meme, the place of its part; parts get their shares of each stratum.
 
-    Memes of one family go into one part; those without one stand alone. Large families are placed
+    Memes of one template cluster go into one part; others are placed alone. Large clusters come
     first, each where its strata are missing most and where it takes no more than a third of the
     part; equal ones in an order that the seed draws. A meme may be in several strata (its label
     and its type).
 
-    >>> families = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
-    >>> found = draw_parts(families, dict.fromkeys(families, ["yes"]), (3, 2))
+    >>> clusters = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
+    >>> found = draw_parts(clusters, dict.fromkeys(clusters, ["yes"]), (3, 2))
     >>> found["a"] == found["b"], sorted(found.values())
     (True, [0, 0, 0, 1, 1])
     """
     groups: dict[str, list[str]] = {}
-    for meme, family in families.items():
-        groups.setdefault(f"family {family}" if family else f"meme {meme}", []).append(meme)
+    for meme, cluster in clusters.items():
+        groups.setdefault(f"cluster {cluster}" if cluster else f"meme {meme}", []).append(meme)
     order = sorted(groups)
     random.Random(seed).shuffle(order)
     order.sort(key=lambda name: -len(groups[name]))
-    totals = Counter(stratum for meme in families for stratum in strata[meme])
+    totals = Counter(stratum for meme in clusters for stratum in strata[meme])
     aims = [share / sum(shares) for share in shares]
     held: list[Counter[str]] = [Counter() for _ in shares]
     sizes = [0 for _ in shares]
@@ -146,15 +146,15 @@ def draw_parts(
         inside = Counter(stratum for meme in members for stratum in strata[meme])
         ranks = []
         for part, aim, taken in zip(held, aims, sizes, strict=True):
-            room = aim * len(families) - taken
-            fits = size <= max(1.0, aim * len(families) / 3)
-            missing = room / aim / len(families) + _miss(inside, part, aim, totals)
+            room = aim * len(clusters) - taken
+            fits = size <= max(1.0, aim * len(clusters) / 3)
+            missing = room / aim / len(clusters) + _miss(inside, part, aim, totals)
             ranks.append((room >= size / 2, fits, missing))
         chosen = ranks.index(max(ranks))
         held[chosen] += inside
         sizes[chosen] += size
         placed |= dict.fromkeys(members, chosen)
-    return {meme: placed[meme] for meme in families}
+    return {meme: placed[meme] for meme in clusters}
 
 
 def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]) -> float:

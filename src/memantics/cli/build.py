@@ -14,7 +14,7 @@ from memantics import construction
 from memantics.cli.expose import AsJson, expose
 from memantics.cli.progress import Watcher, stop_at_failures, tell_tokens, watch
 from memantics.cli.terminal import console, plain, print_json, print_lines, say, show_table, tell
-from memantics.construction import ChatFigures, Collected, measure_chats
+from memantics.construction import ChatMetrics, Collected, measure_chats
 from memantics.core.memes import CAPTIONS, MEMES
 from memantics.core.parameters import Flag
 from memantics.models.drafts import Miss
@@ -76,8 +76,8 @@ def make_questions(built: construction.Built[construction.QuestionReport], folde
     say(f"for people to check: {folder / construction.QUEUE}")
 
 
-@expose(construction.draw)
-def draw_questions(drawn: construction.Drawn) -> None:
+@expose(construction.sample_questions)
+def sample_questions(drawn: construction.QuestionSample) -> None:
     """Draw the questions that people judge: a first round, then N per dimension among kept memes.
 
     No model is asked. A further round draws among the memes that people kept in those before.
@@ -140,17 +140,17 @@ def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int
 
 Out = Annotated[
     Path | None,
-    Flag("Write the figures for 'paper --figures', the benchmark's own chats first."),
+    Flag("Write the figures for 'paper --statistics', the benchmark's own chats first."),
 ]
 
 
-def _save(found: ChatFigures, out: Out = None) -> None:
+def _save(found: ChatMetrics, out: Out = None) -> None:
     if out is not None:
         found.save(out)
 
 
 @expose(measure_chats, dump=lambda found: found.files, save=_save)
-def show_quality(found: ChatFigures) -> None:
+def show_quality(found: ChatMetrics) -> None:
     """Measure files of chats: perplexity, coherence of neighbouring turns, distinct words."""
     show_table(found.table())
     console().print(plain(found.note))
@@ -163,7 +163,7 @@ def group_memes(done: construction.Grouped) -> None:
 
 
 @expose(construction.check_hard_negatives)
-def check_groups(done: construction.LookAlikeCheck) -> None:
+def check_groups(done: construction.HardNegativeCheck) -> None:
     """Find PunMemeCN's groups of three again: how many are right by picture and by words."""
     told = f"{done.image} by picture, {done.text} by words of {done.groups} groups are right"
     console().print(plain(told), soft_wrap=True)
@@ -216,7 +216,9 @@ def collect_memes(done: Collected, page: bool, as_json: AsJson = False) -> None:
         print_json(construction.summarise(done, page=page))
         return
     show_table(construction.tabulate(done))
-    console().print(plain(f"{done.families} templates have several memes: keep them together"))
+    console().print(
+        plain(f"{done.template_clusters} templates have several memes: keep them together")
+    )
     console().print(plain(f"list: {done.folder / MEMES}"))
     if page:
         console().print(plain(f"what was dropped: {construction.find_page(done)}"))

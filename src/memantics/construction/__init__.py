@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memantics.construction.build_tables import tabulate_plan as tabulate_plan
     from memantics.construction.build_tables import tabulate_questions as tabulate_questions
     from memantics.construction.chats.build import ChatReport as ChatReport
-    from memantics.construction.chats.quality import ChatFigures as ChatFigures
+    from memantics.construction.chats.quality import ChatMetrics as ChatMetrics
     from memantics.construction.chats.quality import measure_chats as measure_chats
     from memantics.construction.collect.collect import collect as collect
     from memantics.construction.collect.collect import find_page as find_page
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memantics.construction.collect.gather import Collected as Collected
     from memantics.construction.collect.gather import CollectSettings as CollectSettings
     from memantics.construction.hard_negatives import Grouped as Grouped
-    from memantics.construction.hard_negatives import LookAlikeCheck as LookAlikeCheck
+    from memantics.construction.hard_negatives import HardNegativeCheck as HardNegativeCheck
     from memantics.construction.hard_negatives import check_hard_negatives as check_hard_negatives
     from memantics.construction.hard_negatives import group_hard_negatives as group_hard_negatives
     from memantics.construction.pairs.check import BuiltPairs as BuiltPairs
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from memantics.construction.regenerate import Regenerated as Regenerated
     from memantics.construction.regenerate import regenerate as regenerate
     from memantics.construction.regenerate import regenerate_async as regenerate_async
-    from memantics.construction.sample import Drawn as Drawn
-    from memantics.construction.sample import draw as draw
+    from memantics.construction.sample import QuestionSample as QuestionSample
+    from memantics.construction.sample import sample_questions as sample_questions
 else:
     from memantics.core.lazy import offer
 

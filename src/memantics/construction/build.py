@@ -41,7 +41,7 @@ from memantics.construction.questions.report import (
 )
 from memantics.construction.questions.report import QUEUE as QUESTION_QUEUE
 from memantics.construction.questions.solver import BlindTrial, try_items
-from memantics.construction.sample import Drawn, KnownBuild, draw
+from memantics.construction.sample import KnownBuild, QuestionSample, sample_questions
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
 from memantics.core.files import replace_file, whole_file
@@ -68,7 +68,7 @@ from memantics.models.client import (
     foresee,
     open_client,
     require_model,
-    share_watch,
+    split_watch,
 )
 from memantics.models.drafts import Drafted, Miss, count_statuses
 from memantics.understanding.captions import mine
@@ -100,21 +100,21 @@ __all__ = [
     "ChatReport",
     "ChatSettings",
     "ChatTools",
-    "Drawn",
     "ExtractSettings",
     "IntentSettings",
     "KnowledgeReport",
     "Miss",
     "QuestionReport",
+    "QuestionSample",
     "QuestionSettings",
     "captions",
     "chats",
-    "draw",
     "intents",
     "knowledge",
     "make_extract_settings",
     "questions",
     "read_extract_settings",
+    "sample_questions",
     "with_dimensions",
     "with_retrieval",
 ]
@@ -470,7 +470,7 @@ async def questions_async(
         settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
     subjects, calls = _find_subjects(place, limit), calls or CallSettings()
     async with AsyncExitStack() as stack:
-        watches = share_watch(progress, 2)
+        watches = split_watch(progress, 2)
         writer = await stack.enter_async_context(open_client(model, calls, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
@@ -497,7 +497,7 @@ async def questions_async(
             alone = replace(settings, at_once=1)
             second = await try_items(reader, built.items, subjects, alone, blind_only=True)
         report = report_questions(built, settings, writer.model, critic.model, second)
-    write_questions(place, built.questions, built.aside)
+    write_questions(place, built.questions, built.rejected)
     write_review(place, built.questions, subjects, settings.language)
     write_report(place, report, QUESTION_REPORT)
     return _end(place, report.statuses, report, (), writer, critic)

@@ -60,14 +60,14 @@ def _list_few(lines: Sequence[str], where: str = "") -> Iterator[str]:
 
 
 def tabulate_questions(report: QuestionReport) -> Table:
-    """Questions of each dimension: planned, kept, and why the others were set aside."""
-    title = f"{report.questions} questions of {report.slots} planned; {report.set_aside} set aside"
+    """Questions of each dimension: planned, kept, and why the others were rejected."""
+    title = f"{report.questions} questions of {report.slots} planned; {report.rejected} rejected"
     rows = []
     for name, fate in report.fates.items():
         (_, planned), (_, kept), *reasons = fate.items()
         why = "; ".join(f"{count} {reason}" for reason, count in reasons)
         rows.append((name, str(planned), str(kept), why))
-    return Table(("dimension", ">planned", ">kept", "set aside"), tuple(rows), title)
+    return Table(("dimension", ">planned", ">kept", "rejected"), tuple(rows), title)
 
 
 def tabulate_leaks(report: QuestionReport) -> Table:
@@ -82,20 +82,20 @@ def tabulate_leaks(report: QuestionReport) -> Table:
 
 
 def note_questions(report: QuestionReport) -> Iterator[str]:
-    """Why questions were set aside, and how the set was levelled."""
+    """Why questions were rejected, and how the set was levelled."""
     emptied = [name for name, fate in report.fates.items() if not fate["kept"]]
     if emptied:
         names = ", ".join(emptied)
         yield f"No question is left of {names}: --keep-per-dimension 1 keeps one of each."
-    if report.mended:
-        ways = ", ".join(f"{count} by {way}" for way, count in report.mended.items())
-        yield f"Mended after a critic guessed them: {ways}."
+    if report.repaired:
+        ways = ", ".join(f"{count} by {way}" for way, count in report.repaired.items())
+        yield f"Repaired after a critic guessed them: {ways}."
     if report.needs:
         yield (
             "Needed: " + ", ".join(f"{need} {count}" for need, count in report.needs.items()) + "."
         )
     yield (
-        f"'None of the others' is the key of {report.none_share:.1%}; {report.exchanged} options "
+        f"'None of the others' is the key of {report.none_proportion:.1%}; {report.exchanged} options "
         f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."
     )
 
@@ -117,15 +117,15 @@ def note_chats(report: ChatReport) -> Iterator[str]:
 def tabulate_chats(report: ChatReport) -> Table:
     """How varied the chats are and how they flow."""
     corpus = report.corpus
-    figures: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
+    metrics: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
         ("Distinct-1", corpus.distinct_1, "distinct"),
         ("Distinct-2", corpus.distinct_2, "distinct"),
         ("flow between messages", corpus.flow, "flow"),
         ("perplexity", corpus.perplexity, "perplexity"),
     )
-    rows = ((name, show_cell(v), corpus.measured_by.get(gauge, "")) for name, v, gauge in figures)
+    rows = ((name, show_cell(v), corpus.measured_by.get(gauge, "")) for name, v, gauge in metrics)
     title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
-    return Table(("figure", ">value", "measured by"), tuple(rows), title)
+    return Table(("metric", ">value", "measured by"), tuple(rows), title)
 
 
 def describe_plan(settings: ExtractSettings) -> str:

@@ -21,13 +21,13 @@ from memantics.core.data import dump_json, inside, open_once
 from memantics.core.errors import DataError, InputError
 from memantics.core.files import replace_file, write_lines
 from memantics.core.memes import Meme
-from memantics.core.parameters import Argument, DataFlag, Flag, QueueVerdicts
+from memantics.core.parameters import Argument, DataFlag, Flag, QueueAnnotations
 from memantics.core.queue import Review, Reviewed, read_review
 from memantics.core.result import Result
 
 
 @dataclass(frozen=True, slots=True)
-class LookAlikes:
+class HardNegatives:
     """A pun and its two hard-negatives, by item of the queue, with their cosines."""
 
     pun: str
@@ -37,7 +37,7 @@ class LookAlikes:
     text_cosine: float
 
 
-def find_hard_negatives(review: Review, embedders: Embedders) -> list[LookAlikes]:
+def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegatives]:
     """The groups of a review by the pun form: the nearest pairs first, each non-pun once."""
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
@@ -51,7 +51,7 @@ def find_hard_negatives(review: Review, embedders: Embedders) -> list[LookAlikes
     texts = embedders.text.encode([_say(reviewed) for reviewed in (*puns, *pool)])
     found = pair_up(images, texts, len(puns))
     return [
-        LookAlikes(
+        HardNegatives(
             reviewed.item.id,
             pool[found["image"][pun][0]].item.id,
             pool[found["text"][pun][0]].item.id,
@@ -102,7 +102,7 @@ def _say(reviewed: Reviewed) -> str:
     return caption.replace(word, sound, 1) if word and sound else caption
 
 
-def write_hard_negatives(folder: Path, groups: Sequence[LookAlikes]) -> Path:
+def write_hard_negatives(folder: Path, groups: Sequence[HardNegatives]) -> Path:
     """Write the groups beside the queue, where publishing finds them."""
     return write_lines(folder / HARD_NEGATIVES, groups)
 
@@ -112,13 +112,13 @@ class Grouped(Result):
     """The groups of three that a review gives, and the file that publishing reads."""
 
     file: Path
-    groups: tuple[LookAlikes, ...]
+    groups: tuple[HardNegatives, ...]
 
 
 def group_hard_negatives(
     queue: Annotated[Path | str, Argument("A queue judged by the workflow pun-form.")],
     *,
-    verdicts: QueueVerdicts = None,
+    annotations: QueueAnnotations = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
 ) -> Grouped:
@@ -128,7 +128,7 @@ def group_hard_negatives(
 
     Args:
         queue: A queue annotated by the workflow ``pun-form``.
-        verdicts: Its annotations. Default: ``verdicts.jsonl`` in the queue.
+        annotations: Its annotations. Default: ``annotations.jsonl`` in the queue.
         text_encoder: Folder of a text encoder. Default: the embedded one.
         image_encoder: Folder of an image encoder. Default: a perceptual hash.
 
@@ -142,7 +142,7 @@ def group_hard_negatives(
         >>> mm.group_hard_negatives("queue-puns").groups  # doctest: +SKIP
     """
     folder = Path(queue)
-    review = read_review(folder, Path(verdicts) if verdicts else None)
+    review = read_review(folder, Path(annotations) if annotations else None)
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
     with open_tools(tools) as (embedders, _):
         groups = find_hard_negatives(review, embedders)
@@ -150,7 +150,7 @@ def group_hard_negatives(
 
 
 @dataclass(frozen=True, slots=True)
-class LookAlikeCheck(Result):
+class HardNegativeCheck(Result):
     """How many groups of a release are found again: by picture, and by words."""
 
     groups: int
@@ -163,8 +163,8 @@ def check_hard_negatives(
     data: DataFlag = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
-    out: Annotated[Path | None, Flag("File for the figures; 'paper --figures' reads it.")] = None,
-) -> LookAlikeCheck:
+    out: Annotated[Path | None, Flag("File for the figures; 'paper --statistics' reads it.")] = None,
+) -> HardNegativeCheck:
     """Rebuild PunMemeCN's groups of three, as ``build hard-negatives`` does.
 
     A pun is right by picture when its nearest non-pun is the one that its group has for that, and
@@ -192,8 +192,8 @@ def check_hard_negatives(
         )
         for kind, pairs in found.items()
     }
-    done = LookAlikeCheck(len(puns), right["image"], right["text"])
+    done = HardNegativeCheck(len(puns), right["image"], right["text"])
     if out is not None:
-        figures = {f"hard_negatives.{name}": getattr(done, name) for name in ("groups", *right)}
-        replace_file(out, dump_json(figures).encode(), "figures")
+        metrics = {f"hard_negatives.{name}": getattr(done, name) for name in ("groups", *right)}
+        replace_file(out, dump_json(metrics).encode(), "metrics")
     return done

@@ -101,26 +101,28 @@ def normalise(text: str) -> str:
 
 def apply_texts(
     folder: CollectedMemes,
-    verdicts: Annotated[Path | str, Argument("What 'annotate export' wrote.")],
+    annotations: Annotated[Path | str, Argument("What 'annotate export' wrote.")],
 ) -> AppliedTexts:
     """Put corrected texts into ``memes.jsonl``; memes that cannot be read are marked dropped."""
     path = Path(folder) / MEMES
     if not path.is_file():
         raise InputError(f"{path}: not here", hint=f"memantics collect {folder}")
-    found = {vote_result.item: vote_result for vote_result in queue.read_verdicts(Path(verdicts))}
+    found = {
+        vote_result.item: vote_result for vote_result in queue.read_annotations(Path(annotations))
+    }
     if any(vote_result.workflow != _TEXTS for vote_result in found.values()):
-        raise DataError(verdicts, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
+        raise DataError(annotations, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
     lines: list[dict[str, JsonValue]] = []
     changed = unreadable = 0
     for row, value in read_jsonl(path):
         if not isinstance(value, dict):
             raise DataError(path, "a line is a JSON object", row=row)
-        verdict = found.get(str(value.get("id")))
-        if verdict is not None and not verdict.kept:
+        annotation = found.get(str(value.get("id")))
+        if annotation is not None and not annotation.kept:
             value |= {"kept": False, "reason": "text not readable"}
             unreadable += 1
-        elif verdict is not None:
-            text = str(verdict.values.get("text", value.get("text", "")))
+        elif annotation is not None:
+            text = str(annotation.values.get("text", value.get("text", "")))
             changed += text != value.get("text")
             value["text"] = text
         lines.append(value)

@@ -42,7 +42,7 @@ class Regenerated(Result):
 async def regenerate_async(
     folder: Annotated[
         Path | str,
-        Argument("The folder of 'build reappraisal', its queues with verdicts.jsonl."),
+        Argument("The folder of 'build reappraisal', its queues with annotations.jsonl."),
     ],
     *,
     settings: EditorSettings | None = None,

@@ -1,4 +1,4 @@
-"""``build draw``: which questions of a build people judge, and in which round."""
+"""``build sample``: which questions of a build people judge, and in which round."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Annotated
 from memantics.construction.questions.chain import pair_subjects
 from memantics.construction.questions.report import (
     QUEUE,
-    draw_extension,
-    draw_first,
     read_questions,
+    sample_extension,
+    sample_first,
     write_review,
 )
 from memantics.core.errors import InputError, UnknownName
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.queue import VERDICTS, read_reviews
+from memantics.core.queue import ANNOTATIONS, read_reviews
 from memantics.core.result import Result, Table
 from memantics.understanding.knowledge.ontology.vocabulary import find_dimension
 from memantics.understanding.knowledge.records import read_knowledge
@@ -35,7 +35,7 @@ KnownBuild = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn(Result):
+class QuestionSample(Result):
     """A queue that was drawn: its folder, its items, and its questions by dimension."""
 
     queue: Path
@@ -49,7 +49,7 @@ class Drawn(Result):
         return Table(("dimension", ">questions"), rows)
 
 
-def draw(
+def sample_questions(
     folder: KnownBuild,
     *,
     first: Annotated[
@@ -60,7 +60,7 @@ def draw(
         int, Flag("Questions for each other dimension in a further round.", min=1)
     ] = 50,
     seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0,
-) -> Drawn:
+) -> QuestionSample:
     """Draw the questions of a build that people judge; asks no model.
 
     With ``first``, the questions about that dimension and those linked with them become the first
@@ -73,23 +73,23 @@ def draw(
         dimension = find_dimension(first)
         if dimension is None:
             raise UnknownName("dimension", first, DIMENSIONS)
-        if (place / QUEUE / VERDICTS).is_file():
+        if (place / QUEUE / ANNOTATIONS).is_file():
             raise InputError(
                 f"{place / QUEUE} has been judged already",
                 hint="leave --first out to draw the next round",
             )
-        name, drawn = QUEUE, draw_first(questions, dimension)
+        name, drawn = QUEUE, sample_first(questions, dimension)
     else:
         rounds = [place / QUEUE, *(place / f"{QUEUE}-{n}" for n in range(2, _MOST_ROUNDS))]
-        done = list(takewhile(lambda path: (path / VERDICTS).is_file(), rounds))
+        done = list(takewhile(lambda path: (path / ANNOTATIONS).is_file(), rounds))
         if not done:
             raise InputError(
-                f"{place / QUEUE} has no verdicts yet",
-                hint="let people judge the first round: build draw BUILD --first Toxicity",
+                f"{place / QUEUE} has no annotations yet",
+                hint="let people judge the first round: build sample BUILD --first Toxicity",
             )
         # A round that nobody has judged yet is drawn anew.
         name = rounds[len(done)].name
-        drawn = draw_extension(questions, read_reviews(done), per_dimension, seed)
+        drawn = sample_extension(questions, read_reviews(done), per_dimension, seed)
         if not drawn:
             raise InputError(
                 "no question is left to draw", hint="write more: build questions --per-dimension 2"
@@ -98,4 +98,4 @@ def draw(
     items = write_review(place, drawn, subjects, drawn[0].language, name)
     counts = Counter(question.dimension for question in drawn)
     ordered = {name: counts[name] for name in (*DIMENSIONS, *sorted(counts)) if counts[name]}
-    return Drawn(place / name, items, len({question.meme for question in drawn}), ordered)
+    return QuestionSample(place / name, items, len({question.meme for question in drawn}), ordered)

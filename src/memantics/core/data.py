@@ -70,7 +70,7 @@ class Found:
     """What a folder holds.
 
     ``counts`` names the parts (memes, questions, …); ``records`` is the count in the card's unit.
-    ``repairs`` counts known oddities that were mended while reading. ``notes`` are plain
+    ``repairs`` counts known oddities that were repaired while reading. ``notes`` are plain
     sentences about what is missing and what follows from it.
     """
 
@@ -124,7 +124,7 @@ def read_json(path: Path) -> JsonValue:
         value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise DataError(
-            path.name, f"not valid JSON: {error}", hint="mend the file, or get it again"
+            path.name, f"not valid JSON: {error}", hint="repair the file, or get it again"
         ) from error
     return value
 
@@ -145,7 +145,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> JsonValue:
         value: JsonValue = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise DataError(
-            path.name, f"not valid JSON: {error}", row=number, hint="mend that line"
+            path.name, f"not valid JSON: {error}", row=number, hint="repair that line"
         ) from error
     return value
 

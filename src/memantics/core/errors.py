@@ -140,7 +140,7 @@ class ImageError(InputError):
 
 
 class PromptError(InputError):
-    """A prompt file whose holes and values do not fit."""
+    """A prompt file whose placeholders and values do not fit."""
 
 
 class StoreError(InputError):

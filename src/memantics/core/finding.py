@@ -32,7 +32,7 @@ def rank(worth: bool, broken: bool = False) -> FindingVerdict:
 class Finding:
     """One thing that was measured.
 
-    ``figure`` is what came out, with its interval and the number of items; ``expected`` what a
+    ``score`` is the result, with its interval and the number of items; ``expected`` what a
     benchmark without the flaw would give, and ``reference`` what that number is. ``meaning`` says
     in plain words what follows, ``advice`` what to do about it. ``rows`` break the figure down;
     ``details`` are sentences, such as the rows of a table that cannot be true. ``p`` is that of
@@ -43,7 +43,7 @@ class Finding:
     key: str
     title: str
     measured: str
-    figure: Score
+    score: Score
     verdict: FindingVerdict
     meaning: str
     advice: str
@@ -85,12 +85,12 @@ class FindingWords:
     def find(
         self,
         name: str,
-        figure: Score,
+        score: Score,
         verdict: FindingVerdict,
         values: Mapping[str, object] = _NONE,
         **fields: Unpack[FindingFields],
     ) -> Finding:
-        """A finding in the words of its entry, with values in their holes."""
+        """A finding in the words of its entry, with values in their placeholders."""
         entry = {"reference": "", **self._entries[name]}
         if verdict == "sound" and isinstance(entry["advice"], str):
             entry["advice"] = "Nothing."
@@ -101,7 +101,7 @@ class FindingWords:
         }
         filled: dict[str, Any] = {part: text.format_map(values) for part, text in said.items()}
         told = {"key": name, "expected": entry.get("expected"), **filled, **fields}
-        return Finding(figure=figure, verdict=verdict, **told)
+        return Finding(score=score, verdict=verdict, **told)
 
 
 @dataclass(frozen=True, slots=True)

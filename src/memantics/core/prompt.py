@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text with named holes, and the hash by which answers remember it.
+    """A text with named placeholders, and the hash by which answers remember it.
 
-    ``absent`` are values that it may be given and has no hole for: authors' own prompts say less.
+    ``absent`` are values that it may be given and has no placeholder for: authors' own prompts say less.
 
     >>> hello = Prompt("hello", "Meme: $caption")
     >>> hello.fill(caption="one does not simply")
@@ -39,8 +39,8 @@ class Prompt:
     absent: frozenset[str] = frozenset()
 
     @property
-    def holes(self) -> frozenset[str]:
-        """The names of the holes."""
+    def placeholders(self) -> frozenset[str]:
+        """The names of the placeholders."""
         return frozenset(Template(self.text).get_identifiers())
 
     @property
@@ -49,11 +49,14 @@ class Prompt:
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def fill(self, **values: str) -> str:
-        """Put the values into the holes; every hole must get one, and nothing else may come.
+        """Put the values into the placeholders; every placeholder must get one, and nothing else may come.
 
-        Values are inserted as they are: a dollar sign inside a caption opens no new hole.
+        Values are inserted as they are: a dollar sign inside a caption opens no new placeholder.
         """
-        missing, unknown = self.holes - values.keys(), values.keys() - self.holes - self.absent
+        missing, unknown = (
+            self.placeholders - values.keys(),
+            values.keys() - self.placeholders - self.absent,
+        )
         if missing or unknown:
             parts = [
                 f"{word} {', '.join(sorted(names))}"
@@ -95,7 +98,7 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Mapping[str, Prompt]:
-    """Prompts of a user in the place of ours: files of the same names with the same holes."""
+    """Prompts of a user in the place of ours: files of the same names with the same placeholders."""
     if not folder.is_dir():
         raise PromptError(f"--prompts {folder} is no folder", hint="put NAME.md files into one")
     prompts = read_prompts(folder)
@@ -103,12 +106,20 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
         raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")
     for name, prompt in prompts.items():
         require_known(f"prompt of {task}:", name, known)
-        missing, unknown = known[name].holes - prompt.holes, prompt.holes - known[name].holes
+        missing, unknown = (
+            known[name].placeholders - prompt.placeholders,
+            prompt.placeholders - known[name].placeholders,
+        )
         if missing or unknown:
-            words = [f"lacks ${hole}" for hole in sorted(missing)]
-            words += [f"has ${hole}, which is not known" for hole in sorted(unknown)]
-            holes = ", ".join(f"${hole}" for hole in sorted(known[name].holes)) or "none"
-            raise PromptError(f"{folder / name}.md {'; '.join(words)}", hint=f"its holes: {holes}")
+            words = [f"lacks ${placeholder}" for placeholder in sorted(missing)]
+            words += [f"has ${placeholder}, which is not known" for placeholder in sorted(unknown)]
+            placeholders = (
+                ", ".join(f"${placeholder}" for placeholder in sorted(known[name].placeholders))
+                or "none"
+            )
+            raise PromptError(
+                f"{folder / name}.md {'; '.join(words)}", hint=f"its placeholders: {placeholders}"
+            )
     return {**known, **prompts}
 
 
@@ -126,7 +137,7 @@ Filters = Mapping[str, Callable[..., object]]
 
 
 def fill_template(module: str, name: str, filters: Filters, **values: object) -> str:
-    """The document ``name`` beside a module (its ``__file__``), with values in its holes.
+    """The document ``name`` beside a module (its ``__file__``), with values in its placeholders.
 
     Marks are ``<< >>`` and ``<% %>``: braces are LaTeX's own. Nothing is escaped, since each form
     has its own rules: whoever fills a template hands over the filters that quote.

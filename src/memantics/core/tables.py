@@ -21,7 +21,7 @@ from pydantic import JsonValue
 
 from memantics.core.data import read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, MissingExtra, need_packages
-from memantics.core.text import mend_surrogates
+from memantics.core.text import repair_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,7 +147,7 @@ def write_cell(value: object) -> str:
     if value is None or value != value:  # noqa: PLR0124 - NaN, which pandas writes for nothing
         return ""
     if isinstance(value, str):
-        return mend_surrogates(value)
+        return repair_surrogates(value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return orjson.dumps(value).decode() if isinstance(value, list | dict | bool) else str(value)
@@ -191,7 +191,9 @@ def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tupl
                     raise DataError(path.name, "has another number of cells", row=number)
                 yield number, row
         except (csv.Error, UnicodeDecodeError) as error:
-            hint = "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "mend that row"
+            hint = (
+                "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "repair that row"
+            )
             raise DataError(path.name, str(error), row=number + 1, hint=hint) from error
 
 

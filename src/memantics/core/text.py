@@ -30,10 +30,10 @@ _CONTROL = re.compile(
 )
 
 
-def mend_surrogates(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     r"""Replace lone surrogates, which no file can hold; nearly always the same object.
 
-    >>> mend_surrogates("ok \ud83d!")
+    >>> repair_surrogates("ok \ud83d!")
     'ok \ufffd!'
     """
     try:
@@ -46,7 +46,7 @@ def mend_surrogates(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""Write lone surrogates as escapes: they stand for bytes of a file name that is not UTF-8.
 
-    Unlike :func:`mend_surrogates`, names that differ stay different.
+    Unlike :func:`repair_surrogates`, names that differ stay different.
 
     >>> print(escape_surrogates("photo\udcff.png"))
     photo\udcff.png
@@ -111,14 +111,14 @@ def clean_line(text: str, longest: int = 2000) -> str:
     'a cat \ufffd with hat'
     """
     text = _STEERING.sub("", text[: longest * 4])
-    text = "".join(_mend(char) for char in text)
+    text = "".join(_repair(char) for char in text)
     return " ".join(unicodedata.normalize("NFC", text).split())[:longest].rstrip()
 
 
-def show_chance(chance: float) -> str:
+def show_probability(chance: float) -> str:
     """A chance in words that claim no certainty.
 
-    >>> [show_chance(chance) for chance in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
+    >>> [show_probability(chance) for chance in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
     ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
     """
     if chance < 0.005:
@@ -150,7 +150,7 @@ def cut_short(text: str, longest: int) -> str:
     return f"{(words or head).rstrip()}…" if head else ""
 
 
-def _mend(char: str) -> str:
+def _repair(char: str) -> str:
     kind = unicodedata.category(char)
     if kind == "Cs":
         return _MARK

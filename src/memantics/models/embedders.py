@@ -174,7 +174,7 @@ def _pools_first(folder: Path) -> bool:
 # alone, no code from such a folder is run, and nothing is downloaded.
 
 ClassifierKind = Literal["text", "image", "image-text"]
-TEXT_HOLE = "{text}"
+TEXT_PLACEHOLDER = "{text}"
 _ENDINGS: dict[str, ClassifierKind] = {
     "ForSequenceClassification": "text",
     "ForImageClassification": "image",
@@ -242,7 +242,9 @@ class LocalClassifier:
 
     def _split(self, text: str) -> dict[str, Any]:
         clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates are no text
-        texts = [prompt.replace(TEXT_HOLE, clean) for prompt in self._prompts] or [clean or " "]
+        texts = [prompt.replace(TEXT_PLACEHOLDER, clean) for prompt in self._prompts] or [
+            clean or " "
+        ]
         # SigLIP was trained on rows that are filled up, and reads others wrongly.
         full = str(self._model.config.model_type).startswith("siglip")
         assert self._tokenizer is not None

@@ -20,7 +20,7 @@ from memantics.core.errors import StoreError
 from memantics.core.model import Model
 from memantics.core.records import STATUSES, Reply, Request, Status
 from memantics.core.task import Unparsed
-from memantics.core.text import mend_surrogates
+from memantics.core.text import repair_surrogates
 from memantics.models.cache import Cache, cache_key
 
 CallOutcome = Literal["answered", "overloaded", "other"]
@@ -155,14 +155,14 @@ class RetrySettings:
     knocks: int = 3
 
 
-def draw_delay(retry: int, settings: RetrySettings, chance: random.Random) -> float:
+def draw_delay(retry: int, settings: RetrySettings, rng: random.Random) -> float:
     """Seconds to wait before the retry of that number, from 1.
 
     >>> 0 <= draw_delay(3, RetrySettings(first=1.0), random.Random(1)) <= 4
     True
     """
     # The exponent is bounded: 2.0 ** 2000 overflows.
-    return chance.uniform(0, min(settings.longest, settings.first * 2.0 ** min(retry - 1, 30)))
+    return rng.uniform(0, min(settings.longest, settings.first * 2.0 ** min(retry - 1, 30)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Caller:
         limiter: Limiter,
         settings: RetrySettings,
         clock: Clock | None = None,
-        chance: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self.calls = 0
         self.retries = 0
@@ -198,7 +198,7 @@ class Caller:
         self._limiter = limiter
         self._settings = settings
         self._clock = clock or RealClock()
-        self._chance = chance or random.Random()
+        self._rng = rng or random.Random()
 
     async def call(self, request: Request) -> Called:
         """Ask until there is an answer or no more hope; :class:`Unavailable` ends the run."""
@@ -263,7 +263,7 @@ class Caller:
             return f"; the run's {settings.per_run} retries are used up"
         self.retries += 1
         # Jitter on top of the server's word: else all calls come back at the same moment.
-        return draw_delay(tries, settings, self._chance) + (asked or 0.0)
+        return draw_delay(tries, settings, self._rng) + (asked or 0.0)
 
     def _judge_silence(
         self, fault: errors.Unreachable, tries: int, silent_since: int | None
@@ -357,7 +357,7 @@ class AskSettings:
     grace: float = 5.0
     watch_every: float = 0.5
     clock: Clock = field(default_factory=RealClock)
-    chance: random.Random = field(default_factory=random.Random)
+    rng: random.Random = field(default_factory=random.Random)
     limiter: Limiter | None = None
 
 
@@ -373,7 +373,7 @@ class Engine:
         self.cache = cache if model.cacheable else None
         self._identity = model.identity
         self._caller = Caller(
-            model, self.limiter, settings.retries, settings.clock, settings.chance
+            model, self.limiter, settings.retries, settings.clock, settings.rng
         )
         self._begin = settings.clock.now()
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
@@ -423,7 +423,7 @@ class Engine:
             self._tokens_in += spent.tokens_in
             self._tokens_out += spent.tokens_out
 
-    def address(self, request: Request, digest: str, attempt: int) -> bytes:
+    def cache_key(self, request: Request, digest: str, attempt: int) -> bytes:
         """The content address of one attempt: the key of the cache and of call logs."""
         return cache_key(self._identity, request.sampling, digest, attempt)
 
@@ -505,7 +505,7 @@ def bump_seed(request: Request, attempt: int) -> Request:
 def make_sound(reply: Reply) -> Reply:
     """The reply without lone surrogates, which no file can hold; nearly always the same object."""
     texts = (reply.text, reply.reasoning, reply.refusal)
-    mended = tuple(map(mend_surrogates, texts))
-    if mended == texts:
+    repaired = tuple(map(repair_surrogates, texts))
+    if repaired == texts:
         return reply
-    return replace(reply, text=mended[0], reasoning=mended[1], refusal=mended[2])
+    return replace(reply, text=repaired[0], reasoning=repaired[1], refusal=repaired[2])

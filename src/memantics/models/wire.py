@@ -29,7 +29,7 @@ from memantics.core.records import (
     Reply,
     Request,
 )
-from memantics.core.text import mend_surrogates
+from memantics.core.text import repair_surrogates
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
 # Stands for image data while the rest is encoded; random, so that no caption can contain it.
@@ -349,7 +349,7 @@ def _bound(tokens: int | None) -> int:
 def _decode_slowly(data: bytes) -> _Completion:
     """Bear with what strict JSON forbids but servers send: half of a surrogate pair, NaN."""
     try:
-        value = mend(json.loads(data.decode(errors="replace")))
+        value = repair(json.loads(data.decode(errors="replace")))
     except (ValueError, RecursionError) as error:
         raise Transient(f"the answer is not JSON: {_start(data)}") from error
     try:
@@ -358,18 +358,18 @@ def _decode_slowly(data: bytes) -> _Completion:
         raise Transient(f"the answer is not a chat completion: {first_fault(error)}") from error
 
 
-def mend(value: JsonValue) -> JsonValue:
+def repair(value: JsonValue) -> JsonValue:
     r"""Replace lone surrogates, which no file and no cache can hold.
 
-    >>> mend(["ok", {"a": "\ud83d!"}])
+    >>> repair(["ok", {"a": "\ud83d!"}])
     ['ok', {'a': '\ufffd!'}]
     """
     if isinstance(value, str):
-        return mend_surrogates(value)
+        return repair_surrogates(value)
     if isinstance(value, list):
-        return [mend(part) for part in value]
+        return [repair(part) for part in value]
     if isinstance(value, dict):
-        return {key: mend(part) for key, part in value.items()}
+        return {key: repair(part) for key, part in value.items()}
     return value
 
 

@@ -37,7 +37,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert all(own["by"] for own in card["shows"])
     assert "faces" in parts
     assert ("nudity" in parts) != ("nudity" in shown)
-    assert card["family"] is None
+    assert card["template_cluster"] is None
 
 
 def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:

@@ -166,7 +166,7 @@ def test_captions_come_back_as_notes(tmp_path: Path) -> None:
 
 
 def test_prompts_have_the_holes_that_are_filled() -> None:
-    assert {name: sorted(own.holes) for name, own in find_prompts().items()} == {
+    assert {name: sorted(own.placeholders) for name, own in find_prompts().items()} == {
         "description": ["language"],
         "description_culture": ["language", "spoken"],
         "meaning": ["language", "material"],

@@ -243,11 +243,11 @@ def test_three_memes_are_too_few(tmp_path: Path) -> None:
         build(tmp_path, FakeModel(draft_reply), sample_memes("en-001", "en-002", "en-003"))
 
 
-def draft(meme: str, topic: str, number: int, *texts: str, **figures: float) -> ChatDraft:
+def draft(meme: str, topic: str, number: int, *texts: str, **metrics: float) -> ChatDraft:
     subject = make_subject(Meme(meme, Path(f"{meme}.png"), "caption", "en", {"meaning": "m"}))
     turns = tuple(Turn("AB"[i % 2], text) for i, text in enumerate(texts))  # type: ignore[arg-type]
     source = DraftSource("fake/x", "p", "t")
-    quality = Quality(**figures)
+    quality = Quality(**metrics)
     return ChatDraft(subject, topic, number, WrittenChat(turns, "A"), source, quality)  # type: ignore[arg-type]
 
 
@@ -275,7 +275,7 @@ def test_nearly_the_same_chat_does_not_stay_twice() -> None:
     assert select_chats([one, twin], keep=2) == [one]
 
 
-def test_figures_are_measured_and_named() -> None:
+def test_metrics_are_measured_and_named() -> None:
     class Even:
         note = "even"
 
@@ -329,7 +329,7 @@ def test_the_queue_shows_the_chat_and_hides_the_rest(tmp_path: Path) -> None:
 
 def test_prompts_have_the_holes_that_are_filled() -> None:
     prompts = find_prompts()
-    assert sorted(prompts["chat"].holes) == [
+    assert sorted(prompts["chat"].placeholders) == [
         "language",
         "material",
         "seed",
@@ -337,7 +337,7 @@ def test_prompts_have_the_holes_that_are_filled() -> None:
         "topic",
         "turns",
     ]
-    assert prompts["same"].holes == prompts["sentiment"].holes == {"material"}
+    assert prompts["same"].placeholders == prompts["sentiment"].placeholders == {"material"}
 
 
 def test_settings_of_draws_are_seeded(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_command_reads_filters_and_says_so(shell: Shell) -> None:
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     assert told["counts"] == {"kept": 3, "duplicate": 1, "variety": 1}
-    assert told["families"] == 1
+    assert told["template_clusters"] == 1
     rows = [json.loads(line) for line in (folder / "memes.jsonl").read_text().splitlines()]
     languages = {row["id"]: row["language"] for row in rows}
     assert languages["en-001"] == "en"

@@ -86,14 +86,19 @@ def test_a_copy_looks_the_same_and_says_the_same() -> None:
     assert kin["small"].original == "large"
     assert kin["small"].distance == 1
     assert kin["large"].original == kin["sibling"].original == kin["far"].original == ""
-    assert kin["small"].family == kin["large"].family == kin["sibling"].family == "small"
-    assert kin["far"].family == ""
+    assert (
+        kin["small"].template_cluster
+        == kin["large"].template_cluster
+        == kin["sibling"].template_cluster
+        == "small"
+    )
+    assert kin["far"].template_cluster == ""
 
 
 def test_the_same_words_on_another_picture_are_no_copy() -> None:
     kin = find_kin([face("a", "same words", 0), face("b", "same words", 0b1111_1111)])
     assert kin["b"].original == ""
-    assert kin["b"].family == "a"
+    assert kin["b"].template_cluster == "a"
 
 
 def test_the_same_bytes_are_a_copy_even_where_nothing_was_read_alike() -> None:
@@ -106,5 +111,5 @@ def test_many_images_with_one_hash_are_no_problem() -> None:
     faces = [face(str(n), f"caption number {n} of many", 0) for n in range(150)]
     faces += [face(f"r{n}", "x", rng.getrandbits(64)) for n in range(2000)]
     kin = find_kin(faces)
-    assert sum(own.family == "0" for own in kin.values()) >= 150
+    assert sum(own.template_cluster == "0" for own in kin.values()) >= 150
     assert not any(own.original for name, own in kin.items() if not name.startswith("r"))

@@ -58,8 +58,8 @@ def test_copies_are_dropped_and_siblings_kept(folder: Path) -> None:
     assert rows["copy"]["rule"] == "duplicate"
     assert rows["copy"]["copy_of"] == "m0"
     assert rows["sibling"]["kept"]
-    assert rows["sibling"]["family"] == rows["m0"]["family"] != ""
-    assert done.families == 1
+    assert rows["sibling"]["template_cluster"] == rows["m0"]["template_cluster"] != ""
+    assert done.template_clusters == 1
 
 
 def test_nothing_is_deleted_or_changed(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, read_queue, write_annotations
 from memantics.core.samples import image_path
 from tests.browser import launch, watch
 from tests.commands import Shell
@@ -65,10 +65,10 @@ def test_building_again_changes_nothing(built: Shell) -> None:
 
 
 def judge(queue: Path, values: list[dict[str, object] | str]) -> None:
-    """Verdicts in the order of the queue; a text is why an item was dropped."""
+    """Annotations in the order of the queue; a text is why an item was dropped."""
     _, items = read_queue(queue)
-    verdicts = [
-        ItemVerdict(
+    annotations = [
+        AggregatedAnnotation(
             item=item.id,
             group=item.group,
             workflow="verify-stages",
@@ -78,7 +78,7 @@ def judge(queue: Path, values: list[dict[str, object] | str]) -> None:
         )
         for item, own in zip(items, values, strict=True)
     ]
-    write_verdicts(queue / "verdicts.jsonl", verdicts)
+    write_annotations(queue / "annotations.jsonl", annotations)
 
 
 def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_pat
     assert [item.id for item in again] == [first.id, second.id]
     assert again[0].values["rewritten"] == revised
     assert (build / "reappraised" / "embedded" / first.id / "meme.png").read_bytes() != before
-    assert "no verdicts" in built.refused(*publish)
+    assert "no annotations" in built.refused(*publish)
     judge(build / "queue-2", [{}, "removed at plan"])
     built.done(*publish)
     index = built.folder / "published" / "checked" / "data" / "index_final.json"
@@ -170,16 +170,16 @@ def test_a_run_of_another_kind_has_no_gallery(built: Shell) -> None:
 def test_a_pair_that_is_none_is_refused(built: Shell) -> None:
     queue = build_of(built) / "queue"
     _, items = read_queue(queue)
-    wrong = ItemVerdict(
+    wrong = AggregatedAnnotation(
         item=items[0].id,
         group=items[0].group,
         workflow="verify-stages",
         kept=True,
         values={"source_emotion": "sad", "target_emotion": "calm"},
     )
-    write_verdicts(built.folder / "wrong.jsonl", [wrong])
+    write_annotations(built.folder / "wrong.jsonl", [wrong])
     line = built.refused(
         *("publish", build_of(built), "--name", "bad_pairs", "--licence", "CC0-1.0"),
-        *("--verdicts", "wrong.jsonl"),
+        *("--annotations", "wrong.jsonl"),
     )
     assert "sad to calm is no pair" in line

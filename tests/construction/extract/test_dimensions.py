@@ -130,8 +130,8 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
 
 def check_store(shell: Shell, colours: list[Individual]) -> None:
     """A store keeps what the ontology has no words for, and says so wherever one looks."""
-    figures = json.loads(shell.done("kb", "stats", "--store", "kb", "--json"))
-    assert figures["dimensions"]["ColorUse"]["individuals"] == len(colours)
+    numbers = json.loads(shell.done("kb", "stats", "--store", "kb", "--json"))
+    assert numbers["dimensions"]["ColorUse"]["individuals"] == len(colours)
     count = "SELECT (COUNT(*) AS ?n) { ?one a own:ColorUse ; mm:inMeme ?meme }"
     rows = json.loads(shell.done("kb", "query", count, "--store", "kb", "--json"))
     assert str(len(colours)) in json.dumps(rows)
@@ -147,7 +147,7 @@ def check_store(shell: Shell, colours: list[Individual]) -> None:
         shell.done("kb", "export", "--store", "kb", "--out", f"out.{form}")
         shell.done("kb", "import", f"out.{form}", "--store", f"kb-{form}")
         again = json.loads(shell.done("kb", "stats", "--store", f"kb-{form}", "--json"))
-        assert again["dimensions"] == figures["dimensions"], form
+        assert again["dimensions"] == numbers["dimensions"], form
 
 
 @pytest.mark.slow

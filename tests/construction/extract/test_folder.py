@@ -27,6 +27,6 @@ def test_memes_keep_all_that_is_known_about_them(tmp_path: Path) -> None:
     adopted = adopt_memes(memes, tmp_path).memes
     assert read_memes(tmp_path) == adopted
     first, second = adopted
-    assert (first.text, first.notes, first.family) == ("hello\nthere", notes, "greetings")
-    assert (second.text, second.language, second.family) == ("", "", "")
+    assert (first.text, first.notes, first.template_cluster) == ("hello\nthere", notes, "greetings")
+    assert (second.text, second.language, second.template_cluster) == ("", "", "")
     assert first.image.read_bytes() == image_path("en-001").read_bytes()

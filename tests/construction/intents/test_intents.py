@@ -176,9 +176,9 @@ def test_the_queue_fits_the_workflow(tmp_path: Path) -> None:
 
 def test_prompts_have_the_holes_that_are_filled() -> None:
     prompts = find_prompts()
-    assert sorted(prompts["intents"].holes) == ["form", "language", "material", "most"]
-    assert sorted(prompts["background"].holes) == ["language", "material", "most"]
-    assert all(not prompts[f"form.{name}"].holes for name in ("en", "zh", "other"))
+    assert sorted(prompts["intents"].placeholders) == ["form", "language", "material", "most"]
+    assert sorted(prompts["background"].placeholders) == ["language", "material", "most"]
+    assert all(not prompts[f"form.{name}"].placeholders for name in ("en", "zh", "other"))
 
 
 def test_the_command_writes_drafts_and_a_queue(shell: Shell) -> None:

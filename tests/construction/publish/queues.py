@@ -1,4 +1,4 @@
-"""Queues over sample memes, and verdicts as the annotation app would give them."""
+"""Queues over sample memes, and annotations as the annotation app would give them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from memantics.core.queue import (
-    ItemVerdict,
+    AggregatedAnnotation,
+    IndividualAnnotation,
     QueueCard,
     QueueItem,
-    Vote,
+    write_annotations,
     write_queue,
-    write_verdicts,
 )
 from memantics.core.samples import SampleMeme, image_path, read_samples
 
@@ -48,17 +48,20 @@ def judge(
     dropped: frozenset[str] = frozenset(),
 ) -> None:
     """Three people who agree on everything."""
-    write_verdicts(
-        folder / "verdicts.jsonl",
+    write_annotations(
+        folder / "annotations.jsonl",
         [
-            ItemVerdict(
+            AggregatedAnnotation(
                 item=name,
                 group=name,
                 workflow=workflow,
                 kept=name not in dropped,
                 values=own,
                 reason="not understood" if name in dropped else "",
-                votes=[Vote(person=f"p{n}", stage="label", values=own) for n in (1, 2, 3)],
+                annotations=[
+                    IndividualAnnotation(annotator=f"p{n}", stage="label", values=own)
+                    for n in (1, 2, 3)
+                ],
             )
             for name, own in values.items()
         ],

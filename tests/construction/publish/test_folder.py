@@ -113,9 +113,10 @@ def test_the_hub_is_told_which_column_holds_pictures(tmp_path: Path) -> None:
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
     assert features.pop("image") == {"_type": "Image"}
     assert features == {
-        name: {"dtype": "string", "_type": "Value"} for name in ("id", "text", "language", "family")
+        name: {"dtype": "string", "_type": "Value"}
+        for name in ("id", "text", "language", "template_cluster")
     }
-    names = ["id", "image", "text", "language", "family", "labels"]
+    names = ["id", "image", "text", "language", "template_cluster", "labels"]
     assert [field.name for field in schema] == names
 
 

@@ -16,7 +16,13 @@ from memantics.benchmarks.mquest.write import write_questions
 from memantics.construction.publish.datacard import describe_contents, describe_review
 from memantics.construction.publish.tables import CardSection
 from memantics.core.errors import DataError
-from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    read_queue,
+    read_review,
+    write_annotations,
+)
 from memantics.core.samples import SampleMeme, image_path, read_samples
 from tests.commands import Shell
 from tests.construction.publish.queues import judge, make_queue, pick_memes
@@ -142,12 +148,12 @@ def test_intents_are_published_in_their_family(shell: Shell, tmp_path: Path) -> 
     assert [row["intents"] for row in rows.values()] == [list(meme.intents) for meme in memes]
     # Statistics of one's own: as the paper's Section 3.3 gives them.
     told = json.loads(shell.done("data", "stats", "my_intents", "--json"))["statistics"]
-    figures = {row["key"]: row["value"] for row in told}
+    metrics = {row["key"]: row["value"] for row in told}
     words = [len(i.removeprefix("the meme ").split()) for meme in memes for i in meme.intents]
-    assert figures["words.mean"] == round(sum(words) / len(words), 3)
+    assert metrics["words.mean"] == round(sum(words) / len(words), 3)
     facts = [len(meme.background) for meme in memes]
-    assert figures["background.mean"] == round(sum(facts) / len(facts), 3)
-    page = shell.done("paper", "my_intents", run, "--verdicts", queue, "--format", "md")
+    assert metrics["background.mean"] == round(sum(facts) / len(facts), 3)
+    page = shell.done("paper", "my_intents", run, "--annotations", queue, "--format", "md")
     assert "Words per intent, mean" in page
 
 
@@ -260,7 +266,7 @@ def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_pa
     lines = []
     for meme in memes:
         (folder / meme.file).write_bytes(image_path(meme.id).read_bytes())
-        line = {"id": meme.id, "image": meme.file, "text": meme.text, "family": "keys"}
+        line = {"id": meme.id, "image": meme.file, "text": meme.text, "template_cluster": "keys"}
         lines.append(json.dumps(line))
     (folder / "memes.jsonl").write_text("\n".join(lines))
     captions = [
@@ -269,16 +275,16 @@ def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_pa
     ]
     (folder / "captions.jsonl").write_text("\n".join(map(json.dumps, captions)))
     named = ("--name", "mine", "--licence", "CC0-1.0")
-    assert "--verdicts" in shell.refused("publish", folder, *named)
+    assert "--annotations" in shell.refused("publish", folder, *named)
     judge(tmp_path, "label-by-vote", {meme.id: label(meme) for meme in memes})
-    said = shell.done("publish", folder, *named, "--verdicts", tmp_path / "verdicts.jsonl")
+    said = shell.done("publish", folder, *named, "--annotations", tmp_path / "annotations.jsonl")
     assert "4 memes" in said
     assert "left out: no description of the image: 1" in said
     data = shell.folder / "published" / "mine" / "data"
     rows = json.loads((data / "test_data_discription_2.0.json").read_text())
     assert [row["text"] for row in rows] == [meme.text for meme in memes[:4]]
     told = [json.loads(line) for line in (data / "metadata.jsonl").read_text().splitlines()]
-    assert {(row["language"], row["family"]) for row in told} == {("zh", "keys")}
+    assert {(row["language"], row["template_cluster"]) for row in told} == {("zh", "keys")}
 
 
 def test_chats_alone_are_no_questions(tmp_path: Path) -> None:
@@ -343,25 +349,29 @@ def test_whoever_settles_a_tie_is_no_annotator(tmp_path: Path) -> None:
     said = {memes[0].id: ("yes", "no"), memes[1].id: ("no", "no")}
 
     def review(adjudicated: bool) -> CardSection:
-        verdicts = []
+        annotations = []
         for name, values in said.items():
             votes = [
-                Vote(person=f"p{place}", stage="label", values={"harmful": own})
+                IndividualAnnotation(annotator=f"p{place}", stage="label", values={"harmful": own})
                 for place, own in enumerate(values)
             ]
             if adjudicated:
-                votes.append(Vote(person="p9", stage="adjudicate", values={"harmful": "yes"}))
-            verdicts.append(
-                ItemVerdict(
+                votes.append(
+                    IndividualAnnotation(
+                        annotator="p9", stage="adjudicate", values={"harmful": "yes"}
+                    )
+                )
+            annotations.append(
+                AggregatedAnnotation(
                     item=name,
                     group=name,
                     workflow="label-by-vote",
                     kept=True,
                     values={"harmful": values[0]},
-                    votes=votes,
+                    annotations=votes,
                 )
             )
-        write_verdicts(queue / "verdicts.jsonl", verdicts)
+        write_annotations(queue / "annotations.jsonl", annotations)
         return describe_review(read_review(queue, None))
 
     def agreement(section: CardSection) -> str:
@@ -426,7 +436,7 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     _, items = read_queue(spoken)
     edited = "A: 今天怎么样\n乙：还不错，你呢"
     kept = [
-        ItemVerdict(
+        AggregatedAnnotation(
             item=own.id,
             group=own.group,
             workflow="edit-chats",
@@ -435,7 +445,7 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
         )
         for place, own in enumerate(items)
     ]
-    write_verdicts(spoken / "verdicts.jsonl", kept)
+    write_annotations(spoken / "annotations.jsonl", kept)
     shell.done(*publish, "--chats", "chats")
     data = shell.folder / "published" / "spoken" / "data"
     chats = json.loads((data / "_Chat(hard).json").read_text())
@@ -444,5 +454,5 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     assert sum(own[:-1] == ["甲：今天怎么样", "乙：还不错，你呢"] for own in histories) == 1
     shell.done("run", "spoken/chat", "-m", "fake/keys")
     wrong = kept[0].model_copy(update={"values": {"turns": "nobody speaks"}})
-    write_verdicts(spoken / "verdicts.jsonl", [wrong, *kept[1:]])
+    write_annotations(spoken / "annotations.jsonl", [wrong, *kept[1:]])
     assert "does not begin with who speaks" in shell.refused(*publish, "--chats", "chats")

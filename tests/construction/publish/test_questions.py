@@ -1,4 +1,4 @@
-"""From images to a scored run: built questions, people's verdicts, a benchmark."""
+"""From images to a scored run: built questions, people's annotations, a benchmark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, read_queue, write_annotations
 from tests.commands import Shell
 from tests.places import ROOT
 
@@ -39,16 +39,16 @@ def build(shell: Shell, first_build: Path) -> Path:
 
 
 def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
-    """Verdicts: all confirmed but the rejected; of ``half`` only the first of two questions."""
+    """Annotations: all confirmed but the rejected; of ``half`` only the first of two questions."""
     _, items = read_queue(queue)
-    verdicts, kept = [], []
+    annotations, kept = [], []
     for item in items:
         values: dict[str, JsonValue] = {"question": "yes", "answer": "yes"}
         second = "no" if item.id in half else "yes"
         values |= {"second_question": "yes", "second_answer": second}
         good = item.id not in rejected
-        verdicts.append(
-            ItemVerdict(
+        annotations.append(
+            AggregatedAnnotation(
                 item=item.id, group=item.group, workflow="validate", kept=good, values=values
             )
         )
@@ -56,7 +56,7 @@ def confirm(queue: Path, rejected: set[str], half: set[str]) -> list[str]:
         assert isinstance(ids, list)
         if good:
             kept += [str(own) for own in (ids[:1] if item.id in half else ids)]
-    write_verdicts(queue / "verdicts.jsonl", verdicts)
+    write_annotations(queue / "annotations.jsonl", annotations)
     return kept
 
 

@@ -64,7 +64,7 @@ def test_it_is_found_by_its_card_written_by_its_folder_and_runs(
     judge(queue, "write-meanings", values, frozenset({memes[3].id}))
     wish = ("publish", queue, "--name", "my_meanings", "--licence", "CC0-1.0", "--json")
     said = json.loads(shell.done(*wish, MEMANTICS_BENCHMARKS=str(families)))
-    assert (said["like"], said["memes"], said["records"]) == ("meanings", 3, {"meanings": 3})
+    assert (said["format"], said["memes"], said["records"]) == ("meanings", 3, {"meanings": 3})
     shell.done("run", "my_meanings/choose", "-m", "fake/keys", MEMANTICS_BENCHMARKS=str(families))
     (run,) = (shell.folder / "runs").iterdir()
     assert len((run / "items.jsonl").read_text().splitlines()) == 3

@@ -1,4 +1,4 @@
-"""A published set of harm labels is split by template family, and trains a detector by its name."""
+"""A published set of harm labels is split by template cluster, and trains a detector by its name."""
 
 from __future__ import annotations
 
@@ -112,11 +112,11 @@ def test_shares_hold_for_each_stratum() -> None:
 
 def test_a_small_test_part_has_both_labels_and_no_large_family() -> None:
     """Ten memes, two templates with two of them: a pair would be the whole test part."""
-    families = dict.fromkeys("abcdefghij", "") | {"a": "x", "b": "x", "f": "y", "g": "y"}
-    labels = {name: "harmful" if name < "f" else "harmless" for name in families}
+    clusters = dict.fromkeys("abcdefghij", "") | {"a": "x", "b": "x", "f": "y", "g": "y"}
+    labels = {name: "harmful" if name < "f" else "harmless" for name in clusters}
     strata = {name: [label, f"{label} {name in 'abfg'}"] for name, label in labels.items()}
     for seed in range(20):
-        parts = draw_parts(families, strata, (8, 2), seed)
+        parts = draw_parts(clusters, strata, (8, 2), seed)
         held = [name for name, part in parts.items() if part == 1]
         assert {labels[name] for name in held} == {"harmful", "harmless"}, seed
         assert len(held) == 2

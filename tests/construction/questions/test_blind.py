@@ -1,4 +1,4 @@
-"""The critic that asks a model: what it solves unfairly is rewritten or set aside."""
+"""The critic that asks a model: what it solves unfairly is rewritten or rejected."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def some(count: int = 40) -> dict[str, QuestionSubject]:
 def way_of(request: Request) -> str:
     if "that you cannot see" in text_of(request):
         return "blind"
-    return "seen" if isinstance(request.messages[0].parts[0], Image) else "told"
+    return "seen" if isinstance(request.messages[0].parts[0], Image) else "known"
 
 
 def key_of(request: Request, keys: Mapping[str, str]) -> str:
@@ -70,14 +70,14 @@ def run(tmp_path: Path, cheat: Cheat, settings: QuestionSettings = SETTINGS) -> 
 
 
 def test_what_is_solved_blindly_is_rewritten_then_set_aside(tmp_path: Path) -> None:
-    built = run(tmp_path, Cheat("blind", "told"))
-    reasons = Counter(own.reason for own in built.aside)
+    built = run(tmp_path, Cheat("blind", "known"))
+    reasons = Counter(own.reason for own in built.rejected)
     assert reasons["a model finds its key without the meme"] > 60
     assert not built.questions
 
 
 def test_an_honest_trial_keeps_the_set_at_chance(tmp_path: Path) -> None:
-    cheat = Cheat("told")
+    cheat = Cheat("known")
     built = run(tmp_path, cheat)
     assert len(built.questions) > 60
     report = report_questions(built, SETTINGS, "fake/writer", "fake/critic")
@@ -112,13 +112,13 @@ def test_a_rewritten_question_takes_the_place_of_the_solved_one(tmp_path: Path) 
 
 def test_a_key_that_the_knowledge_contradicts_is_set_aside(tmp_path: Path) -> None:
     built = run(tmp_path, Cheat())
-    reasons = Counter(own.reason for own in built.aside)
+    reasons = Counter(own.reason for own in built.rejected)
     assert reasons["the knowledge leads to another option than the key"] > 20
     assert all(built.trials[own.id].told for own in built.questions)
 
 
 def test_whether_the_knowledge_was_needed_is_noted(tmp_path: Path) -> None:
-    built = run(tmp_path, Cheat("told", "seen"))
+    built = run(tmp_path, Cheat("known", "seen"))
     assert built.questions
     note = "solved from the meme alone, without the knowledge"
     assert all(own.notes == (note,) for own in built.questions)
@@ -152,7 +152,7 @@ def test_blind_asks_show_neither_meme_nor_knowledge(tmp_path: Path) -> None:
         images = [part for part in request.messages[0].parts if isinstance(part, Image)]
         text, way = text_of(request), way_of(request)
         assert bool(images) == (way == "seen")
-        assert ("<known about the meme" in text) == (way == "told")
+        assert ("<known about the meme" in text) == (way == "known")
     # Whoever always says the same letter finds no key in both orders.
     assert not any(trial.solved_blindly for trial in trials.values())
 
@@ -191,6 +191,6 @@ def test_what_the_writer_never_mends_is_set_aside_with_the_reason(tmp_path: Path
     settings = QuestionSettings(dimensions=("Scene",), attempts=2)
     built = build(tmp_path, write, settings, subjects=some(5))
     assert not built.questions
-    assert {own.reason.split(";")[0] for own in built.aside} == {
+    assert {own.reason.split(";")[0] for own in built.rejected} == {
         "unparsed: do not name the category (OverallIntent)"
     }

@@ -14,7 +14,7 @@ import pytest
 
 from memantics.annotation.workflow import read_workflow
 from memantics.construction.build import questions
-from memantics.construction.questions.asking import ask_blind, ask_draft, ask_seen, ask_told
+from memantics.construction.questions.asking import ask_blind, ask_draft, ask_known, ask_seen
 from memantics.construction.questions.chain import BuiltQuestions, build_questions
 from memantics.construction.questions.records import QuestionSettings, plan_slots
 from memantics.construction.questions.report import (
@@ -78,9 +78,9 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     questions = list(read_questions(made))
     report = json.loads((made / "report-questions.json").read_text())
     assert report["questions"] == len(questions) > 20
-    assert report["slots"] == report["questions"] + report["set_aside"]
-    aside = (made / "set_aside.jsonl").read_text().splitlines()
-    assert all(json.loads(line)["reason"] for line in aside)
+    assert report["slots"] == report["questions"] + report["rejected"]
+    rejected = (made / "rejected.jsonl").read_text().splitlines()
+    assert all(json.loads(line)["reason"] for line in rejected)
     card, items = read_queue(made / "queue")
     assert card.workflow == "validate"
     judged = [name for item in items for name in item.hidden["questions"]]  # type: ignore[union-attr]
@@ -143,7 +143,7 @@ def test_the_workflow_finds_all_that_it_asks_about(honest: BuiltQuestions) -> No
 def test_lines_round_trip(tmp_path: Path) -> None:
     settings = QuestionSettings(dimensions=("Scene",))
     built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
-    write_questions(tmp_path, built.questions, built.aside)
+    write_questions(tmp_path, built.questions, built.rejected)
     assert tuple(read_questions(tmp_path)) == built.questions
     with pytest.raises(DataError, match="'memantics build questions' first"):
         list(read_questions(tmp_path / "nowhere"))
@@ -188,7 +188,7 @@ def test_questions_are_asked_for_as_agreed() -> None:
     draft = ask_draft(subject, slot, settings, "an earlier question?")
     for name, request in {
         "question": ask_again(draft, "…", "do not name the category"),
-        "told": ask_told([("Who is it?", options)], settings, subject),
+        "known": ask_known([("Who is it?", options)], settings, subject),
         "seen": ask_seen([("Who is it?", options)], settings, subject),
         "blind_many": ask_blind([("Who is it?", options), ("Why?", options)], settings, subject),
     }.items():

@@ -46,7 +46,7 @@ def test_three_memes_suffice_for_questions_from_a_model_that_repeats_itself(
     lent: BuiltQuestions,
 ) -> None:
     slots = [slot for own in few(*THREE).values() for slot in plan_slots(own.knowledge, SETTINGS)]
-    assert len(lent.questions) + len(lent.aside) == len(slots)
+    assert len(lent.questions) + len(lent.rejected) == len(slots)
     assert {own.meme for own in lent.questions} == set(THREE)
     assert len(lent.questions) >= len(slots) // 2
     for own in lent.questions:
@@ -70,8 +70,8 @@ def test_what_is_lent_is_right_elsewhere_and_wrong_here(lent: BuiltQuestions) ->
 def test_one_meme_has_nobody_to_borrow_from(tmp_path: Path) -> None:
     built = build(tmp_path, lambda own: say(repeat_itself(own)), SETTINGS, subjects=few("en-001"))
     assert built.questions == ()
-    assert {own.stage for own in built.aside} == {"lending"}
-    assert "no question of its kind lends one" in built.aside[0].reason
+    assert {own.stage for own in built.rejected} == {"lending"}
+    assert "no question of its kind lends one" in built.rejected[0].reason
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_other_faults_are_not_helped_by_lending(fault: Entry, said: str, tmp_pat
         tmp_path, lambda own: say(repeat_itself(own) | fault), SETTINGS, subjects=few(*THREE)
     )
     assert built.questions == ()
-    assert all(own.stage == "writing" for own in built.aside)
-    assert all(own.reason.startswith(f"unparsed: {said}") for own in built.aside)
+    assert all(own.stage == "writing" for own in built.rejected)
+    assert all(own.reason.startswith(f"unparsed: {said}") for own in built.rejected)
 
 
 def test_of_two_attempts_the_one_that_lacks_less_is_kept(tmp_path: Path) -> None:

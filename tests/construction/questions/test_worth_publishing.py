@@ -46,7 +46,7 @@ from tests.construction.questions.scripts import (
 )
 from tests.construction.test_strong_model import replies, subject
 
-SETTINGS = QuestionSettings(critic="both", attempts=2, none_share=0.2, per_dimension=2)
+SETTINGS = QuestionSettings(critic="both", attempts=2, none_proportion=0.2, per_dimension=2)
 TOLERANCE = 0.05
 ASKED = (
     "Who is being attacked here?",
@@ -135,7 +135,7 @@ def test_there_are_more_than_a_hundred(built: BuiltQuestions) -> None:
 
 
 def test_no_option_is_of_another_kind(built: BuiltQuestions) -> None:
-    drafts = {own.id: own.draft for own in built.aside if own.draft}
+    drafts = {own.id: own.draft for own in built.rejected if own.draft}
     drafts |= {own.id: own.draft for own in built.items}
     for own in built.questions:
         for option in own.options:
@@ -149,8 +149,8 @@ def test_no_option_is_of_another_kind(built: BuiltQuestions) -> None:
 
 def test_none_is_the_key_no_more_often_than_asked_for(built: BuiltQuestions) -> None:
     share = sum(own.none_is_key for own in built.questions) / len(built.questions)
-    assert 0.1 <= share <= SETTINGS.none_share
-    assert report_questions(built, SETTINGS, "fake/writer").none_share == share
+    assert 0.1 <= share <= SETTINGS.none_proportion
+    assert report_questions(built, SETTINGS, "fake/writer").none_proportion == share
 
 
 def test_nothing_is_left_that_was_solved_blindly(built: BuiltQuestions, critic: Critic) -> None:
@@ -158,7 +158,7 @@ def test_nothing_is_left_that_was_solved_blindly(built: BuiltQuestions, critic: 
     assert not [name for name, own in built.trials.items() if own.solved_blindly]
     kept = {own.question for own in built.questions if not own.none_is_key}
     assert not [own for own in kept if number("solves", own) % 3 == 0]
-    reasons = Counter(own.reason for own in built.aside)
+    reasons = Counter(own.reason for own in built.rejected)
     assert reasons["a model finds its key without the meme"] > 5
 
 
@@ -187,7 +187,7 @@ def make(
 )
 def test_the_share_of_none_is_never_exceeded(count: int, share: float, without: int) -> None:
     items = [make(n, 10) for n in range(count)]
-    dealt = deal_none(items, QuestionSettings(none_share=share))
+    dealt = deal_none(items, QuestionSettings(none_proportion=share))
     assert sum(item.correct is None for item in dealt) == without
     assert all(len(item.shown) == 3 for item in dealt)
 
@@ -198,19 +198,19 @@ def test_the_share_of_none_is_never_exceeded(count: int, share: float, without: 
 def test_where_the_right_option_is_missing_the_explanation_names_it(
     language: str, said: str
 ) -> None:
-    settings = QuestionSettings(none_share=0.5, language=language)
+    settings = QuestionSettings(none_proportion=0.5, language=language)
     finished = finish(deal_none([make(n, 4) for n in range(2)], settings), settings)
     assert {own.none_is_key: own.explanation for own in finished} == {True: said, False: ""}
 
 
 def test_an_item_with_two_wrong_options_keeps_its_key() -> None:
     items = [make(n, 10, ("b" * 9, "c" * 11)) for n in range(4)]
-    assert deal_none(items, QuestionSettings(none_share=1.0)) == items
+    assert deal_none(items, QuestionSettings(none_proportion=1.0)) == items
 
 
 def test_what_is_dealt_leaves_the_lengths_of_keys_as_they_were() -> None:
     items = [make(n, 30 if n % 2 else 10) for n in range(40)]
-    kept = [own for own in deal_none(items, QuestionSettings(none_share=0.5)) if own.correct]
+    kept = [own for own in deal_none(items, QuestionSettings(none_proportion=0.5)) if own.correct]
     assert sum(own.key_is_longest for own in kept) == len(kept) / 2
 
 
@@ -225,8 +225,8 @@ def test_options_are_chosen_by_which_one_shall_be_longest(longest: str, expected
 
 def test_a_small_set_is_neither_levelled_nor_called_a_leak(tmp_path: Path) -> None:
     one = {"sheep": subject("sheep")}
-    built = build(tmp_path, write, QuestionSettings(none_share=0.0), subjects=one)
-    assert not [own for own in built.aside if own.stage == "levelling"]
+    built = build(tmp_path, write, QuestionSettings(none_proportion=0.0), subjects=one)
+    assert not [own for own in built.rejected if own.stage == "answer cues"]
     report = report_questions(built, SETTINGS, "fake/writer")
     assert {own.judge(TOLERANCE) for own in report.leaks} <= {"too few to tell", "not measured"}
     assert Leak("x", 0.4, 0.25, 59).judge(TOLERANCE) == "too few to tell"
@@ -287,7 +287,7 @@ def test_the_rewriting_prompt_shows_what_did_not_tempt(tmp_path: Path) -> None:
         options = {own.text: own.key for own in request.form.fields[0].options}
         return options.get(critic.keys[request.form.question.strip()], "A")
 
-    settings = QuestionSettings(critic="model", dimensions=("Scene",), none_share=0.0)
+    settings = QuestionSettings(critic="model", dimensions=("Scene",), none_proportion=0.0)
     build(tmp_path, write_and_keep, settings, answer, {"sheep": subject("sheep")})
     (again,) = [text for text in sent if "earlier version" in text]
     earlier = re.search(r"<earlier \w+>\n(.*?)\n</earlier", again, re.S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics as figures
+import statistics as stats
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from memantics.benchmarks.paper_file import (
     show_declared,
     show_scores,
 )
-from memantics.core.queue import Review, Vote
+from memantics.core.queue import IndividualAnnotation, Review
 from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.task import Services
@@ -70,7 +70,7 @@ def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     ]
     if not material.compared:
         told = [Cell(), Cell()]
-    cells = (*told, material.figure("memes"))
+    cells = (*told, material.statistic("memes"))
     return part.show([*rows, PaperRow(name, cells, section="Interpretation")])
 
 
@@ -80,7 +80,7 @@ def section_3(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     for row in part.rows:
         name, spread = row.key.removesuffix("_sd"), row.key.endswith("_sd")
         values = list(_read_ratings(material, name))
-        made = round(figures.pstdev(values) if spread else fmean(values), 3) if values else None
+        made = round(stats.pstdev(values) if spread else fmean(values), 3) if values else None
         cell = Cell(row.printed[0], made, n=len(values), digits=2, compared=False)
         rows.append(PaperRow(row.label, (replace(cell, fill=part.command()),)))
     return part.show(rows)
@@ -91,8 +91,8 @@ def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
     for review in material.reviews:
         if review.card.workflow != "collect-and-edit":
             continue
-        for reviewed in review.judged:
-            votes = [] if reviewed.verdict is None else reviewed.verdict.votes
+        for reviewed in review.annotated:
+            votes = [] if reviewed.aggregated is None else reviewed.aggregated.annotations
             right = _list_columns(votes, "correctness")
             # One reviewer below 4 drops an intent; where none is left, the best of a meme stay.
             kept = [bool(marks) and min(marks) >= _LEAST for marks in right]
@@ -104,7 +104,7 @@ def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
                     yield fmean(marks)
 
 
-def _list_columns(votes: Sequence[Vote], name: str) -> list[list[float]]:
+def _list_columns(votes: Sequence[IndividualAnnotation], name: str) -> list[list[float]]:
     """What reviewers gave to each intent of a meme."""
     given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
     rows = [value for value in given if isinstance(value, list)]
@@ -136,14 +136,14 @@ def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
         options = run.facts.options
         names = _SETTING if task == "intent" else _SETTING[:2]
         told = [part.names.get(options[n], options[n]) for n in names if n in options]
-        found = show_scores(part, {task: run.figures.scores}, run.facts.origin)
+        found = show_scores(part, {task: run.results.scores}, run.facts.origin)
         ask = f"memantics run {run.task} --model {run.model}"
         cells = (
             replace(c, fill=f"{ask} {m.extra}" if m.extra else f"memantics score {run.folder}")
             for c, m in zip(found, part.metrics, strict=True)
         )
         our_rows.append(PaperRow(" · ".join(told), tuple(cells), "own", run.model))
-        for base in run.figures.baselines:
+        for base in run.results.baselines:
             scores = show_scores(part, {task: base.scores})
             baselines.setdefault(base.model, PaperRow(base.model, scores, "baseline", "Baselines"))
     return part.show([*rows, *our_rows, *baselines.values()])
@@ -221,7 +221,7 @@ def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
             and all(other.facts.options.get(name) == asked.get(name) for name in _SETTING[:2])
         ]
         scores = [
-            find_score(found.figures.scores, "rouge_l") if found else None
+            find_score(found.results.scores, "rouge_l") if found else None
             for found in (next(iter(wrote), None), run)
         ]
         fill = f"memantics run {material.name}/background --model {run.model}"
@@ -259,9 +259,9 @@ def _rate(review: Review) -> Iterator[PaperRow]:
         for line in lines
     }
     by_setting: dict[str, dict[str, list[tuple[float, str]]]] = {}
-    for reviewed in review.judged:
+    for reviewed in review.annotated:
         for scale in _SCALES:
-            votes = [] if reviewed.verdict is None else reviewed.verdict.votes
+            votes = [] if reviewed.aggregated is None else reviewed.aggregated.annotations
             given = [v.values.get(scale) for v in votes]
             marks = [float(m) for m in given if isinstance(m, int | float)]
             if marks and reviewed.item.id in named:

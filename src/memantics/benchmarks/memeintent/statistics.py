@@ -5,7 +5,7 @@ The findings measure the ROUGE-L of one constant text for all memes, and empty b
 
 from __future__ import annotations
 
-import statistics as figures
+import statistics as stats
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import mean_score, share
+from memantics.benchmarks.factories import mean_score, proportion_score
 from memantics.benchmarks.memeintent.load import PREFIX, IntentRelease
 from memantics.benchmarks.published import read_published
 from memantics.core.data import Found, checksum, note_gaps, note_part
@@ -72,7 +72,7 @@ def statistics(release: IntentRelease) -> dict[str, JsonValue]:
         **{f"intents.count.{count}": per_meme[count] for count in (1, 2, 3)},
         "words.mean": _mean(words),
         "words.sd": _deviation(words),
-        "words.sd_sample": round(figures.stdev(words), 3) if len(words) > 1 else None,
+        "words.sd_sample": round(stats.stdev(words), 3) if len(words) > 1 else None,
         "words.with_prefix.mean": _mean(kept),
         "words.with_prefix.sd": _deviation(kept),
         "background.mean": _mean(bullets),
@@ -98,12 +98,12 @@ def statistics(release: IntentRelease) -> dict[str, JsonValue]:
 
 
 def _mean(values: Sequence[int]) -> float | None:
-    return round(figures.fmean(values), 3) if values else None
+    return round(stats.fmean(values), 3) if values else None
 
 
 def _deviation(values: Sequence[int]) -> float | None:
     """Over the population, as in the paper."""
-    return round(figures.pstdev(values), 3) if values else None
+    return round(stats.pstdev(values), 3) if values else None
 
 
 def pictures(release: IntentRelease) -> Iterator[str]:
@@ -148,19 +148,19 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     plain = PLAIN if keep else strip_prefix(PLAIN, PREFIX)
     plains = [_rouge(plain, intents) for intents in references]
     groups = [row.id for row in release.rows]
-    figure = mean_score("rouge_l", values, groups)
+    score = mean_score("rouge_l", values, groups)
     published = _published() if release.source.kind == "release" else []
-    beaten = sum(score <= (figure.value or 0) for score in published)
+    beaten = sum(score <= (score.value or 0) for score in published)
     top = max(published, default=None)
-    beats = top is not None and (figure.value or 0) > top
+    beats = top is not None and (score.value or 0) > top
     compared = f"; {beaten} of {len(published)} published figures are not above it"
     compared = (compared * bool(published)) + ", the best included" * beats
     found = _WORDS.find(
         # In place of the general finding, whose text is fitted to the memes it is scored on.
         "shortcut.majority" if keep else "shortcut.majority_stripped",
-        figure,
+        score,
         rank(bool(beaten) or not published, broken=beats),
-        {"value": figure.value or 0, "compared": compared},
+        {"value": score.value or 0, "compared": compared},
         expected=top,
         rows=(
             mean_score("rouge_l", values, groups, "text", "fitted on other memes"),
@@ -174,8 +174,8 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
 def _judge_background(release: IntentRelease) -> Finding:
     empty = [not row.background for row in release.rows]
     groups = [row.id for row in release.rows]
-    figure, values = share("share", empty, groups), {"count": sum(empty), "memes": len(empty)}
-    return _WORDS.find("memeintent.background", figure, rank(any(empty)), values)
+    score, values = proportion_score("proportion", empty, groups), {"count": sum(empty), "memes": len(empty)}
+    return _WORDS.find("memeintent.background", score, rank(any(empty)), values)
 
 
 def _rouge(text: str, references: Sequence[str]) -> float:
@@ -185,5 +185,5 @@ def _rouge(text: str, references: Sequence[str]) -> float:
 def _published() -> list[float]:
     rows = read_published(Path(__file__).parent / "expected" / "published.json")
     return [
-        row.figures["rouge_l"] for row in rows if row.task == "intent" and "rouge_l" in row.figures
+        row.metrics["rouge_l"] for row in rows if row.task == "intent" and "rouge_l" in row.metrics
     ]

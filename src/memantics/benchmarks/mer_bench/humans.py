@@ -32,7 +32,7 @@ from memantics.benchmarks.plugin import (
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
 from memantics.core.labels import Preference
-from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Shown, write_queue
+from memantics.core.queue import AggregatedAnnotation, QueueCard, QueueItem, Shown, write_queue
 from memantics.core.records import Item, Score
 from memantics.core.rundir import last_answers, read_items
 from memantics.metrics.agreement import krippendorff_alpha
@@ -98,7 +98,9 @@ def read_judgements(run: Path) -> dict[str, EditJudgement]:
     }
 
 
-def read_people(queue: Path, verdicts: Sequence[ItemVerdict]) -> dict[str, dict[str, list[float]]]:
+def read_people(
+    queue: Path, annotations: Sequence[AggregatedAnnotation]
+) -> dict[str, dict[str, list[float]]]:
     """What people said by pair and dimension, on the scale from 0 to 1; ``pairs.jsonl`` names them.
 
     The feeling becomes 1 where it is the target, as for the judge.
@@ -107,9 +109,9 @@ def read_people(queue: Path, verdicts: Sequence[ItemVerdict]) -> dict[str, dict[
     rows = [conform(PairRow, value, path, row) for row, value in read_jsonl(path)]
     pairs = {row.id: row.item for row in rows}
     found: dict[str, dict[str, list[float]]] = {}
-    for verdict in verdicts:
-        ratings = found.setdefault(pairs[verdict.item], {})
-        for vote in verdict.votes:
+    for annotation in annotations:
+        ratings = found.setdefault(pairs[annotation.item], {})
+        for vote in annotation.annotations:
             for name, value in vote.values.items():
                 if name in LIKERT and isinstance(value, int | float):
                     ratings.setdefault(name, []).append((value - 1) / (_HIGHEST - 1))

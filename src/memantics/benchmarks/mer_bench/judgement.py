@@ -287,7 +287,7 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
     """
     if not given:
         raise Unparsed("no JSON object found")
-    parts = {part.name: _mend(given.get(part.name)) for part in PARTS}
+    parts = {part.name: _repair(given.get(part.name)) for part in PARTS}
     bare = not any(
         isinstance(block, dict) and {REASON, OTHER} & block.keys() for block in parts.values()
     )
@@ -310,18 +310,18 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
     )
 
 
-def _mend(part: JsonValue) -> JsonValue:
+def _repair(part: JsonValue) -> JsonValue:
     """A part whose values have the types that they plainly mean.
 
-    >>> _mend({"magnitude_1_5": "4", "consistent": "True", "other_emotion": "null"})
+    >>> _repair({"magnitude_1_5": "4", "consistent": "True", "other_emotion": "null"})
     {'magnitude_1_5': 4, 'consistent': True, 'other_emotion': None}
     """
     if not isinstance(part, dict):
         return part
-    return {key: _mend_value(key, value) for key, value in part.items()}
+    return {key: _repair_value(key, value) for key, value in part.items()}
 
 
-def _mend_value(key: str, value: JsonValue) -> JsonValue:
+def _repair_value(key: str, value: JsonValue) -> JsonValue:
     if key == REASON or isinstance(value, bool):
         return value
     said = str(value).strip().casefold()

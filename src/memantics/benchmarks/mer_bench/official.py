@@ -1,6 +1,6 @@
 """The authors' own prompts for judges, read from ``judge.py`` of the user's clone.
 
-Nothing of it is run: only its texts are taken, and the expressions in them become our holes.
+Nothing of it is run: only its texts are taken, and the expressions in them become our placeholders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 
 SCRIPT = "judge.py"
-_HOLES = {
+_PLACEHOLDERS = {
     "', '.join(EMOTIONS_9)": "$labels, other",
     "', '.join(EMOTIONS_8)": "angry, sad, tense, bored, calm, happy, excited, relaxed",
     "sample.src_emotion": "$source_emotion",
@@ -43,14 +43,14 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
     build, blocks = find_function(tree, "build_prompts"), find_function(tree, "build_image_blocks")
     if build is None or blocks is None:
         raise DataError(place, "has no function build_prompts, build_image_blocks")
-    holes = dict(_HOLES)
+    placeholders = dict(_PLACEHOLDERS)
     texts: dict[str, str] = {}
     for name, node in assigned(build):
-        text = read_text(node, holes)
+        text = read_text(node, placeholders)
         if text is not None:
             texts[name] = text
-            holes[name] = text
-    lines = [text for text in _appended(build, holes) if text is not None]
+            placeholders[name] = text
+    lines = [text for text in _appended(build, placeholders) if text is not None]
     rules, rubric = texts.get("system_prompt"), "\n\n".join(lines)
     titles, images, lead = _titles(build), _image_titles(blocks), _lead(build)
     if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2 or lead is None:
@@ -68,10 +68,10 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
     return found | {name: Prompt(name, f"{title}:\n$text") for name, title in titles.items()}
 
 
-def _appended(build: ast.FunctionDef, holes: Mapping[str, str]) -> list[str | None]:
+def _appended(build: ast.FunctionDef, placeholders: Mapping[str, str]) -> list[str | None]:
     """The lines of the user's message, in order."""
     return [
-        read_text(node.args[0], holes)
+        read_text(node.args[0], placeholders)
         for node in ast.walk(build)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "user_lines.append"
         if node.args and "opt_blocks" not in ast.unparse(node.args[0])

@@ -40,7 +40,7 @@ def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
 
 
 def _judged(run: paper.ScoredRun) -> int:
-    return sum(run.figures.counts.values())
+    return sum(run.results.counts.values())
 
 
 def _studies(material: ReappraisalMaterial) -> list[humans.JudgeStudy]:
@@ -48,8 +48,8 @@ def _studies(material: ReappraisalMaterial) -> list[humans.JudgeStudy]:
     studies = []
     for review in material.reviews:
         if review.card.workflow == humans.WORKFLOW:
-            verdicts = [one.verdict for one in review.judged if one.verdict is not None]
-            studies.append(humans.make_study(named, humans.read_people(review.folder, verdicts)))
+            annotations = [one.aggregated for one in review.annotated if one.aggregated is not None]
+            studies.append(humans.make_study(named, humans.read_people(review.folder, annotations)))
     return studies
 
 
@@ -162,14 +162,14 @@ def _metric_cells(
 
     ``printed_as`` is what the paper calls an editor.
     """
-    printed = {k: v for row in material.published for k, v in row.figures.items()}
+    printed = {k: v for row in material.published for k, v in row.metrics.items()}
     theirs = run is not None and _is_theirs(material, run, part.label)
     cells = []
     for metric in part.metrics:
-        name = f"{metric.figure}[{where}]" if where else metric.figure
-        score = paper.find_score(run.figures.scores, name) if run else None
+        name = f"{metric.key}[{where}]" if where else metric.key
+        score = paper.find_score(run.results.scores, name) if run else None
         spread = _SPREAD.search(score.note) if score else None
-        told = f"{metric.figure}[editor={printed_as}]" if printed_as else name
+        told = f"{metric.key}[editor={printed_as}]" if printed_as else name
         known = printed.get(told) if where else None
         cells.append(
             replace(
@@ -212,7 +212,7 @@ def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
     runs = _of_view(material, "model")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
-        found = {s.label for s in run.figures.scores if s.by == "editor"}
+        found = {s.label for s in run.results.scores if s.by == "editor"}
         named = {editor: material.name_system(editor) for editor in sorted(found)}
         order = [*material.systems, ""]
         section = f"judged by {run.model} ({judge})" if judge != run.model else f"judged by {judge}"
@@ -252,7 +252,7 @@ def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
             cells = []
             for factor, level in levels:
                 by = f"editor × {factor}"
-                score = paper.find_score(run.figures.scores, f"rfs_run[{by}={editor} × {level}]")
+                score = paper.find_score(run.results.scores, f"rfs_run[{by}={editor} × {level}]")
                 origin = run.facts.origin if score else ""
                 missing = "" if score else part.lacking
                 cells.append(replace(paper.score_cell(score), reason=missing, origin=origin))
@@ -263,7 +263,7 @@ def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 def _crossed(run: paper.ScoredRun) -> list[str]:
     """The editors whose figures a run gives by category."""
-    labels = (s.label for s in run.figures.scores if s.by.startswith("editor × "))
+    labels = (s.label for s in run.results.scores if s.by.startswith("editor × "))
     return list(dict.fromkeys(label.partition(" × ")[0] for label in labels))
 
 
@@ -310,12 +310,12 @@ def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
     rows = []
     runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
     for run, judge in zip(runs, _name(runs), strict=True):
-        bys = (s.by for s in run.figures.scores if s.by.split(", ")[0] == "failure")
+        bys = (s.by for s in run.results.scores if s.by.split(", ")[0] == "failure")
         for by in dict.fromkeys(bys):
             editor = by.partition(", ")[2]
             cells = []
             for name in part.columns:
-                score = paper.find_score(run.figures.scores, f"share[{by}={name}]")
+                score = paper.find_score(run.results.scores, f"proportion[{by}={name}]")
                 missing = "" if score else part.lacking
                 cells.append(
                     replace(paper.score_cell(score, 1), reason=missing, origin=run.facts.origin)
@@ -330,9 +330,9 @@ def invalid(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
     runs = material.of_task("judge")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
-        scores, main = run.figures.scores, run.figures.main
+        scores, main = run.results.scores, run.results.main
         by = "invalid after the last attempt"
-        shares = [paper.find_score(scores, f"share[{by}={status}]") for status in _INVALID]
+        shares = [paper.find_score(scores, f"proportion[{by}={status}]") for status in _INVALID]
         share = sum(score.value or 0 for score in shares if score)
         ways = [
             paper.find_score(scores, f"{main}[invalid replies counted as={way}]")

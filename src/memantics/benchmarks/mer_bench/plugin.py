@@ -11,7 +11,7 @@ from typing import cast
 
 from memantics.benchmarks.mer_bench import judgement, views
 from memantics.benchmarks.mer_bench import statistics as audit
-from memantics.benchmarks.mer_bench.figures import InvalidScore, Rules, mark, score
+from memantics.benchmarks.mer_bench.scoring import InvalidScore, Rules, mark, score
 from memantics.benchmarks.mer_bench.humans import export_outputs
 from memantics.benchmarks.mer_bench.judgement import CheckLevel, Rationale
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow, open_release

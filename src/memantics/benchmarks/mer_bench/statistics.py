@@ -90,7 +90,7 @@ def statistics(release: load.ReappraisalRelease) -> dict[str, JsonValue]:
 
 def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> dict[str, JsonValue]:
     texts = Counter(row.caption for row in rows)
-    figures: dict[str, JsonValue] = {
+    numbers: dict[str, JsonValue] = {
         "text.empty": sum(not row.caption for row in rows),
         "text.repeated": sum(count > 1 for count in texts.values()),
         "text.surplus": len(rows) - len(texts),
@@ -105,9 +105,9 @@ def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> dict[str, JsonValue]:
         ("spec", [row.planned for row in rows]),
     ):
         wrapped = [value for value in values if value.startswith('"')]
-        figures[f"{key}.wrapped"] = len(wrapped)
-        figures[f"{key}.decodable"] = sum(load.decode_once(value) is not None for value in wrapped)
-    return figures
+        numbers[f"{key}.wrapped"] = len(wrapped)
+        numbers[f"{key}.decodable"] = sum(load.decode_once(value) is not None for value in wrapped)
+    return numbers
 
 
 def _kept(release: load.ReappraisalRelease) -> int | None:
@@ -140,10 +140,10 @@ def _judge_emotions(rows: Sequence[ReappraisalRow]) -> Finding:
         for name, target in TARGETS.items()
     )
     least = min(parts, key=lambda part: part.value or 0)
-    figure = Score("share", least.value, n, least.low, least.high)
+    score = Score("proportion", least.value, n, least.low, least.high)
     values, fair = {"label": least.label, "value": least.value or 0}, 1 / len(TARGETS)
     verdict = rank((least.value or 0) < 0.1)
-    return _WORDS.find("mer_bench.emotions", figure, verdict, values, expected=fair, rows=parts)
+    return _WORDS.find("mer_bench.emotions", score, verdict, values, expected=fair, rows=parts)
 
 
 def _judge_captions(rows: Sequence[ReappraisalRow]) -> Finding:
@@ -171,11 +171,11 @@ def _judge_scale() -> Finding:
     missed = perfect.copy()
     missed[0, 6] = 0
     top, left = (float(components(judgement)[0, 3]) for judgement in (perfect, missed))
-    figure = Score("rfs", left, 0)
+    score = Score("rfs", left, 0)
     values = {"left": left, "top": top}
-    return _WORDS.find("mer_bench.scale", figure, "worth knowing", values)
+    return _WORDS.find("mer_bench.scale", score, "worth knowing", values)
 
 
 def _share(part: int, whole: int, by: str = "", label: str = "") -> Score:
     low, high = wilson(part, whole) or (None, None)
-    return Score("share", part / whole if whole else None, whole, low, high, by, label)
+    return Score("proportion", part / whole if whole else None, whole, low, high, by, label)

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import LETTERS, list_options, share
+from memantics.benchmarks.factories import LETTERS, list_options, proportion_score
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord
 from memantics.benchmarks.paper import (
@@ -21,7 +21,7 @@ from memantics.benchmarks.paper import (
     PaperText,
     ScoredRun,
     find_score,
-    list_figures,
+    list_statistics,
     name_runs,
     run_cell,
     score_cell,
@@ -68,7 +68,7 @@ def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     ends = [f"toxmquest350.{statistic}" for statistic in ("memes", "per_meme")]
     keys = [*(f"toxmquest350.dimension.{name}" for name in part.names), *ends]
     cells = [
-        material.figure(key) if printed is not None else Cell()
+        material.statistic(key) if printed is not None else Cell()
         for key, printed in zip(keys, first, strict=True)
     ]
     closed = [Cell(printed, reason=part.reason) if printed else Cell() for printed in second[:-1]]
@@ -179,10 +179,10 @@ def _trait_rows(
         for run in material.of_task("qa")
         if any(material.is_system(run.model, name) for name in members)
     ]
-    keys = [metric.figure for metric in part.metrics]
+    keys = [metric.key for metric in part.metrics]
     rows = []
     if printed:
-        means = [100 * fmean(row.figures[key] for row in printed) for key in keys]
+        means = [100 * fmean(row.metrics[key] for row in printed) for key in keys]
         cells = [Cell(value=mean, n=len(printed), digits=2, arithmetic=True) for mean in means]
         rows.append(PaperRow("the paper's models", tuple(cells), section=label))
     if runs:
@@ -190,8 +190,8 @@ def _trait_rows(
     return rows
 
 
-def _mean(runs: Sequence[ScoredRun], figure: str) -> Cell:
-    found = [find_score(run.figures.scores, figure) for run in runs]
+def _mean(runs: Sequence[ScoredRun], metric: str) -> Cell:
+    found = [find_score(run.results.scores, metric) for run in runs]
     values = [score.value for score in found if score is not None and score.value is not None]
     origin = next((run.facts.origin for run in runs if run.facts.origin), "")
     cell = Cell(value=100 * fmean(values), n=len(values), digits=2, origin=origin)
@@ -265,7 +265,7 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     *dimensions, mean = part.rows
     for row in dimensions:
         questions = [one for one in judged if one.dimension == row.key]
-        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
+        found = proportion_score("", [one.accepted for one in questions], [one.meme for one in questions])
         cell = score_cell(found if questions else None, part.digits)
         if row.key != "Toxicity" and isinstance(cell.value, int | float):
             rates.append(cell.value)
@@ -275,7 +275,7 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     counted = len(rates) == len(printed)
     for name in _own_dimensions(material, part):
         questions = [one for one in judged if one.dimension == name]
-        found = share("", [one.accepted for one in questions], [one.meme for one in questions])
+        found = proportion_score("", [one.accepted for one in questions], [one.meme for one in questions])
         cell = score_cell(found if questions else None, part.digits)
         rows.append(PaperRow(name, (replace(cell, fill=part.command()),), "own"))
     value = fmean(rates if counted else [v for v in printed if isinstance(v, float)])
@@ -319,7 +319,7 @@ def in_the_text(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Figures that the paper's sentences state."""
     expected = material.expected.items()
     keys = [k for k, row in expected if row.paper is not None and not k.startswith("toxmquest350.")]
-    return part.show(list_figures(material, keys))
+    return part.show(list_statistics(material, keys))
 
 
 def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
@@ -327,7 +327,7 @@ def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
     lines |= {"all keys": "key.position.", "None of the others": "none.position."}
     return part.show(
-        PaperRow(part.names.get(name, name), tuple(material.figure(f"{key}{n}") for n in range(4)))
+        PaperRow(part.names.get(name, name), tuple(material.statistic(f"{key}{n}") for n in range(4)))
         for name, key in lines.items()
     )
 
@@ -337,7 +337,7 @@ def beyond(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
     expected = material.expected.items()
     keys = [key for key, row in expected if row.paper is None and not key.startswith(shown)]
-    return part.show(list_figures(material, keys))
+    return part.show(list_statistics(material, keys))
 
 
 PAPER = read_paper(

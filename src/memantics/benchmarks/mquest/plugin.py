@@ -169,12 +169,12 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     groups, note = _group(outcomes)
     low, high = macro_interval(right, dimensions, memes) or (None, None)
     return (
-        factories.share("accuracy", right, memes),
+        factories.proportion_score("accuracy", right, memes),
         *(
-            factories.share_right(key, [o for o in outcomes if o.item.tags["kind"] == kind])
+            factories.accuracy_score(key, [o for o in outcomes if o.item.tags["kind"] == kind])
             for key, kind in (("toxicity_accuracy", "T"), ("reasoning_accuracy", "R"))
         ),
-        factories.share(
+        factories.proportion_score(
             "group_accuracy",
             [hit for hit, _ in groups],
             [meme for _, meme in groups],
@@ -188,7 +188,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             high,
             note="unweighted mean over dimensions; n counts dimensions",
         ),
-        *factories.share_by_tag(outcomes, "dimension", sorted(set(dimensions))),
+        *factories.accuracies_by_tag(outcomes, "dimension", sorted(set(dimensions))),
     )
 
 
@@ -199,7 +199,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
 REPOSITORY = "VLMs_meme-inference"
 ORDER = "explain_first"
-_HOLES = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
+_PLACEHOLDERS = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
 # An option as the script writes it, with these letters for its own.
 _OPTION = "A. a\n"
 
@@ -222,7 +222,7 @@ def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Pr
     function = find_function(parse_file(place), "_format_prompt")
     text = "".join(_read(function.body)) if function is not None else ""
     prompt = Prompt(ORDER, text)
-    if prompt.holes != {"question", "options"}:
+    if prompt.placeholders != {"question", "options"}:
         raise DataError(place, "does not hold the prompt in the form that we know")
     return {ORDER: prompt}
 
@@ -241,7 +241,7 @@ def _read(body: list[ast.stmt]) -> Iterator[str]:
             if "".join(_read(one.body)) == _OPTION:
                 yield "$options\n"
         elif isinstance(one, ast.Assign | ast.AugAssign):
-            yield read_text(one.value, _HOLES) or ""
+            yield read_text(one.value, _PLACEHOLDERS) or ""
 
 
 # Labels for classifiers from the knowledge bases; the input is the text printed on a meme.

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.mquest.knowledge import EXTRA_DIMENSIONS, count_ontology
 from memantics.benchmarks.mquest.load import MquestRelease, QaRecord, fault, is_none_option
 from memantics.benchmarks.published import read_published
@@ -157,10 +157,10 @@ def statistics(release: MquestRelease) -> dict[str, JsonValue]:
     return {
         "memes": len(release.memes),
         "knowledge_bases": len(release.raw),
-        **_question_figures(release),
-        **_raw_figures(release),
-        **_refined_figures(release),
-        **_ontology_figures(release),
+        **_question_statistics(release),
+        **_raw_statistics(release),
+        **_refined_statistics(release),
+        **_ontology_statistics(release),
         **_arithmetic(),
     }
 
@@ -215,7 +215,7 @@ class _QuestionTally:
         self.counts["key.compared"] += 1
 
 
-def _question_figures(release: MquestRelease) -> dict[str, JsonValue]:
+def _question_statistics(release: MquestRelease) -> dict[str, JsonValue]:
     tally = _QuestionTally()
     for file in release.files:
         tally.add(release.read_question(file), file.declared, file.id in release.selection)
@@ -224,7 +224,7 @@ def _question_figures(release: MquestRelease) -> dict[str, JsonValue]:
     memes = {meme for meme, _ in pairs}
     total = len(release.files)
     ten = sum(tally.dimensions[name] for name in DIMENSIONS)
-    figures: dict[str, JsonValue] = {
+    numbers: dict[str, JsonValue] = {
         "questions.total": total,
         "questions.ten": ten,
         "questions.pairs": len(ten_pairs),
@@ -245,19 +245,19 @@ def _question_figures(release: MquestRelease) -> dict[str, JsonValue]:
     }
     names = (*DIMENSIONS, *EXTRA_DIMENSIONS)
     for place in range(4):
-        figures[f"none.position.{place}"] = tally.nones[place]
+        numbers[f"none.position.{place}"] = tally.nones[place]
         by_dimension = {name: tally.positions[name, place] for name in names}
-        figures[f"key.position.{place}"] = sum(
+        numbers[f"key.position.{place}"] = sum(
             count for (_, position), count in tally.positions.items() if position == place
         )
-        figures |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
+        numbers |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
     asked = dict.fromkeys((*names, *sorted(tally.dimensions)))  # a set of one's own may ask more
-    figures |= {f"questions.dimension.{name}": tally.dimensions[name] for name in asked}
-    figures |= _selected_figures(tally)
-    return figures if release.files else dict.fromkeys(figures)
+    numbers |= {f"questions.dimension.{name}": tally.dimensions[name] for name in asked}
+    numbers |= _selected_statistics(tally)
+    return numbers if release.files else dict.fromkeys(numbers)
 
 
-def _selected_figures(tally: _QuestionTally) -> dict[str, JsonValue]:
+def _selected_statistics(tally: _QuestionTally) -> dict[str, JsonValue]:
     memes, total = len(tally.selected_memes), tally.selected.total()
     names = (
         "Toxicity",
@@ -277,7 +277,7 @@ def _selected_figures(tally: _QuestionTally) -> dict[str, JsonValue]:
     }
 
 
-def _raw_figures(release: MquestRelease) -> dict[str, JsonValue]:
+def _raw_statistics(release: MquestRelease) -> dict[str, JsonValue]:
     dimensions: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     toxic: Counter[str] = Counter()
@@ -291,7 +291,7 @@ def _raw_figures(release: MquestRelease) -> dict[str, JsonValue]:
             toxic[individual.meme] += 1
         elif individual.dimension == "OverallIntent":
             intents[individual.name] += 1
-    figures: dict[str, JsonValue] = {
+    numbers: dict[str, JsonValue] = {
         "individuals.raw.total": dimensions.total(),
         **{f"individuals.raw.{name}": dimensions[name] for name in DIMENSIONS},
         "individuals.toxicity.memes": len(toxic),
@@ -304,9 +304,9 @@ def _raw_figures(release: MquestRelease) -> dict[str, JsonValue]:
         "relations.background": related,
     }
     if not release.raw:
-        return dict.fromkeys([*figures, "individuals.files.total"])
+        return dict.fromkeys([*numbers, "individuals.files.total"])
     files = _count_files(release.raw[0].parent / "dimensions")
-    return figures | {"individuals.files.total": files}
+    return numbers | {"individuals.files.total": files}
 
 
 def _count_files(folder: Path) -> int | None:
@@ -321,7 +321,7 @@ def _count_files(folder: Path) -> int | None:
     )
 
 
-def _refined_figures(release: MquestRelease) -> dict[str, JsonValue]:
+def _refined_statistics(release: MquestRelease) -> dict[str, JsonValue]:
     """What the refined graphs hold; None without the extra ``offline``, which reads them."""
     readable = find_spec("pyoxigraph") is not None
     dimensions: Counter[str] = Counter()
@@ -339,7 +339,7 @@ def _refined_figures(release: MquestRelease) -> dict[str, JsonValue]:
         ]
     counts = Counter(name for name, _, _ in made)
     dangling = Counter(name for name, meme, target in made if (meme, target) not in names)
-    figures: dict[str, JsonValue] = {
+    numbers: dict[str, JsonValue] = {
         "individuals.refined.total": dimensions.total(),
         **{f"individuals.refined.{name}": dimensions[name] for name in DIMENSIONS},
         **{
@@ -348,12 +348,12 @@ def _refined_figures(release: MquestRelease) -> dict[str, JsonValue]:
         },
         **{f"materialised.{name}.triples": counts[name] for name in MATERIALISERS},
         **{f"materialised.{name}.dangling": dangling[name] for name in MATERIALISERS},
-        **_output_figures(release, names),
+        **_output_statistics(release, names),
     }
-    return figures if release.refined and readable else dict.fromkeys(figures)
+    return numbers if release.refined and readable else dict.fromkeys(numbers)
 
 
-def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> dict[str, JsonValue]:
+def _output_statistics(release: MquestRelease, names: set[tuple[str, str]]) -> dict[str, JsonValue]:
     """What the materialisers wrote, by their own files; an end that is no individual counts.
 
     The refined graphs hold less of it: there triples of a subject that nothing declares belong to
@@ -380,7 +380,7 @@ def _output_figures(release: MquestRelease, names: set[tuple[str, str]]) -> dict
     }
 
 
-def _ontology_figures(release: MquestRelease) -> dict[str, JsonValue]:
+def _ontology_statistics(release: MquestRelease) -> dict[str, JsonValue]:
     keys = ("ontology.triples", "ontology.classes", "ontology.object_properties")
     if release.ontology is None or find_spec("pyoxigraph") is None:
         return dict.fromkeys(keys)
@@ -391,7 +391,7 @@ def _arithmetic() -> dict[str, JsonValue]:
     """Figures that follow from other figures of the paper; no data is needed."""
     memes = FINAL_COUNTS[0]
     table = read_published(Path(__file__).with_name("expected") / "published.json")
-    most = max(row.figures["group_accuracy"] for row in table)
+    most = max(row.metrics["group_accuracy"] for row in table)
     return {
         "arithmetic.group_accuracy_most": round(100 * most, 2),
         "arithmetic.total": sum(FINAL_COUNTS),
@@ -464,23 +464,23 @@ def _judge_grounds(asked: Sequence[_Asked]) -> Finding:
         for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)
         if (part := [question for question in asked if question.dimension == name])
     ]
-    figure = _share(asked, lambda question: not question.grounded)
+    score = _share(asked, lambda question: not question.grounded)
     verdict = rank(count > 0, broken=count >= 0.2 * len(asked))
     values = {"count": count, "questions": len(asked)}
-    return _WORDS.find("mquest.ungrounded", figure, verdict, values, rows=tuple(rows))
+    return _WORDS.find("mquest.ungrounded", score, verdict, values, rows=tuple(rows))
 
 
 def _judge_names(asked: Sequence[_Asked]) -> Finding:
     bare = [question for question in asked if not question.grounded]
     grounded = [question for question in asked if question.grounded]
     counted = bare or asked
-    figure = _share(counted, lambda question: question.named)
+    score = _share(counted, lambda question: question.named)
     count = sum(question.named for question in counted)
     example = Counter(question.text for question in counted if question.named).most_common(1)
     return _WORDS.find(
         "mquest.class_names",
-        figure,
-        rank(count > 0, broken=(figure.value or 0) >= 0.1),
+        score,
+        rank(count > 0, broken=(score.value or 0) >= 0.1),
         {"count": count, "questions": len(counted)},
         rows=tuple(
             _share(part, lambda question: question.named, "questions", name)
@@ -495,18 +495,18 @@ def _judge_repeats(asked: Sequence[_Asked]) -> Finding:
     memes: dict[str, set[str]] = {}
     for question in asked:
         memes.setdefault(question.text, set()).add(question.meme)
-    figure = _share(asked, lambda question: len(memes[question.text]) > 1)
+    score = _share(asked, lambda question: len(memes[question.text]) > 1)
     text, most = max(memes.items(), key=lambda pair: (len(pair[1]), pair[0]))
     details = (f"asked of {len(most)} memes: {text}",) if len(most) > 1 else ()
-    many = rank((figure.value or 0) >= 0.2)
-    return _WORDS.find("mquest.repeated", figure, many, details=details)
+    many = rank((score.value or 0) >= 0.2)
+    return _WORDS.find("mquest.repeated", score, many, details=details)
 
 
 def _share(
     asked: Sequence[_Asked], test: Callable[[_Asked], bool], by: str = "", label: str = ""
 ) -> Score:
     memes = [question.meme for question in asked]
-    return share("share", [test(question) for question in asked], memes, by, label)
+    return proportion_score("proportion", [test(question) for question in asked], memes, by, label)
 
 
 def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:

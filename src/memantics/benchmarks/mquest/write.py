@@ -94,7 +94,7 @@ def write_questions(review: Review) -> writing.Made:
             gather_meme,
             text=given[name].text,
             language=given[name].language or gather_meme.language,
-            family=given[name].family,
+            template_cluster=given[name].template_cluster,
         )
         for name, gather_meme in writing.gather_memes(review).items()
         if name in given
@@ -146,8 +146,8 @@ def _list_kept(review: Review) -> Iterator[str]:
         if reviewed.kept:
             ids = writing.take_texts(reviewed, "questions")
             yield from ids[:1]
-            if reviewed.verdict is None or all(
-                reviewed.verdict.values.get(f) == "yes" for f in _SECOND
+            if reviewed.aggregated is None or all(
+                reviewed.aggregated.values.get(f) == "yes" for f in _SECOND
             ):
                 yield from ids[1:]
 

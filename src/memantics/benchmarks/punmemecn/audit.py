@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 
-from memantics.benchmarks.factories import share, spanned
+from memantics.benchmarks.factories import proportion_score, spanned
 from memantics.benchmarks.published import read_published
 from memantics.benchmarks.punmemecn.load import PunMeme, PunRelease
 from memantics.benchmarks.punmemecn.wording import one_line
@@ -74,27 +74,27 @@ def _judge_always_pun(release: PunRelease) -> Finding:
         )
         # The general rule, on the rows that see no more than the image.
         verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
-    figure = spanned(Score("f1", value, len(gold)), spans.f1)
+    score = spanned(Score("f1", value, len(gold)), spans.f1)
     coin = 2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold))
     others = (
         ("balanced_accuracy", "balanced accuracy", balanced_accuracy, spans.balanced_accuracy),
         ("macro_f1", "macro-F1", binary_macro_f1, spans.macro_f1),
     )
     rows = tuple(
-        spanned(Score(key, rate(counts), len(gold), by="figure", label=label), span)
+        spanned(Score(key, rate(counts), len(gold), by="metric", label=label), span)
         for key, label, rate, span in others
     )
     values = {"value": value or 0, "words": words}
-    return _WORDS.find("shortcut.positive", figure, verdict, values, expected=coin, rows=rows)
+    return _WORDS.find("shortcut.positive", score, verdict, values, expected=coin, rows=rows)
 
 
 def _published(prompt: str | None = None) -> list[float]:
     rows = read_published(FOLDER / "expected" / "published.json")
     return [
-        row.figures["f1"]
+        row.metrics["f1"]
         for row in rows
         if row.task == "detection"
-        and "f1" in row.figures
+        and "f1" in row.metrics
         and (prompt is None or row.options.get("prompt") == prompt)
     ]
 
@@ -109,8 +109,8 @@ def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
     said = [says[meme.caption] for meme in memes]
     groups = [meme.group for meme in memes]
     counts, spans = count_binary(gold, said, True), binary_intervals(gold, said, True, groups)
-    figure = spanned(Score("f1", f1(counts), len(gold)), spans.f1)
-    return _WORDS.find("punmemecn.captions", figure, rank(bool(both)), {"both": len(both)})
+    score = spanned(Score("f1", f1(counts), len(gold)), spans.f1)
+    return _WORDS.find("punmemecn.captions", score, rank(bool(both)), {"both": len(both)})
 
 
 def _take(puns: int, plain: int) -> bool:
@@ -122,9 +122,9 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
     readings = {meme.group: meme.reading for meme in memes if meme.is_pun}
     alike = [meme for meme in memes if meme.role == "similar_text" and readings.get(meme.group)]
     hits = [meme.caption == readings[meme.group] for meme in alike]
-    figure = share("share", hits, [meme.group for meme in alike])
+    score = proportion_score("proportion", hits, [meme.group for meme in alike])
     values = {"count": sum(hits), "memes": len(hits)}
-    return _WORDS.find("punmemecn.readings", figure, rank(any(hits)), values)
+    return _WORDS.find("punmemecn.readings", score, rank(any(hits)), values)
 
 
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
@@ -145,16 +145,16 @@ def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
         )
         if pairs
     )
-    figure = rows[0] if rows else Score("share", None, 0)
+    score = rows[0] if rows else Score("proportion", None, 0)
     gap = (rows[0].value or 0) - (rows[1].value or 0) if len(rows) > 1 else 0.0
-    whole = Score("share", figure.value, figure.n, figure.low, figure.high)
+    whole = Score("proportion", score.value, score.n, score.low, score.high)
     expected = rows[1].value if len(rows) > 1 else None
     return _WORDS.find("punmemecn.humans", whole, rank(gap > 0.02), expected=expected, rows=rows)
 
 
 def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
     hits, groups = [hit for hit, _ in pairs], [group for _, group in pairs]
-    return share("share", hits, groups, "annotators", label)
+    return proportion_score("proportion", hits, groups, "annotators", label)
 
 
 def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import LETTERS, commonest, list_options, share_by, share_right
+from memantics.benchmarks.factories import LETTERS, commonest, list_options, accuracies_by, accuracy_score
 from memantics.benchmarks.parsing import parse_letter
 from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn import wording as words
@@ -284,9 +284,9 @@ def parse_as_published(text: str, language: str, *, reasons: bool = False) -> st
 def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
     """Accuracy over all, by topic and by the right letter; and which distractors were chosen."""
     return (
-        share_right("accuracy", outcomes),
-        *share_by(outcomes, "topic", TOPICS, lambda outcome: outcome.item.tags["topic"]),
-        *share_by(outcomes, "position", LETTERS[:4], lambda outcome: str(outcome.item.gold)),
+        accuracy_score("accuracy", outcomes),
+        *accuracies_by(outcomes, "topic", TOPICS, lambda outcome: outcome.item.tags["topic"]),
+        *accuracies_by(outcomes, "position", LETTERS[:4], lambda outcome: str(outcome.item.gold)),
         *_chosen(outcomes),
     )
 
@@ -302,4 +302,4 @@ def _chosen(outcomes: Sequence[records.Outcome]) -> Iterator[records.Score]:
     kinds = dict.fromkeys(k for o in outcomes for k in sorted(o.item.tags["kinds"].split()))
     for kind in kinds:
         share = counts[kind] / len(taken) if taken else None
-        yield records.Score("share", share, len(taken), by="chosen", label=kind)
+        yield records.Score("proportion", share, len(taken), by="chosen", label=kind)

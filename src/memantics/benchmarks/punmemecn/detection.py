@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import commonest, share_by, spanned
+from memantics.benchmarks.factories import commonest, accuracies_by, spanned
 from memantics.benchmarks.parsing import clean, parse_label
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.load import ROLES, PunMeme
@@ -19,7 +19,7 @@ from memantics.core import records
 from memantics.core.errors import InputError
 from memantics.core.reply import describe_object
 from memantics.core.task import Task, Unparsed
-from memantics.metrics import classification as figures
+from memantics.metrics import classification as metrics
 
 PUN, NON_PUN = "pun", "non-pun"
 WORDS = {"zh": {PUN: "双关", NON_PUN: "非双关"}, "en": {PUN: "pun", NON_PUN: "non-pun"}}
@@ -162,22 +162,22 @@ def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
     gold = [str(o.item.gold) for o in outcomes]
     guesses = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
     groups = [o.item.group for o in outcomes]
-    counts = figures.count_binary(gold, guesses, PUN)
-    spans = figures.binary_intervals(gold, guesses, PUN, groups)
+    counts = metrics.count_binary(gold, guesses, PUN)
+    spans = metrics.binary_intervals(gold, guesses, PUN, groups)
     n, puns = len(outcomes), gold.count(PUN)
 
     return (
-        spanned(records.Score("f1", figures.f1(counts), n), spans.f1),
-        spanned(records.Score("tpr", figures.tpr(counts), puns), spans.tpr),
-        spanned(records.Score("tnr", figures.tnr(counts), n - puns), spans.tnr),
+        spanned(records.Score("f1", metrics.f1(counts), n), spans.f1),
+        spanned(records.Score("tpr", metrics.tpr(counts), puns), spans.tpr),
+        spanned(records.Score("tnr", metrics.tnr(counts), n - puns), spans.tnr),
         spanned(
-            records.Score("precision", figures.precision(counts), counts.tp + counts.fp),
+            records.Score("precision", metrics.precision(counts), counts.tp + counts.fp),
             spans.precision,
         ),
         spanned(
-            records.Score("balanced_accuracy", figures.balanced_accuracy(counts), n),
+            records.Score("balanced_accuracy", metrics.balanced_accuracy(counts), n),
             spans.balanced_accuracy,
         ),
-        spanned(records.Score("macro_f1", figures.binary_macro_f1(counts), n), spans.macro_f1),
-        *share_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
+        spanned(records.Score("macro_f1", metrics.binary_macro_f1(counts), n), spans.macro_f1),
+        *accuracies_by(outcomes, "role", ROLES, lambda outcome: outcome.item.tags["role"]),
     )

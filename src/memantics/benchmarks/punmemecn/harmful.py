@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn.matching import find_objects, first_braces, read_choice
 from memantics.benchmarks.punmemecn.official import asked_keys, write_official
@@ -272,7 +272,7 @@ def score(
         kept = [i for i, meme_kind in enumerate(kinds) if meme_kind == kind]
         if kept or kind in NEEDED:
             right, groups = [found[i] for i in kept], [memes[i] for i in kept]
-            rows.append(share(f"recall_{kind}", right, groups))
+            rows.append(proportion_score(f"recall_{kind}", right, groups))
     rows.append(_drop("drop", found, kinds, memes, ("nonpun", "pun")))
     if "toxicn" in kinds:
         rows += [
@@ -281,7 +281,7 @@ def score(
         ]
     declined = [o.status == "refused" or o.value == REFUSAL for o in outcomes]
     note = "counted as harmful" if refusals else "counted as invalid"
-    return (*rows, share("refusals", declined, memes, note=note))
+    return (*rows, proportion_score("refusals", declined, memes, note=note))
 
 
 def _is_found(outcome: records.Outcome, *, refusals: bool) -> bool:

@@ -78,7 +78,7 @@ class PunMeme:
 class ChatRecord:
     """A chat whose last message is to be a meme: the right one and three distractors.
 
-    ``turns`` are whole, mended turns with their speaker tags; ``speaker`` is who answers with the
+    ``turns`` are whole, repaired turns with their speaker tags; ``speaker`` is who answers with the
     meme. Memes are named by id. ``candidates`` holds, per kind of distractor, the longer list it
     was drawn from (hard level only); those may lie outside a partial copy.
     """
@@ -97,7 +97,7 @@ class ChatRecord:
 class Conversation:
     """A chat as it stands with its pun in the metadata.
 
-    ``lines`` are as released, the last one without its meme; ``turns`` are mended.
+    ``lines`` are as released, the last one without its meme; ``turns`` are repaired.
     """
 
     meme: str
@@ -123,20 +123,20 @@ _BREAK = re.compile(r"(?:\x08|(?<=[。！？…])\\?n)(?=[甲乙]：)")
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """Whole turns, who speaks next, and what was mended on the way."""
+class Repaired:
+    """Whole turns, who speaks next, and what was repaired on the way."""
 
     turns: tuple[str, ...]
     speaker: str
     repairs: Counter[str]
 
 
-def mend_turns(lines: Sequence[str]) -> Mended:
-    """Mend a history whose last line is the speaker tag before the meme.
+def repair_turns(lines: Sequence[str]) -> Repaired:
+    """Repair a history whose last line is the speaker tag before the meme.
 
     Raises ``ValueError`` with the reason where the lines make no chat even so.
 
-    >>> mend_turns(["甲：早", "乙：早。甲："]).turns, mend_turns(["甲：早", "乙：早。甲："]).speaker
+    >>> repair_turns(["甲：早", "乙：早。甲："]).turns, repair_turns(["甲：早", "乙：早。甲："]).speaker
     (('甲：早', '乙：早。'), '甲')
     """
     repairs: Counter[str] = Counter()
@@ -154,7 +154,7 @@ def mend_turns(lines: Sequence[str]) -> Mended:
             raise ValueError("the first line does not begin with 甲： or 乙：")
     if len(turns) < 2 or turns[-1] not in ("甲：", "乙："):
         raise ValueError("the last line is not the bare speaker tag 甲： or 乙： after a turn")
-    return Mended(tuple(turns[:-1]), turns[-1][0], repairs)
+    return Repaired(tuple(turns[:-1]), turns[-1][0], repairs)
 
 
 def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
@@ -405,16 +405,16 @@ def _read_conversations(
         lines = split_conversation(text, name)
         if lines is None:
             raise DataError(path.name, f"meme_chat.{topic}: does not end in its meme", row=name)
-        mended = _mend(lines, path, name, f"meme_chat.{topic}")
-        findings.repairs.update(mended.repairs)
+        repaired = _repair(lines, path, name, f"meme_chat.{topic}")
+        findings.repairs.update(repaired.repairs)
         yield Conversation(
-            name.removesuffix(".png"), topic, mended.turns, mended.speaker, tuple(lines)
+            name.removesuffix(".png"), topic, repaired.turns, repaired.speaker, tuple(lines)
         )
 
 
-def _mend(lines: list[str], path: Path, key: str, name: str) -> Mended:
+def _repair(lines: list[str], path: Path, key: str, name: str) -> Repaired:
     try:
-        return mend_turns(lines)
+        return repair_turns(lines)
     except ValueError as error:
         raise DataError(path.name, f"{name}: {error}", row=key) from error
 
@@ -441,18 +441,18 @@ def _read_chat(
             "image_sim": hard.image_candidates,
             "sentiment_sim": hard.sentiment_candidates,
         }
-    mended = _mend(row.chat_history, path, key, "chat_history")
+    repaired = _repair(row.chat_history, path, key, "chat_history")
     chat = ChatRecord(
         id=key,
         topic=row.topic,
-        turns=mended.turns,
-        speaker=mended.speaker,
+        turns=repaired.turns,
+        speaker=repaired.speaker,
         correct=_parse_pun(row.meme_response.correct, path, key),
         distractors=tuple((kind, _parse_pun(name, path, key)) for kind, name in chosen.items()),
         candidates={kind: _parse_candidates(text, path, key) for kind, text in lists.items()},
         level=level,
     )
-    return chat, mended.repairs
+    return chat, repaired.repairs
 
 
 def _parse_candidates(text: str, path: Path, key: str) -> tuple[str, ...]:

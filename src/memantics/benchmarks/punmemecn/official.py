@@ -1,7 +1,7 @@
 """The authors' own prompts, read from ``utils/eval/task.py`` of the user's clone.
 
 Nothing of it is run. Its functions choose a text by language and by the prompt's number: the same
-branches are followed here, and the expressions in a text become our holes.
+branches are followed here, and the expressions in a text become our placeholders.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PINYIN = frozenset("57")
 def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
     """The prompt of each task as its authors send it, named ``official_TASK.LANGUAGE``.
 
-    ``options`` say the language and, where a task has several, the prompt's number. The holes of
+    ``options`` say the language and, where a task has several, the prompt's number. The placeholders of
     what is asked are ``caption``, ``pinyin``, ``history``; those of examples have a number.
     """
     place = find_script(source)
@@ -75,12 +75,12 @@ def list_roots(folder: Path) -> tuple[Path, ...]:
 
 
 def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:
-    r"""The prompt with its holes filled, each line stripped as the authors do before sending.
+    r"""The prompt with its placeholders filled, each line stripped as the authors do before sending.
 
     >>> write_official(Prompt("p", "Read.\n   Caption: $caption\n"), {"caption": "x", "n": "1"})
     'Read.\nCaption: x'
     """
-    return strip_lines(prompt.fill(**{n: values[n] for n in prompt.holes if n in values}))
+    return strip_lines(prompt.fill(**{n: values[n] for n in prompt.placeholders if n in values}))
 
 
 def strip_lines(text: str) -> str:
@@ -103,13 +103,13 @@ def asked_keys(prompt: Prompt, count: int) -> tuple[str, ...]:
 def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str | None:
     """Definition and instruction, or the one text of a task that has no definition."""
     facts = _know(language, number)
-    holes = _list_holes()
+    placeholders = _list_placeholders()
     for inner in function.body:
         if isinstance(inner, ast.FunctionDef):
-            holes |= _read_parts(inner, facts, number)
+            placeholders |= _read_parts(inner, facts, number)
     nodes = _follow(function.body, facts)
     names = ("pun_meme_definition", "instruction") if "instruction" in nodes else ("task_prompt",)
-    texts = [_read(nodes[name], holes) if name in nodes else None for name in names]
+    texts = [_read(nodes[name], placeholders) if name in nodes else None for name in names]
     return None if None in texts else "\n".join(text for text in texts if text is not None)
 
 
@@ -122,17 +122,20 @@ def _know(language: str, number: str) -> dict[str, bool]:
     return facts
 
 
-def _list_holes() -> dict[str, str]:
-    """Which expression of the script is which hole."""
-    holes = {"caption": "$caption", "caption4": "$caption"}
-    holes |= {f"caption{n}": f"$caption{n}" for n in (1, 2, 3)}
+def _list_placeholders() -> dict[str, str]:
+    """Which expression of the script is which placeholder."""
+    placeholders = {"caption": "$caption", "caption4": "$caption"}
+    placeholders |= {f"caption{n}": f"$caption{n}" for n in (1, 2, 3)}
     for name in ("captions", "example_captions"):
-        holes |= {f"{name}[{n}]": f"$caption{n}" for n in range(1, 9)}
-    sounds = {f"py({name})": hole.replace("caption", "pinyin") for name, hole in holes.items()}
+        placeholders |= {f"{name}[{n}]": f"$caption{n}" for n in range(1, 9)}
+    sounds = {
+        f"py({name})": placeholder.replace("caption", "pinyin")
+        for name, placeholder in placeholders.items()
+    }
     feelings = {f"json_sentiment(sent{n}, language=language)": f"$sentiment{n}" for n in (1, 2, 3)}
     talk = {"chat_history": "$history", "chat_history2": "$history", "chat_history1": "$history1"}
     answers = {"answer1": "$answer1"}
-    return holes | sounds | feelings | talk | answers
+    return placeholders | sounds | feelings | talk | answers
 
 
 def _read_parts(
@@ -142,7 +145,7 @@ def _read_parts(
     nodes = _follow(function.body, facts)
     parts: dict[str, str] = {}
     if "example_analysis" in nodes:
-        analysis = _read(nodes["example_analysis"], _list_holes())
+        analysis = _read(nodes["example_analysis"], _list_placeholders())
         parts |= {"analysis1": analysis} if analysis is not None else {}
     choices = nodes.get("choices_text")
     if isinstance(choices, ast.IfExp):
@@ -170,18 +173,18 @@ def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, as
     return found
 
 
-def _read(node: ast.expr, holes: Mapping[str, str]) -> str | None:
+def _read(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
     """A text, dedented and stripped where the script does so; of a function, what it returns."""
     if isinstance(node, ast.Lambda):
-        return _read(node.body, holes)
+        return _read(node.body, placeholders)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if node.func.attr == "dedent" and len(node.args) == 1:
-            text = _read(node.args[0], holes)
+            text = _read(node.args[0], placeholders)
             return None if text is None else textwrap.dedent(text)
         if node.func.attr == "strip" and [ast.unparse(arg) for arg in node.args] == [r"'\n'"]:
-            text = _read(node.func.value, holes)
+            text = _read(node.func.value, placeholders)
             return None if text is None else text.strip("\n")
-    return read_text(node, holes)
+    return read_text(node, placeholders)
 
 
 # Results that the authors released with their code: ``results/*/*_metrics.json`` of a clone.
@@ -199,7 +202,7 @@ def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
     """All released figures of a registered clone; none where its ``results`` are not there."""
     rows: list[PublishedRow] = []
     for task, told in _RELEASED["files"].items():
-        figures = told["figures"]
+        metrics = told["metrics"]
         places = (root / "results" / told["file"] for root in list_roots(release.folder))
         path = next((place for place in places if place.is_file()), None)
         if path is None:
@@ -207,32 +210,32 @@ def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
         whole = _fields(read_json(path))
         if task == "chat":
             for level, models in whole.items():
-                rows += _list_rows(task, _fields(models), figures, {"level": level})
+                rows += _list_rows(task, _fields(models), metrics, {"level": level})
         else:
-            rows += _list_rows(task, whole, figures, {})
+            rows += _list_rows(task, whole, metrics, {})
     return tuple(rows)
 
 
 def _list_rows(
     task: str,
     models: Mapping[str, JsonValue],
-    figures: Mapping[str, str],
+    metrics: Mapping[str, str],
     options: Mapping[str, str],
 ) -> Iterator[PublishedRow]:
     for model, languages in models.items():
         for language, ways in _fields(languages).items():
             for way, found in _fields(ways).items():
                 known = {
-                    figures[name]: float(value)
+                    metrics[name]: float(value)
                     for name, value in _fields(found).items()
-                    if name in figures and isinstance(value, int | float)
+                    if name in metrics and isinstance(value, int | float)
                 }
                 if language in _LANGUAGES and way in _PROMPTS and known:
                     yield PublishedRow(
                         task=task,
                         system=model,
                         options={"language": _LANGUAGES[language], **_PROMPTS[way], **options},
-                        figures=known,
+                        metrics=known,
                         digits=3,
                         source=SOURCE,
                         feasible=None,

@@ -43,7 +43,9 @@ def annotation(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     shown = show_declared(material, part)
     agreed, n = _agree_on_punchlines(material) or (None, 0)
     title = material.expected["agreement.punchline"].title
-    fill = f"memantics paper {material.name} --verdicts QUEUE" if material.source.published else ""
+    fill = (
+        f"memantics paper {material.name} --annotations QUEUE" if material.source.published else ""
+    )
     cell = papers.Cell(95.6, agreed, n=n, digits=1, compared=False, fill=fill, reason=part.reason)
     return part.show(replace(r, cells=(cell,)) if r.label == title else r for r in shown.rows)
 
@@ -53,13 +55,13 @@ def _agree_on_punchlines(material: PunMaterial) -> tuple[float, int] | None:
     said = [
         {
             (vote.values.get("pun"), vote.values.get("pun_word"), vote.values.get("homophone"))
-            for vote in reviewed.verdict.votes
-            if vote.stage == reviewed.verdict.votes[0].stage
+            for vote in reviewed.aggregated.annotations
+            if vote.stage == reviewed.aggregated.annotations[0].stage
         }
         for review in material.reviews
         if review.card.workflow == "pun-form"
-        for reviewed in review.judged
-        if reviewed.verdict is not None and len(reviewed.verdict.votes) > 1
+        for reviewed in review.annotated
+        if reviewed.aggregated is not None and len(reviewed.aggregated.annotations) > 1
     ]
     return (
         (100 * sum(len(readings) == 1 for readings in said) / len(said), len(said))
@@ -134,7 +136,7 @@ def _ask_model(
         if papers.same_system(r.model, model) or material.name_system(r.model) == model
     ]
     cell = (
-        papers.run_cell(runs[0], metric.figure, part.digits, part.scale) if runs else papers.Cell()
+        papers.run_cell(runs[0], metric.key, part.digits, part.scale) if runs else papers.Cell()
     )
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
     asked = material.systems[model].model if model in material.systems else model
@@ -175,7 +177,7 @@ def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
     """The annotators, where a run of the sentiment task knows their votes."""
     for run in material.of_task("sentiment"):
-        for baseline in run.figures.baselines:
+        for baseline in run.results.baselines:
             if baseline.model == "annotators":
                 cells = show_scores(part, {"sentiment": baseline.scores})
                 bare = (
@@ -203,9 +205,9 @@ def figure_4_english(material: PunMaterial, part: DeclaredPart) -> papers.PaperP
 
 
 _PROMPTED = (
-    PaperMetric(task="detection", figure="f1"),
-    PaperMetric(task="sentiment", figure="accuracy"),
-    PaperMetric(task="chat", figure="accuracy", options={"level": "hard"}),
+    PaperMetric(task="detection", key="f1"),
+    PaperMetric(task="sentiment", key="accuracy"),
+    PaperMetric(task="chat", key="accuracy", options={"level": "hard"}),
 )
 
 
@@ -224,7 +226,7 @@ def _show_prompts(
     )
     rows = []
     for metric in _PROMPTED:
-        section = f"{metric.task}, {metric.figure}"
+        section = f"{metric.task}, {metric.key}"
         for name in (*explored, *others):
             cells = []
             for number in STYLES:
@@ -249,7 +251,7 @@ def _find_released(
     for row in released:
         named = row.task == metric.task and material.is_system(row.system, system)
         if named and wanted.items() <= row.options.items():
-            return row.figures.get(metric.figure)
+            return row.metrics.get(metric.key)
     return None
 
 
@@ -314,7 +316,7 @@ def table_5(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     runs = material.of_task("harmful")
     for run, label in zip(runs, papers.name_runs(runs), strict=True):
         if run.folder not in taken:
-            found = show_scores(part, {"harmful": run.figures.scores}, run.facts.origin)
+            found = show_scores(part, {"harmful": run.results.scores}, run.facts.origin)
             empty = tuple(replace(cell, fill=part.command(model=run.model)) for cell in found)
             shown.append(papers.PaperRow(label, empty, "own"))
     if material.source.kind == "sample":
@@ -356,7 +358,7 @@ def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
         cells = []
         for metric in part.metrics:
             asked = {k: v for k, v in metric.options.items() if k == "language"}
-            plain = PaperMetric(task=metric.task, figure=metric.figure, options=asked)
+            plain = PaperMetric(task=metric.task, key=metric.key, options=asked)
             cell = _ask_model(material, part, plain, name, {})
             if metric.options["example"] == "one":
                 cell = papers.Cell(reason=part.reason)
@@ -372,10 +374,10 @@ def table_8(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     runs = material.of_task("punchline")
     rows, texts = [], []
     for run, label in zip(runs, papers.name_runs(runs), strict=True):
-        cells = show_scores(part, {"punchline": run.figures.scores}, run.facts.origin)
+        cells = show_scores(part, {"punchline": run.results.scores}, run.facts.origin)
         told = tuple(replace(cell, reason=part.lacking) for cell in cells)
         rows.append(papers.PaperRow(label, told, "own"))
-        listed = [s.label for s in run.figures.scores if s.by == "confused"]
+        listed = [s.label for s in run.results.scores if s.by == "confused"]
         if listed:
             texts.append(papers.PaperText(f"Wrong homophones of {label}", "\n".join(listed)))
     return part.show(rows or part.empty("GPT-4o"), texts)

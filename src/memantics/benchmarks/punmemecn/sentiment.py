@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import commonest, share
+from memantics.benchmarks.factories import commonest, proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn.load import TARGETS, TYPES, PunMeme
@@ -57,7 +57,7 @@ def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
     """The annotators' figures, and the model's own against leave-one-out labels.
 
     The votes made the gold label, so comparing them with it flatters annotators. Leaving one out
-    mends that: each vote, and the model's answer, is compared with what the other two agree on.
+    repairs that: each vote, and the model's answer, is compared with what the other two agree on.
     Where they differ there is nothing to compare with: set these figures beside each other, not
     beside those on all items.
     """
@@ -105,7 +105,7 @@ def _against_others(
 
 def _row(key: str, label: str, judgements: list[SentimentJudgement]) -> Score:
     right = [part(j.said, key) == part(j.wanted, key) for j in judgements]
-    return share(key, right, [j.meme for j in judgements], "humans", label, NOTES[label])
+    return proportion_score(key, right, [j.meme for j in judgements], "humans", label, NOTES[label])
 
 
 def read_votes(outcome: Outcome) -> list[str]:
@@ -304,7 +304,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         "target_accuracy": [_says(o, "target") for o in outcomes],
         "type_accuracy": [_says(o, "type") for o in outcomes],
     }
-    rows = [share(key, hits, memes) for key, hits in right.items()]
+    rows = [proportion_score(key, hits, memes) for key, hits in right.items()]
     for part in VALUES:
         kinds = [outcome.item.tags[part] for outcome in outcomes]
         hits = right[f"{part}_accuracy"]
@@ -324,7 +324,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
             hits = [right[f"{part}_accuracy"][i] for i in kept]
             rows.append(
-                share(f"{part}_accuracy", hits, [memes[i] for i in kept], by=part, label=name)
+                proportion_score(f"{part}_accuracy", hits, [memes[i] for i in kept], by=part, label=name)
             )
     return (*rows, *score_human_eval(outcomes))
 

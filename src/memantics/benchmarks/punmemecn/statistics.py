@@ -114,7 +114,7 @@ def statistics(release: PunRelease) -> dict[str, JsonValue]:
 def _published_drop(system: str) -> float | None:
     """What Table 5's cells give for the drop that it prints beside them: no data are needed."""
     rows = (row for row in read_published(PUBLISHED) if row.task == "harmful")
-    cells = next((row.figures for row in rows if row.system == system), None)
+    cells = next((row.metrics for row in rows if row.system == system), None)
     return round(cells["recall_nonpun"] - cells["recall_toxicn"], 3) if cells else None
 
 

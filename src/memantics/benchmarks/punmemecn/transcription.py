@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import mean_score, share
+from memantics.benchmarks.factories import mean_score, proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn import matching
 from memantics.benchmarks.punmemecn.examples import draw_transcribed
@@ -163,7 +163,7 @@ def score(
             for o in outcomes
         ]
         if all(value in (0.0, 1.0) for value in values):
-            rows.append(share(key, [value == 1.0 for value in values], memes, note=note))
+            rows.append(proportion_score(key, [value == 1.0 for value in values], memes, note=note))
         else:
             rows.append(mean_score(key, values, memes, note=note))
     return tuple(rows)

@@ -144,7 +144,7 @@ class PunWording:
     texts: Mapping[str, Prompt]
 
     def say(self, name: str, **values: str) -> str:
-        """A prompt with its holes filled."""
+        """A prompt with its placeholders filled."""
         return tidy(self.texts[name].fill(**values))
 
     def ordinal(self, number: int) -> str:

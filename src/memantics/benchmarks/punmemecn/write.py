@@ -254,7 +254,7 @@ def _votes(reviewed: Reviewed, label: str) -> dict[str, str]:
 
     Who decided a tie at a later stage is no fourth voter.
     """
-    votes = reviewed.verdict.votes if reviewed.verdict else []
+    votes = reviewed.aggregated.annotations if reviewed.aggregated else []
     cast = [_label(vote.values) for vote in votes if vote.stage == votes[0].stage]
     cast = (cast + [label] * VOTERS)[:VOTERS]
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}

@@ -120,7 +120,7 @@ class LabelFile:
 def read_memes(
     file: LabelFile, find_image: Callable[[str], Path | None], repairs: Counter[str]
 ) -> tuple[HarmMeme, ...]:
-    """Read one file; what is mended or kept on purpose is counted in ``repairs``."""
+    """Read one file; what is repaired or kept on purpose is counted in ``repairs``."""
     top = read_json(file.path)
     if not isinstance(top, list):
         raise DataError(file.path.name, "not a JSON array of memes", hint="download it again")

@@ -99,12 +99,12 @@ def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
     forms = [
-        (reviewed.verdict, vote.values)
+        (reviewed.aggregated, vote.values)
         for review in material.reviews
         if review.card.workflow.partition("-")[0] == "questionnaire"
-        for reviewed in review.judged
-        if reviewed.verdict
-        for vote in reviewed.verdict.votes
+        for reviewed in review.annotated
+        if reviewed.aggregated
+        for vote in reviewed.aggregated.annotations
         if vote.values.get("consent") in ("yes", True)
     ]
     # Who failed the test of proficiency labels nothing.
@@ -167,7 +167,7 @@ def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> Pape
         str(reviewed.values.get("error"))
         for review in material.reviews
         if review.card.workflow == "code-errors"
-        for reviewed in review.judged
+        for reviewed in review.annotated
         if reviewed.values.get("error") is not None
     )
     return part.show(
@@ -192,11 +192,11 @@ def figure_b2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperP
 def agreement(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Fleiss' kappa of the votes."""
     votes = [
-        reviewed.verdict.votes
+        reviewed.aggregated.annotations
         for review in material.reviews
         if review.card.workflow == "label-by-vote"
-        for reviewed in review.judged
-        if reviewed.verdict is not None
+        for reviewed in review.annotated
+        if reviewed.aggregated is not None
     ]
     rows = []
     for row in part.rows:
@@ -244,7 +244,7 @@ def versions(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPa
         PaperRow(
             title,
             tuple(
-                material.figure(f"versions.type.{one}.{two}", reason=reason) for two in part.names
+                material.statistic(f"versions.type.{one}.{two}", reason=reason) for two in part.names
             ),
         )
         for one, title in part.names.items()

@@ -40,7 +40,7 @@ _LONG = 700
 
 def _find(detector: ScoredDetector, metric: PaperMetric) -> Score | None:
     """A detector's figure, by the names of a study or of a single detector's card."""
-    task, name = metric.task, metric.figure
+    task, name = metric.task, metric.key
     if task in detector.scores:
         return find_score(detector.scores[task], name)
     key, _, part = name.removesuffix("]").partition("[")
@@ -158,16 +158,16 @@ def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
             cell = Cell(row.cells[0], digits=1, reason=part.reason)
             rows.append(PaperRow(row.label, (cell,)))
             continue
-        task, figure, sort = row.key.split()
-        metric = PaperMetric(task=task, figure=figure)
+        task, key, sort = row.key.split()
+        metric = PaperMetric(task=task, key=key)
         found = {name: _find(detector, metric) for name, detector in studied.items()}
         ours = {
             name: score.value
             for name, score in found.items()
             if score is not None and score.value is not None
         }
-        printed = {r.system: r.figures for r in material.rows_of(task, "Table 5")}
-        theirs = {name: printed[system][figure] for name, system in systems.items()}
+        printed = {r.system: r.metrics for r in material.rows_of(task, "Table 5")}
+        theirs = {name: printed[system][key] for name, system in systems.items()}
         known = all(name in ours for group in _AGAINST[sort] for name in group)
         above, below = (
             [(ours if known else theirs)[name] for name in group] for group in _AGAINST[sort]
@@ -256,7 +256,7 @@ def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
         if "detection" in detector.scores
     }
     for run, label in zip(runs, name_runs(runs), strict=True):
-        named[label] = (run.figures.scores, run.facts.origin)
+        named[label] = (run.results.scores, run.facts.origin)
     rows = [
         PaperRow(
             name,

@@ -16,8 +16,8 @@ from memantics.benchmarks.factories import (
     Prompts,
     commonest,
     label_task,
-    share_by_tag,
-    share_right,
+    accuracies_by_tag,
+    accuracy_score,
     spanned,
 )
 from memantics.benchmarks.parsing import clean, parse_label, parse_letter
@@ -44,7 +44,7 @@ from memantics.metrics.classification import (
     MulticlassIntervals,
     count_classes,
     f1,
-    macro_figures,
+    macro_metrics,
     multiclass_intervals,
 )
 
@@ -159,10 +159,10 @@ def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     return (
         *_macro(counts, spans, len(outcomes)),
         spanned(Score("f1_harmful", f1(counts[HARMFUL]), members, note=HARMFUL_NOTE), span),
-        share_right("accuracy", outcomes),
-        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
-        *share_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
-        *share_by_tag(outcomes, "target", TARGETS),
+        accuracy_score("accuracy", outcomes),
+        *accuracies_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *accuracies_by_tag(outcomes, "type", [name for name in TYPE_NAMES if name != "none"]),
+        *accuracies_by_tag(outcomes, "target", TARGETS),
     )
 
 
@@ -170,8 +170,8 @@ def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Macro figures over five classes, F1 of each; accuracy by modality and target."""
     return (
         *_score_classes(outcomes, TYPE_NAMES, "type"),
-        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
-        *share_by_tag(outcomes, "target", TARGETS),
+        *accuracies_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *accuracies_by_tag(outcomes, "target", TARGETS),
     )
 
 
@@ -179,13 +179,13 @@ def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """Macro figures over the targets, F1 of each; accuracy by modality."""
     return (
         *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
-        *share_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
+        *accuracies_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
     )
 
 
 def _score_classes(outcomes: Sequence[Outcome], classes: Sequence[str], by: str) -> list[Score]:
     counts, spans = _count(outcomes, classes)
-    rows = [*_macro(counts, spans, len(outcomes)), share_right("accuracy", outcomes)]
+    rows = [*_macro(counts, spans, len(outcomes)), accuracy_score("accuracy", outcomes)]
     for name in classes:
         class_counts = counts[name]
         if class_counts.occurs:
@@ -213,7 +213,7 @@ def _count(
 def _macro(
     counts: dict[str, ClassCounts], spans: MulticlassIntervals, n: int
 ) -> tuple[Score, Score, Score]:
-    found = macro_figures(counts)
+    found = macro_metrics(counts)
     return (
         spanned(Score("macro_f1", found.f1, n, note=MACRO_NOTE), spans.f1),
         spanned(Score("macro_precision", found.precision, n, note=MACRO_NOTE), spans.precision),

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import share, spanned
+from memantics.benchmarks.factories import proportion_score, spanned
 from memantics.benchmarks.toxicn_mm.load import (
     CLASSES,
     MODALITIES,
@@ -350,12 +350,12 @@ def across(release: HarmRelease) -> tuple[Finding, ...]:
     many, all_same = len(pairs), same / max(1, len(pairs))
     found = _WORDS.find(
         "leak.split",
-        share("share", near, groups),
+        proportion_score("proportion", near, groups),
         rank(many > 0, broken=many > 0 and many >= 0.1 * len(near)),
         {"least": NEAR, "pairs": many, "near": len(near), "same": all_same},
         rows=(
-            share("share", leaked.identical, groups, "texts", "identical"),
-            share("share", near, groups, "texts", "near"),
+            proportion_score("proportion", leaked.identical, groups, "texts", "identical"),
+            proportion_score("proportion", near, groups, "texts", "near"),
         ),
     )
     return (found,)
@@ -376,9 +376,9 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     leak = low is not None and low > 0.5
     balance = Score("balanced_accuracy", balanced_accuracy(counts), len(gold))
     rows = (
-        spanned(replace(balance, by="figure", label="balanced accuracy"), spans.balanced_accuracy),
+        spanned(replace(balance, by="metric", label="balanced accuracy"), spans.balanced_accuracy),
         *(
-            Score("share", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
+            Score("proportion", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
             for place, rate in enumerate(rates, 1)
         ),
     )
@@ -414,6 +414,6 @@ def _judge_versions(release: HarmRelease) -> Finding:
     label = [one.harmful != two.harmful for one, two in pairs]
     kind = [one.type != two.type for one, two in pairs]
     groups = [one.id for one, _ in pairs]
-    figure = share("share", kind, groups)
+    score = proportion_score("proportion", kind, groups)
     values = {"types": sum(kind), "labels": sum(label), "memes": len(pairs)}
-    return _WORDS.find("toxicn_mm.versions", figure, rank(any(kind)), values)
+    return _WORDS.find("toxicn_mm.versions", score, rank(any(kind)), values)

@@ -50,7 +50,7 @@ class ChatQuality(Result):
     distinct_2: float | None
     coherence_by: str = ""
 
-    def figures(self, start: str = "chats") -> dict[str, JsonValue]:
+    def metrics(self, start: str = "chats") -> dict[str, JsonValue]:
         """By the keys of PunMemeCN's statistics; a cosine of vectors is no BERTScore."""
         scored = self.coherence_by.startswith("BERTScore")
         return {
@@ -143,20 +143,20 @@ def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def write_figures(path: Path, found: Sequence[ChatQuality]) -> None:
-    """Write figures as ``memantics paper --figures`` reads them.
+def write_metrics(path: Path, found: Sequence[ChatQuality]) -> None:
+    """Write figures as ``memantics paper --statistics`` reads them.
 
     Those of the first file are the benchmark's own, of others go by the names of their files.
     """
-    figures = found[0].figures()
+    metrics = found[0].metrics()
     for quality in found[1:]:
-        figures |= quality.figures(f"chats.{Path(quality.file).stem}")
-    known = {key: value for key, value in figures.items() if value is not None}
+        metrics |= quality.metrics(f"chats.{Path(quality.file).stem}")
+    known = {key: value for key, value in metrics.items() if value is not None}
     path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
-class ChatFigures(Result):
+class ChatMetrics(Result):
     """Figures of files of chats; ``note`` says what measured coherence and perplexity."""
 
     files: tuple[ChatQuality, ...]
@@ -185,8 +185,8 @@ class ChatFigures(Result):
         return Table(columns, rows)
 
     def save(self, path: Path | str) -> Path:
-        """Write the figures for ``paper(figures=…)``; the first file is the benchmark's own."""
-        write_figures(Path(path), self.files)
+        """Write the figures for ``paper(statistics=…)``; the first file is the benchmark's own."""
+        write_metrics(Path(path), self.files)
         return Path(path)
 
 
@@ -198,7 +198,7 @@ def measure_chats(
     *,
     perplexity: Perplexity = None,
     bert: BertFolder | str = None,
-) -> ChatFigures:
+) -> ChatMetrics:
     """Measure files of chats: fluency, coherence of neighbouring turns, diversity.
 
     Args:
@@ -223,4 +223,4 @@ def measure_chats(
         found = tuple(measure_file(path, gauges.fluency, gauges.flow) for path in paths)
         notes = [f"coherence: {gauges.flow.note}"] if gauges.flow else []
         notes += [f"perplexity: {gauges.fluency.note}"] if gauges.fluency else []
-    return ChatFigures(found, "; ".join(notes))
+    return ChatMetrics(found, "; ".join(notes))

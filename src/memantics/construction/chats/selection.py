@@ -98,8 +98,8 @@ def measure_drafts(drafts: Sequence[ChatDraft], gauges: Gauges) -> list[ChatDraf
     flows = _measure_flow(drafts, gauges.flow)
     fits = _measure_fit(drafts, gauges.encoder)
     return [
-        replace(draft, quality=Quality(*figures))
-        for draft, *figures in zip(drafts, perplexities, flows, fits, strict=True)
+        replace(draft, quality=Quality(*measures))
+        for draft, *measures in zip(drafts, perplexities, flows, fits, strict=True)
     ]
 
 
@@ -107,9 +107,9 @@ def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float 
     if flow is None:
         return [None] * len(drafts)
     pairs = [list(pairwise(turn.text for turn in draft.said.turns)) for draft in drafts]
-    figures = iter(flow.measure([pair for draft_pairs in pairs for pair in draft_pairs]))
+    measures = iter(flow.measure([pair for draft_pairs in pairs for pair in draft_pairs]))
     return [
-        sum(next(figures) for _ in draft_pairs) / len(draft_pairs) if draft_pairs else None
+        sum(next(measures) for _ in draft_pairs) / len(draft_pairs) if draft_pairs else None
         for draft_pairs in pairs
     ]
 
@@ -152,16 +152,16 @@ def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
 
 def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
     """The mean rank of each draft over the figures that it has, from 0 (best) to 1."""
-    figures: list[Callable[[Quality], float | None]] = [
+    measures: list[Callable[[Quality], float | None]] = [
         lambda quality: quality.perplexity,
         lambda quality: None if quality.flow is None else -quality.flow,
         lambda quality: None if quality.fit is None else -quality.fit,
     ]
     sums = [0.0] * len(drafts)
     counts = [0] * len(drafts)
-    for figure in figures:
+    for measure in measures:
         known = [
-            (value, i) for i, d in enumerate(drafts) if (value := figure(d.quality)) is not None
+            (value, i) for i, d in enumerate(drafts) if (value := measure(d.quality)) is not None
         ]
         for rank, (_, place) in enumerate(sorted(known)):
             sums[place] += rank / max(1, len(known) - 1)

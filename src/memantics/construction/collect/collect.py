@@ -22,7 +22,7 @@ from memantics.core.result import Table, show_cell
 from memantics.models.client import ProgressWatch
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
-from memantics.understanding.templates import DUPLICATE_BITS, FAMILY_BITS
+from memantics.understanding.templates import CLUSTER_BITS, DUPLICATE_BITS
 from memantics.web.page import TemplateValues, fill_page, make_thumbnails
 
 __all__ = ["Collected", "collect"]
@@ -40,16 +40,16 @@ def render_page(done: Collected) -> str:
         groups[kept_item.dropped.rule if kept_item.dropped else ""].append(
             {"meme": kept_item, "picture": picture}
         )
-    families: defaultdict[str, list[Kept]] = defaultdict(list)
+    template_clusters: defaultdict[str, list[Kept]] = defaultdict(list)
     for kept_item in done.memes:
-        if kept_item.kin.family and kept_item.dropped is None:
-            families[kept_item.kin.family].append(kept_item)
+        if kept_item.kin.template_cluster and kept_item.dropped is None:
+            template_clusters[kept_item.kin.template_cluster].append(kept_item)
     return fill_page(
         "collect.html",
         ("page.css", "collect.css"),
         done=done,
         groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
-        families=[members for members in families.values() if len(members) > 1],
+        template_clusters=[members for members in template_clusters.values() if len(members) > 1],
         meanings={
             r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
         },
@@ -89,14 +89,14 @@ def make_settings(
     copies: Annotated[
         int, Flag("Bits within which the same text is a copy.", min=0, max=16)
     ] = DUPLICATE_BITS,
-    family: Annotated[
+    cluster_bits: Annotated[
         int, Flag("Bits within which images share a template.", min=0, max=24)
-    ] = FAMILY_BITS,
+    ] = CLUSTER_BITS,
     workers: Annotated[int, Flag("Processes that read images.", min=1, max=64)] = 1,
     text: TextTaken = "caption",
 ) -> CollectSettings:
     """How a folder is read, from what a user says."""
-    return CollectSettings(out, ruleset or RuleSet(), copies, family, workers, text)
+    return CollectSettings(out, ruleset or RuleSet(), copies, cluster_bits, workers, text)
 
 
 def find_page(done: Collected) -> Path:
@@ -110,7 +110,7 @@ def summarise(done: Collected, *, page: bool = True) -> dict[str, object]:
         "images": len(done.memes),
         "read_now": done.fresh,
         "counts": done.counts,
-        "families": done.families,
+        "template_clusters": done.template_clusters,
         "memes": str(done.folder / MEMES),
         "page": str(find_page(done)) if page else None,
     }

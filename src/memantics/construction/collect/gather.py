@@ -38,7 +38,7 @@ from memantics.core.language import Guess, guess_language
 from memantics.core.lines import Ocr, TextChoice
 from memantics.core.memes import MEMES
 from memantics.core.result import Result
-from memantics.understanding.templates import DUPLICATE_BITS, FAMILY_BITS, Face, Kin, find_kin
+from memantics.understanding.templates import CLUSTER_BITS, DUPLICATE_BITS, Face, Kin, find_kin
 
 LOOKS, REPORT, PAGE = "looks.jsonl", "report.json", "dropped.html"
 _LOOK = TypeAdapter(FileLook)
@@ -52,7 +52,7 @@ class CollectSettings:
         out: Copy the memes that are kept there. Default: ``memes.jsonl`` goes beside the images.
         rules: Rules that drop images, with their thresholds.
         duplicate_bits: Bits of the perceptual hash within which the same text is a copy.
-        family_bits: Bits within which images belong to one template cluster.
+        cluster_bits: Bits within which images belong to one template cluster.
         workers: Processes that read images.
         text: Which text of an image is its caption: lines with that role (``"caption"``), or
             ``"all"``.
@@ -61,7 +61,7 @@ class CollectSettings:
     out: Path | None = None
     rules: RuleSet = field(default_factory=RuleSet)
     duplicate_bits: int = DUPLICATE_BITS
-    family_bits: int = FAMILY_BITS
+    cluster_bits: int = CLUSTER_BITS
     workers: int = 1
     text: TextChoice = "caption"
 
@@ -94,12 +94,12 @@ class Collected(Result):
         return {"kept": kept, **dict(reasons.most_common())}
 
     @property
-    def families(self) -> int:
+    def template_clusters(self) -> int:
         """How many templates have several kept memes."""
         kept = Counter(
-            kept_item.kin.family
+            kept_item.kin.template_cluster
             for kept_item in self.memes
-            if kept_item.kin.family and not kept_item.dropped
+            if kept_item.kin.template_cluster and not kept_item.dropped
         )
         return sum(count > 1 for count in kept.values())
 
@@ -233,7 +233,7 @@ def _judge(
         for entry, look, text in zip(entries, looks, texts, strict=True)
         if look.hash
     ]
-    kin = find_kin(faces, settings.duplicate_bits, settings.family_bits)
+    kin = find_kin(faces, settings.duplicate_bits, settings.cluster_bits)
     for entry, look, text in zip(entries, looks, texts, strict=True):
         guess = Guess(entry.language, 1.0, "given") if entry.language else guess_language(text)
         kinship = kin.get(entry.id, Kin())
@@ -260,7 +260,7 @@ def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
     report: Mapping[str, JsonValue] = {
         "images": len(memes),
         "counts": dict(summary.counts),
-        "families": summary.families,
+        "template_clusters": summary.template_clusters,
     }
     (out / OWN / REPORT).write_text(dump_json(report), encoding="utf-8")
 
@@ -282,7 +282,7 @@ def _make_line(kept_item: Kept, image: str) -> dict[str, JsonValue]:
         "kept": kept_item.dropped is None,
         "rule": kept_item.dropped.rule if kept_item.dropped else "",
         "reason": kept_item.dropped.reason if kept_item.dropped else "",
-        "family": kept_item.kin.family,
+        "template_cluster": kept_item.kin.template_cluster,
         "copy_of": kept_item.kin.original,
         "hash": kept_item.look.hash,
         "width": kept_item.look.width,

@@ -142,7 +142,17 @@ def _measure_picture(
 
 OWN = "collect"  # our own folder beside the images
 # What we wrote ourselves in an earlier run is no knowledge about the meme.
-_MADE = ("kept", "rule", "reason", "family", "hash", "copy_of", "width", "height", "collected")
+_MADE = (
+    "kept",
+    "rule",
+    "reason",
+    "template_cluster",
+    "hash",
+    "copy_of",
+    "width",
+    "height",
+    "collected",
+)
 _KNOWN = ("id", "image", "text", "language")
 
 
@@ -172,14 +182,14 @@ class ListedFile:
 def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
     """The lines of ``memes.jsonl`` where there is one, then every other image below the folder.
 
-    With ``out``, what a person mended there counts before what stands beside the images.
+    With ``out``, what a person repaired there counts before what stands beside the images.
     """
     if not folder.is_dir():
         raise DataError(folder, "is no folder", hint="name a folder of images")
     entries = list(_read_lines(folder, folder))
     if out is not None and out.resolve() != folder.resolve():
-        mended = {entry.file: entry for entry in _read_lines(out, folder)}
-        entries = [mended.pop(entry.file, entry) for entry in entries] + list(mended.values())
+        repaired = {entry.file: entry for entry in _read_lines(out, folder)}
+        entries = [repaired.pop(entry.file, entry) for entry in entries] + list(repaired.values())
     known = {entry.file: number for number, entry in enumerate(entries)}
     taken = {entry.id for entry in entries}
     if len(taken) < len(entries):
@@ -222,7 +232,7 @@ def _read_lines(place: Path, folder: Path) -> Iterator[ListedFile]:
 
 
 def fingerprint(text: str) -> str:
-    """By which a text that we wrote is told from one that a person mended."""
+    """By which a text that we wrote is told from one that a person repaired."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 

@@ -37,7 +37,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class FilterRule:
-    """One filter: ``measure`` must reach ``threshold``. ``reason`` has a hole for the measure."""
+    """One filter: ``measure`` must reach ``threshold``. ``reason`` has a placeholder for the measure."""
 
     name: str
     what: str

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from PIL import Image
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.construction.pairs import pairs as wording
 from memantics.construction.pairs.pairs import (
     CLEAR,
@@ -30,7 +30,7 @@ from memantics.core.images import encode_png, load
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme, read_memes
 from memantics.core.parameters import Argument, Flag
-from memantics.core.records import Closed, Score, show_figure, show_span
+from memantics.core.records import Closed, Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
 from memantics.evaluation.scoring import read_outcomes
@@ -84,7 +84,7 @@ class PairCheck(Result):
     def table(self) -> Table:
         """A row for each kind."""
         rows = tuple(
-            (score.by, score.label, show_figure(score.value), show_span(score), str(score.n))
+            (score.by, score.label, format_value(score.value), show_span(score), str(score.n))
             for score in self.kinds
         )
         return Table(("kind", "what must hold", ">share", ">95 %", ">pairs"), rows, self.judge)
@@ -105,7 +105,7 @@ def render_page(check: PairCheck) -> str:
             for label, said, text in zip(pair.labels, pair.said, pair.texts, strict=True)
         ]
         groups[pair.kind].append({"pair": pair, "sides": sides})
-    scale = fit_scale([Score("share", 0.0, 0), Score("share", 1.0, 0)])
+    scale = fit_scale([Score("proportion", 0.0, 0), Score("proportion", 1.0, 0)])
     return fill_page(
         "pairs.html",
         ("page.css", "collect.css"),
@@ -283,7 +283,7 @@ def check_pairs(
         what = "the label stays" if kind in wording.SAME else "the label changes"
         for label, marks in (("both are right", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
-                scores.append(share("share", [marks[n] for n in places], memes, kind, label))
+                scores.append(proportion_score("proportion", [marks[n] for n in places], memes, kind, label))
     failing = tuple(
         FailingPair(
             row.id,

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.writing import Made
 from memantics.construction.publish.tables import Bundle, CardSection, TableFile
 from memantics.core.prompt import Filters, fill_template
-from memantics.core.queue import Review, Vote, list_judged_questions
+from memantics.core.queue import IndividualAnnotation, Review, list_judged_questions
 from memantics.metrics.agreement import Label, krippendorff_alpha
 
 
@@ -104,16 +104,21 @@ def _find_models(hidden: JsonValue) -> set[str]:
 
 def describe_review(review: Review) -> CardSection:
     """Who judged how much, what was dropped and why, and the agreement on each field."""
-    judged = review.judged
+    judged = review.annotated
     if not judged:
         line = "Nobody has reviewed these records: they are drafts as a model wrote them."
         return CardSection("Review", (line,))
-    votes = [vote for reviewed in judged if reviewed.verdict for vote in reviewed.verdict.votes]
-    people = {vote.person for vote in votes}
-    reasons = Counter(
-        reviewed.verdict.reason
+    votes = [
+        vote
         for reviewed in judged
-        if reviewed.verdict and not reviewed.verdict.kept
+        if reviewed.aggregated
+        for vote in reviewed.aggregated.annotations
+    ]
+    people = {vote.annotator for vote in votes}
+    reasons = Counter(
+        reviewed.aggregated.reason
+        for reviewed in judged
+        if reviewed.aggregated and not reviewed.aggregated.kept
     )
     unseen = len(review.items) - len(judged)
     rows = [
@@ -162,11 +167,11 @@ def _voted(review: Review) -> list[str]:
     return sorted(fields)
 
 
-def _sittings(review: Review) -> Iterator[list[Vote]]:
+def _sittings(review: Review) -> Iterator[list[IndividualAnnotation]]:
     """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
-    for reviewed in review.judged:
-        stages: dict[str, list[Vote]] = {}
-        for vote in reviewed.verdict.votes if reviewed.verdict else ():
+    for reviewed in review.annotated:
+        stages: dict[str, list[IndividualAnnotation]] = {}
+        for vote in reviewed.aggregated.annotations if reviewed.aggregated else ():
             stages.setdefault(vote.stage, []).append(vote)
         yield from stages.values()
 
@@ -174,7 +179,7 @@ def _sittings(review: Review) -> Iterator[list[Vote]]:
 def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
     """Each item's votes on a field, one column a person; items with one vote tell nothing."""
     votes = [
-        {vote.person: str(vote.values[field]) for vote in sitting if field in vote.values}
+        {vote.annotator: str(vote.values[field]) for vote in sitting if field in vote.values}
         for sitting in _sittings(review)
     ]
     people = sorted({person for row in votes for person in row})

@@ -107,7 +107,7 @@ def write_folder(
     folder: Path,
     bundle: Bundle,
     made: Made,
-    family: Card,
+    base: Card,
     check: Callable[[Path], None] = lambda _: None,
 ) -> tuple[TableFile, ...]:
     """Write everything beside the target, ``check`` it there, then put it in place.
@@ -124,7 +124,7 @@ def write_folder(
         shutil.rmtree(partial, ignore_errors=True)
         try:
             (partial / DATA).mkdir(parents=True)
-            files = _fill(partial, bundle, made, family)
+            files = _fill(partial, bundle, made, base)
             check(partial)
             _exchange(folder, partial, former)
         finally:
@@ -162,7 +162,7 @@ def _refuse_others(folder: Path) -> None:
         )
 
 
-def _fill(root: Path, bundle: Bundle, made: Made, family: Card) -> tuple[TableFile, ...]:
+def _fill(root: Path, bundle: Bundle, made: Made, base: Card) -> tuple[TableFile, ...]:
     data = root / DATA
     for name, content in made.files.items():
         path = data / name
@@ -176,7 +176,7 @@ def _fill(root: Path, bundle: Bundle, made: Made, family: Card) -> tuple[TableFi
     croissant = describe_dataset(bundle.facts, files, root, when)
     (root / CROISSANT).write_text(dump_json(croissant), encoding="utf-8")
     (root / README).write_text(write_card(bundle, files), encoding="utf-8")
-    card = make_card(bundle.facts, made, family)
+    card = make_card(bundle.facts, made, base)
     (root / CARD).write_text("\n".join(dump_card(card)) + "\n", encoding="utf-8")
     return files
 
@@ -186,11 +186,11 @@ def rewrite_readme(folder: Path, bundle: Bundle, files: tuple[TableFile, ...]) -
     (folder / README).write_text(write_card(bundle, files), encoding="utf-8")
 
 
-def make_card(facts: CardFacts, made: Made, family: Card) -> Card:
+def make_card(facts: CardFacts, made: Made, base: Card) -> Card:
     """The card of a benchmark that is like its family, with the tasks that its data serve."""
     tasks = tuple(
         task.model_copy(update={"splits": _splits(task, made), "option": _options(task, made)})
-        for task in family.task
+        for task in base.task
         if task.name in made.tasks
     )
     languages = tuple(
@@ -200,7 +200,7 @@ def make_card(facts: CardFacts, made: Made, family: Card) -> Card:
     )
     return Card(
         name=facts.name,
-        like=family.name,
+        format=base.name,
         title=facts.title,
         summary=facts.summary,
         languages=languages or ("en",),
@@ -226,7 +226,7 @@ def _options(task: TaskCard, made: Made) -> tuple[OptionCard, ...]:
 
 def dump_card(card: Card) -> Iterator[str]:
     """A card as TOML: JSON strings are TOML strings too, apart from one control character."""
-    head = ("name", "like", "title", "summary", "languages", "warning", "citation", "revision")
+    head = ("name", "format", "title", "summary", "languages", "warning", "citation", "revision")
     for name in head:
         yield f"{name} = {_value(getattr(card, name))}"
     yield "\n[sample]"

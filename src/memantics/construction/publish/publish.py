@@ -18,9 +18,9 @@ from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import (
+    ANNOTATIONS,
     CARD,
     ITEMS,
-    VERDICTS,
     Review,
     find_queues,
     read_review,
@@ -37,25 +37,25 @@ Queue = Annotated[
     str | Path,
     Argument("A queue, a build folder that holds one, or a judged folder of memes."),
 ]
-Verdicts = Annotated[
-    str | Path | None, Flag("The review's verdicts. Default: verdicts.jsonl in the queue.")
+ReviewAnnotations = Annotated[
+    str | Path | None, Flag("Annotations of the queue. Default: annotations.jsonl in the queue.")
 ]
 Chats = Annotated[
     str | Path | None, Flag("Also the chats of this build, where puns are published.")
 ]
 Unreviewed = Annotated[bool, Flag("Let drafts through that nobody judged; the card says so.")]
 SplitShares = Annotated[
-    str | None, Flag("Shares of a training and a test part, such as 8:2, by template family.")
+    str | None, Flag("Shares of a training and a test part, such as 8:2, by template cluster.")
 ]
 Images = Annotated[bool, Flag("Put the images in; without them, ids, names and checksums.")]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedBenchmark(Result):
-    """A benchmark that was published: its folder, family, memes and records by table."""
+    """A benchmark that was published: its folder, base, memes and records by table."""
 
     folder: Path
-    like: str
+    format: str
     memes: int
     records: Mapping[str, int]
     left_out: Mapping[str, int]
@@ -63,7 +63,7 @@ class PublishedBenchmark(Result):
     def lines(self) -> Iterator[str]:
         """What was written, and what was left out."""
         shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
-        yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.like}"
+        yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.format}"
         yield from (f"left out: {reason}: {count:,}" for reason, count in self.left_out.items())
 
 
@@ -72,7 +72,7 @@ def publish(
     *,
     name: Annotated[str, Flag("The name under which 'memantics run' finds it.")],
     licence: Annotated[str, Flag("Licence of the data, such as CC-BY-4.0.")],
-    verdicts: Verdicts = None,
+    annotations: ReviewAnnotations = None,
     title: Annotated[str | None, Flag("Title. Default: the queue's.")] = None,
     summary: Annotated[str, Flag("One sentence on what it is.")] = "",
     citation: Annotated[str, Flag("How to cite it.")] = "",
@@ -92,7 +92,7 @@ def publish(
         queue: A reviewed queue, or the folder of a build.
         name: The name under which ``memantics run`` finds it.
         licence: Licence of the data, such as ``CC-BY-4.0``.
-        verdicts: Annotations. Default: ``verdicts.jsonl`` in the queue.
+        annotations: Annotations. Default: ``annotations.jsonl`` in the queue.
         title: Title. Default: the queue's.
         summary: One sentence on what it is.
         citation: How to cite it.
@@ -115,7 +115,7 @@ def publish(
         >>> mm.publish("builds/mine", name="mine", licence="CC0-1.0").folder  # doctest: +SKIP
     """
     need_parquet()
-    judged = Path(verdicts) if verdicts else None
+    judged = Path(annotations) if annotations else None
     rounds = find_queues(Path(queue)) if judged is None else []
     if len(rounds) > 1 and _are_rounds(rounds):
         review = read_reviews(rounds, unreviewed=unreviewed)
@@ -124,7 +124,7 @@ def publish(
     spoken = None
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
-    family, made = _write(review, spoken, split)
+    base, made = _write(review, spoken, split)
     facts = CardFacts(
         name=name,
         title=title or review.card.title,
@@ -142,30 +142,30 @@ def publish(
     found = (datacard.describe_contents(made), writers, datacard.describe_review(review))
     sections = (*found, *datacard.describe_acceptance(review))
     bundle = Bundle(facts, made.memes, made.tables, sections, images)
-    files = write_folder(folder, bundle, made, family.card, partial(_check_data, family))
+    files = write_folder(folder, bundle, made, base.card, partial(_check_data, base))
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
     counts = {table: len(records) for table, records in bundle.tables.items()}
     left_out = {reason: count for reason, count in made.left_out.items() if count}
-    return PublishedBenchmark(folder, made.like, len(bundle.memes), counts, left_out)
+    return PublishedBenchmark(folder, made.format, len(bundle.memes), counts, left_out)
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
-    """The records in the format of the family whose card names the queue's workflow."""
-    family, writer = find_writer(review.card.workflow)
+    """The records in the format of the base whose card names the queue's workflow."""
+    base, writer = find_writer(review.card.workflow)
     made = writer.write(review)
     if split is not None:
         if writer.split is None:
             raise InputError(
-                f"the format of {family.card.title} has no training part",
+                f"the format of {base.card.title} has no training part",
                 hint="leave --split out; harm labels can be split",
             )
-        made = writer.split(_find_families(made), _read_shares(split))
+        made = writer.split(_find_template_clusters(made), _read_shares(split))
     if spoken is None:
-        return family, made
+        return base, made
     if writer.add_chats is None:
         raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
-    return family, writer.add_chats(made, spoken)
+    return base, writer.add_chats(made, spoken)
 
 
 def _read_shares(text: str) -> tuple[int, int]:
@@ -180,15 +180,17 @@ def _read_shares(text: str) -> tuple[int, int]:
     return int(first), int(second)
 
 
-def _find_families(made: Made) -> Made:
-    """Memes that no collection looked at get their template families from their pictures."""
-    if any(meme.family for meme in made.memes):
+def _find_template_clusters(made: Made) -> Made:
+    """Memes that no collection looked at get their template clusters from their pictures."""
+    if any(meme.template_cluster for meme in made.memes):
         return made
     faces = [
         Face(meme.id, meme.id, hash_image(load(meme.image)), meme.text, 0) for meme in made.memes
     ]
     kin = find_kin(faces)
-    memes = tuple(replace(meme, family=kin[meme.id].family) for meme in made.memes)
+    memes = tuple(
+        replace(meme, template_cluster=kin[meme.id].template_cluster) for meme in made.memes
+    )
     return replace(made, memes=memes)
 
 
@@ -198,15 +200,15 @@ def _are_rounds(queues: Sequence[Path]) -> bool:
     return [path.name for path in queues] == names
 
 
-def _find_queue(folder: Path, verdicts: Path | None) -> Path:
-    """The queue itself, or the only one in the folder of a build; else memes with verdicts."""
+def _find_queue(folder: Path, annotations: Path | None) -> Path:
+    """The queue itself, or the only one in the folder of a build; else memes with annotations."""
     found = [path for path in (folder, *sorted(folder.glob("queue*"))) if (path / CARD).is_file()]
-    if not found and (verdicts or folder / VERDICTS).is_file():
+    if not found and (annotations or folder / ANNOTATIONS).is_file():
         return folder
     if not found:
         raise InputError(
             f"{folder}: no queue here",
-            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --verdicts",
+            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --annotations",
         )
     if len(found) > 1 and found[0] != folder:
         names = ", ".join(str(path) for path in found)
@@ -220,13 +222,13 @@ def _check_name(name: str, folder: Path) -> None:
         raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
 
 
-def _check_data(family: Benchmark, folder: Path) -> None:
+def _check_data(base: Benchmark, folder: Path) -> None:
     """Read what was written before it takes its place: no broken benchmark is left behind."""
     try:
-        family.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
+        base.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
     except InputError as error:
         raise InputError(
-            f"nothing was published: {family.card.title} cannot read it: {error.what}",
+            f"nothing was published: {base.card.title} cannot read it: {error.what}",
             hint="correct it in the review, or drop it there",
         ) from error
 
@@ -234,7 +236,7 @@ def _check_data(family: Benchmark, folder: Path) -> None:
 def _audit(name: str) -> CardSection:
     found = audit_data(name)
     rows = [
-        # A family's own checks name the family's task.
+        # A base's own checks name the base's task.
         (
             f"{finding.title} ({name}/{finding.task.partition('/')[2]})",
             f"{finding.verdict}: {finding.meaning}",

@@ -134,7 +134,7 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
     with (folder / "metadata.jsonl").open("wb") as file:
         for meme in bundle.memes:
             line = {"file_name": f"images/{meme.file}", "id": meme.id, "text": meme.text}
-            line |= {"language": meme.language, "family": meme.family}
+            line |= {"language": meme.language, "template_cluster": meme.template_cluster}
             if not bundle.images:
                 line |= {"source": meme.image.name, "sha256": _hash(meme)}
             # The same columns in every line: the hub's loader takes the first as the schema.
@@ -151,7 +151,8 @@ def _write_memes(bundle: Bundle, tables: Mapping[str, pa.Table], path: Path) -> 
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     # The hub shows a column as pictures when the schema says so under this key.
     features = {"image": {"_type": "Image"}} | {
-        name: {"dtype": "string", "_type": "Value"} for name in ("id", "text", "language", "family")
+        name: {"dtype": "string", "_type": "Value"}
+        for name in ("id", "text", "language", "template_cluster")
     }
     nested = [(n, pa.list_(pa.struct(list(t.schema)))) for n, t in tables.items() if t.num_columns]
     schema = pa.schema(
@@ -160,7 +161,7 @@ def _write_memes(bundle: Bundle, tables: Mapping[str, pa.Table], path: Path) -> 
             ("image", image),
             ("text", pa.string()),
             ("language", pa.string()),
-            ("family", pa.string()),
+            ("template_cluster", pa.string()),
             *nested,
         ],
         metadata={"huggingface": orjson.dumps({"info": {"features": features}})},
@@ -183,7 +184,7 @@ def _row(meme: PublishedMeme) -> dict[str, object]:
         "image": {"bytes": read_png(meme.image), "path": meme.file},
         "text": meme.text,
         "language": meme.language,
-        "family": meme.family,
+        "template_cluster": meme.template_cluster,
     }
 
 
@@ -196,7 +197,7 @@ def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
             "sha256": _hash(meme),
             "text": meme.text,
             "language": meme.language,
-            "family": meme.family,
+            "template_cluster": meme.template_cluster,
         }
         for meme in memes
     ]

@@ -237,11 +237,11 @@ def ask_blind(posed: Posed, settings: QuestionSettings, _: QuestionSubject) -> R
     return _pose("blind", posed, settings, ())
 
 
-def ask_told(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
+def ask_known(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
     """Ask questions with all that is known, but without the meme."""
     told = subject.knowledge.individuals[:_MOST_KNOWN]
     known = show_known(told, "known about the meme", details=True)
-    return _pose("told", posed, settings, (known,))
+    return _pose("known", posed, settings, (known,))
 
 
 def ask_seen(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:

@@ -66,7 +66,7 @@ def read_sound(
 
 
 class _Unsound(Unparsed):
-    """A draft that is sent back; ``kept`` is what could be used of it if it is not mended."""
+    """A draft that is sent back; ``kept`` is what could be used of it if it is not repaired."""
 
     def __init__(self, message: str, kept: records.QuestionDraft | None) -> None:
         super().__init__(message)
@@ -107,10 +107,10 @@ async def write_draft(
     )
 
 
-def set_aside(drafted: SlotDraft) -> records.SetAside:
+def reject(drafted: SlotDraft) -> records.RejectedQuestion:
     """The record of a slot without a usable draft."""
     slot = drafted.slot
-    return records.SetAside(
+    return records.RejectedQuestion(
         slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
     )
 
@@ -233,7 +233,7 @@ def deal_none(
     remains says no more by length than before. An item stays that has no third wrong option, or
     none that leaves two who tempt: else nothing but the answer that was taken away makes sense.
     """
-    most = math.floor(settings.none_share * len(items) + 1e-9)
+    most = math.floor(settings.none_proportion * len(items) + 1e-9)
     strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
     order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
     for item in order:

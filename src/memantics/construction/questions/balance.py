@@ -1,7 +1,7 @@
 """Level a set of items until neither length nor a blind solver finds the key more than by chance.
 
 Options are exchanged first (for one of the item's own spares, then for the right answer to another
-question of its kind); what cannot be levelled so is set aside. Every move is drawn by the seed:
+question of its kind); what cannot be levelled so is rejected. Every move is drawn by the seed:
 the same drafts always give the same set.
 """
 
@@ -21,7 +21,7 @@ from memantics.construction.questions.lending import OptionPool
 from memantics.construction.questions.records import (
     QuestionOption,
     QuestionSettings,
-    SetAside,
+    RejectedQuestion,
     draw,
 )
 from memantics.construction.questions.solver import CHANCE, FEWEST, SolverResult, solve_blindly
@@ -38,11 +38,11 @@ Remedy = Literal["exchange", "both", "drop"]
 
 
 @dataclass(slots=True)
-class Levelled:
+class QuestionSet:
     """The set so far, and what was taken out of it."""
 
     items: dict[str, AssembledQuestion]
-    aside: list[SetAside] = field(default_factory=list)
+    rejected: list[RejectedQuestion] = field(default_factory=list)
     exchanged: int = 0
 
     @property
@@ -52,22 +52,22 @@ class Levelled:
         return {name for item in seconds for name in (item.id, item.slot.pair)}
 
 
-def level(
+def remove_cues(
     items: Sequence[AssembledQuestion],
     knowledge: Mapping[str, Knowledge],
     settings: QuestionSettings,
-) -> Levelled:
+) -> QuestionSet:
     """Level a set; see the module. Of a small one no rate says anything: it stays as it is."""
-    state = Levelled({item.id: item for item in items})
+    state = QuestionSet({item.id: item for item in items})
     if len(items) < FEWEST:
         return state
     pool = OptionPool(items, knowledge, settings.seed)
     _replace_recurring(state, pool, settings)
     for _ in range(3):
-        _level_lengths(state, pool, settings)
-        _level_shortest(state, pool, settings)
+        _balance_lengths(state, pool, settings)
+        _balance_shortest(state, pool, settings)
         _trim(state, settings)
-        if not _level_wording(state, pool, settings):
+        if not _balance_wording(state, pool, settings):
             break
     for _ in range(2):
         _trim(state, settings)
@@ -76,8 +76,8 @@ def level(
     return state
 
 
-def _drop_telling(state: Levelled, settings: QuestionSettings) -> None:
-    """What exchanging left to the blind solver is set aside, the surest keys first."""
+def _drop_telling(state: QuestionSet, settings: QuestionSettings) -> None:
+    """What exchanging left to the blind solver is rejected, the surest keys first."""
     for number in range(_ROUNDS // 2):
         items = list(state.items.values())
         solved = solve_blindly(items, settings.seed + 100 + number, 2 * _REPEATS)
@@ -92,17 +92,17 @@ def _drop_telling(state: Levelled, settings: QuestionSettings) -> None:
         bound_none(state, settings)
 
 
-def _trim(state: Levelled, settings: QuestionSettings) -> None:
+def _trim(state: QuestionSet, settings: QuestionSettings) -> None:
     trim_shortest(state, settings)
     trim_lengths(state, settings)
     bound_none(state, settings)
 
 
-def bound_none(state: Levelled, settings: QuestionSettings) -> None:
-    """Set "None" items aside where others went, so that their share grew beyond its bound."""
+def bound_none(state: QuestionSet, settings: QuestionSettings) -> None:
+    """Set "None" items rejected where others went, so that their share grew beyond its bound."""
     without = [item for item in state.items.values() if item.correct is None]
     without.sort(key=lambda item: draw(2**60, settings.seed, "bound", item.id))
-    while len(without) > settings.none_share * len(state.items) + 1e-9:
+    while len(without) > settings.none_proportion * len(state.items) + 1e-9:
         _drop(state, without.pop().id, "'None of the others' is the key of too many others")
 
 
@@ -155,7 +155,7 @@ class Lengths:
         return min(FAIR_LENGTH, self.fair + _AIM * tolerance)
 
 
-def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
+def _replace_recurring(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
     """An option that stands in many drafts and is never right there is a dead one."""
     drafts = [item.draft.wrong for item in state.items.values()]
     counts = Counter(fold(option.text) for wrong in drafts for option in wrong)
@@ -177,7 +177,7 @@ def _replace_recurring(state: Levelled, pool: OptionPool, settings: QuestionSett
                 break
 
 
-def _level_lengths(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
+def _balance_lengths(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
     """Exchange options until the key is the longest one about as often as any other."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
@@ -196,7 +196,7 @@ def _level_lengths(state: Levelled, pool: OptionPool, settings: QuestionSettings
         now.count(state.items[item.id], 1)
 
 
-def _level_shortest(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> None:
+def _balance_shortest(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
     """The same for the shortest option; no move here changes whether the key is the longest."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
@@ -211,8 +211,8 @@ def _level_shortest(state: Levelled, pool: OptionPool, settings: QuestionSetting
         now.count(state.items[item.id], 1)
 
 
-def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
-    """Set aside what has the shortest option as its key, as far as there are too many."""
+def trim_shortest(state: QuestionSet, settings: QuestionSettings) -> None:
+    """Reject what has the shortest option as its key, as far as there are too many."""
     now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim shortest")
@@ -223,7 +223,7 @@ def trim_shortest(state: Levelled, settings: QuestionSettings) -> None:
             _drop(state, item.id, "its key is the shortest option, as in too many others")
 
 
-def _untie(state: Levelled, pool: OptionPool, item: AssembledQuestion, *, up: bool) -> None:
+def _untie(state: QuestionSet, pool: OptionPool, item: AssembledQuestion, *, up: bool) -> None:
     """Where two options are longest, make one of them longer, or all but the key shorter."""
     top = max(len(option.text) for option in item.shown)
     tied = [option for option in item.wrong if len(option.text) == top]
@@ -234,8 +234,8 @@ def _untie(state: Levelled, pool: OptionPool, item: AssembledQuestion, *, up: bo
         _exchange(state, pool, item.id, option, _between(0.5 * top, top - 1))
 
 
-def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
-    """What exchanging could not level is set aside."""
+def trim_lengths(state: QuestionSet, settings: QuestionSettings) -> None:
+    """What exchanging could not level is rejected."""
     now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim")
@@ -252,7 +252,7 @@ def trim_lengths(state: Levelled, settings: QuestionSettings) -> None:
             _drop(state, item.id, reason)
 
 
-def _level_wording(state: Levelled, pool: OptionPool, settings: QuestionSettings) -> bool:
+def _balance_wording(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> bool:
     """Exchange or drop what the blind solver finds; return whether anything was changed."""
     changed = False
     for number in range(_ROUNDS):
@@ -267,7 +267,7 @@ def _level_wording(state: Levelled, pool: OptionPool, settings: QuestionSettings
         changed = True
         count = max(1, math.ceil(0.7 * abs(excess) * len(items)))
         if excess > 0:
-            # Exchanging may go in circles: towards the end the surest keys are set aside.
+            # Exchanging may go in circles: towards the end the surest keys are rejected.
             last = number >= 3 * _ROUNDS // 4
             mode: Remedy = "drop" if last else "both" if number >= _ROUNDS // 4 else "exchange"
             _obscure(state, pool, items, solved, (count, mode))
@@ -277,13 +277,13 @@ def _level_wording(state: Levelled, pool: OptionPool, settings: QuestionSettings
 
 
 def _obscure(
-    state: Levelled,
+    state: QuestionSet,
     pool: OptionPool,
     items: Sequence[AssembledQuestion],
     solved: SolverResult,
     plan: tuple[int, Remedy],
 ) -> None:
-    """Take the surest keys: put a better rival beside each, or set the item aside."""
+    """Take the surest keys: put a better rival beside each, or set the item rejected."""
     spared = state.paired
     count, remedy = plan
     for place in np.argsort(-settle(solved.margins), kind="stable")[:count]:
@@ -304,7 +304,7 @@ def _obscure(
 
 
 def _restore(
-    state: Levelled,
+    state: QuestionSet,
     pool: OptionPool,
     items: Sequence[AssembledQuestion],
     solved: SolverResult,
@@ -351,7 +351,11 @@ def _between(low: float, high: float) -> Callable[[str], bool]:
 
 
 def _exchange(
-    state: Levelled, pool: OptionPool, name: str, old: QuestionOption, fits: Callable[[str], bool]
+    state: QuestionSet,
+    pool: OptionPool,
+    name: str,
+    old: QuestionOption,
+    fits: Callable[[str], bool],
 ) -> bool:
     item = state.items[name]
     taken = {len(option.text) for option in item.shown if option is not old}
@@ -366,11 +370,11 @@ def _exchange(
     return True
 
 
-def _drop(state: Levelled, name: str, reason: str) -> None:
+def _drop(state: QuestionSet, name: str, reason: str) -> None:
     item = state.items.pop(name)
     slot = item.slot
-    state.aside.append(
-        SetAside(slot.id, slot.meme, slot.dimension, "levelling", reason, item.draft)
+    state.rejected.append(
+        RejectedQuestion(slot.id, slot.meme, slot.dimension, "answer cues", reason, item.draft)
     )
 
 

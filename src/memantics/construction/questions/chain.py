@@ -11,8 +11,13 @@ from typing import get_args
 
 from memantics.construction.questions import assembly, lending, records
 from memantics.construction.questions.asking import QuestionSubject
-from memantics.construction.questions.assembly import SlotDraft, set_aside, write_draft
-from memantics.construction.questions.balance import Levelled, bound_none, level, trim_lengths
+from memantics.construction.questions.assembly import SlotDraft, reject, write_draft
+from memantics.construction.questions.balance import (
+    QuestionSet,
+    bound_none,
+    remove_cues,
+    trim_lengths,
+)
 from memantics.construction.questions.critic import alike
 from memantics.construction.questions.solver import CHANCE, FEWEST, BlindTrial, try_items
 from memantics.core.memes import Meme
@@ -33,16 +38,16 @@ _NEEDS: Mapping[str, records.QuestionNeed] = {
 class BuiltQuestions:
     """What came of a set of memes. ``trials`` are of the questions that were kept.
 
-    ``mended`` says how many questions that a critic guessed were saved, and how.
+    ``repaired`` says how many questions that a critic guessed were saved, and how.
     """
 
     questions: tuple[records.DraftQuestion, ...]
     items: tuple[assembly.AssembledQuestion, ...]
-    aside: tuple[records.SetAside, ...]
+    rejected: tuple[records.RejectedQuestion, ...]
     drafted: tuple[SlotDraft, ...]
     exchanged: int
     trials: Mapping[str, BlindTrial]
-    mended: Mapping[str, int]
+    repaired: Mapping[str, int]
 
 
 def pair_subjects(
@@ -71,32 +76,32 @@ async def build_questions(
     critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
-    """Build the questions about memes; what does not become one is set aside with its reason.
+    """Build the questions about memes; what does not become one is rejected with its reason.
 
     ``critic`` tries them where the settings want a model to; None: nobody does.
     """
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
-    aside = [set_aside(draft) for draft in drafted if draft.draft is None]
+    rejected = [reject(draft) for draft in drafted if draft.draft is None]
     drafted, repeated = _drop_repeated(drafted)
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     completed = lending.complete(assembly.make_items(drafted), known, settings)
     items = completed.items
     trials: dict[str, BlindTrial] = {}
-    mended: Counter[str] = Counter()
+    repaired: Counter[str] = Counter()
     critic = critic if settings.critic in ("model", "both") else None
-    state = Levelled({item.id: item for item in items})
+    state = QuestionSet({item.id: item for item in items})
     if critic is not None:
-        items, trials, mended = await _try_and_mend(writer, critic, items, subjects, settings)
-        state = Levelled({item.id: item for item in items})
+        items, trials, repaired = await _try_and_repair(writer, critic, items, subjects, settings)
+        state = QuestionSet({item.id: item for item in items})
         _drop_solved(state, trials, settings)
     # Whether a question can be solved blindly is found out with its right option beside others.
     keyed = dict(state.items)
-    dealt, aside_before = assembly.deal_none(list(keyed.values()), settings), state.aside
-    state = Levelled({item.id: item for item in dealt})
+    dealt, rejected_before = assembly.deal_none(list(keyed.values()), settings), state.rejected
+    state = QuestionSet({item.id: item for item in dealt})
     if settings.critic != "off":
-        state = level(dealt, known, settings)
-    state.aside[:0] = aside_before
+        state = remove_cues(dealt, known, settings)
+    state.rejected[:0] = rejected_before
     if critic is not None:
         stale = [question for question in state.items.values() if keyed[question.id] != question]
         again = await try_items(critic, stale, subjects, settings, blind_only=True)
@@ -109,13 +114,13 @@ async def build_questions(
         _note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()
     ]
     return BuiltQuestions(
-        _mend_pairs(assembly.finish(kept, settings)),
+        _clear_broken_pairs(assembly.finish(kept, settings)),
         tuple(kept),
-        (*aside, *repeated, *completed.aside, *state.aside),
+        (*rejected, *repeated, *completed.rejected, *state.rejected),
         tuple(drafted),
         completed.lent + state.exchanged,
         {item.id: trials[item.id] for item in kept if item.id in trials},
-        mended,
+        repaired,
     )
 
 
@@ -143,10 +148,12 @@ async def _write(
         yield drafted
 
 
-def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[records.SetAside]]:
+def _drop_repeated(
+    drafted: Sequence[SlotDraft],
+) -> tuple[list[SlotDraft], list[records.RejectedQuestion]]:
     """Of questions about one meme that ask the same, the first stays."""
     kept: list[SlotDraft] = []
-    aside: list[records.SetAside] = []
+    rejected: list[records.RejectedQuestion] = []
     by_meme: dict[str, list[SlotDraft]] = {}
     for draft in drafted:
         if draft.draft is None:
@@ -159,10 +166,12 @@ def _drop_repeated(drafted: Sequence[SlotDraft]) -> tuple[list[SlotDraft], list[
             continue
         slot = draft.slot
         reason = f"asks the same as {twin.slot.id}"
-        aside.append(
-            records.SetAside(slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft)
+        rejected.append(
+            records.RejectedQuestion(
+                slot.id, slot.meme, slot.dimension, "repetition", reason, draft.draft
+            )
         )
-    return kept, aside
+    return kept, rejected
 
 
 def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
@@ -172,35 +181,35 @@ def _ask_the_same(one: SlotDraft, other: SlotDraft) -> bool:
     return same and alike(one.draft.correct, other.draft.correct)
 
 
-async def _try_and_mend(
+async def _try_and_repair(
     writer: Asker,
     critic: Asker,
     items: Sequence[assembly.AssembledQuestion],
     subjects: Mapping[str, QuestionSubject],
     settings: records.QuestionSettings,
 ) -> tuple[list[assembly.AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
-    """Try all, and mend what a model solves unfairly: by other options, then by another question.
+    """Try all, and repair what a model solves unfairly: by other options, then by another question.
 
     Options come from the draft first, then from questions about other memes. Says how many were
-    mended in which way.
+    repaired in which way.
     """
     trials = await try_items(critic, items, subjects, settings)
     current = {item.id: item for item in items}
-    mended: Counter[str] = Counter()
+    repaired: Counter[str] = Counter()
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     pool = lending.OptionPool(items, known, settings.seed)
-    for name, mend in (
+    for name, repair in (
         ("other options", assembly.show_others),
         ("a lent option", partial(lending.borrow_one, pool)),
         ("lent options", partial(lending.borrow_others, pool)),
     ):
         guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
-        tried = [made for item in guessed if (made := mend(item)) is not None]
+        tried = [made for item in guessed if (made := repair(item)) is not None]
         again = await try_items(critic, tried, subjects, settings)
         for item in tried:
             if not again[item.id].solved_blindly:
                 current[item.id], trials[item.id] = item, again[item.id]
-                mended[name] += 1
+                repaired[name] += 1
                 continue
             for option in item.wrong:
                 pool.take_back(option)
@@ -224,8 +233,8 @@ async def _try_and_mend(
             break
         current |= {item.id: item for item in renewed}
         trials |= await try_items(critic, renewed, subjects, settings)
-        mended["another question"] += sum(not is_bad(trials[item.id]) for item in renewed)
-    return list(current.values()), trials, +mended
+        repaired["another question"] += sum(not is_bad(trials[item.id]) for item in renewed)
+    return list(current.values()), trials, +repaired
 
 
 def is_bad(trial: BlindTrial) -> bool:
@@ -287,9 +296,9 @@ async def _rewrite(
 
 
 def _drop_solved(
-    state: Levelled, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
+    state: QuestionSet, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
 ) -> None:
-    """Set aside what the knowledge contradicts, and what a model solved blindly in both orders.
+    """Reject what the knowledge contradicts, and what a model solved blindly in both orders.
 
     Of the latter so many stay, marked, that a dimension has as many as the settings want.
     """
@@ -315,11 +324,11 @@ def rate_blind(
     return sum(answered) / len(answered) if answered else CHANCE
 
 
-def _drop(state: Levelled, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
+def _drop(state: QuestionSet, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
     del state.items[item.id]
     slot = item.slot
-    state.aside.append(
-        records.SetAside(slot.id, slot.meme, slot.dimension, stage, reason, item.draft)
+    state.rejected.append(
+        records.RejectedQuestion(slot.id, slot.meme, slot.dimension, stage, reason, item.draft)
     )
 
 
@@ -343,14 +352,16 @@ def find_needs(
     """
     cited = {knowledge.by_key[key].dimension for key in item.draft.cites if key in knowledge.by_key}
     found = {_NEEDS[name] for name in (item.slot.dimension, *cited) if name in _NEEDS}
-    if trial is not None and trial.told and trial.seen is False:
+    if trial is not None and trial.known and trial.seen is False:
         found.add("background")
     if not found & {"words", "picture"}:  # what is meant is told by both together
         found |= {"words", "picture"}
     return tuple(need for need in get_args(records.QuestionNeed) if need in found)
 
 
-def _mend_pairs(questions: Sequence[records.DraftQuestion]) -> tuple[records.DraftQuestion, ...]:
+def _clear_broken_pairs(
+    questions: Sequence[records.DraftQuestion],
+) -> tuple[records.DraftQuestion, ...]:
     """A pair holds only where both questions are there."""
     there = Counter(question.id for question in questions)
     return tuple(

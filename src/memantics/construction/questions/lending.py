@@ -17,7 +17,7 @@ from memantics.construction.questions.critic import alike, content, find_support
 from memantics.construction.questions.records import (
     QuestionOption,
     QuestionSettings,
-    SetAside,
+    RejectedQuestion,
     draw,
 )
 from memantics.understanding.knowledge.records import Knowledge
@@ -169,7 +169,7 @@ class Completed(NamedTuple):
     """Items that have all their options, those that could not get them, and how many were lent."""
 
     items: list[AssembledQuestion]
-    aside: list[SetAside]
+    rejected: list[RejectedQuestion]
     lent: int
 
 
@@ -178,10 +178,10 @@ def complete(
     knowledge: Mapping[str, Knowledge],
     settings: QuestionSettings,
 ) -> Completed:
-    """Put lent options where drafts have none; an item that cannot be completed is set aside."""
+    """Put lent options where drafts have none; an item that cannot be completed is rejected."""
     pool = OptionPool(items, knowledge, settings.seed)
     done: list[AssembledQuestion] = []
-    aside: list[SetAside] = []
+    rejected: list[RejectedQuestion] = []
     lent = 0
     for item in items:
         full = item
@@ -194,8 +194,10 @@ def complete(
             done.append(full)
             continue
         slot, reason = item.slot, "it lacks wrong options, and no question of its kind lends one"
-        aside.append(SetAside(slot.id, slot.meme, slot.dimension, "lending", reason, item.draft))
-    return Completed(done, aside, lent)
+        rejected.append(
+            RejectedQuestion(slot.id, slot.meme, slot.dimension, "lending", reason, item.draft)
+        )
+    return Completed(done, rejected, lent)
 
 
 def borrow_one(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:

@@ -1,4 +1,4 @@
-"""Questions as they are planned, drafted, built and set aside."""
+"""Questions as they are planned, drafted, built and rejected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class QuestionSettings:
     Attributes:
         per_dimension: Questions for each dimension of each meme.
         dimensions: Ask about these dimensions only.
-        none_share: Proportion of questions whose correct option is "None of the others".
+        none_proportion: Proportion of questions whose correct option is "None of the others".
         words: Words of an option at most.
         attempts: Tries at a reply that can be parsed.
         rewrites: How often a question that the critic solved is rewritten.
@@ -60,7 +60,7 @@ class QuestionSettings:
             read=find_dimensions,
         ),
     ] = ()
-    none_share: Annotated[
+    none_proportion: Annotated[
         float, Flag("Share of questions whose key is 'None of the others'.", min=0.0, max=1.0)
     ] = 0.25
     words: Annotated[int, Flag("Words of an option at most.", min=2, max=40)] = 8
@@ -177,7 +177,7 @@ class DraftQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class RejectedQuestion:
     """A slot that became no question: at which stage, and why. ``draft`` is the last one."""
 
     id: str

@@ -1,6 +1,6 @@
-"""What a set of questions amounts to: how many, what was set aside, shortcuts to the key.
+"""What a set of questions amounts to: how many, what was rejected, shortcuts to the key.
 
-Files of a set of questions: lines to keep, lines set aside, and the queue that people judge.
+Files of a set of questions: lines to keep, lines rejected, and the queue that people judge.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memantics.construction.questions.chain import BuiltQuestions, rate_blind
 from memantics.construction.questions.records import (
     DraftQuestion,
     QuestionSettings,
-    SetAside,
+    RejectedQuestion,
     find_toxic_element,
 )
 from memantics.construction.questions.solver import CHANCE, BlindTrial, solve_blindly
@@ -34,17 +34,17 @@ from memantics.core.queue import QueueCard, QueueItem, Review, Shown, write_queu
 from memantics.core.records import STATUSES
 from memantics.understanding.extraction.report import IMAGES
 
-QUESTIONS, SET_ASIDE, QUEUE = "questions.jsonl", "set_aside.jsonl", "queue"
+QUESTIONS, REJECTED, QUEUE = "questions.jsonl", "rejected.jsonl", "queue"
 WORKFLOW = "validate"
 _QUESTION = TypeAdapter(DraftQuestion)
 
 
 def write_questions(
-    folder: Path, questions: Iterable[DraftQuestion], aside: Iterable[SetAside]
+    folder: Path, questions: Iterable[DraftQuestion], rejected: Iterable[RejectedQuestion]
 ) -> None:
-    """Write ``questions.jsonl`` and ``set_aside.jsonl``."""
+    """Write ``questions.jsonl`` and ``rejected.jsonl``."""
     write_lines(folder / QUESTIONS, questions)
-    write_lines(folder / SET_ASIDE, aside)
+    write_lines(folder / REJECTED, rejected)
 
 
 def read_questions(folder: Path) -> Iterator[DraftQuestion]:
@@ -58,7 +58,7 @@ def read_questions(folder: Path) -> Iterator[DraftQuestion]:
         try:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
-            raise DataError(path, first_fault(error), row=row, hint="mend that line") from error
+            raise DataError(path, first_fault(error), row=row, hint="repair that line") from error
 
 
 def write_review(
@@ -140,7 +140,7 @@ def _tell(label: str, description: str, kind: str = "") -> str:
 def _hide(
     question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
 ) -> dict[str, JsonValue]:
-    """What comes back with the verdict: which questions it is about, and who wrote them.
+    """What comes back with the annotation: which questions it is about, and who wrote them.
 
     ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
     questions from others that a later build gives the same ids.
@@ -173,7 +173,7 @@ def _fingerprint(*questions: DraftQuestion | None) -> str:
 # question people accepted.
 
 
-def draw_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
+def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
     """The questions of one dimension, and those that are paired with one of them."""
     firsts = {
         question.id
@@ -189,18 +189,18 @@ def draw_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list
     return drawn
 
 
-def draw_extension(
+def sample_extension(
     questions: Sequence[DraftQuestion], judged: Review, per_dimension: int, seed: int
 ) -> list[DraftQuestion]:
     """At most so many questions for each dimension among the memes that were kept.
 
     What people judged before, and the dimensions of their first round, are left out.
     """
-    kept = {reviewed.item.group for reviewed in judged.judged if reviewed.kept}
+    kept = {reviewed.item.group for reviewed in judged.annotated if reviewed.kept}
     if not kept:
         raise InputError(
             f"{judged.folder}: people kept no question, so there is no meme to draw from",
-            hint="look at their reasons in verdicts.jsonl",
+            hint="look at their reasons in annotations.jsonl",
         )
     seen = {
         name
@@ -262,8 +262,8 @@ class Leak:
 class QuestionReport:
     """``report-questions.json``.
 
-    ``fates`` are, by dimension, how many were planned, kept, and set aside for which reason;
-    ``mended`` how questions that a critic guessed were saved.
+    ``fates`` are, by dimension, how many were planned, kept, and rejected for which reason;
+    ``repaired`` how questions that a critic guessed were saved.
     """
 
     kind: str
@@ -274,15 +274,15 @@ class QuestionReport:
     language: str
     slots: int
     questions: int
-    set_aside: int
+    rejected: int
     memes: int
     statuses: dict[str, int]
     reasons: dict[str, int]
     dimensions: dict[str, int]
     fates: dict[str, dict[str, int]]
     needs: dict[str, int]
-    mended: dict[str, int]
-    none_share: float
+    repaired: dict[str, int]
+    none_proportion: float
     places: list[int]
     roles: dict[str, int]
     exchanged: int
@@ -304,8 +304,8 @@ def report_questions(
     questions = built.questions
     n = len(questions)
     statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
-    failed = [aside for aside in built.aside if aside.stage == "writing"]
-    statuses.update(aside.reason.partition(":")[0] for aside in failed)
+    failed = [rejected for rejected in built.rejected if rejected.stage == "writing"]
+    statuses.update(rejected.reason.partition(":")[0] for rejected in failed)
     paired = {question.pair for question in questions if question.pair}
     toxic = [
         question for question in questions if question.dimension == "Toxicity" and not question.pair
@@ -317,19 +317,21 @@ def report_questions(
         critic_model=critic_model,
         seed=settings.seed,
         language=settings.language,
-        slots=n + len(built.aside),
+        slots=n + len(built.rejected),
         questions=n,
-        set_aside=len(built.aside),
-        memes=len({question.meme for question in questions} | {one.meme for one in built.aside}),
+        rejected=len(built.rejected),
+        memes=len({question.meme for question in questions} | {one.meme for one in built.rejected}),
         statuses={name: statuses[name] for name in STATUSES},
         reasons=dict(
-            Counter(_short(aside.stage, aside.reason) for aside in built.aside).most_common()
+            Counter(
+                _short(rejected.stage, rejected.reason) for rejected in built.rejected
+            ).most_common()
         ),
         dimensions=dict(sorted(Counter(question.dimension for question in questions).items())),
         fates=_count_fates(built),
         needs=dict(Counter(need for question in questions for need in question.needs)),
-        mended=dict(built.mended),
-        none_share=sum(question.none_is_key for question in questions) / n if n else 0.0,
+        repaired=dict(built.repaired),
+        none_proportion=sum(question.none_is_key for question in questions) / n if n else 0.0,
         places=[sum(question.answer == place for question in questions) for place in range(4)],
         roles=dict(
             Counter(c.role for question in questions for c in question.options).most_common()
@@ -346,11 +348,11 @@ def report_questions(
 def _count_fates(built: BuiltQuestions) -> dict[str, dict[str, int]]:
     kept = Counter(question.dimension for question in built.questions)
     fates = {}
-    for dimension in sorted({*kept, *(aside.dimension for aside in built.aside)}):
+    for dimension in sorted({*kept, *(rejected.dimension for rejected in built.rejected)}):
         why = Counter(
-            _short(aside.stage, aside.reason)
-            for aside in built.aside
-            if aside.dimension == dimension
+            _short(rejected.stage, rejected.reason)
+            for rejected in built.rejected
+            if rejected.dimension == dimension
         )
         total = {"planned": kept[dimension] + why.total(), "kept": kept[dimension]}
         fates[dimension] = total | dict(why.most_common())

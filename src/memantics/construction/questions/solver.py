@@ -26,8 +26,8 @@ from memantics.construction.questions.asking import (
     Posed,
     QuestionSubject,
     ask_blind,
+    ask_known,
     ask_seen,
-    ask_told,
 )
 from memantics.construction.questions.assembly import AssembledQuestion
 from memantics.construction.questions.critic import content, tokens
@@ -202,7 +202,7 @@ class BlindTrial:
     """How a model did without what it should need; None: it gave no answer that could be read."""
 
     blind: tuple[bool | None, bool | None]
-    told: bool | None = None
+    known: bool | None = None
     seen: bool | None = None
 
     @property
@@ -213,7 +213,7 @@ class BlindTrial:
     @property
     def contradicted(self) -> bool:
         """Whether the knowledge leads to another option."""
-        return self.told is False
+        return self.known is False
 
 
 class SaidLetters(Closed):
@@ -257,10 +257,10 @@ async def try_items(
     trials = {item.id: BlindTrial((once[item.id], twice[item.id])) for item in items}
     # What is solved blindly goes, whatever else would be found.
     rest = [item for item in items if not trials[item.id].solved_blindly and not blind_only]
-    told = await ask(rest, "told", 0, ask_told)
+    known = await ask(rest, "known", 0, ask_known)
     seen = await ask(rest, "seen", 1, ask_seen)
     return trials | {
-        item.id: replace(trials[item.id], told=told[item.id], seen=seen[item.id]) for item in rest
+        item.id: replace(trials[item.id], known=known[item.id], seen=seen[item.id]) for item in rest
     }
 
 

@@ -1,4 +1,4 @@
-"""Questions that a critic guesses are mended before they go; what is kept says what it needs."""
+"""Questions that a critic guesses are repaired before they go; what is kept says what it needs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from memantics.understanding.knowledge.records import Individual, Knowledge
 from tests.construction.questions.scripts import build, sample_subjects, text_of, write_honestly
 
 SETTINGS = QuestionSettings(
-    critic="model", attempts=1, dimensions=("Scene", "Emotion"), none_share=0.0, rewrites=1
+    critic="model", attempts=1, dimensions=("Scene", "Emotion"), none_proportion=0.0, rewrites=1
 )
 
 
@@ -87,7 +87,7 @@ def run(folder: Path, guesser: Guesser, settings: QuestionSettings = SETTINGS) -
 def test_options_that_were_not_shown_are_tried_before_a_rewrite(tmp_path: Path) -> None:
     guesser = Guesser("wrong one")
     built = run(tmp_path, guesser)
-    assert built.mended["other options"] > 20
+    assert built.repaired["other options"] > 20
     # One scene has too few others, and of scenes two lent options would tell at a glance.
     assert guesser.calls["rewrite"] <= 1
     shown = {option.text for question in built.questions for option in question.options}
@@ -97,7 +97,7 @@ def test_options_that_were_not_shown_are_tried_before_a_rewrite(tmp_path: Path) 
 def test_then_options_of_other_memes(tmp_path: Path) -> None:
     guesser = Guesser("wrong one", "way", "matter")
     built = run(tmp_path, guesser)
-    assert built.mended["lent options"] > 5
+    assert built.repaired["lent options"] > 5
     assert "borrowed" in {o.role for question in built.questions for o in question.options}
 
 
@@ -129,11 +129,11 @@ def test_writers_are_told_what_is_so_of_other_memes(tmp_path: Path) -> None:
 def test_then_another_question_and_at_last_it_goes(tmp_path: Path) -> None:
     guesser = Guesser("First")
     built = run(tmp_path, guesser)
-    assert built.mended == {"another question": guesser.calls["rewrite"]}
+    assert built.repaired == {"another question": guesser.calls["rewrite"]}
     assert len(built.questions) == guesser.calls["write"]
     stubborn = run(tmp_path / "again", Guesser(""))
     assert not stubborn.questions
-    assert stubborn.mended == {}
+    assert stubborn.repaired == {}
     fates = report_questions(stubborn, SETTINGS, "fake/writer").fates
     assert fates["Scene"]["planned"] == 20
     assert fates["Scene"]["kept"] == 0
@@ -212,7 +212,7 @@ def test_none_is_the_key_only_where_two_others_tempt(
     near: tuple[str, ...], far: tuple[str, ...], dealt: bool
 ) -> None:
     item = item_of(make(near, far))
-    (after,) = deal_none([item], QuestionSettings(none_share=1.0))
+    (after,) = deal_none([item], QuestionSettings(none_proportion=1.0))
     assert (after.correct is None) is dealt
     if dealt:
         roles = Counter(option.role for option in take_key(item).wrong)

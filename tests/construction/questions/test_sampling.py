@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memantics.benchmarks.registry import find_benchmark, find_source
-from memantics.construction.sample import draw
+from memantics.construction.sample import sample_questions
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, read_queue, write_annotations
 from memantics.evaluation.paper import paper
 from tests.commands import Shell
 
@@ -22,14 +22,14 @@ def judge(queue: Path, refuse: int = 0) -> int:
     """One person says yes to all but every so many-th item; how many were kept."""
     _, items = read_queue(queue)
     kept = 0
-    verdicts = []
+    annotations = []
     for place, item in enumerate(items, 1):
         good = not refuse or place % refuse != 0
         kept += good
         two = len(item.hidden["questions"]) == 2  # type: ignore[arg-type]
         values = {k: v for k, v in (YES if good else NO).items() if two or "second" not in k}
-        verdicts.append(
-            ItemVerdict(
+        annotations.append(
+            AggregatedAnnotation(
                 item=item.id,
                 group=item.group,
                 workflow="validate",
@@ -38,7 +38,7 @@ def judge(queue: Path, refuse: int = 0) -> int:
                 hidden=item.hidden,
             )
         )
-    write_verdicts(queue / "verdicts.jsonl", verdicts)
+    write_annotations(queue / "annotations.jsonl", annotations)
     return kept
 
 
@@ -62,9 +62,9 @@ def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, buil
     kept = judge(build / "queue", refuse=4)
     assert 0 < kept < first["items"]
     with pytest.raises(InputError, match="has been judged already"):
-        draw(build, first="Toxicity")
+        sample_questions(build, first="Toxicity")
 
-    second = draw(build, per_dimension=2, seed=1)
+    second = sample_questions(build, per_dimension=2, seed=1)
     assert second.queue.name == "queue-2"
     assert "Toxicity" not in second.questions
     assert max(second.questions.values()) <= 2
@@ -85,7 +85,7 @@ def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, buil
     assert f"| Toxicity | {kept} of {first['questions']['Toxicity']} " in card
     assert "put them into `data/images`" in card
 
-    sheet = paper("mine", verdicts=[build / "queue", second.queue])
+    sheet = paper("mine", annotations=[build / "queue", second.queue])
     parts = {part.label: part for part in sheet.parts}
     toxic, extension, whole = parts["Table 1"].rows
     assert toxic.cells[0].value == kept
@@ -98,7 +98,7 @@ def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, buil
 
 
 def test_published_pairs_are_linked_when_they_are_asked(shell: Shell, build: Path) -> None:
-    draw(build, first="Toxicity")
+    sample_questions(build, first="Toxicity")
     judge(build / "queue")
     assert shell.run("publish", build, "--name", "mine", "--licence", "CC0-1.0").code == 0
     benchmark = find_benchmark("mine")
@@ -116,17 +116,17 @@ def test_published_pairs_are_linked_when_they_are_asked(shell: Shell, build: Pat
 
 def test_a_draw_is_the_same_for_the_same_seed_and_says_what_it_cannot(build: Path) -> None:
     with pytest.raises(UnknownName):
-        draw(build, first="Weather")
-    with pytest.raises(InputError, match="no verdicts yet"):
-        draw(build)
-    draw(build, first="Toxicity")
+        sample_questions(build, first="Weather")
+    with pytest.raises(InputError, match="no annotations yet"):
+        sample_questions(build)
+    sample_questions(build, first="Toxicity")
     judge(build / "queue", refuse=1)
     with pytest.raises(InputError, match="people kept no question"):
-        draw(build)
+        sample_questions(build)
     judge(build / "queue")
 
     def ids(seed: int) -> list[str]:
-        drawn = draw(build, per_dimension=1, seed=seed)
+        drawn = sample_questions(build, per_dimension=1, seed=seed)
         assert drawn.queue.name == "queue-2"  # nobody has judged it: it is drawn anew
         assert set(drawn.questions.values()) == {1}
         return [item.id for item in read_queue(drawn.queue)[1]]

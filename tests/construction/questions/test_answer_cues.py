@@ -38,7 +38,7 @@ TOLERANCE = 0.05
 
 
 def always_longest(request: Request) -> Entry:
-    """Never mends it, whatever it is told."""
+    """Never repairs it, whatever it is told."""
     entry = write_honestly(request)
     size = len(str(entry["correct"]))
     return entry | {role: str(entry[role])[: max(4, size - 2)].strip() for role in WRONG}
@@ -54,7 +54,7 @@ def own_vocabulary(request: Request) -> Entry:
 def everything_at_once(request: Request) -> Entry:
     """A telling word in every key, which is the longest; silly distractors; then the rest.
 
-    Class names, dangling citations, an own "none" and a leaked answer are mended when told.
+    Class names, dangling citations, an own "none" and a leaked answer are repaired when told.
     """
     entry = write_honestly(request)
     correct = trim(f"clearly {entry['correct']}")
@@ -185,16 +185,16 @@ def test_an_independent_blind_solver_stays_at_chance(built: BuiltQuestions) -> N
 
 def test_the_report_says_so(built: BuiltQuestions) -> None:
     report = report_questions(built, QuestionSettings(), "fake/writer")
-    verdicts = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
+    annotations = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
     # "None of the others" may well be the longest of four short options, and then it misleads.
-    assert verdicts.pop("longest of the four") in ("level", "below chance")
-    assert verdicts == {
+    assert annotations.pop("longest of the four") in ("level", "below chance")
+    assert annotations == {
         "longest of the three": "level",
         "shortest of the three": "level",
         "statistical solver": "level",
     }
-    assert report.questions + report.set_aside == report.slots
-    assert abs(report.none_share - 0.25) <= 0.03
+    assert report.questions + report.rejected == report.slots
+    assert abs(report.none_proportion - 0.25) <= 0.03
 
 
 def test_pairs_survive(built: BuiltQuestions) -> None:
@@ -233,9 +233,9 @@ def test_without_the_critic_the_leaks_are_there(tmp_path: Path) -> None:
         QuestionSettings(critic="off", attempts=2),
     )
     report = report_questions(built, QuestionSettings(), "fake/writer")
-    verdicts = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
-    assert verdicts.pop("shortest of the three") == "below chance"
-    assert set(verdicts.values()) == {"leaks"}
+    annotations = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
+    assert annotations.pop("shortest of the three") == "below chance"
+    assert set(annotations.values()) == {"leaks"}
     assert solve_with_bayes(built.questions) > 0.8
 
 
@@ -257,7 +257,7 @@ def test_the_same_drafts_give_the_same_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_the_share_of_none_is_as_asked(tmp_path: Path, share: float) -> None:
-    settings = QuestionSettings(none_share=share, critic="off", dimensions=("Scene",))
+    settings = QuestionSettings(none_proportion=share, critic="off", dimensions=("Scene",))
     built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
     found = sum(own.none_is_key for own in built.questions) / len(built.questions)
     assert abs(found - share) < 0.02

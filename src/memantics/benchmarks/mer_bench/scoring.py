@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.mer_bench.judgement import BROKEN, EMOTIONS, LABELS, EditJudgement
 from memantics.benchmarks.mer_bench.views import FACTORS
 from memantics.core.records import Outcome, Score
@@ -19,7 +19,7 @@ from memantics.metrics.reappraisal import (
     PAPER,
     Formula,
     ReappraisalSummary,
-    RunFigure,
+    RunMetric,
     agree,
     components,
     summarise,
@@ -123,7 +123,7 @@ def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
             among = [(p, j) for p, j in pairs if counted in ("", p.tag("layout"))]
             if among:
                 hits = [fails(j.lc, j.label == p.target) for p, j in among]
-                yield share("share", hits, [p.meme for p, _ in among], by, label)
+                yield proportion_score("proportion", hits, [p.meme for p, _ in among], by, label)
 
 
 # By name: the layout of the memes that are counted ("" is any), and whether an edit fails, given
@@ -185,7 +185,9 @@ def _invalid(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Scor
         ),
         ("no judgement", [judgement.judgement is None for judgement in judged]),
     ):
-        yield share("share", hits, memes, by, label, note=f"{sum(hits)} of {len(hits)} replies")
+        yield proportion_score(
+            "proportion", hits, memes, by, label, note=f"{sum(hits)} of {len(hits)} replies"
+        )
     if all(judgement.valid for judgement in judged):
         return
     for invalid, label in _COUNTED.items():
@@ -194,7 +196,7 @@ def _invalid(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Scor
         if found is None:
             continue
         for key in ("rfs", "rfs_run", "ppe", "tas"):
-            yield _row(key, found.figures[key], found, "invalid replies counted as", label)
+            yield _row(key, found.metrics[key], found, "invalid replies counted as", label)
 
 
 def _summarise(
@@ -226,10 +228,10 @@ def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]
         yield from (Score(key, None, 0) for key in ("rfs", *(k for k in KEYS if k != "rfs")))
         return
     for key in ("rfs", *(k for k in KEYS if k != "rfs")):
-        yield _row(key, found.figures[key], found)
+        yield _row(key, found.metrics[key], found)
     if found.runs > 1:
         for key in KEYS:
-            sd = found.figures[key].sd
+            sd = found.metrics[key].sd
             yield Score("sd", sd, found.runs, by="over runs", label=key, note="unbiased, in [0, 1]")
 
 
@@ -257,12 +259,12 @@ def _table(
         if found is None:
             continue
         for key in keys:
-            figure = found.figures[key]
-            yield _row(key, figure, found, by, label)
+            metric = found.metrics[key]
+            yield _row(key, metric, found, by, label)
             # The notes give every sd; as rows of their own they would double the page.
-            if figure.sd is not None and key in _SPREAD:
+            if metric.sd is not None and key in _SPREAD:
                 note = "unbiased sd over runs, in [0, 1]"
-                yield Score(f"{key}_sd", figure.sd, found.runs, by=by, label=label, note=note)
+                yield Score(f"{key}_sd", metric.sd, found.runs, by=by, label=label, note=note)
 
 
 def _cross(judged: Sequence[JudgedOutcome], formula: Formula, factor: str) -> Iterator[Score]:
@@ -278,18 +280,18 @@ def _cross(judged: Sequence[JudgedOutcome], formula: Formula, factor: str) -> It
         judgements = [p for p in judged if (p.tag("editor"), p.tag(factor)) == (editor, level)]
         found = _summarise(judgements, _runs(judgements), formula)
         if found is not None:
-            figure = found.figures["rfs_run"]
-            yield _row("rfs_run", figure, found, f"editor × {factor}", f"{editor} × {level}")
+            metric = found.metrics["rfs_run"]
+            yield _row("rfs_run", metric, found, f"editor × {factor}", f"{editor} × {level}")
 
 
 def _row(
-    key: str, figure: RunFigure, found: ReappraisalSummary, by: str = "", label: str = ""
+    key: str, metric: RunMetric, found: ReappraisalSummary, by: str = "", label: str = ""
 ) -> Score:
     note = level = _LEVELS.get(key, "")
-    if figure.sd is not None:  # as the paper prints it: percent
-        note = f"{100 * figure.value:.2f} ± {100 * figure.sd:.2f} over {found.runs} runs"
+    if metric.sd is not None:  # as the paper prints it: percent
+        note = f"{100 * metric.value:.2f} ± {100 * metric.sd:.2f} over {found.runs} runs"
         note += f" ({level})" if level else ""
-    return Score(key, figure.value, found.judged, figure.low, figure.high, by, label, note)
+    return Score(key, metric.value, found.judged, metric.low, metric.high, by, label, note)
 
 
 def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
@@ -314,7 +316,9 @@ def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
             for label in LABELS:
                 hits = [label == perceived for perceived, _ in perceptions]
                 by = f"perceived, target {target}"
-                yield share("share", hits, [meme for _, meme in perceptions], by, label)
+                yield proportion_score(
+                    "proportion", hits, [meme for _, meme in perceptions], by, label
+                )
 
 
 def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
@@ -324,16 +328,22 @@ def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     if not judged_validly:
         return
     by = "judge's discipline"
-    yield share(
-        "share", [p.outcome.attempts == 1 for _, p in judged_validly], memes, by, "valid at once"
+    yield proportion_score(
+        "proportion",
+        [p.outcome.attempts == 1 for _, p in judged_validly],
+        memes,
+        by,
+        "valid at once",
     )
-    yield share(
-        "share", [j.ordered for j, _ in judged_validly], memes, by, "reasons where asked for"
+    yield proportion_score(
+        "proportion", [j.ordered for j, _ in judged_validly], memes, by, "reasons where asked for"
     )
-    yield share("share", [j.bare for j, _ in judged_validly], memes, by, "no reasons given")
+    yield proportion_score(
+        "proportion", [j.bare for j, _ in judged_validly], memes, by, "no reasons given"
+    )
     for rule in BROKEN:
         hits = [rule in j.broken for j, _ in judged_validly]
-        yield share("share", hits, memes, by, f"{rule} broken, let pass")
+        yield proportion_score("proportion", hits, memes, by, f"{rule} broken, let pass")
 
 
 def _layout(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
@@ -348,9 +358,9 @@ def _layout(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
             continue
         by = "layout check"
         alike = [a == b for a, b in zip(said, checked, strict=True)]
-        yield share("agreement", alike, memes, by, label)
+        yield proportion_score("agreement", alike, memes, by, label)
         yield Score("kappa", found.kappa, len(checkable), by=by, label=label, note="Cohen's")
-        yield share("kept", checked, memes, by, label)
+        yield proportion_score("kept", checked, memes, by, label)
 
 
 def _holds(tag: str, value: str) -> bool:
