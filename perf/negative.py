@@ -43,7 +43,9 @@ def read_told(*, sealed: bool) -> list[Told]:
             text = " ".join(row["caption_1"].split())
             found = understand([text])
             intended = found.lines[0].intended
-            measurements = tuple(float(number) for said in (text, intended) for number in weigh(said))
+            measurements = tuple(
+                float(number) for said in (text, intended) for number in weigh(said)
+            )
             negative = row["meme_sentiment"].endswith("negative")
             made.append(Told(intended, found.negative, measurements, negative))
     return made

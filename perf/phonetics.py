@@ -55,12 +55,12 @@ def measure_costs(model: str) -> str:
     )
     measurements = json.loads(done.stdout.splitlines()[-1])
     if "skipped" in measurements:
-        return f"{model:<12} not measured: {figures['skipped']}"
+        return f"{model:<12} not measured: {measurements['skipped']}"
     wall, cpu = measurements["first"]
     return (
-        f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), {1000 * figures['each']:.1f} ms"
-        f" CPU each, 9,900 characters {1000 * figures['long']:.0f} ms, peak"
-        f" {figures['peak']:.0f} MB"
+        f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), {1000 * measurements['each']:.1f} ms"
+        f" CPU each, 9,900 characters {1000 * measurements['long']:.0f} ms, peak"
+        f" {measurements['peak']:.0f} MB"
     )
 
 

@@ -88,7 +88,9 @@ class Measurements:
     texts: dict[str, str] = field(default_factory=dict)
 
 
-def measure(source: Source, shop: Workshop, judge: Judge | None, measurements: Measurements) -> None:
+def measure(
+    source: Source, shop: Workshop, judge: Judge | None, measurements: Measurements
+) -> None:
     data = source.path.read_bytes()
     image = decode(data, source.path.name)
     page = read_page(image, shop.read_lines(data, source.path.name))
@@ -151,7 +153,9 @@ def show(title: str, measurements: Measurements) -> None:
         (source, result) for source, result in done if source.emotion and result.feeling is not None
     ]
     right = sum(r.feeling is not None and r.feeling.emotion == s.emotion for s, r in told)
-    print(f"\n{title}: {len(figures.results)} memes, {len(negative)} negative by their annotators")
+    print(
+        f"\n{title}: {len(measurements.results)} memes, {len(negative)} negative by their annotators"
+    )
     rows: list[tuple[str, object]] = [
         ("crashes", len(measurements.crashes)),
         ("done", len(done)),

@@ -1,7 +1,7 @@
-"""How far doubtful labels are found: flip a tenth of the labels of a set, and look for them.
+"""Measure how many flipped labels the label audit finds.
 
-``python -m research.audits NAME/LABEL …`` prints a row for each; figures are in
-docs/research/audits.md. Chance is the share of flips; a single model is the fast detector alone.
+``python -m research.audits NAME/LABEL …`` flips a tenth of the labels and prints one table row per
+set; results are in docs/research/audit-labels.md. The baseline is the fast detector alone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST = 100
 
 
 def flip(labels: Ints, classes: int, seed: int) -> Ints:
-    """A tenth of the labels turned into another class, each as likely."""
+    """Change a tenth of the labels to another class, drawn uniformly."""
     rng = np.random.default_rng(seed)
     turned = labels.copy()
     places = rng.choice(len(labels), round(SHARE * len(labels)), replace=False)
@@ -37,7 +37,7 @@ def flip(labels: Ints, classes: int, seed: int) -> Ints:
 
 
 def order(given: Ints, held: HeldOutVerdicts, judge: str) -> Ints:
-    """Memes by doubt: those that confident learning flags, then the others by their margin."""
+    """Order memes: those flagged by confident learning first, the others by margin."""
     chances = held.mean if judge == "all" else held.find(judge).chances
     flagged = find_doubtful(given, chances)
     margins = settle(rank_margins(given, chances))
@@ -46,7 +46,7 @@ def order(given: Ints, held: HeldOutVerdicts, judge: str) -> Ints:
 
 
 def measure(name: str, most: int, seed: int) -> None:
-    """Print precision at 100 and recall at a tenth, for all judges and one."""
+    """Print precision at 100 and recall at a tenth, for all classifiers and for one."""
     data = draw_memes(find_labelled(name), most)
     labels = number_labels(data)
     given = flip(labels, len(data.labels.classes), seed)

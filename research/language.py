@@ -1,9 +1,9 @@
-"""``python -m research.language``: how many texts an English detector refuses for their language.
+"""Measure how many texts an English detector rejects for their language.
 
-Texts of Hateful Memes are divided by a digest of what they say. Thresholds of
-``memantics.core.language`` were chosen on one half and on ten captions of each other language; the
-other half, MemeIntent, the sample data and fifty captions of each language are what is reported.
-A detector is trained on the first half to see what it calls captions in other languages.
+``python -m research.language`` splits the texts of Hateful Memes by hash. Thresholds of
+``memantics.core.language`` were chosen on one half and on ten captions per other language. Test
+data are the other half, MemeIntent, the sample data and fifty captions per language. A detector
+is trained on the first half and applied to the captions in other languages.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ REPORTED = 50
 
 
 def is_first_half(text: str) -> bool:
-    """Whether a text is in the half that was looked at."""
+    """Tell whether a text is in the half used for choosing thresholds."""
     line = " ".join(text.lower().split())
     return int(hashlib.sha256(line.encode()).hexdigest(), 16) % 2 == 0
 
 
 def read_captions() -> dict[str, list[str]]:
-    """The captions that are reported, by language."""
+    """Read the test captions, by language."""
     listed = tomllib.loads(CAPTIONS.read_text(encoding="utf-8"))
     return {name: texts[:REPORTED] for name, texts in listed.items()}
 
 
 def divide() -> tuple[list[Example], list[Example]]:
-    """The half that was looked at and may be trained on, and the other one."""
+    """Split Hateful Memes into the half for training and choices, and the test half."""
     halves: tuple[list[Example], list[Example]] = ([], [])
     for row in read_hateful():
         text = str(row.content["text"])
@@ -55,7 +55,7 @@ def _count_refused(texts: Sequence[str]) -> str:
 
 
 def main() -> int:
-    """Print the figures of docs/research/language.md."""
+    """Print the values of docs/research/language.md."""
     out = sys.stdout.write
     looked, unseen = divide()
     intents = json.loads((DATA / "memeintent" / "sigdial.json").read_bytes())

@@ -125,7 +125,7 @@ def measure_cost(count: int = 1_000_000, asked: int = 300) -> int:
 
 
 def main() -> int:
-    """Print the figures of docs/research/match-list.md."""
+    """Print the values of docs/research/match-list.md."""
     other = {"meaning": measure_meaning, "cost": measure_cost}
     if sys.argv[1:]:
         return other[sys.argv[1]]()

@@ -1,7 +1,7 @@
-"""Memes drawn for the study of roles: captions over pictures that hold other text.
+"""Rendered memes for the study of text roles: captions over images that contain other text.
 
-Captions stand as memes have them: outlined above and below, on a bar, as labels, subtitles or in a
-bubble. Signs, plates, keys, maps, watermarks and status bars are drawn into the picture before.
+Captions appear as in memes: outlined at top and bottom, on a bar, as labels, subtitles or in a
+bubble. Signs, number plates, keys, maps, watermarks and status bars are drawn into the image first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIDE = 640
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What stands on signs, maps, keys, plates and in corners."""
+    """Texts for signs, maps, keys, number plates and watermarks."""
 
     signs: Sequence[str]
     places: Sequence[str]
@@ -33,7 +33,7 @@ class Words:
 # fmt: off
 ENGLISH = Words(
     ("STOP", "OPEN", "EXIT", "SALE", "PHARMACY", "BAKERY", "Main Street", "NO PARKING", "CAUTION",
-     "WET FLOOR", "Coffee", "Pizza", "HOTEL", "Library", "Platform 9", "AccessControl B12", "PUSH", "PULL",
+     "WET FLOOR", "Coffee", "Pizza", "HOTEL", "Library", "Platform 9", "Gate B12", "PUSH", "PULL",
      "Est. 1987", "Fresh Milk", "ORGANIC", "Whole Grain", "500 ml", "NET WT 12 OZ", "SHAMPOO",
      "Ketchup", "Chapter 4", "Physics", "The Daily News", "BREAKING", "Team 23", "POLICE", "TAXI",
      "SCHOOL BUS", "Central Bank"),
@@ -62,7 +62,7 @@ STATUS = ("9:41", "12:07", "100%", "87%", "LTE", "5G", "4G")
 
 @dataclass(frozen=True, slots=True)
 class Meme:
-    """A drawn meme: the picture and what its author printed on it."""
+    """A rendered meme: the image and its caption."""
 
     image: Image.Image
     caption: str
@@ -71,7 +71,7 @@ class Meme:
 def draw_meme(
     ground: Image.Image, text: str, seed: int, scenes: Sequence[Draw] | None = None
 ) -> Meme:
-    """A caption over a picture with other text in it, the same for the same seed."""
+    """Render a caption over an image that contains other text, deterministic per seed."""
     rng = random.Random(seed)
     image = _scale(ground)
     for draw in rng.sample(scenes or SCENES, rng.choice((0, 1, 1, 1, 2))):
@@ -83,7 +83,7 @@ def draw_meme(
 def crowd_meme(
     meme: Image.Image, captions: Sequence[Box], seed: int, scenes: Sequence[Draw] | None = None
 ) -> Image.Image:
-    """A Chinese meme with other text drawn into its picture; its captions stay as they are."""
+    """Draw other text into the image of a Chinese meme and leave its captions unchanged."""
     rng = random.Random(seed)
     image = _scale(meme)
     share, plain = image.width / meme.width, image.copy()
@@ -113,14 +113,14 @@ def _finish(image: Image.Image, rng: random.Random, words: Words) -> Image.Image
 
 
 def add_signs(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """One to four signs or labels, askew and of any colour."""
+    """Draw one to four tilted signs or labels in random colours."""
     for _ in range(rng.randint(1, 4)):
         size = round(image.height * rng.uniform(0.025, 0.09))
         _paste_sign(image, rng, rng.choice(words.signs), size, rng.uniform(-14, 14))
 
 
 def add_plate(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """A number plate, often larger than the caption."""
+    """Draw a number plate, often larger than the caption."""
     size = round(image.height * rng.uniform(0.06, 0.13))
     _paste_sign(image, rng, rng.choice(words.plates), size, rng.uniform(-4, 4))
 
@@ -144,7 +144,7 @@ def _paste_sign(image: Image.Image, rng: random.Random, text: str, size: int, ti
 
 
 def add_map(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """A map with many labels."""
+    """Draw a map with many labels."""
     pen = ImageDraw.Draw(image)
     width, height = image.size
     box = (round(0.05 * width), round(0.2 * height), round(0.95 * width), round(0.85 * height))
@@ -163,7 +163,7 @@ def add_map(image: Image.Image, rng: random.Random, words: Words) -> None:
 
 
 def add_keys(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """Keys of a calculator or keyboard."""
+    """Draw the keys of a calculator or keyboard."""
     pen = ImageDraw.Draw(image)
     columns, rows = rng.randint(3, 5), rng.randint(2, 4)
     side = round(min(image.size) * rng.uniform(0.09, 0.14))
@@ -180,7 +180,7 @@ def add_keys(image: Image.Image, rng: random.Random, words: Words) -> None:
 
 
 def add_tiles(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """A row of tiles or toy letters, one character each, often of the caption's size."""
+    """Draw a row of tiles with one character each, often as large as the caption."""
     pen = ImageDraw.Draw(image)
     letters = "".join(words.signs).replace(" ", "").upper()
     count, side = rng.randint(3, 7), round(image.height * rng.uniform(0.07, 0.13))
@@ -199,7 +199,7 @@ def add_tiles(image: Image.Image, rng: random.Random, words: Words) -> None:
 
 
 def add_watermark(image: Image.Image, rng: random.Random, words: Words) -> None:
-    """A site or an account in a corner."""
+    """Draw a site or account name into a corner."""
     layer = Image.new("RGBA", image.size, (0, 0, 0, 0))
     font = REGULAR.at(rng.randint(12, 20))
     corner = rng.choice(("la", "ra", "ls", "rs"))
@@ -214,7 +214,7 @@ def add_watermark(image: Image.Image, rng: random.Random, words: Words) -> None:
 
 
 def add_status(image: Image.Image, rng: random.Random) -> Image.Image:
-    """The status bar of a telephone above the picture."""
+    """Add the status bar of a phone above the image."""
     bar = round(0.05 * image.height)
     whole = Image.new("RGB", (image.width, image.height + bar), rng.choice(("white", "black")))
     whole.paste(image, (0, bar))
@@ -227,7 +227,7 @@ def add_status(image: Image.Image, rng: random.Random) -> Image.Image:
 
 
 def set_classic(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Image, str]:
-    """White capitals with a dark outline, above and below."""
+    """Set white capitals with a dark outline at top and bottom."""
     words = text.upper().split()
     cut = (
         len(words) if len(words) < 4 else rng.choice((len(words) // 2, len(words), len(words) // 3))
@@ -240,7 +240,7 @@ def set_classic(image: Image.Image, text: str, rng: random.Random) -> tuple[Imag
 
 
 def set_subtitle(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Image, str]:
-    """Small letters below, white or yellow."""
+    """Set a small white or yellow subtitle at the bottom."""
     look = (
         rng.choice((BALOO, REGULAR, BLACK)),
         rng.uniform(15, 22),
@@ -251,7 +251,7 @@ def set_subtitle(image: Image.Image, text: str, rng: random.Random) -> tuple[Ima
 
 
 def set_bar(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Image, str]:
-    """Dark letters on a plain bar above the picture."""
+    """Set dark letters on a plain bar above the image."""
     font = rng.choice((REGULAR, BALOO, BLACK)).at(image.width / rng.uniform(14, 22))
     lines = _wrap(text, font, image.width * 0.92)
     pitch = font.size * 1.25
@@ -268,7 +268,7 @@ def set_bar(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Im
 
 
 def set_labels(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Image, str]:
-    """Two or three labels on things, each a few words."""
+    """Set two or three labels of a few words on objects."""
     words = text.split()[:9]
     parts = [" ".join(words[at : at + 3]) for at in range(0, len(words), 3)]
     pen = ImageDraw.Draw(image)
@@ -282,7 +282,7 @@ def set_labels(image: Image.Image, text: str, rng: random.Random) -> tuple[Image
 
 
 def set_bubble(image: Image.Image, text: str, rng: random.Random) -> tuple[Image.Image, str]:
-    """A speech bubble."""
+    """Set a speech bubble."""
     words = text.split()[:12]
     font = rng.choice((BALOO, REGULAR)).at(image.width / rng.uniform(18, 26))
     lines = _wrap(" ".join(words), font, image.width * 0.5)
@@ -345,7 +345,7 @@ def _meets(one: Sequence[float], other: Sequence[float]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-# What the study is judged on; lessons hold tiles, too.
+# The study evaluates on SCENES; LESSONS adds tiles for training.
 SCENES: tuple[Draw, ...] = (add_signs, add_map, add_keys, add_plate)
 LESSONS: tuple[Draw, ...] = (*SCENES, add_tiles)
 STYLES = (set_classic, set_classic, set_bar, set_labels, set_subtitle, set_bubble)

@@ -21,7 +21,7 @@ import orjson
 
 from memantics.core.errors import InputError
 from memantics.metrics.rounding import Floats
-from memantics.metrics.weighted import Case, Figure, Measure, measure
+from memantics.metrics.weighted import Case, Measure, MetricSpec, measure
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -77,7 +77,7 @@ class Claim:
     """A metric that a study reports: the name of its cases, the metric and its target value."""
 
     cases: str
-    metric: Figure
+    metric: MetricSpec
     target: float | None = None
 
     @property

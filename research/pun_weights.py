@@ -83,7 +83,7 @@ def gather_described(
         describe_picture(s.caption, s.description, a.list_changed(), lattice)
         for s, a in zip(samples, ordered, strict=True)
     ]
-    rows = np.array([[figures.get(name, 0.0) for name in PICTURE_FEATURES] for figures in shown])
+    rows = np.array([[features.get(name, 0.0) for name in PICTURE_FEATURES] for features in shown])
     if embed is not None:
         seen = embed([clean_description(s.description, s.caption) for s in samples])
         rows[:, PICTURE_FEATURES.index("similar")] = (data.vectors * seen).sum(axis=1)

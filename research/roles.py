@@ -1,8 +1,8 @@
-"""Which lines of a picture are its caption: pictures, labels by alignment, and the fit that ships.
+"""Training of the text-role model: images, labels by alignment, and the fit that ships.
 
-A line is a caption when its characters stand, in their order, in the caption that the release
-prints. ``python -m research.roles`` fits ``vision/roles.json`` on all pictures that research may
-learn from; ``python -m research rest roles/zh`` rehearses the study.
+A line is a caption if most of its characters appear, in order, in the caption of the release.
+``python -m research.roles`` fits ``vision/roles.json`` on the development set;
+``python -m research cross-validate roles/zh`` measures the model.
 """
 
 from __future__ import annotations

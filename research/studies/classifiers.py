@@ -9,7 +9,7 @@ from functools import partial
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
 from memantics.core.labels import LabelledMeme, name_group
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.moderation.fast import fit_labels
 from memantics.moderation.heads import find_preset
@@ -74,7 +74,7 @@ def judge(
 def judge_hate(
     preset: str, known: Sequence[Row[dict[str, object]]], asked: Sequence[Row[dict[str, object]]]
 ) -> dict[str, list[Case]]:
-    """Predict from the text only whether English memes are hateful; group and attack are extra heads."""
+    """Predict from the text only whether memes are hateful, with heads for group and attack."""
     settings = find_preset(preset)
     embedder = ENCODER if settings.dense else None
     data = gather_examples(map(_label_hate, known), "hateful_memes", several=True)
@@ -111,9 +111,9 @@ def _study(name: str, label: str, preset: str, exposure: str = EXPOSURE) -> Stud
         partial(read_label, name, label),
         partial(judge, f"{name}/{label}", preset),
         (
-            Claim("label", Figure("accuracy")),
-            Claim("label", Figure("macro_f1")),
-            Claim("label", Figure("calibration_error")),
+            Claim("label", MetricSpec("accuracy")),
+            Claim("label", MetricSpec("macro_f1")),
+            Claim("label", MetricSpec("calibration_error")),
         ),
         exposure,
     )
@@ -126,9 +126,9 @@ def _study_hate(preset: str) -> Study[dict[str, object]]:
         read_hateful,  # type: ignore[arg-type]
         partial(judge_hate, preset),
         (
-            Claim("text only", Figure("auroc", "hateful"), 0.64),
-            Claim("text only, group named", Figure("auroc", "hateful"), 0.64),
-            Claim("text only", Figure("calibration_error", "hateful")),
+            Claim("text only", MetricSpec("auroc", "hateful"), 0.64),
+            Claim("text only, group named", MetricSpec("auroc", "hateful"), 0.64),
+            Claim("text only", MetricSpec("calibration_error", "hateful")),
         ),
         "No test row was seen. A fifth of the texts occur with both labels.",
     )

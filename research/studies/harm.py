@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.moderation.examples import LABELS, Example, FoldScheme, natural_key
 from memantics.moderation.fast import FastDetector, Prediction, train
 from memantics.moderation.features import Embedder, clean
@@ -115,19 +115,19 @@ def _study(preset: str, *, wanted: bool = False) -> Study[Example]:
     def want(value: float) -> float | None:
         return value if wanted else None
 
-    found = Figure("recall", HARMFUL)
+    found = MetricSpec("recall", HARMFUL)
     return Study(
         f"harm, {preset}",
         "toxicn_mm",
         read_harm,
         partial(measure, preset, "random"),
         (
-            Claim("harmful", Figure("macro_f1"), want(0.80)),
-            Claim("types", Figure("macro_f1"), want(0.63)),
-            Claim("harmful", Figure("calibration_error", HARMFUL)),
-            Claim("harmful", Figure("false_positive_rate", HARMFUL)),
-            Claim("text only", Figure("macro_f1")),
-            Claim("text only", Figure("false_positive_rate", HARMFUL)),
+            Claim("harmful", MetricSpec("macro_f1"), want(0.80)),
+            Claim("types", MetricSpec("macro_f1"), want(0.63)),
+            Claim("harmful", MetricSpec("calibration_error", HARMFUL)),
+            Claim("harmful", MetricSpec("false_positive_rate", HARMFUL)),
+            Claim("text only", MetricSpec("macro_f1")),
+            Claim("text only", MetricSpec("false_positive_rate", HARMFUL)),
             Claim("not obfuscated", found),
             Claim("homophones", found, want(0.62)),
             Claim("not obfuscated, text only", found),
@@ -145,8 +145,8 @@ def _study_blocks(preset: str, wanted: float) -> Study[Example]:
         read_harm,
         partial(measure, preset, "blocks"),
         (
-            Claim("harmful", Figure("macro_f1"), wanted),
-            Claim("types", Figure("macro_f1")),
+            Claim("harmful", MetricSpec("macro_f1"), wanted),
+            Claim("types", MetricSpec("macro_f1")),
         ),
         "Development set only: the locked test set contains memes of every block.",
         split=split_blocks,

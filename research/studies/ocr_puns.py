@@ -1,7 +1,7 @@
-"""Puns on captions as they are read from pictures: printed captions, roles of lines, and all lines.
+"""Studies of puns on captions that OCR reads from images.
 
-Detector and order learn from printed captions of the known groups, the roles from their pictures;
-judged are the captions of the asked groups as printed, as the roles choose them, and as all lines.
+Pun detector and ranking are trained on the printed captions of the known groups, text roles on
+their images. Test captions are the printed ones, the lines that text roles select, and all lines.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.understanding.phonetics.detector import LEARNT, apply_pun, fit_pun
 from memantics.understanding.phonetics.evaluation import (
     PUN_FEATURES,
@@ -32,7 +32,7 @@ WAYS = ("printed", "roles", "all lines")
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A caption and its picture, where that is at hand."""
+    """A caption with its image, if available."""
 
     sample: CaptionSample
     picture: Picture | None
@@ -40,7 +40,7 @@ class Seen:
 
 @cache
 def read_seen() -> list[Row[Seen]]:
-    """All captions; a third of the groups has pictures."""
+    """Read all captions; about a third of the groups have images."""
     pictures = {row.id: row.content for row in read_chinese()}
     return [
         Row(row.id, row.group, Seen(row.content, pictures.get(row.id)), row.tags)
@@ -49,7 +49,7 @@ def read_seen() -> list[Row[Seen]]:
 
 
 def measure(model: ModelName, known: Sequence[Row[Seen]], asked: Sequence[Row[Seen]]) -> Cases:
-    """First reading, first five, and detection for each way to take the caption."""
+    """Measure readings and detection for each source of the caption."""
     samples = [row.content.sample for row in known]
     heard = [analyze(sample.caption, model) for sample in samples]
     order = fit_order(samples, heard)
@@ -120,11 +120,11 @@ def _study(model: ModelName) -> Study[Seen]:
             claim
             for way in WAYS
             for claim in (
-                Claim(f"{way}, first reading", Figure("accuracy")),
-                Claim(f"{way}, first five", Figure("accuracy")),
-                Claim(f"{way}, detection", Figure("f1", PUN)),
-                Claim(f"{way}, detection", Figure("false_positive_rate", PUN)),
-                Claim(f"{way}, detection", Figure("calibration_error", PUN)),
+                Claim(f"{way}, first reading", MetricSpec("accuracy")),
+                Claim(f"{way}, first five", MetricSpec("accuracy")),
+                Claim(f"{way}, detection", MetricSpec("f1", PUN)),
+                Claim(f"{way}, detection", MetricSpec("false_positive_rate", PUN)),
+                Claim(f"{way}, detection", MetricSpec("calibration_error", PUN)),
             )
         ),
         exposure="All captions were in view, and the images of 300 memes in an earlier study.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.understanding.phonetics.evaluation import (
     CaptionSample,
     fit_confidence,
@@ -13,7 +13,7 @@ from memantics.understanding.phonetics.evaluation import (
     fit_order,
     is_first_right,
 )
-from memantics.understanding.phonetics.reading import TOLD, ModelName
+from memantics.understanding.phonetics.reading import PROMPT_THRESHOLD, ModelName
 from research.data import read_puns
 from research.protocol import Cases, Claim, Row, Study
 from research.studies.puns import EXPOSURE, analyze
@@ -35,7 +35,7 @@ def measure(
     for row in asked:
         analysis = analyze(row.content.caption, model).reorder(order)
         said = RIGHT if is_first_right(row.content, analysis) else WRONG
-        for name, linear, least in ((BY_PUN, pun, 0.5), (BY_READING, first, TOLD)):
+        for name, linear, least in ((BY_PUN, pun, 0.5), (BY_READING, first, PROMPT_THRESHOLD)):
             chance = linear.probability(analysis.signals) if analysis.candidates else 0.0
             if chance >= least:
                 cases[name].append(Case(row.id, row.group, said, RIGHT, chance, row.tags))
@@ -49,10 +49,10 @@ STUDIES = tuple(
         read_puns,
         partial(measure, model),
         (
-            Claim(BY_READING, Figure("accuracy"), 0.8),
-            Claim(BY_READING, Figure("calibration_error", RIGHT), 0.1),
-            Claim(BY_PUN, Figure("accuracy"), None),
-            Claim(BY_PUN, Figure("calibration_error", RIGHT), None),
+            Claim(BY_READING, MetricSpec("accuracy"), 0.8),
+            Claim(BY_READING, MetricSpec("calibration_error", RIGHT), 0.1),
+            Claim(BY_PUN, MetricSpec("accuracy"), None),
+            Claim(BY_PUN, MetricSpec("calibration_error", RIGHT), None),
         ),
         exposure=EXPOSURE,
     )

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.models.embedded.encoder import SentenceEncoder
 from memantics.understanding.phonetics.detector import LEARNT, LEARNT_DESCRIBED, apply_pun, fit_pun
 from memantics.understanding.phonetics.evaluation import (
@@ -30,8 +30,8 @@ from research.pun_weights import DESCRIBED_FEATURES, gather_described
 PUN, PLAIN = "pun", "no pun"
 DETECTION, DESCRIBED = "detection", "detection, image described"
 EXPOSURE = (
-    "The search costs were chosen with all captions in view; word lists made from them were replaced"
-    " by a dictionary. Descriptions are the annotators' first lines without quotations."
+    "The search costs were chosen with all captions in view; a dictionary replaced word lists that"
+    " were made from them. Descriptions are the annotators' first lines without quotations."
 )
 UNSEEN = {"homophone": 0.21, "polysemy": 0.1233, "no pun": 0.6667}
 
@@ -110,15 +110,15 @@ def _study(model: ModelName, first: float | None, five: float | None) -> Study[C
         read_puns,
         partial(measure, model),
         (
-            Claim("first reading", Figure("accuracy"), first),
-            Claim("first five", Figure("accuracy"), five),
+            Claim("first reading", MetricSpec("accuracy"), first),
+            Claim("first five", MetricSpec("accuracy"), five),
             *(
                 claim
                 for cases, f1 in ((DETECTION, 0.67), (DESCRIBED, 0.72))
                 for claim in (
-                    Claim(cases, Figure("f1", PUN), f1),
-                    Claim(cases, Figure("false_positive_rate", PUN), 0.06),
-                    Claim(cases, Figure("calibration_error", PUN), 0.05),
+                    Claim(cases, MetricSpec("f1", PUN), f1),
+                    Claim(cases, MetricSpec("false_positive_rate", PUN), 0.06),
+                    Claim(cases, MetricSpec("calibration_error", PUN), 0.05),
                 )
             ),
         ),

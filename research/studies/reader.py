@@ -1,4 +1,4 @@
-"""``embedded/reader`` beside trivial answers, on the words of memes without their pictures."""
+"""Studies of ``embedded/reader`` and trivial baselines, on the texts of memes without images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memantics.core.data import Source
 from memantics.core.labels import name_group
 from memantics.core.records import Field, Form, Option, Request
 from memantics.metrics.text import rouge_l
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.models.baseline import SENTENCES
 from memantics.models.kinds import ModelSettings, open_model
 from research.data import tag_length
@@ -36,7 +36,7 @@ ALWAYS = "first option"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A form with the meme's words in its context, and the gold value; texts for sentences."""
+    """A form with the text of the meme in its context, the gold value and reference texts."""
 
     form: Form
     gold: str
@@ -48,18 +48,18 @@ Rows = list[Row[Asked]]
 
 @cache
 def open_reader() -> Any:
-    """The reader without classifiers."""
+    """Open the reader without classifiers."""
     return open_model("embedded/reader", ModelSettings())
 
 
 def reply(form: Form) -> str:
-    """What the reader says; a JSON reply as its values, joined."""
+    """Return the reply of the reader; the values of a JSON reply are joined."""
     text: str = open_reader().reply(Request((), form))
     return "-".join(map(str, orjson.loads(text).values())) if form.reply == "json" else text
 
 
 def answer(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str, list[Case]]:
-    """The reader's choices beside the commonest label, the longest, any and the first option."""
+    """Answer by the reader and by four trivial baselines."""
     common = Counter(row.content.gold for row in known).most_common(1)[0][0]
     cases: dict[str, list[Case]] = {own: [] for own in (READER, MAJORITY, LONGEST, RANDOM, ALWAYS)}
     for row in asked:
@@ -85,7 +85,7 @@ def _list_keys(form: Form) -> list[str]:
 
 
 def write(known: Sequence[Row[Asked]], asked: Sequence[Row[Asked]]) -> dict[str, list[Case]]:  # noqa: ARG001
-    """ROUGE-L of the reader's sentence and of one constant sentence"""
+    """Compute ROUGE-L of the reader's sentence and of one constant sentence."""
     cases: dict[str, list[Case]] = {READER: [], "constant sentence": []}
     for row in asked:
         said = {READER: reply(row.content.form), "constant sentence": SENTENCES["en"]}
@@ -109,7 +109,7 @@ def _open(name: str) -> Any:
 
 @cache
 def read_detection() -> Rows:
-    """Is a caption of PunMemeCN a pun?"""
+    """Read the task: is a caption of PunMemeCN a pun?"""
     field = _choice("label", "双关", "非双关")
     return [
         Row(
@@ -127,7 +127,7 @@ def read_detection() -> Rows:
 
 @cache
 def read_sentiment() -> Rows:
-    """Whom a pun is about and how it is meant, as one label."""
+    """Read target and sentiment of each pun as one label."""
     words, names = sentiment.WORDS["zh"], sentiment.NAMES["zh"]
     fields = tuple(
         _choice(names[part], *(words[own] for own in values))
@@ -149,7 +149,7 @@ def read_sentiment() -> Rows:
 
 
 def read_chats(level: str) -> Rows:
-    """Which of four captions answers a chat?"""
+    """Read the task: which of four captions answers a chat?"""
     release = _open("punmemecn")
     memes_by_id, rows = release.by_id(), []
     for chat in release.chats(level):
@@ -166,7 +166,7 @@ def read_chats(level: str) -> Rows:
 
 
 def read_harm(label: str) -> Rows:
-    """Is a text of ToxiCN MM harmful, of which type, against whom?"""
+    """Read one label of ToxiCN MM: harm, type or target."""
     task = {"harm": "detection"}.get(label, label)
     if label == "type":
         keys = {own: letter for letter, own in harm_task.LETTERS.items()}
@@ -193,7 +193,7 @@ def read_harm(label: str) -> Rows:
 
 @cache
 def read_questions() -> Rows:
-    """M-QUEST's questions, with what the knowledge bases say that is printed on the meme."""
+    """Read the questions of M-QUEST with the printed text from the knowledge bases."""
     release = _open("mquest")
     texts = {row.id: row.content.text for row in read_label("mquest", "toxicity")}
     groups = {row.id: row.group for row in read_label("mquest", "toxicity")}
@@ -218,7 +218,7 @@ def read_questions() -> Rows:
 
 @cache
 def read_intents() -> Rows:
-    """MemeIntent's intents, from what is printed on the meme."""
+    """Read the intents of MemeIntent with the printed text."""
     field = (Field("intent", "text"),)
     question = "What does the author do with this meme?"
     return [
@@ -237,7 +237,7 @@ def read_intents() -> Rows:
 
 
 def _few(read: Callable[[], Rows], most: int = 750) -> Callable[[], Rows]:
-    """So many rows, whole groups drawn by hash, where there are more than there is time for."""
+    """Limit the number of rows; whole groups are selected by hash."""
 
     def take() -> Rows:
         order = sorted(read(), key=lambda row: hashlib.sha256(row.group.encode()).hexdigest())
@@ -246,10 +246,10 @@ def _few(read: Callable[[], Rows], most: int = 750) -> Callable[[], Rows]:
     return take
 
 
-def _study(name: str, read: Callable[[], Rows], figure: Figure, *beside: str) -> Study[Asked]:
+def _study(name: str, read: Callable[[], Rows], metric: MetricSpec, *beside: str) -> Study[Asked]:
     data = name.partition("/")[0]
-    judge = write if figure.metric == "mean" else answer
-    claims = tuple(Claim(own, figure) for own in (READER, *beside))
+    judge = write if metric.metric == "mean" else answer
+    claims = tuple(Claim(own, metric) for own in (READER, *beside))
     return Study(f"reader {name}", data, read, judge, claims, _EXPOSURE)
 
 
@@ -257,8 +257,8 @@ _EXPOSURE = "Some rules were chosen on groups that are in the test set now."
 
 
 def _list_studies() -> Iterator[Study[Asked]]:
-    share, macro, pun = Figure("accuracy"), Figure("macro_f1"), Figure("f1", "双关")
-    yield _study("memeintent/intent", read_intents, Figure("mean"), "constant sentence")
+    share, macro, pun = MetricSpec("accuracy"), MetricSpec("macro_f1"), MetricSpec("f1", "双关")
+    yield _study("memeintent/intent", read_intents, MetricSpec("mean"), "constant sentence")
     yield _study("mquest/qa", _few(read_questions), share, LONGEST, MAJORITY, RANDOM)
     yield _study("punmemecn/detection", _few(read_detection), pun, ALWAYS, RANDOM)
     yield _study("punmemecn/sentiment", read_sentiment, share, MAJORITY, RANDOM)

@@ -9,7 +9,7 @@ from functools import partial
 
 from memantics.core.labels import LabelledMeme
 from memantics.core.retrieval import SHOWN_FROM
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from memantics.understanding.knowledge.retrieval import KnownMeme, Pool
 from research.protocol import Claim, Row, Study
 from research.studies.classifiers import ENCODER, read_label
@@ -44,7 +44,7 @@ def _study(name: str, label: str) -> Study[LabelledMeme]:
         name,
         partial(read_label, name, label),
         compare,
-        tuple(Claim(own, Figure("accuracy")) for own in (NEAREST, SHOWN, RANDOM, MAJORITY)),
+        tuple(Claim(own, MetricSpec("accuracy")) for own in (NEAREST, SHOWN, RANDOM, MAJORITY)),
         "Nothing was chosen on these data: encoder and threshold are older than the study.",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from memantics.metrics.weighted import Figure
+from memantics.metrics.weighted import MetricSpec
 from research.protocol import Cases, Claim, Row, Study
 from research.roles import CROWDED, DATASET, KEPT, TAKEN, Picture, measure, read_chinese, read_drawn
 
@@ -29,10 +29,10 @@ def _study(
         read,
         judge,
         (
-            Claim(f"roles, {KEPT}", Figure("accuracy"), kept),
-            Claim(f"roles, {TAKEN}", Figure("accuracy"), taken),
-            Claim(f"all lines, {KEPT}", Figure("accuracy")),
-            Claim(f"all lines, {TAKEN}", Figure("accuracy")),
+            Claim(f"roles, {KEPT}", MetricSpec("accuracy"), kept),
+            Claim(f"roles, {TAKEN}", MetricSpec("accuracy"), taken),
+            Claim(f"all lines, {KEPT}", MetricSpec("accuracy")),
+            Claim(f"all lines, {TAKEN}", MetricSpec("accuracy")),
         ),
         exposure=_EXPOSURE,
     )

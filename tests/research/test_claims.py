@@ -1,4 +1,4 @@
-"""What analyses quote about themselves is what the log of looks says."""
+"""Accuracies that analyses quote equal the log of test-set evaluations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ QUOTED = {
 }
 
 
-def test_nearest_memes_quote_their_last_look() -> None:
-    looks = {own["study"]: own["figures"] for own in read_log() if own["part"] == "sealed"}
+def test_nearest_memes_quote_their_last_test_set_evaluation() -> None:
+    evaluations = {
+        record["study"]: record["metrics"] for record in read_log() if record["part"] == "test"
+    }
     for label, words in QUOTED.items():
-        figures = looks[f"nearest {label}"]
-        near = figures[f"nearest meme, where nearness is {SHOWN_FROM} or more: accuracy"]["value"]
-        chance = figures["any other meme: accuracy"]["value"]
+        measured = evaluations[f"nearest {label}"]
+        near = measured[f"nearest meme, similarity {SHOWN_FROM} or more: accuracy"]["value"]
+        baseline = measured["random meme: accuracy"]["value"]
         found = re.search(
             rf"their {words} in (\d+)% (?:of cases )?\((?:any two: )?(\d+)%\)", BY_MEANING
         )
         assert found, words
-        assert [int(own) for own in found.groups()] == [round(100 * near), round(100 * chance)]
+        assert [int(text) for text in found.groups()] == [round(100 * near), round(100 * baseline)]

@@ -1,4 +1,4 @@
-"""The study of harm: blocks of ids part no group, and every claim has its cases."""
+"""The study of harm: blocks of ids are group-disjoint, and every claim has its cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = [
 ]
 
 
-def test_blocks_are_contiguous_and_part_no_group() -> None:
+def test_blocks_are_contiguous_and_group_disjoint() -> None:
     rows = [replace(row, group="twins") if row.id in ("3", "199") else row for row in ROWS]
     blocks = split_blocks("toxicn_mm", rows)
     assert len(blocks) == BLOCKS
@@ -29,7 +29,7 @@ def test_blocks_are_contiguous_and_part_no_group() -> None:
 def test_every_claim_has_its_cases() -> None:
     claims = {claim.cases for claim in STUDIES[0].claims}
     found = measure("fast", "random", ROWS[:140], ROWS[140:])
-    assert claims <= found.keys() | {"target region", "target another"}
+    assert claims <= found.keys() | {"target region", "target other"}
     assert {case.gold for case in found["homophones"]} == {"harmful"}
     plain, hidden = found["not obfuscated"], found["homophones"]
     assert [case.id for case in plain] == [case.id for case in hidden]

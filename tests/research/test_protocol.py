@@ -1,4 +1,4 @@
-"""The sealed part is the same for everybody, nothing learns from it, and every look is logged."""
+"""The locked test set never changes, nothing is trained on it, and evaluations are logged."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import orjson
 import pytest
 
-from memantics.metrics.weighted import Case, Figure
+from memantics.metrics.weighted import Case, MetricSpec
 from research import protocol, table
 from research.protocol import (
     Claim,
     Row,
     Study,
-    is_sealed,
-    look,
-    place_of,
+    cross_validate,
+    evaluate_on_test_set,
+    hash_group,
+    is_in_test_set,
     read_log,
-    rehearse,
     split_folds,
-    take_rest,
+    take_development_set,
     write_log,
 )
 from research.studies import find_studies
@@ -42,54 +42,57 @@ TOY = Study(
     "toy data",
     lambda: ROWS,
     judge_by_parity,
-    (Claim("parity", Figure("accuracy"), 0.6), Claim("parity", Figure("calibration_error", "0"))),
+    (
+        Claim("parity", MetricSpec("accuracy"), 0.6),
+        Claim("parity", MetricSpec("calibration_error", "0")),
+    ),
     compositions={"all even": ("kind", {"even": 1.0}), "unheard of": ("kind", {"prime": 1.0})},
 )
 
 
-def test_about_a_fifth_of_the_groups_is_sealed_and_never_changes() -> None:
-    sealed = {row.group for row in ROWS if is_sealed("toy data", row.group)}
-    assert 25 <= len(sealed) <= 55
-    assert place_of("mer_bench", "hello") == pytest.approx(0.0245, abs=1e-4)
-    # The same group of another data set lies elsewhere.
-    assert place_of("mquest", "hello") != place_of("mer_bench", "hello")
+def test_a_fifth_of_the_groups_is_in_the_test_set_and_never_changes() -> None:
+    test = {row.group for row in ROWS if is_in_test_set("toy data", row.group)}
+    assert 25 <= len(test) <= 55
+    assert hash_group("mer_bench", "hello") == pytest.approx(0.0245, abs=1e-4)
+    # The hash includes the name of the data set.
+    assert hash_group("mquest", "hello") != hash_group("mer_bench", "hello")
 
 
-def test_folds_cover_the_rest_once_and_part_no_group() -> None:
-    rest = take_rest("toy data", ROWS)
-    folds = split_folds("toy data", rest, 4)
-    assert sorted(row.id for fold in folds for row in fold) == sorted(row.id for row in rest)
+def test_folds_cover_the_development_set_once_and_are_group_disjoint() -> None:
+    development = take_development_set("toy data", ROWS)
+    folds = split_folds("toy data", development, 4)
+    assert sorted(row.id for fold in folds for row in fold) == sorted(row.id for row in development)
     groups = [{row.group for row in fold} for fold in folds]
     assert sum(map(len, groups)) == len(set().union(*groups))
     assert min(map(len, folds)) > 40
 
 
-def test_a_rehearsal_sees_no_sealed_row_and_a_look_judges_only_those() -> None:
-    rest, sealed = rehearse(TOY), look(TOY)
-    assert rest["rows"] + sealed["rows"] == len(ROWS)
-    assert rest["ids"] != sealed["ids"]
-    accuracy = sealed["figures"]["parity: accuracy"]
+def test_cross_validation_uses_no_test_row_and_the_evaluation_only_those() -> None:
+    development, test = cross_validate(TOY), evaluate_on_test_set(TOY)
+    assert development["rows"] + test["rows"] == len(ROWS)
+    assert development["ids"] != test["ids"]
+    accuracy = test["metrics"]["parity: accuracy"]
     assert accuracy["value"] == 0.5
-    assert accuracy["n"] == sealed["rows"]
-    assert sealed["figures"]["parity: calibration error of 0"]["value"] == pytest.approx(0, abs=0.2)
-    assert sealed["composition"]["kind"] == {"even": 0.5, "odd": 0.5}
-    assert sealed["reweighted"]["all even"]["parity: accuracy"] == 1.0
-    assert sealed["reweighted"]["unheard of"]["parity: accuracy"] is None
+    assert accuracy["n"] == test["rows"]
+    assert test["metrics"]["parity: calibration error of 0"]["value"] == pytest.approx(0, abs=0.2)
+    assert test["composition"]["kind"] == {"even": 0.5, "odd": 0.5}
+    assert test["reweighted"]["all even"]["parity: accuracy"] == 1.0
+    assert test["reweighted"]["unheard of"]["parity: accuracy"] is None
 
 
-def test_looks_are_logged_counted_and_shown(tmp_path: Path) -> None:
-    log, page = tmp_path / "looks.jsonl", tmp_path / "page.md"
+def test_evaluations_are_logged_counted_and_shown(tmp_path: Path) -> None:
+    log, page = tmp_path / "evaluations.jsonl", tmp_path / "page.md"
     page.write_text(f"before\n{table.BEGIN}\nstale words\n{table.END}\nafter\n", encoding="utf-8")
-    assert "not looked at yet" in table.write_table([TOY], page, log)
-    for record in (rehearse(TOY), look(TOY), look(TOY)):
+    assert "no test-set evaluation" in table.write_table([TOY], page, log)
+    for record in (cross_validate(TOY), evaluate_on_test_set(TOY), evaluate_on_test_set(TOY)):
         write_log(record, log)
-    assert [own["part"] for own in read_log(log)] == ["rest", "sealed", "sealed"]
+    assert [record["part"] for record in read_log(log)] == ["development", "test", "test"]
     made = table.write_table([TOY], page, log)
     assert "| toy | parity: accuracy | ≥ 60.0 | 50.0" in made
     assert made.splitlines()[2].endswith("| 2 |")
-    told = {"study": "old", "part": "reported", "figures": {"F1": {"inside": 0.8, "value": 0.6}}}
-    write_log(told, log)
-    assert "| old | F1 | 80.0 | 60.0 |" in table.write_table([TOY], page, log)
+    metrics = {"F1": {"development": 0.8, "value": 0.6}}
+    write_log({"study": "old", "part": "reported", "metrics": metrics}, log)
+    assert "| old | F1 | 60.0 | 80.0 |" in table.write_table([TOY], page, log)
     assert "| toy | parity: calibration error of 0 | – |" in made  # no target was set
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n")
@@ -98,7 +101,7 @@ def test_looks_are_logged_counted_and_shown(tmp_path: Path) -> None:
 
 
 def test_the_page_in_the_repository_is_up_to_date_with_the_log(tmp_path: Path) -> None:
-    copy = tmp_path / "protocol.md"
+    copy = tmp_path / "protocol-results.md"
     copy.write_bytes(table.PAGE.read_bytes())
     table.write_table(find_studies(), copy)
     assert copy.read_text(encoding="utf-8") == table.PAGE.read_text(encoding="utf-8")
@@ -106,24 +109,24 @@ def test_the_page_in_the_repository_is_up_to_date_with_the_log(tmp_path: Path) -
 
 def test_every_line_of_the_log_names_date_commit_and_part() -> None:
     for record in read_log(protocol.LOG):
-        assert {"study", "data", "part", "date", "commit", "figures"} <= record.keys()
+        assert {"study", "data", "part", "date", "commit", "metrics"} <= record.keys()
         assert orjson.dumps(record)
 
 
 def say(record: dict[str, Any], *names: str) -> str:
-    return " / ".join(f"{100 * record['figures'][name]['value']:.1f}" for name in names) + " %"
+    return " / ".join(f"{100 * record['metrics'][name]['value']:.1f}" for name in names) + " %"
 
 
 def test_the_guide_to_puns_claims_what_the_log_says() -> None:
     guide = (protocol.ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
     readings = ("first reading: accuracy", "first five: accuracy")
-    found = ("f1 of pun", "false alarms of pun")
+    found = ("f1 of pun", "false positive rate of pun")
     last = {(own["study"], own["part"]): own for own in read_log(protocol.LOG)}
     for model in ("trigram", "frequencies"):
-        parts = [last.get((f"puns/{model}", part)) for part in ("rest", "sealed")]
-        told = [say(own, *readings) if own else "not looked at" for own in parts]
+        parts = [last.get((f"puns/{model}", part)) for part in ("development", "test")]
+        told = [say(own, *readings) if own else "not evaluated" for own in parts]
         assert f"| {told[0]} | {told[1]} |\n" in guide
-        for cases in ("detection", "detection, picture described"):
-            names = [f"{cases}: {figure}" for figure in found]
-            told = [say(own, *names) if own else "not looked at" for own in parts]
+        for cases in ("detection", "detection, image described"):
+            names = [f"{cases}: {metric}" for metric in found]
+            told = [say(own, *names) if own else "not evaluated" for own in parts]
             assert f"| {told[0]} | {told[1]} |\n" in guide

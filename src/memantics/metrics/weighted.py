@@ -18,7 +18,14 @@ from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import Floats, settle
 
 MetricName = Literal[
-    "accuracy", "mean", "macro_f1", "f1", "recall", "false_alarms", "auroc", "calibration_error"
+    "accuracy",
+    "mean",
+    "macro_f1",
+    "f1",
+    "recall",
+    "false_positive_rate",
+    "auroc",
+    "calibration_error",
 ]
 _BINS = 10
 
@@ -40,7 +47,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class MetricSpec:
     """Which figure of cases: a metric, and the positive class of those that have one."""
 
     metric: MetricName
@@ -69,7 +76,7 @@ class Measure:
 
 
 def measure(
-    cases: Sequence[Case], figure: Figure, weights: Floats | None = None, draws: int = 1000
+    cases: Sequence[Case], spec: MetricSpec, weights: Floats | None = None, draws: int = 1000
 ) -> Measure:
     """A figure and its 95 % interval: groups are drawn with replacement, as wholes.
 
@@ -79,7 +86,7 @@ def measure(
     (0.75, 40, 20, True)
     """
     case_weights = np.ones(len(cases)) if weights is None else weights
-    rate = prepare(cases, figure)
+    rate = prepare(cases, spec)
     order: dict[str, int] = {}
     places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
     value = rate(case_weights) if len(cases) else None
@@ -96,26 +103,26 @@ def measure(
     return Measure(value, low, high, len(cases), len(order))
 
 
-def prepare(cases: Sequence[Case], figure: Figure) -> Callable[[Floats], float | None]:
+def prepare(cases: Sequence[Case], spec: MetricSpec) -> Callable[[Floats], float | None]:
     """A figure as a function of the weights of the cases; None where it is undefined."""
-    if figure.metric in ("auroc", "calibration_error"):
-        make = _prepare_auroc if figure.metric == "auroc" else _prepare_calibration
-        return make(cases, figure.positive)
-    if figure.metric == "macro_f1":
+    if spec.metric in ("auroc", "calibration_error"):
+        make = _prepare_auroc if spec.metric == "auroc" else _prepare_calibration
+        return make(cases, spec.positive)
+    if spec.metric == "macro_f1":
         return _prepare_macro_f1(cases)
-    if figure.metric == "mean":
+    if spec.metric == "mean":
         values = np.array([_chance(case) for case in cases])
         return lambda weights: _share(float(weights @ values), float(weights.sum()))
-    gold = np.array([case.gold == figure.positive for case in cases], bool)
-    said = np.array([case.said == figure.positive for case in cases], bool)
+    gold = np.array([case.gold == spec.positive for case in cases], bool)
+    said = np.array([case.said == spec.positive for case in cases], bool)
     right = np.array([case.said == case.gold for case in cases], bool)
     parts: Mapping[str, tuple[Floats, Floats]] = {
         "accuracy": (1.0 * right, np.ones(len(cases))),
         "recall": (1.0 * (gold & said), 1.0 * gold),
-        "false_alarms": (1.0 * (~gold & said), 1.0 * ~gold),
+        "false_positive_rate": (1.0 * (~gold & said), 1.0 * ~gold),
         "f1": (2.0 * (gold & said), 1.0 * gold + said),
     }
-    part, whole = parts[figure.metric]
+    part, whole = parts[spec.metric]
     return lambda weights: _share(float(weights @ part), float(weights @ whole))
 
 
