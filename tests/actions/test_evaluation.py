@@ -207,14 +207,14 @@ def test_runs_are_drawn_on_matplotlib_axes() -> None:
         "baseline/random, mquest/qa",
         "baseline/majority, mquest/qa",
     ]
-    assert axes.get_xlabel() == runs[0].figures.main
+    assert axes.get_xlabel() == runs[0].results.main
     drawn = [float(line.get_xdata()[0]) for line in axes.lines[1::2]]
-    assert drawn == [run.scores[run.figures.main].value for run in reversed(runs)]
+    assert drawn == [run.scores[run.results.main].value for run in reversed(runs)]
     assert runs.plot(axes) is axes
 
 
 @pytest.mark.usefixtures("home")
-def test_without_matplotlib_a_figure_names_what_is_missing(
+def test_without_matplotlib_a_metric_names_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runs = evaluate_suite(

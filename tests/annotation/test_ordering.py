@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from memantics.annotation import schema
 from memantics.annotation.leasing import EVERY, rank_items
-from memantics.annotation.project_settings import in_share
+from memantics.annotation.project_settings import is_sampled
 from memantics.annotation.records import Actor
 from memantics.annotation.service import AnnotationService
 from memantics.core.queue import QueueItem, Shown
@@ -32,14 +32,14 @@ def make_items(count: int) -> list[QueueItem]:
     ]
 
 
-def test_the_random_share_is_spread_evenly_and_in_an_order_of_its_own() -> None:
+def test_the_random_fraction_is_spread_evenly_and_in_an_order_of_its_own() -> None:
     texts = {f"m{n}": (CLEAR if n % 4 else HARD).format(n=n) for n in range(1, 401)}
     ranked = rank_items(texts, {"m1": 0.0, "m4": 0.5}, 0.25)
     assert sorted(ranked) == sorted(texts)
     # What was begun comes first, so that others finish it.
     assert ranked[:2] == ["m1", "m4"]
     ranked = ranked[2:]
-    drawn = [key for key in ranked if in_share(key, "random", 0.25) and key not in ("m1", "m4")]
+    drawn = [key for key in ranked if is_sampled(key, "random", 0.25) and key not in ("m1", "m4")]
     for part in range(4):
         here = ranked[part * 99 : (part + 1) * 99]
         assert abs(sum(key in drawn for key in here) - 99 * len(drawn) / 398) <= 5
@@ -56,7 +56,9 @@ def test_what_divides_people_comes_first_while_they_vote(
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", make_items(80))
     service.projects.change(
-        lead, project.id, {"people": 2, "order": "informative", "random_share": 0.2}
+        lead,
+        project.id,
+        {"annotators_per_item": 2, "order": "uncertainty", "random_proportion": 0.2},
     )
     people = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     draw, met = random.Random(1), []
@@ -71,9 +73,9 @@ def test_what_divides_people_comes_first_while_they_vote(
             met.append(hard)
     # Twenty of eighty items are hard; the order of the queue would bring ten among the first forty.
     assert sum(met) // 2 >= 14
-    figures = service.lead.agreement(lead, project.id, drawn_only=True)
+    agreements = service.lead.agreement(lead, project.id, random_only=True)
     everything = service.lead.agreement(lead, project.id)
-    assert 0 < figures[-1].items < everything[-1].items
+    assert 0 < agreements[-1].items < everything[-1].items
     # Back to the order of the queue.
     service.projects.change(lead, project.id, {"order": "given"})
     task = service.work.next(people[0], project.id)
@@ -88,7 +90,7 @@ def test_the_order_follows_every_so_many_answers(
 ) -> None:
     service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "validate", make_items(60))
-    service.projects.change(lead, project.id, {"people": 1, "order": "informative"})
+    service.projects.change(lead, project.id, {"annotators_per_item": 1, "order": "uncertainty"})
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     assert answer_some(service, ann, project.id, count - 1) == 0
     before = list_places(service)
@@ -108,5 +110,5 @@ def answer_some(service: AnnotationService, actor: Actor, project: int, count: i
 
 def list_places(service: AnnotationService) -> list[int]:
     with service.context.db.read() as connection:
-        query = sa.select(schema.seats.c.place).order_by(schema.seats.c.id)
+        query = sa.select(schema.assignments.c.place).order_by(schema.assignments.c.id)
         return list(connection.execute(query).scalars())

@@ -57,7 +57,7 @@ def test_a_test_text_that_train_holds_is_found() -> None:
         item("4", "one two three four five"),
     ]
     own = leaks(train, test)["leak.split"]
-    assert own.figure.value == 0.5
+    assert own.score.value == 0.5
     assert own.verdict == "broken"
     assert "100% of them carry the same label" in own.meaning
     assert {row.label: row.value for row in own.rows} == {"identical": 0.0, "near": 0.5}
@@ -73,4 +73,4 @@ def test_disjoint_parts_are_sound() -> None:
 def test_letters_in_common_do_not_make_english_texts_alike() -> None:
     one = "the quick brown fox jumps over a lazy dog"
     other = "pack my box with five dozen liquor jugs for the queen"
-    assert leaks([item("1", one)], [item("2", other)])["leak.split"].figure.value == 0.0
+    assert leaks([item("1", one)], [item("2", other)])["leak.split"].score.value == 0.0

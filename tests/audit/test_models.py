@@ -83,8 +83,8 @@ def test_a_model_that_looks_is_lost_without_images(
     assert own.verdict == "sound"
     rows = {row.label: row.value for row in own.rows}
     assert rows["with images"] == 1.0
-    assert rows["solved blind"] == own.figure.value
-    assert rows["solved more with images"] == pytest.approx(1 - (own.figure.value or 0))
+    assert rows["solved blind"] == own.score.value
+    assert rows["solved more with images"] == pytest.approx(1 - (own.score.value or 0))
     assert found["permutation"].verdict == "sound"
     assert found["position.model"].verdict == "sound"
 
@@ -94,16 +94,16 @@ def test_a_model_that_never_looks_is_found_out(
 ) -> None:
     model = FakeModel(lambda r: right_key(r, items), "reads")
     own = run(subject, tmp_path / "runs", model)[0]["blind"]
-    assert (own.verdict, own.figure.value) == ("broken", 1.0)
+    assert (own.verdict, own.score.value) == ("broken", 1.0)
     assert "100%" in own.meaning
 
 
 def test_a_model_in_love_with_a_letter_is_found_out(tmp_path: Path, subject: AuditSubject) -> None:
     found, _ = run(subject, tmp_path / "runs", FakeModel(lambda _: "B", "stubborn"))
     assert found["position.model"].verdict == "broken"
-    assert found["position.model"].figure.value == 1.0
+    assert found["position.model"].score.value == 1.0
     assert found["permutation"].verdict == "broken"
-    assert found["permutation"].figure.value == 0.0
+    assert found["permutation"].score.value == 0.0
     accuracies = [row.value or 0 for row in found["permutation"].rows[:4]]
     assert sum(accuracies) == pytest.approx(1)
 
@@ -158,8 +158,8 @@ def test_a_second_opinion_never_comes_from_the_cache(
 
 def test_refusals_are_not_hidden(tmp_path: Path, subject: AuditSubject) -> None:
     found, _ = run(subject, tmp_path / "runs", FakeModel(lambda _: "…", "babbles"))
-    assert found["blind"].figure.value == 0.0
-    assert found["permutation"].figure.value == 0.0
+    assert found["blind"].score.value == 0.0
+    assert found["permutation"].score.value == 0.0
 
 
 def test_rotating_all_the_way_round_changes_nothing(items: list[Item]) -> None:
@@ -213,7 +213,7 @@ def test_a_judge_of_two_minds_is_broken() -> None:
     first = judged(label="calm", vea=5, lc=True)
     second = [*first[:5], *judged(label="sad", vea=1, lc=True)[5:]]
     own = judge_consistency(exam, "m", "again", (first, second), RATED)
-    assert (own.verdict, own.figure.value, own.figure.n) == ("broken", 0.5, 10)
+    assert (own.verdict, own.score.value, own.score.n) == ("broken", 0.5, 10)
     own = judge_consistency(exam, "m", "again", (first, first), RATED)
     assert own.verdict == "sound"
 
@@ -255,9 +255,9 @@ def test_kinship_goes_by_name(model: str, maker: str, kinship: str | None) -> No
 def test_models_that_wrote_the_data_are_marked() -> None:
     exam = make_exam(make_items(8))
     makers = (Maker("questions", "Qwen3-VL-8B-Instruct", ("qa",), "the paper"),)
-    figure = exam.score([Outcome(item, "answered", item.gold) for item in exam.items])
-    lower = replace(figure, value=0.4)
-    pairs = [("openai/Qwen3-VL-4B", figure), ("openai/Pixtral", lower)]
+    score = exam.score([Outcome(item, "answered", item.gold) for item in exam.items])
+    lower = replace(score, value=0.4)
+    pairs = [("openai/Qwen3-VL-4B", score), ("openai/Pixtral", lower)]
     own, other = judge_models(exam, makers, pairs)
     assert (own.verdict, own.expected) == ("worth knowing", 0.4)
     assert other.verdict == "sound"
@@ -272,7 +272,7 @@ def test_published_rows_of_the_makers_family_are_marked() -> None:
         PublishedRow(
             task="qa",
             system=system,
-            figures={"accuracy": value},
+            metrics={"accuracy": value},
             digits=2,
             source="Table 2",
             feasible=None,
@@ -280,7 +280,7 @@ def test_published_rows_of_the_makers_family_are_marked() -> None:
         for system, value in (("Qwen2.5-VL", 0.8), ("Pixtral", 0.6))
     ]
     (own,) = judge_published(exam, rows, makers)
-    assert (own.figure.value, own.figure.n, own.expected) == (0.8, 1, 0.6)
+    assert (own.score.value, own.score.n, own.expected) == (0.8, 1, 0.6)
     assert "cannot tell" in own.meaning
 
 

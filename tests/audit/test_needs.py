@@ -29,7 +29,7 @@ def test_the_share_that_needs_both() -> None:
     )
     assert found is not None
     # Of 80 solved, 40 are solved by words and ten more by the picture.
-    assert (found.figure.value, found.figure.n, found.verdict) == (0.3, 100, "sound")
+    assert (found.score.value, found.score.n, found.verdict) == (0.3, 100, "sound")
     rows = {row.label: row.value for row in found.rows}
     assert rows["words alone"] == 0.4
     assert rows["words alone, lost"] == 0.4
@@ -52,7 +52,7 @@ def test_conditions_are_compared_on_shared_items() -> None:
     perturbed = {WORDS_ALONE: half, PICTURE_ALONE: answer(lambda _: False)}
     found = judge_needs("t", "m", answer(lambda _: True), perturbed)
     assert found is not None
-    assert found.figure.n == 50
+    assert found.score.n == 50
     assert judge_needs("t", "m", half, {WORDS_ALONE: half}) is None
     assert judge_needs("t", "m", half, {**perturbed, PICTURE_ALONE: []}) is None
 

@@ -20,7 +20,7 @@ def find(flaws: Flaws, key: str, n: int = 120) -> Finding:
 def test_an_option_that_is_never_right_is_dead() -> None:
     own = find(Flaws(dead=True), "options.dead")
     assert own.verdict == "broken"
-    assert (own.figure.value, own.figure.n, own.expected) == (0.0, 120, 0.25)
+    assert (own.score.value, own.score.n, own.expected) == (0.0, 120, 0.25)
     assert "one in 3, not one in 4" in own.meaning
     assert find_dead(make_exam(make_items(120, Flaws(dead=True)))) == {"none of the others"}
 
@@ -35,7 +35,7 @@ def test_a_recurring_option_that_is_right_as_often_as_others_is_not_dead() -> No
     assert find_dead(exam) == frozenset()
     own = next(own for own in find_option_flaws(exam) if own.key == "options.dead")
     assert own.verdict == "sound"
-    assert own.figure.value == pytest.approx(0.25)
+    assert own.score.value == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_ties_are_expected_to_have_no_longest() -> None:
         for n, item in enumerate(items)
     ]
     own = next(o for o in find_option_flaws(make_exam(tied)) if o.key == "options.length")
-    assert (own.figure.value, own.expected, own.verdict) == (0.0, 0.0, "sound")
+    assert (own.score.value, own.expected, own.verdict) == (0.0, 0.0, "sound")
 
 
 def test_the_dead_option_does_not_count_when_lengths_are_compared() -> None:

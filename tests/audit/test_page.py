@@ -28,22 +28,24 @@ def make_sheet() -> Audit:
         key="a",
         title=f"Evil {EVIL}",
         measured=f"share of {EVIL}",
-        figure=Score("share", 0.4, 1234, 0.3, 0.5),
+        score=Score("proportion", 0.4, 1234, 0.3, 0.5),
         verdict="broken",
         meaning=f"It says {EVIL}",
-        advice="Mend it.",
+        advice="Repair it.",
         expected=0.25,
         reference=EVIL,
         task="toy/qa",
         model=f"openai/{EVIL}",
-        rows=tuple(Score("share", n / 10, n, by="part", label=f"{EVIL} {n}") for n in range(9)),
+        rows=tuple(
+            Score("proportion", n / 10, n, by="part", label=f"{EVIL} {n}") for n in range(9)
+        ),
         details=(EVIL, "x" * 400),
     )
     sound = Finding(
         key="b",
         title="Nothing",
         measured="a thing",
-        figure=Score("distance", 3.5, 9),
+        score=Score("distance", 3.5, 9),
         verdict="sound",
         meaning="All is well.",
         advice="Nothing.",
@@ -87,7 +89,7 @@ def test_an_audit_without_findings_says_so() -> None:
 
 
 def test_the_guide_explains_every_finding() -> None:
-    """Every title that a page may show stands in the guide, as far as it has no hole."""
+    """Every title that a page may show stands in the guide, as far as it has no placeholder."""
     guide = (ROOT / "docs" / "how-to" / "audit-a-benchmark.md").read_text(encoding="utf-8")
     titles = set(TITLES.values())
     for module in (needs, resplit):

@@ -30,7 +30,7 @@ def look(folder: Path, memes: list[dict[str, str]]) -> AuditNotes:
 
 
 def covers(found: Finding, truth: float) -> bool:
-    low, high = found.figure.low, found.figure.high
+    low, high = found.score.low, found.score.high
     assert low is not None
     assert high is not None
     return low <= truth <= high

@@ -40,26 +40,26 @@ def test_nothing_helps_where_nothing_leaks() -> None:
 def test_the_longest_option_scores_where_keys_are_long() -> None:
     own = run(make_exam(make_items(400, Flaws(long_keys=0.5))))["shortcut.longest"]
     assert own.verdict == "broken"
-    assert (own.figure.low or 0) > 0.4
+    assert (own.score.low or 0) > 0.4
 
 
 def test_chance_leaves_the_dead_option_out() -> None:
     found = run(make_exam(make_items(300, Flaws(dead=True))))
     never = found["shortcut.never_dead"]
-    assert never.figure.value == pytest.approx(1 / 3)
+    assert never.score.value == pytest.approx(1 / 3)
     assert never.expected == pytest.approx(0.25)
     assert found["shortcut.longest"].expected == pytest.approx(1 / 3)
     assert found["shortcut.longest"].verdict == "sound"
 
 
-def test_published_figures_below_a_shortcut_are_counted() -> None:
+def test_published_metrics_below_a_shortcut_are_counted() -> None:
     exam = make_exam(make_items(400, Flaws(long_keys=0.5)), published=(0.3, 0.4, 0.95))
     assert "2 of 3 published figures" in run(exam)["shortcut.longest"].meaning
 
 
 def test_a_word_that_tells_the_key_is_learnt_from_other_memes() -> None:
     found = run(make_exam(make_items(200, Flaws(tell="perhaps"))))
-    assert found["shortcut.options_only"].figure.value == 1.0
+    assert found["shortcut.options_only"].score.value == 1.0
     assert found["shortcut.options_only"].verdict == "broken"
 
 

@@ -13,9 +13,9 @@ ROWS = [
 ]
 
 
-def row(**figures: float) -> PublishedRow:
+def row(**metrics: float) -> PublishedRow:
     return PublishedRow(
-        task="qa", system="x", figures=figures, digits=4, source="Table 1", feasible=None
+        task="qa", system="x", metrics=metrics, digits=4, source="Table 1", feasible=None
     )
 
 
@@ -30,7 +30,7 @@ def test_what_rests_on_the_stated_numbers_of_items_is_told_apart() -> None:
     """M-QUEST's Table 2: three rows are impossible in any case, all eight over 609 questions."""
     rows = [own for name, own in ROWS if name == "mquest"]
     (found,), _ = check_tables(rows)
-    assert (found.figure.value, found.figure.n) == (1.0, 8)
+    assert (found.score.value, found.score.n) == (1.0, 8)
     assert found.meaning == (
         "8 of 8 rows cannot be true as printed if their shares are taken over the numbers of items "
         "that the paper states; 3 of 8 whatever these numbers are."
@@ -47,7 +47,7 @@ def test_an_impossible_macro_f1_is_named() -> None:
     ]
     (own,), gaps = check_tables(rows)
     assert not gaps
-    assert (own.verdict, own.figure.value, own.figure.n) == ("broken", 0.5, 2)
+    assert (own.verdict, own.score.value, own.score.n) == ("broken", 0.5, 2)
     assert len(own.details) == 1
     assert "0.3646" in own.details[0]
 

@@ -164,13 +164,13 @@ def test_resampling_keeps_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         values = [outcome.value for outcome in outcomes if isinstance(outcome.value, float)]
-        return (Score("figure", sum(values) / len(values), len(values)),)
+        return (Score("metric", sum(values) / len(values), len(values)),)
 
     def never(*_: object) -> Any:
         raise AssertionError
 
     monkeypatch.setattr(resample, "_DRAWS", 100)
-    task = Task("t", lambda: iter(()), never, never, score, "figure", InvalidPolicy())
+    task = Task("t", lambda: iter(()), never, never, score, "metric", InvalidPolicy())
     chance = random.Random(1)
     found = {"bootstrap": 0, "jackknife": 0}
     for _ in range(60):
@@ -182,7 +182,7 @@ def test_resampling_keeps_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
         main = resample.find_main(task, first) or 0.0, resample.find_main(task, second) or 0.0
         for name, small in (("bootstrap", 100), ("jackknife", 10)):
             monkeypatch.setattr(resample, "SMALL", small)
-            moved = resample.resample_figure(task, pairs, main)
+            moved = resample.resample_metric(task, pairs, main)
             assert moved is not None
             assert moved.test.startswith(name)
             found[name] += moved.p < 0.05

@@ -46,7 +46,7 @@ def bring(path: Path, out: Path, **more: object) -> mm.Imported:
         ("*.json", "vlmevalkit", 23, (22, 0, 1, 1)),
     ],
 )
-def test_files_that_the_tools_wrote_give_the_figures_of_a_hand_computation(
+def test_files_that_the_tools_wrote_give_the_metrics_of_a_hand_computation(
     pattern: str, kind: str, scored: int, counts: Sequence[int], tmp_path: Path
 ) -> None:
     (path,) = FIXTURES.glob(pattern)
@@ -94,7 +94,7 @@ def test_a_log_that_inspect_wrote(tmp_path: Path) -> None:
         # Item 2 was right and is now a refusal, which counts as wrong.
         assert done.run.scores["accuracy"].value == pytest.approx((RIGHT - 1) / 24)
         assert tuple(done.run.counts.values()) == (21, 1, 2, 0)
-        assert done.run.figures.usage.tokens_in == 24 * 7
+        assert done.run.results.usage.tokens_in == 24 * 7
 
 
 def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_pa
     assert [run.scores["accuracy"].value for run in runs] == pytest.approx(
         [sum(own) / 4 for own in right.values()]
     )
-    found = {(s.key, s.label): s.value for s in done.run.figures.scores if s.by == "repeats"}
+    found = {(s.key, s.label): s.value for s in done.run.results.scores if s.by == "repeats"}
     everything = [hit for own in right.values() for hit in own]
     assert found["accuracy", "mean of 3"] == pytest.approx(sum(everything) / 12)
     assert found["right", "pass@1"] == pytest.approx(sum(everything) / 12)
@@ -233,7 +233,7 @@ def test_the_output_of_an_openai_batch(tmp_path: Path) -> None:
     done = bring(path, tmp_path)
     assert done.format == "openai-batch"
     assert done.run.scores["accuracy"].value == pytest.approx(RIGHT / 23)
-    assert done.run.figures.usage.tokens_in == 23 * 7
+    assert done.run.results.usage.tokens_in == 23 * 7
     failed = [one.reason for one in last_answers(done.run.folder).values() if one.reason[:6]]
     assert "status 500: no" in failed
 
@@ -269,7 +269,7 @@ def test_the_published_pilot_shape_is_joined_by_image_and_question(tmp_path: Pat
     assert done.listed is None
     again = bring(path, tmp_path)
     assert again.run.folder == done.run.folder
-    assert again.run.figures == done.run.figures
+    assert again.run.results == done.run.results
 
 
 def test_rows_that_fit_no_item_or_several_are_listed_and_not_guessed(tmp_path: Path) -> None:

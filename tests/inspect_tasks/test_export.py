@@ -19,7 +19,7 @@ import pytest
 from memantics.core.errors import MissingExtra, StoreError
 from memantics.core.records import NO_REPLY, Answer, Message, Reply
 from memantics.core.rundir import RunWriter, Scores, read_scores, write_scores
-from memantics.evaluation.inspect_logs import name_figures, write_log
+from memantics.evaluation.inspect_logs import name_metrics, write_log
 from memantics.evaluation.reports.runs import load_runs
 from tests.browser import launch, watch
 from tests.commands import Shell
@@ -141,7 +141,7 @@ def test_the_command_exports_real_runs(shell: Shell) -> None:
         log = read_eval_log(str(shell.folder / path))
         assert log.results is not None
         found = {n: m.value for n, m in log.results.scores[0].metrics.items()}
-        expected = name_figures(read_scores(run.folder).scores, run.figures.main)
+        expected = name_metrics(read_scores(run.folder).scores, run.results.main)
         assert {name: found[name] for name in expected} == expected
         assert log.samples is not None
         assert len(log.samples) == 4

@@ -16,7 +16,7 @@ from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import InputError
 from memantics.core.records import Outcome
 from memantics.core.task import Unparsed
-from memantics.evaluation.inspect_logs import name_figures, name_task
+from memantics.evaluation.inspect_logs import name_metrics, name_task
 from tests.inspect_tasks.server import serve
 from tests.places import ROOT
 
@@ -140,7 +140,7 @@ def test_every_task_runs_on_its_sample(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mquest_qa", "punmemecn_detection"])
-def test_figures_are_ours(name: str, tmp_path: Path) -> None:
+def test_metrics_are_ours(name: str, tmp_path: Path) -> None:
     log = run(getattr(tasks, name)(data="sample", invalid="wrong"), Served(), tmp_path)
     ref = REFS[name]
     own = ref.make({}, ref.card.splits[0], ref.benchmark.sample(), "wrong")
@@ -152,7 +152,7 @@ def test_figures_are_ours(name: str, tmp_path: Path) -> None:
             outcomes.append(Outcome(item, "answered", own.parse(pick(text), item.form)))
         except Unparsed:
             outcomes.append(Outcome(item, "unparsed"))
-    expected = name_figures(own.score(outcomes), own.main)
+    expected = name_metrics(own.score(outcomes), own.main)
     found = metrics(log)
     assert {key: found[key] for key in expected} == pytest.approx(expected)
     assert next(iter(found)) == ref.card.main

@@ -85,7 +85,7 @@ def number(answer: str) -> int:
     return int(re.findall(r"\d+", answer)[-1])
 
 
-def test_figures_of_judges_stand_beside_the_runs_own(
+def test_metrics_of_judges_stand_beside_the_runs_own(
     run: mm.Run, plant: Callable[..., Scripted]
 ) -> None:
     first = plant("one", lambda answer: say(1 + number(answer) % 5, 3))
@@ -103,7 +103,7 @@ def test_figures_of_judges_stand_beside_the_runs_own(
     # They stay when the run is scored again, and each judge has a line of its own.
     again = mm.score(run)
     assert again.scores["judge_correctness"].value == pytest.approx(mean)
-    by = {s.label: s.value for s in again.figures.scores if s.by == "judge" and "corr" in s.key}
+    by = {s.label: s.value for s in again.results.scores if s.by == "judge" and "corr" in s.key}
     assert by == {
         "judge/one": pytest.approx(np.mean(one)),
         "judge/two": pytest.approx(np.mean(two)),

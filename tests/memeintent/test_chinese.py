@@ -55,7 +55,7 @@ def test_a_chinese_benchmark_scores_equal_sentences_as_equal(
     assert second == pytest.approx(6 / 10)
     assert run.scores["rouge_l"].value == pytest.approx((1 + second + 0) / 3)
     # The best constant text is spelt as Chinese is.
-    notes = [score.note for score in run.figures.scores if score.key == "best_constant_rouge_l"]
+    notes = [score.note for score in run.results.scores if score.key == "best_constant_rouge_l"]
     assert notes
     assert all(" " not in note.partition("”")[0] for note in notes)
 

@@ -35,12 +35,12 @@ def test_failures_are_counted_by_editor(source: Source) -> None:
         "target met, layout lost",
         "several panels, layout lost",
     )
-    assert find(scores, "share", "failure", missed).value == 0.5
-    assert find(scores, "share", "failure, one", missed).value == 1
-    assert find(scores, "share", "failure, two", missed).value == 0
-    assert find(scores, "share", "failure, one", lost).value == 0
-    assert find(scores, "share", "failure, two", lost).value == 1
-    both = find(scores, "share", "failure", panels)
+    assert find(scores, "proportion", "failure", missed).value == 0.5
+    assert find(scores, "proportion", "failure, one", missed).value == 1
+    assert find(scores, "proportion", "failure, two", missed).value == 0
+    assert find(scores, "proportion", "failure, one", lost).value == 0
+    assert find(scores, "proportion", "failure, two", lost).value == 1
+    both = find(scores, "proportion", "failure", panels)
     assert (both.value, both.n) == (0.5, 8)
 
 

@@ -166,9 +166,9 @@ def test_broken_rules_are_asked_again_and_counted(source: Source, tmp_path: Path
     assert scores.counts == {"answered": 11, "refused": 0, "unparsed": 1, "failed": 0}
     assert find(scores.scores, "rfs").n == 12
     by = "invalid after the last attempt"
-    assert find(scores.scores, "share", by, "a rule still broken").note == "1 of 12 replies"
-    assert find(scores.scores, "share", by, "no judgement").note == "0 of 12 replies"
-    assert value(scores.scores, "share", "judge's discipline", "valid at once") == 0.0
+    assert find(scores.scores, "proportion", by, "a rule still broken").note == "1 of 12 replies"
+    assert find(scores.scores, "proportion", by, "no judgement").note == "0 of 12 replies"
+    assert value(scores.scores, "proportion", "judge's discipline", "valid at once") == 0.0
     attempts = list(read_answers(tmp_path / "run"))
     assert len(attempts) == 11 * 2 + 6
     assert all("may not pass 2" in a.reason for a in attempts if a.status == "unparsed")
@@ -219,7 +219,7 @@ def test_a_stubborn_judge_does_not_flatter(source: Source) -> None:
 def test_without_invalid_replies_there_is_nothing_to_choose(source: Source) -> None:
     scores = judged(task_on(source), lambda item: reply(item.form.context["target_emotion"]))
     assert not [s for s in scores if s.by == "invalid replies counted as"]
-    assert value(scores, "share", "invalid after the last attempt", "no judgement") == 0.0
+    assert value(scores, "proportion", "invalid after the last attempt", "no judgement") == 0.0
 
 
 def test_alpha_and_floor_are_options(source: Source) -> None:
@@ -299,13 +299,13 @@ def test_known_judgements_give_the_expected_table(source: Source) -> None:
     assert value(scores, "mean", "rating 1 to 5", "vgq") == pytest.approx(4.0)
     for target in ("calm", "happy", "relaxed", "excited"):
         by = f"perceived, target {target}"
-        assert value(scores, "share", by, target) == pytest.approx(0.5)
-        assert value(scores, "share", by, "bored") == pytest.approx(0.5)
+        assert value(scores, "proportion", by, target) == pytest.approx(0.5)
+        assert value(scores, "proportion", by, "bored") == pytest.approx(0.5)
         assert sum(s.value or 0 for s in scores if s.by == by) == pytest.approx(1.0)
     assert value(scores, "memes", "failure filter", "kept") == 1.0
 
 
-def test_marks_average_to_the_figures(source: Source) -> None:
+def test_marks_average_to_the_metrics(source: Source) -> None:
     task = task_on(source)
     assert task.marks is not None
     outcomes = []
@@ -390,8 +390,8 @@ def test_invalid_answers_count_as_the_worst_or_not_at_all(source: Source) -> Non
 def test_rules_let_pass_are_counted(source: Source) -> None:
     scores = judged(task_on(source, checks="schema"), lambda _: reply("sad"))
     by = "judge's discipline"
-    assert value(scores, "share", by, "gating broken, let pass") == 1.0
-    assert value(scores, "share", by, "scope broken, let pass") == 0.0
+    assert value(scores, "proportion", by, "gating broken, let pass") == 1.0
+    assert value(scores, "proportion", by, "scope broken, let pass") == 0.0
 
 
 def test_the_failure_filter_is_reported(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from memantics.understanding.vision.regions import (
     LayoutCheck,
     join_lines,
     measure_overlap,
-    share_matched,
+    measure_match,
 )
 
 
@@ -121,11 +121,11 @@ def test_matching_is_one_to_one_and_symmetric() -> None:
     top, low = Region(0.1, 0, 0.9, 0.2), Region(0.2, 0.8, 0.8, 1)
     wide, far = Region(0, 0.02, 1, 0.2), Region(0, 0.4, 0.3, 0.5)
     assert measure_overlap(top, top) == pytest.approx(1)
-    assert share_matched([top, low], [wide, low]) == 1
-    assert share_matched([top, top], [top]) == pytest.approx(2 / 3)
-    assert share_matched([top, low], [far]) == share_matched([far], [top, low]) == 0
-    assert share_matched([], []) == 1
-    assert share_matched([top], []) == 0
+    assert measure_match([top, low], [wide, low]) == 1
+    assert measure_match([top, top], [top]) == pytest.approx(2 / 3)
+    assert measure_match([top, low], [far]) == measure_match([far], [top, low]) == 0
+    assert measure_match([], []) == 1
+    assert measure_match([top], []) == 0
 
 
 def test_comparing_layouts_of_files(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from memantics.metrics.classification import (
     binary_macro_f1,
     count_classes,
     f1,
-    macro_figures,
+    macro_metrics,
     macro_interval,
     multiclass_intervals,
     precision,
@@ -60,7 +60,7 @@ def cell(truth: str, said: str | None) -> int:
 
 
 @pytest.mark.parametrize(
-    ("name", "figure"),
+    ("name", "metric"),
     [
         ("precision", precision),
         ("f1", f1),
@@ -69,7 +69,7 @@ def cell(truth: str, said: str | None) -> int:
     ],
 )
 def test_binary_intervals_equal_a_loop(
-    name: str, figure: Callable[[BinaryCounts], float | None]
+    name: str, metric: Callable[[BinaryCounts], float | None]
 ) -> None:
     values = []
     for times in draw_items(20):
@@ -78,7 +78,7 @@ def test_binary_intervals_equal_a_loop(
             cells[cell(truth, said)] += times[meme]
             if said is None:
                 cells[4 if truth == "p" else 5] += times[meme]
-        values.append(figure(BinaryCounts(*cells)))
+        values.append(metric(BinaryCounts(*cells)))
     found = getattr(binary_intervals(GOLD, SAID, "p", MEMES), name)
     assert found == pytest.approx(span(values), abs=1e-12)
 
@@ -110,9 +110,9 @@ def test_multiclass_intervals_equal_a_loop() -> None:
         cells = {name: ClassCounts(*map(int, row[:, place])) for place, name in enumerate(classes)}
         single.append(f1(cells["b"]))
         if all(one.occurs for one in cells.values()):
-            figures = macro_figures(cells)
+            metrics = macro_metrics(cells)
             for kept, value in zip(
-                means, (figures.precision, figures.recall, figures.f1), strict=True
+                means, (metrics.precision, metrics.recall, metrics.f1), strict=True
             ):
                 kept.append(value)
     found = multiclass_intervals(gold, said, classes, memes)
@@ -196,7 +196,7 @@ def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, 
 
 
 @pytest.mark.parametrize("combine", ["soft", "product"])
-def test_figures_of_reappraisal_equal_a_loop(combine: str) -> None:
+def test_metrics_of_reappraisal_equal_a_loop(combine: str) -> None:
     summary = summarise(UNITS, RUNS, TEMPLATES, Formula(combine), draws=60)  # type: ignore[arg-type]
     assert summary is not None
     assert (summary.judged, summary.runs) == (11, 2)
@@ -206,10 +206,10 @@ def test_figures_of_reappraisal_equal_a_loop(combine: str) -> None:
         for key, values in plain_summary([times[t] for t in TEMPLATES], combine).items():
             if values:
                 drawn[key].append(sum(values) / len(values))
-    for key, figure in summary.figures.items():
-        assert figure.value == pytest.approx(np.mean(plain[key]), abs=1e-12), key
-        assert figure.sd == pytest.approx(np.std(plain[key], ddof=1), abs=1e-12), key
-        assert (figure.low, figure.high) == pytest.approx(span(drawn[key]), abs=1e-9), key
+    for key, metric in summary.metrics.items():
+        assert metric.value == pytest.approx(np.mean(plain[key]), abs=1e-12), key
+        assert metric.sd == pytest.approx(np.std(plain[key], ddof=1), abs=1e-12), key
+        assert (metric.low, metric.high) == pytest.approx(span(drawn[key]), abs=1e-9), key
 
 
 def test_a_draw_without_a_run_averages_over_the_others() -> None:
@@ -217,18 +217,18 @@ def test_a_draw_without_a_run_averages_over_the_others() -> None:
     units = np.array([[0.2] * 8, [0.8] * 8])
     summary = summarise(units, [[0], [1]], ["a", "b"], draws=200)
     assert summary is not None
-    assert summary.figures["vgq"].value == pytest.approx(0.5)
-    assert summary.figures["vgq"].low == pytest.approx(0.2)
-    assert summary.figures["vgq"].high == pytest.approx(0.8)
+    assert summary.metrics["vgq"].value == pytest.approx(0.5)
+    assert summary.metrics["vgq"].low == pytest.approx(0.2)
+    assert summary.metrics["vgq"].high == pytest.approx(0.8)
 
 
 def test_one_template_has_no_interval_and_one_run_no_deviation() -> None:
     alone = summarise(UNITS[:2], [[0], [0]], ["a", "a"])
     assert alone is not None
-    assert {(f.sd, f.low, f.high) for f in alone.figures.values()} == {(None, None, None)}
+    assert {(f.sd, f.low, f.high) for f in alone.metrics.values()} == {(None, None, None)}
     pair = summarise(UNITS[:2], [[0], [0]], ["a", "b"])
     assert pair is not None
-    assert pair.figures["tas"].low is not None
+    assert pair.metrics["tas"].low is not None
     assert summarise(UNITS[:2], [[], []], ["a", "b"]) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memantics.metrics.classification import count_binary, count_classes, macro_figures, tnr, tpr
+from memantics.metrics.classification import count_binary, count_classes, macro_metrics, tnr, tpr
 from memantics.metrics.classification import f1 as f1_of
 from memantics.metrics.feasibility import (
     Claims,
@@ -59,13 +59,13 @@ def test_totals_of_m_quest_that_no_count_of_609_gives(share: float) -> None:
 
 
 @pytest.mark.parametrize("share", [0.1465, 0.2280, 0.5016, 0.5472, 0.7198, 0.8013, 0.8436, 0.8664])
-def test_toxicity_figures_of_m_quest_are_counts_of_307(share: float) -> None:
+def test_toxicity_metrics_of_m_quest_are_counts_of_307(share: float) -> None:
     assert share_fits(share, 307, 4)
 
 
 @given(labels, digits)
-def test_true_macro_figures_are_never_blamed(pairs: list[tuple[str, str]], places: int) -> None:
-    found = macro_figures(count_classes([g for g, _ in pairs], [p for _, p in pairs], "abc"))
+def test_true_macro_metrics_are_never_blamed(pairs: list[tuple[str, str]], places: int) -> None:
+    found = macro_metrics(count_classes([g for g, _ in pairs], [p for _, p in pairs], "abc"))
     assert found.f1 is not None
     assert found.precision is not None
     assert found.recall is not None
@@ -99,13 +99,13 @@ def test_true_f1_is_never_blamed(puns: list[bool], others: list[bool], places: i
 
 
 def test_every_violation_of_a_row_is_told() -> None:
-    figures = {"accuracy": 0.1323, "toxicity_accuracy": 0.1465, "reasoning_accuracy": 0.1468}
+    metrics = {"accuracy": 0.1323, "toxicity_accuracy": 0.1465, "reasoning_accuracy": 0.1468}
     claims = Claims(
         digits=4,
         sizes={"accuracy": 609, "toxicity_accuracy": 307, "reasoning_accuracy": 302},
         parts={"accuracy": ("toxicity_accuracy", "reasoning_accuracy")},
     )
-    assert find_violations(figures, claims) == (
+    assert find_violations(metrics, claims) == (
         "accuracy 0.1323 is not between its parts, 0.1465 and 0.1468",
         "accuracy 0.1323 is not the mean of its parts at 307 and 302 items, 0.1466",
         "accuracy 0.1323 is not k/609 for any whole k",

@@ -18,14 +18,14 @@ from memantics.metrics.classification import (
     count_classes,
     f1,
     macro_f1,
-    macro_figures,
+    macro_metrics,
     multiclass_intervals,
     place_macro_f1,
     split_confusions,
 )
 from memantics.metrics.interval import bootstrap
 from memantics.metrics.rounding import Floats
-from memantics.metrics.weighted import Case, Figure, prepare
+from memantics.metrics.weighted import Case, MetricSpec, prepare
 
 CLASSES = ("none", "targeted", "offence", "sexual")
 rows = st.lists(
@@ -34,7 +34,7 @@ rows = st.lists(
 
 
 @given(rows)
-def test_figures_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None:
+def test_metrics_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None:
     gold, said = [g for g, _ in pairs], [p for _, p in pairs]
     occurring = [name for name in CLASSES if name in gold or name in said]
     counts = count_classes(gold, said, CLASSES)
@@ -45,7 +45,7 @@ def test_figures_equal_scikit_learn(pairs: list[tuple[str, str | None]]) -> None
     )
     for name, value in zip(occurring, expected[2], strict=True):
         assert f1(counts[name]) == pytest.approx(value)
-    macro = macro_figures(counts)
+    macro = macro_metrics(counts)
     means = [float(np.mean(column)) for column in expected[:3]]
     assert [macro.precision, macro.recall, macro.f1] == pytest.approx(means)
     assert all(f1(counts[name]) is None for name in CLASSES if name not in occurring)
@@ -63,9 +63,9 @@ def test_every_way_to_macro_f1_is_that_of_scikit_learn(
 ) -> None:
     gold, said = [g for g, _ in pairs], [p for _, p in pairs]
     expected = pytest.approx(expect_macro_f1(gold, said))
-    assert macro_figures(count_classes(gold, said, CLASSES)).f1 == expected
+    assert macro_metrics(count_classes(gold, said, CLASSES)).f1 == expected
     cases = [Case(str(n), str(n), g, p) for n, (g, p) in enumerate(pairs)]
-    assert prepare(cases, Figure("macro_f1"))(np.ones(len(cases))) == expected
+    assert prepare(cases, MetricSpec("macro_f1"))(np.ones(len(cases))) == expected
     two = [(g == "none", None if p is None else p == "none") for g, p in pairs]
     counts = count_binary([g for g, _ in two], [p for _, p in two], positive=True)
     names = ("no", "yes")
@@ -100,15 +100,15 @@ def test_silence_about_negatives_does_not_raise_f1_of_the_positive_class() -> No
 
 
 def test_no_answer_lowers_recall_and_never_precision() -> None:
-    answered = macro_figures(count_classes(["a", "a", "b"], ["a", "b", "b"], ("a", "b")))
-    silent = macro_figures(count_classes(["a", "a", "b"], ["a", None, "b"], ("a", "b")))
+    answered = macro_metrics(count_classes(["a", "a", "b"], ["a", "b", "b"], ("a", "b")))
+    silent = macro_metrics(count_classes(["a", "a", "b"], ["a", None, "b"], ("a", "b")))
     assert answered.recall == silent.recall == 0.75
     assert (answered.precision, silent.precision) == (0.75, 1.0)
 
 
-def test_nothing_has_no_figures() -> None:
+def test_nothing_has_no_metrics() -> None:
     counts = count_classes([], [], CLASSES)
-    assert macro_figures(counts).f1 is None
+    assert macro_metrics(counts).f1 is None
     spans = multiclass_intervals([], [], CLASSES, [])
     assert spans.f1 is None
     assert spans.f1_by_class == dict.fromkeys(CLASSES)
@@ -135,7 +135,7 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
     assert spans.f1 == pytest.approx(plain, abs=0.006)
 
 
-def test_two_classes_agree_with_the_binary_figures() -> None:
+def test_two_classes_agree_with_the_binary_metrics() -> None:
     draw = random.Random(8)
     gold = draw.choices(["harmful", "harmless"], k=300)
     said = [g if draw.random() < 0.8 else draw.choice(["harmful", "harmless"]) for g in gold]

@@ -20,7 +20,7 @@ from memantics.metrics.text import (
     find_best_constant,
     load_porter,
     rouge_l,
-    share_common,
+    measure_overlap,
     split_sentences,
     strip_prefix,
     tokenize,
@@ -171,6 +171,6 @@ def test_common_subsequences_equal_the_table_of_all_beginnings(first: str, secon
 
 
 def test_texts_are_the_same_from_nine_characters_of_ten_on() -> None:
-    assert share_common("abcdefghij", "abcdefghiX") == 0.9
-    assert share_common("abcdefghi", "abcdefghXY") < 0.9
-    assert share_common("ab", "") == 0.0
+    assert measure_overlap("abcdefghij", "abcdefghiX") == 0.9
+    assert measure_overlap("abcdefghi", "abcdefghXY") < 0.9
+    assert measure_overlap("ab", "") == 0.0

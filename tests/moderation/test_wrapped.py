@@ -27,13 +27,13 @@ from memantics.moderation.examples import Example
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.subjects import NO_PICTURE
-from memantics.moderation.wrapped import LabelMap, WrappedJudge, make_chances, wrap_folder
+from memantics.moderation.wrapped import LabelMap, WrappedJudge, make_probabilities, wrap_folder
 from memantics.serve.settings import ServedModels, ServeSettings
 from memantics.understanding.vision.roles import read_image_text
 from memantics.workbench.analyze import analyze_memes
 from tests.commands import Shell
-from tests.figures import same
 from tests.moderation.classifiers import MAPS, make_classifier
+from tests.numbers import same
 from tests.scale.inline import InlineEngine
 from tests.serve.site import data_url, serving
 
@@ -118,7 +118,7 @@ def test_a_wrapped_classifier_is_measured_compared_and_set_like_ours(
     file = wrap(kind)
     shell = Shell(tmp_path)
     found = json.loads(shell.done("detector", "eval", file, "--data", table, "--json"))
-    assert found["figures"]["count"] == 24
+    assert found["metrics"]["count"] == 24
     assert "trained on these files" in found["notes"][0]
     shell.done("detector", "train", "--data", table, "--out", "ours.zip")
     assert "macro-F1" in shell.done("detector", "compare", file, "ours.zip", "--data", table)
@@ -129,14 +129,18 @@ def test_a_wrapped_classifier_is_measured_compared_and_set_like_ours(
     copy.write_bytes(file.read_bytes())
     chances = [one.probability for one in Detector.load(copy).say(read_table(table))]
     middle = sorted(chances)[12]
-    shell.done("detector", "set", copy, "--threshold", f"{middle:.12f}", "--review", "0.2..0.3")
+    shell.done(
+        "detector", "set", copy, "--threshold", f"{middle:.12f}", "--review-range", "0.2..0.3"
+    )
     detector = Detector.load(copy)
     said = detector.say(read_table(table))
     assert sum(one.label for one in said) == sum(chance >= middle for chance in chances) >= 12
-    assert detector.point.review == (0.2, 0.3)
+    assert detector.point.review_range == (0.2, 0.3)
     shell.done("detector", "set", copy, "--clear")
     assert Detector.load(copy).point.threshold == detector.threshold
-    refused = shell.refused("detector", "learn", file, "--verdicts", "none.jsonl", "--data", table)
+    refused = shell.refused(
+        "detector", "retrain", file, "--annotations", "none.jsonl", "--data", table
+    )
     assert "is a network" in refused
 
 
@@ -155,7 +159,7 @@ def judge_at_doors(file: Path, table: Path, folder: Path) -> dict[str, dict[str,
     with open_reader() as ocr:
         files = sorted((table.parent / "images").iterdir())
         # Where the scene holds text as well, screening also judges all of it.
-        plain = (f for f in files if not read_image_text(ocr, f.read_bytes(), f.name).left_out)
+        plain = (f for f in files if not read_image_text(ocr, f.read_bytes(), f.name).other_text)
         images = list(islice(plain, 3))
     found: dict[str, dict[str, float | None]] = {}
     source = folder / "few"
@@ -233,7 +237,7 @@ def test_hiding_words_or_parts_of_the_picture_explains(
     screen(source, settings, out=tmp_path / "s", engine=InlineEngine())
     (row,) = read_rows(tmp_path / "s")
     assert row["label"] == "harmful"
-    assert row["because"]
+    assert row["attributions"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -264,7 +268,7 @@ def test_several_labels_may_hold_and_one_logit_stands_for_itself(tmp_path: Path)
     judge = wrap_folder(folder, meanings, "map")
     logits = np.array([[5.0, 0.0, 0.0, 9.0], [0.0, -800.0, -800.0, 0.0], [0.0, 800.0, 1.0, 0.0]])
     odds, shares = judge.weigh(logits)
-    chances = make_chances(odds)
+    chances = make_probabilities(odds)
     assert same(float(chances[0]), 0.75)  # neither of two even chances holds with a quarter
     assert chances[1] < 1e-12
     assert chances[2] == 1.0
@@ -272,7 +276,9 @@ def test_several_labels_may_hold_and_one_logit_stands_for_itself(tmp_path: Path)
     assert same(float(shares["offence"][0]), 0.5)
     one = make_classifier("text", tmp_path / "one", id2label={0: "toxic"})
     judge = wrap_folder(one, LabelMap(labels={"toxic": "harmful"}), "map")
-    assert same(float(make_chances(judge.weigh(np.array([[0.3]]))[0])[0]), 1 / (1 + math.exp(-0.3)))
+    assert same(
+        float(make_probabilities(judge.weigh(np.array([[0.3]]))[0])[0]), 1 / (1 + math.exp(-0.3))
+    )
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     assert 0 < (run.scores["fixed"].value or 0) < 1
     assert run.scores["fixed"].interval is None  # draws=0
     assert "cohen_kappa" not in run.scores
-    assert mm.score(run, metrics=[]).figures.metrics == ()
+    assert mm.score(run, metrics=[]).results.metrics == ()
 
 
 @pytest.mark.usefixtures("rates")

@@ -26,7 +26,7 @@ from memantics.core.records import (
     Status,
 )
 from memantics.core.rundir import (
-    BaselineFigures,
+    BaselineScores,
     RunFacts,
     RunWriter,
     Scores,
@@ -215,7 +215,7 @@ def write_run(
     facts: RunFacts,
     items: Sequence[Item],
     answers: Sequence[Answer],
-    baselines: tuple[BaselineFigures, ...] = (),
+    baselines: tuple[BaselineScores, ...] = (),
     scores: tuple[Score, ...] | None = None,
 ) -> Path:
     """Write a run as the engine would, with scores to match."""
@@ -262,8 +262,8 @@ def write_demo(root: Path, warning: str = WARNING) -> list[Path]:
         guesses = {item.id: place % 4 == 0 for place, item in enumerate(items)}
         scorer = score_puns if task.startswith("pun") else score_questions
         trivial = (
-            BaselineFigures("baseline/longest", scorer(items, guesses)),
-            BaselineFigures("baseline/constant", scorer(items, guesses)),
+            BaselineScores("baseline/longest", scorer(items, guesses)),
+            BaselineScores("baseline/constant", scorer(items, guesses)),
         )
         for place, (model, skill) in enumerate(
             (("openai/sample-vl-72b", 0.8), ("embedded/reader", 0.45), ("baseline/constant", 0.05))

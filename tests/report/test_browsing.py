@@ -22,7 +22,7 @@ def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None
         expect(page.locator(".item")).to_have_count(10)
         page.select_option("#f-run", label="openai/sample-vl-72b")
         runs = load_runs(demo_runs)
-        for status, number in runs[0].figures.counts.items():
+        for status, number in runs[0].results.counts.items():
             page.select_option("#f-status", status)
             assert count_items(page) == number
         page.select_option("#f-status", "")
@@ -32,7 +32,7 @@ def test_filters(opener: Opener, demo_page: Path, demo_runs: list[Path]) -> None
         wrong = count_items(page)
         page.select_option("#f-result", "2")
         assert right + wrong + count_items(page) == 48
-        assert right == round((runs[0].figures.scores[0].value or 0) * 48)
+        assert right == round((runs[0].results.scores[0].value or 0) * 48)
         page.click("#f-reset")
         page.locator("[data-tag=dimension]").select_option("Scene")
         assert count_items(page) == 5

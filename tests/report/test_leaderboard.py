@@ -7,7 +7,7 @@ import pytest
 
 from memantics.core.errors import InputError, StoreError
 from memantics.core.records import Score
-from memantics.core.rundir import BaselineFigures, Scores, Usage, write_scores
+from memantics.core.rundir import BaselineScores, Scores, Usage, write_scores
 from memantics.evaluation.reports.leaderboard import make_boards
 from memantics.evaluation.reports.runs import Run, load_runs
 from tests.report.samples import make_facts
@@ -15,16 +15,14 @@ from tests.report.samples import make_facts
 COUNTS = {"answered": 8, "refused": 1, "unparsed": 1, "failed": 0}
 
 
-def make_run(
-    model: str, value: float | None, *baselines: BaselineFigures, **changes: object
-) -> Run:
+def make_run(model: str, value: float | None, *baselines: BaselineScores, **changes: object) -> Run:
     facts = make_facts("mquest/qa", model, **changes)
     scores = (Score("accuracy", value, 10, 0.1, 0.9), Score("macro", 0.5, 3))
     folder = Path("runs") / model.replace("/", "-")
     return Run(folder, facts, Scores("accuracy", COUNTS, scores, baselines, Usage()))
 
 
-def test_rows_are_sorted_and_undefined_figures_come_last() -> None:
+def test_rows_are_sorted_and_undefined_metrics_come_last() -> None:
     (board,) = make_boards([make_run("a/x", 0.2), make_run("a/y", None), make_run("a/z", 0.8)])
     assert [row.label for row in board.rows] == ["a/z", "a/x", "a/y"]
     assert board.leader is board.rows[0]
@@ -32,8 +30,8 @@ def test_rows_are_sorted_and_undefined_figures_come_last() -> None:
 
 
 def test_baselines_appear_once_and_a_run_of_one_replaces_its_computed_twin() -> None:
-    constant = BaselineFigures("baseline/constant", (Score("accuracy", 0.25, 10),))
-    longest = BaselineFigures("baseline/longest", (Score("accuracy", 0.4, 10),))
+    constant = BaselineScores("baseline/constant", (Score("accuracy", 0.25, 10),))
+    longest = BaselineScores("baseline/longest", (Score("accuracy", 0.4, 10),))
     runs = [
         make_run("a/x", 0.7, constant, longest),
         make_run("a/y", 0.6, constant, longest),
@@ -52,10 +50,10 @@ def test_baselines_appear_once_and_a_run_of_one_replaces_its_computed_twin() -> 
     assert board.rows[3].counts == COUNTS
 
 
-def test_a_baseline_that_differs_between_runs_keeps_both_figures() -> None:
+def test_a_baseline_that_differs_between_runs_keeps_both_metrics() -> None:
     runs = [
-        make_run("a/x", 0.7, BaselineFigures("baseline/first", (Score("accuracy", 0.25, 10),))),
-        make_run("a/y", 0.6, BaselineFigures("baseline/first", (Score("accuracy", 0.35, 10),))),
+        make_run("a/x", 0.7, BaselineScores("baseline/first", (Score("accuracy", 0.25, 10),))),
+        make_run("a/y", 0.6, BaselineScores("baseline/first", (Score("accuracy", 0.35, 10),))),
     ]
     (board,) = make_boards(runs)
     trivial = [(row.label, row.value) for row in board.rows if row.trivial]

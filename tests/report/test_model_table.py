@@ -19,7 +19,7 @@ from statsmodels.stats import (  # type: ignore[import-untyped,unused-ignore]
 import memantics as mm
 from memantics.core.records import Outcome
 from memantics.evaluation.report import render_table, tabulate_models
-from memantics.evaluation.reports.model_table import FigureCell, ModelTable
+from memantics.evaluation.reports.model_table import MetricCell, ModelTable
 from memantics.web.plot import ForestLine, draw_forest
 from tests.commands import Shell
 from tests.compare.test_compare import choices, puns, side
@@ -90,7 +90,7 @@ def test_marks_equal_those_of_statsmodels_on_made_up_runs(made_up: list[Path]) -
     assert [row.found.corrected for row in bh.rows] == pytest.approx(list(expected))
 
 
-def find(table: ModelTable, label: str, column: int = 0) -> FigureCell:
+def find(table: ModelTable, label: str, column: int = 0) -> MetricCell:
     cell = next(row.cells[column] for row in table.rows if row.label == label)
     assert cell is not None
     return cell

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 import memantics as mm
 from memantics.core.errors import StoreError
 from memantics.core.records import Field, Form, Image, Item, Option, Reply, Score
-from memantics.core.rundir import BaselineFigures, read_items
+from memantics.core.rundir import BaselineScores, read_items
 from memantics.evaluation.reports.page import ReportSettings, build_report
 from memantics.evaluation.reports.runs import SAMPLE_NOTE
 from tests.report.conftest import Opener
@@ -65,7 +65,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         data={"kind": ATTACK, ATTACK: [ATTACK]},
         identity={ATTACK: {ATTACK: ATTACK}},
     )
-    baseline = (BaselineFigures("baseline/" + ATTACK, scores),)
+    baseline = (BaselineScores("baseline/" + ATTACK, scores),)
     first = write_run(root / "a<script>", facts, items, answers, baseline, scores)
     other = replace(facts, model=ATTACK + "2")
     second = write_run(root / "b&amp;", other, items, answers, baseline, scores)
@@ -193,7 +193,7 @@ def test_page_is_quiet_complete_and_says_what_it_is(opener: Opener, demo_page: P
 
 
 @pytest.mark.slow
-def test_without_scripts_the_figures_are_still_there(demo_page: Path, opener: Opener) -> None:
+def test_without_scripts_the_metrics_are_still_there(demo_page: Path, opener: Opener) -> None:
     with opener() as seen:
         browser = seen.page.context.browser
         assert browser is not None

@@ -63,7 +63,7 @@ def test_markdown_is_tables_that_hold_their_columns(demo_runs: list[Path]) -> No
     assert {line.count("|") for line in lines[:6]} == {10}
 
 
-def test_csv_has_a_line_per_figure_and_runs_no_formula(demo_runs: list[Path]) -> None:
+def test_csv_has_a_line_per_metric_and_runs_no_formula(demo_runs: list[Path]) -> None:
     runs = load_runs(demo_runs)
     text = render_csv((rename(runs[0], '=cmd|"x"'), *runs[1:]))
     lines = list(csv.DictReader(io.StringIO(text)))
@@ -83,7 +83,7 @@ def test_csv_has_a_line_per_figure_and_runs_no_formula(demo_runs: list[Path]) ->
 def test_csv_keeps_negative_numbers_numbers(demo_runs: list[Path]) -> None:
     run = load_runs(demo_runs[:1])[0]
     run = replace(
-        run, figures=replace(run.figures, scores=(Score("kappa", -0.25, 9),), baselines=())
+        run, results=replace(run.results, scores=(Score("kappa", -0.25, 9),), baselines=())
     )
     (line,) = csv.DictReader(io.StringIO(render_csv([run])))
     assert line["value"] == "-0.25"
@@ -95,6 +95,6 @@ def test_json_holds_all_that_the_runs_hold(demo_runs: list[Path]) -> None:
     assert [board["task"] for board in boards] == ["mquest/qa", "punmemecn/detection"]
     assert boards[0]["notice"] == SAMPLE_NOTE
     row = boards[0]["rows"][0]
-    assert row["counts"] == dict(runs[0].figures.counts)
-    assert len(row["scores"]) == len(runs[0].figures.scores)
+    assert row["counts"] == dict(runs[0].results.counts)
+    assert len(row["scores"]) == len(runs[0].results.scores)
     assert boards[0]["runs"][0]["facts"]["fingerprint"] == runs[0].facts.fingerprint

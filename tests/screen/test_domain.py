@@ -1,4 +1,4 @@
-"""Memes unlike the training texts, template families, images for review, hostile images."""
+"""Memes unlike the training texts, template clusters, images for review, hostile images."""
 
 from __future__ import annotations
 
@@ -281,19 +281,22 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
     rows = {name: {"image": f"memes/{name}.png", "text": CRUEL[0] + CRUEL[1]} for name in names}
     source = write(tmp_path / "a.jsonl", rows)
     done, found = run(source, tmp_path / "out", detector, threshold=0.0)
-    table = pq.read_table(tmp_path / "out" / "families.parquet").to_pylist()
-    family = {row["phash"]: row["family"] for row in table}
-    a, again, b = (family[found[name]["phash"]] for name in names)
+    table = pq.read_table(tmp_path / "out" / "template_clusters.parquet").to_pylist()
+    template_cluster = {row["phash"]: row["template_cluster"] for row in table}
+    a, again, b = (template_cluster[found[name]["phash"]] for name in names)
     assert a == again != b
     assert sum(row["flagged"] for row in table) == 3
-    assert "Template families among the flagged" in done.summary.read_text(encoding="utf-8")  # type: ignore[union-attr]
-    assert {row["family"] for row in found.values()} == {None}
-    # The same pictures as a collection: their families are known, and named in the rows.
+    assert "Template clusters among the flagged" in done.summary.read_text(encoding="utf-8")  # type: ignore[union-attr]
+    assert {row["template_cluster"] for row in found.values()} == {None}
+    # The same pictures as a collection: their template clusters are known, and named in the rows.
     (tmp_path / "known").mkdir()
-    lines = [{"id": "t", "hash": found["a-one"]["phash"], "family": "drake"}, {"id": "no hash"}]
+    lines = [
+        {"id": "t", "hash": found["a-one"]["phash"], "template_cluster": "drake"},
+        {"id": "no hash"},
+    ]
     (tmp_path / "known" / "memes.jsonl").write_text("\n".join(map(json.dumps, lines)))
     _, found = run(source, tmp_path / "named", detector, templates=tmp_path / "known")
-    assert [found[name]["family"] for name in names] == ["drake", "drake", None]
+    assert [found[name]["template_cluster"] for name in names] == ["drake", "drake", None]
     with pytest.raises(InputError, match="is no collection"):
         run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
 
@@ -304,7 +307,7 @@ def test_no_queue_is_offered_where_nothing_is_for_people(
 ) -> None:
     source = write(tmp_path / "a.jsonl", {"a": {"text": KIND[0] + KIND[1]}})
     words = ("screen", source, "--detector", detector, "--readings", "none", "--workers", "1")
-    said = shell.done(*words, "--review", "0.999..1", "--out", tmp_path / "none")
+    said = shell.done(*words, "--review-range", "0.999..1", "--out", tmp_path / "none")
     assert "for people: nothing" in said
     assert not (tmp_path / "none" / "review").exists()
     assert "for people" not in shell.done(*words, "--out", tmp_path / "unasked")
@@ -324,7 +327,7 @@ def test_the_review_queue_shows_images(tmp_path: Path, detector: Path) -> None:
         "text": {"text": KIND[1]},
     }
     done, found = run(
-        write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector, review=(0.0, 1.0)
+        write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector, review_range=(0.0, 1.0)
     )
     assert done.review_queue is not None
     one, other = read_queue(done.review_queue)[1]

@@ -115,8 +115,8 @@ def test_limits_are_both_needed(tmp_path: Path) -> None:
     now, then = write(tmp_path / "now", *draw(1, 500, 0.5)), write(tmp_path / "then", *draw(2, 500))
     (distance,) = [a.distance for a in mm.drift(now, against=then).aspects if a.name == "verdicts"]
     for limits, beyond in (
-        (mm.DriftLimits(distance=distance), True),
-        (mm.DriftLimits(distance=distance + 1e-6), False),
+        (mm.DriftLimits(min_shift=distance), True),
+        (mm.DriftLimits(min_shift=distance + 1e-6), False),
         (mm.DriftLimits(alpha=0), False),
     ):
         found = mm.drift(now, against=then, limits=limits)

@@ -95,7 +95,7 @@ def test_a_row_says_where_its_text_is_from(
     assert len(rows["image"]["sha256"]) == 64
     assert len(rows["image"]["phash"]) == 16
     assert rows["zh"]["sha256"] is None
-    assert rows["zh"]["because"]
+    assert rows["zh"]["attributions"]
     assert done.statuses == {"judged": 4, "not_scored": 3, "failed": 3}
     assert done.labels == {"harmless": 0, "harmful": 4, "review": 0}
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
@@ -114,7 +114,7 @@ def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path
     assert max(rows["a"]["types"], key=lambda own: own["probability"])["type"] == "none"
     _, rows = run(source, tmp_path / "above", threshold=min(1.0, chance + 2e-6))
     assert rows["a"]["label"] == "harmless"
-    done, rows = run(source, tmp_path / "review", review=(chance, 1.0))
+    done, rows = run(source, tmp_path / "review", review_range=(chance, 1.0))
     assert rows["a"]["label"] == "review"
     assert done.review_queue is not None
     card, items = read_queue(done.review_queue)
@@ -126,9 +126,9 @@ def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path
 @pytest.mark.parametrize(
     "settings",
     [
-        {"threshold": 0.5, "decide": "precision=0.9"},
+        {"threshold": 0.5, "operating_point": "precision=0.9"},
         {"threshold": 1.1},
-        {"review": (0.7, 0.3)},
+        {"review_range": (0.7, 0.3)},
     ],
 )
 def test_settings_that_contradict_themselves_are_refused(settings: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def test_progress_is_told_once_a_second_and_at_the_end(capsys: pytest.CaptureFix
 def test_the_command_refuses_what_is_no_source(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "no such file or folder" in shell.refused("screen", "nothing.png")
-    assert "LOW..HIGH" in shell.refused("screen", "x", "--review", "often")
+    assert "LOW..HIGH" in shell.refused("screen", "x", "--review-range", "often")
     assert "add --engine ray" in shell.refused("screen", "x", "--address", "auto")
 
 

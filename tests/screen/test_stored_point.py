@@ -36,7 +36,7 @@ def test_workers_judge_by_the_stored_point(engine: str, detector: Path, tmp_path
     file = tmp_path / "set.zip"
     file.write_bytes(detector.read_bytes())
     # The 20th meme is the first harmful one; the 10th and the 11th are for people.
-    set_point(file, threshold=chances[20], review=(chances[10], chances[11]))
+    set_point(file, threshold=chances[20], review_range=(chances[10], chances[11]))
     source = tmp_path / "texts.jsonl"
     rows = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
     source.write_text("\n".join(rows), encoding="utf-8")

@@ -231,12 +231,12 @@ def test_logs_and_metrics_hold_no_meme(site: Site, caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.INFO, "memantics.web"), site.client() as client:
         client.post("/v1/moderations", json={"input": "一个秘密的句子"})
         client.post("/v1/analyze", files={"image": ("secret-name.png", MEME.read_bytes())})
-        figures = client.get("/metrics").text
+        metrics = client.get("/metrics").text
     lines = "\n".join(JsonLines().format(record) for record in caplog.records)
     assert '"path":"/v1/moderations"' in lines
-    for text in (lines, figures):
+    for text in (lines, metrics):
         assert "秘密" not in text
         assert "键忘" not in text
         assert "secret-name" not in text
-    assert 'memantics_verdicts_total{label="harmless",status="judged"}' in figures
-    assert 'route="/v1/moderations",status="200"' in figures
+    assert 'memantics_verdicts_total{label="harmless",status="judged"}' in metrics
+    assert 'route="/v1/moderations",status="200"' in metrics

@@ -108,7 +108,7 @@ def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, 
     assert "trained on zh" in foreign["reason"]
 
 
-def test_figures_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Site, Path]) -> None:
+def test_metrics_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Site, Path]) -> None:
     ask(site[0], TEXTS["en"][0][0])  # harmless to the one, harmful to the other
     wanted = 'memantics_shadow_total{agree="false",said="harmless",shadow="harmful"}'
     until = time.monotonic() + 30
@@ -204,7 +204,7 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
     live = Path(shutil.copy(english, tmp_path / "live.zip"))
     chances = [said.probability for said in Detector.load(live).predict(texts)]
     low, high = statistics.quantiles(chances, n=3)
-    set_point(live, threshold=high, review=(low, (low + high) / 2))
+    set_point(live, threshold=high, review_range=(low, (low + high) / 2))
     settings = ScreenSettings(detector=live, readings="none")
     screen(source, settings, out=tmp_path / "out", engine=InlineEngine())
     expected = [

@@ -24,7 +24,7 @@ HARM = {"status": "judged", "by": "x", "sample": False, "harmful": True, "probab
         {"harm": {**HARM, "characters": [{"char": "a", "share": float("inf")}]}},
     ],
 )
-def test_unknown_words_and_figures_are_no_record(part: dict[str, object]) -> None:
+def test_unknown_words_and_metrics_are_no_record(part: dict[str, object]) -> None:
     assert StudioRecord.model_validate({**RECORD, "harm": HARM})
     with pytest.raises(ValidationError):
         StudioRecord.model_validate_json(json.dumps({**RECORD, **part}))
@@ -35,7 +35,7 @@ def test_such_a_record_gets_400_and_is_in_no_log(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     ours = {"x-memantics": "studio", "content-type": "application/json"}
-    sound = {"status": "heard", "caption": "a secret \ud800 caption"}
+    sound = {"status": "found", "caption": "a secret \ud800 caption"}
     with caplog.at_level(logging.INFO, "memantics.web"), site.client(**ours) as client:
         for path, sent in (
             ("/studio/page", {**RECORD, "sound": sound}),

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from starlette.requests import Request
 
-from memantics.serve.access import Gate
+from memantics.serve.access import AccessControl
 from memantics.serve.refusals import Refusal
 from memantics.serve.settings import Reach, ServeSettings
 from tests.serve.site import Site
@@ -34,16 +34,16 @@ def test_a_foreign_origin_is_refused_whoever_names_it(origin: str, site: str, fi
     from memantics.serve.settings import Token, digest
 
     reach = Reach(public_url="https://memes.example.org/x", origins=("https://shop.example",))
-    gate = Gate(ServeSettings(reach, tokens=(Token("a", digest("a")),)))
+    access = AccessControl(ServeSettings(reach, tokens=(Token("a", digest("a")),)))
     named = ((b"origin", origin), (b"sec-fetch-site", site))
     head = [HOST, (b"authorization", b"Bearer a")]
     head += [(name, value.encode()) for name, value in named if value]
     request = Request({"type": "http", "method": "POST", "headers": head})
     if fine:
-        assert gate.admit(request, "moderate") == "a"
+        assert access.admit(request, "moderate") == "a"
     else:
         with pytest.raises(Refusal) as refused:
-            gate.admit(request, "moderate")
+            access.admit(request, "moderate")
         assert refused.value.code == "foreign_origin"
 
 

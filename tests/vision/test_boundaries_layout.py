@@ -14,7 +14,7 @@ from memantics.understanding.vision.regions import (
     enclose,
     join_lines,
     measure_overlap,
-    share_matched,
+    measure_match,
 )
 from memantics.understanding.vision.spacing import InkProfile, part_words
 from memantics.understanding.vision.typefaces import ANTON, Typeface
@@ -56,14 +56,14 @@ def test_overlap_is_intersection_over_union() -> None:
 
 def test_a_quarter_of_overlap_makes_a_pair() -> None:
     whole = Region(0, 0, 1, 1)
-    assert share_matched([whole], [Region(0, 0, 0.25, 1)]) == 1
-    assert share_matched([whole], [Region(0, 0, 0.249, 1)]) == 0
-    assert share_matched([], []) == 1
-    assert share_matched([whole], []) == 0
+    assert measure_match([whole], [Region(0, 0, 0.25, 1)]) == 1
+    assert measure_match([whole], [Region(0, 0, 0.249, 1)]) == 0
+    assert measure_match([], []) == 1
+    assert measure_match([whole], []) == 0
     # The better overlap wins, and each region has one partner.
     half = Region(0, 0, 0.5, 1)
-    assert share_matched([whole, half], [half]) == pytest.approx(2 / 3)
-    assert share_matched([half, whole], [whole, half]) == 1
+    assert measure_match([whole, half], [half]) == pytest.approx(2 / 3)
+    assert measure_match([half, whole], [whole, half]) == 1
 
 
 def noise(width: int, height: int, seed: int = 1) -> Image.Image:

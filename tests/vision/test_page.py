@@ -8,7 +8,7 @@ from PIL import Image
 
 from memantics.core.lines import TextLine
 from memantics.core.samples import IMAGES
-from memantics.understanding.vision.hashes import compare_pictures, share_changed
+from memantics.understanding.vision.hashes import compare_pictures, measure_change
 from memantics.understanding.vision.page import (
     MemeStructure,
     erase_captions,
@@ -99,8 +99,8 @@ def test_the_round_trip_changes_nothing_outside_of_captions(ground: Image.Image)
     page = read_page(image, print_on(image, TOP, CHINESE))
     made = set_again(image, page)
     inside = mask_captions(page.size, page.captions)
-    assert share_changed(image, made, ~inside) == 0
-    assert share_changed(image, made, inside) < 0.4
+    assert measure_change(image, made, ~inside) == 0
+    assert measure_change(image, made, inside) < 0.4
     assert compare_pictures(image, made) <= 10
 
 
@@ -115,7 +115,7 @@ def test_a_new_text_fills_the_old_box() -> None:
     )
     area = (old[2] - old[0]) * (old[3] - old[1])
     assert shared / area > 0.9
-    assert share_changed(image, made, ~mask_captions(page.size, page.captions)) == 0
+    assert measure_change(image, made, ~mask_captions(page.size, page.captions)) == 0
 
 
 def test_lost_spaces_are_found_again() -> None:

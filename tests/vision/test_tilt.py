@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 from memantics.core.images import encode_png
 from memantics.core.lines import TextLine
 from memantics.models.embedded.ocr import RapidReader
-from memantics.understanding.vision.hashes import share_changed
+from memantics.understanding.vision.hashes import measure_change
 from memantics.understanding.vision.page import (
     erase_captions,
     mask_captions,
@@ -55,7 +55,7 @@ def test_a_tilted_line_stays_tilted(ground: Image.Image, tilt: float) -> None:
     assert caption.ink.tilt == tilt
     assert abs(caption.ink.span[1] - line.span[1]) <= 10
     made, box = set_caption(erase_captions(image, [caption]), caption, "再来一套")
-    assert share_changed(image, made, ~mask_captions(image.size, [caption])) == 0
+    assert measure_change(image, made, ~mask_captions(image.size, [caption])) == 0
     seen = read(made)
     assert seen.text == "再来一套"
     assert abs(seen.tilt - tilt) <= 4
@@ -68,7 +68,7 @@ def test_tilted_letters_without_outline_on_a_picture_get_a_plate() -> None:
     line = print_tilted(image, "少来这套", 12.0, "white")
     (caption,) = read_page(image, [line]).captions
     made, _ = set_caption(erase_captions(image, [caption]), caption, "再来一套")
-    assert share_changed(image, made, ~mask_captions(image.size, [caption])) == 0
+    assert measure_change(image, made, ~mask_captions(image.size, [caption])) == 0
     assert read(made).text == "再来一套"
     plate, _ = set_on_plate(erase_captions(image, [caption]), caption, "再来一套")
     assert (np.asarray(plate) == np.asarray(made)).all()

@@ -8,9 +8,9 @@ from math import sqrt
 
 from pydantic import JsonValue
 
-from memantics.annotation.consensus import Person, SeatedItem, answers_at
-from memantics.annotation.project_settings import in_share
-from memantics.annotation.resolution import label_key, label_text
+from memantics.annotation.aggregation import label_key, label_text
+from memantics.annotation.consensus import AssignedItem, Person, answers_at
+from memantics.annotation.project_settings import is_sampled
 from memantics.annotation.workflow import FieldLevel, Workflow, WorkflowField
 from memantics.core.records import Closed
 from memantics.metrics import agreement as metric
@@ -37,7 +37,7 @@ class FieldAgreement(Closed):
     stage: str
     field: str
     items: int
-    people: int
+    annotators: int
     pairwise: float | None
     complete: float | None
     cohen: float | None
@@ -67,7 +67,7 @@ class FieldAgreement(Closed):
 class PairAgreement(Closed):
     """Two people on the items that both judged: how many answers to fields were the same."""
 
-    people: tuple[str, str]
+    annotators: tuple[str, str]
     items: int
     answers: int
     same: float
@@ -75,36 +75,38 @@ class PairAgreement(Closed):
 
 
 def measure_agreement(
-    workflow: Workflow, items: Sequence[SeatedItem], *, drawn_only: bool = False
+    workflow: Workflow, items: Sequence[AssignedItem], *, random_only: bool = False
 ) -> tuple[FieldAgreement, ...]:
     """Every field of every stage at which several people answer apart; ``*`` is all as one.
 
-    ``drawn_only``: only the items that keep a random place, where others come by information.
+    ``random_only``: only the items that keep a random place, where others come by information.
     """
-    share = workflow.settings.random_share
-    figures: list[FieldAgreement] = []
-    for place, stage in workflow.apart_stages:
+    share = workflow.settings.random_proportion
+    agreements: list[FieldAgreement] = []
+    for place, stage in workflow.independent_stages:
         fields = [field for field in workflow.stage_fields(place) if field.scale_level != "none"]
         units = [
             (item.row.item_key, row)
             for item in sorted(items, key=_when_finished)
             if len(row := answers_at(item, place)) > 1
-            and not (drawn_only and not in_share(item.row.item_key, "random", share))
+            and not (random_only and not is_sampled(item.row.item_key, "random", share))
         ]
-        if stage.people < 2 and not units:
+        if stage.annotators < 2 and not units:
             continue
-        figures += [_figure(stage.id, field, list(_units_of(field, units))) for field in fields]
+        agreements += [
+            _agreement_of(stage.id, field, list(_units_of(field, units))) for field in fields
+        ]
         if len(fields) > 1:
-            figures.append(_figure(stage.id, None, list(_joined(fields, units))))
-    return tuple(figures)
+            agreements.append(_agreement_of(stage.id, None, list(_joined(fields, units))))
+    return tuple(agreements)
 
 
 def compare_people(
-    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+    workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> tuple[PairAgreement, ...]:
     """Every two people who judged the same items; those who agree least come first."""
     met: dict[tuple[int, int], list[tuple[str, str, metric.Label, metric.Label]]] = {}
-    for place, _ in workflow.apart_stages:
+    for place, _ in workflow.independent_stages:
         names = [field.id for field in workflow.stage_fields(place) if field.scale_level != "none"]
         for item in items:
             said = answers_at(item, place)
@@ -117,7 +119,7 @@ def compare_people(
                 )
     found = [
         PairAgreement(
-            people=(people[one].pseudonym, people[other].pseudonym),
+            annotators=(people[one].pseudonym, people[other].pseudonym),
             items=len({row[0] for row in rows}),
             answers=len(rows),
             same=sum(here == there for *_, here, there in rows) / len(rows),
@@ -126,7 +128,7 @@ def compare_people(
         for (one, other), rows in met.items()
         if rows and one in people and other in people
     ]
-    return tuple(sorted(found, key=lambda pair: (pair.same, pair.people)))
+    return tuple(sorted(found, key=lambda pair: (pair.same, pair.annotators)))
 
 
 def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> float | None:
@@ -138,7 +140,7 @@ def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> 
     return sum(known) / len(known) if known else None
 
 
-def _when_finished(item: SeatedItem) -> tuple[float, int]:
+def _when_finished(item: AssignedItem) -> tuple[float, int]:
     return item.last_at, item.row.number
 
 
@@ -160,7 +162,7 @@ def _units_of(field: WorkflowField, forms: Sequence[StageUnit]) -> Iterator[Unit
             yield item, {u: value[place] for u, value in lists.items() if place < len(value)}
 
 
-def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
+def _agreement_of(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
     """Figures of one field; None is all fields as one label."""
     level: FieldLevel = field.scale_level if field else "nominal"
     kind: metric.MeasurementLevel = level if level != "none" else "nominal"
@@ -177,7 +179,7 @@ def _figure(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> F
         stage=stage,
         field=field.id if field else ALL,
         items=len(rated),
-        people=len(users),
+        annotators=len(users),
         pairwise=metric.pairwise_agreement(rows),
         complete=metric.complete_agreement(rows),
         cohen=metric.mean_cohen_kappa(rows),

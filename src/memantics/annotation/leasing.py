@@ -17,14 +17,14 @@ import numpy as np
 import sqlalchemy as sa
 
 from memantics.annotation import queries, schema
-from memantics.annotation.consensus import SeatedItem, answers_at, gather, split_of
+from memantics.annotation.aggregation import count_right
+from memantics.annotation.consensus import AssignedItem, answers_at, gather, split_of
 from memantics.annotation.context import DAY, Visit, iso, load
 from memantics.annotation.database import insert_row
 from memantics.annotation.errors import LimitReached, TrainingFailed
 from memantics.annotation.membership import change_member
-from memantics.annotation.project_settings import in_share
+from memantics.annotation.project_settings import is_sampled
 from memantics.annotation.records import Feedback, Rights, TrainingState
-from memantics.annotation.resolution import count_right
 from memantics.annotation.workflow import TrainingRounds
 from memantics.metrics.rounding import Floats
 
@@ -35,24 +35,24 @@ _PRIOR = 1.0
 
 
 def rearrange(visit: Visit) -> None:
-    """Give the seats of unfinished items their places in the order that the project wants."""
+    """Give the assignments of unfinished items their places in the order that the project wants."""
     rights = visit.rights
     items = [item for item in gather(visit, answered=True) if not item.row.training_round]
     order = {item.row.id: item.row.number for item in items}
-    if rights.settings.order == "informative":
+    if rights.settings.order == "uncertainty":
         names = {item.row.item_key: item.row.id for item in items}
         ranked = rank_items(
             {item.row.item_key: _text_of(item) for item in items},
             {
                 item.row.item_key: _split(item, rights)
                 for item in items
-                if answers_at(item, rights.workflow.judging)
+                if answers_at(item, rights.workflow.main_stage)
             },
-            rights.settings.random_share,
+            rights.settings.random_proportion,
         )
         order = {names[key]: place for place, key in enumerate(ranked, 1)}
-    seats = schema.seats
-    change = sa.update(seats).where(seats.c.item_id == sa.bindparam("item"))
+    assignments = schema.assignments
+    change = sa.update(assignments).where(assignments.c.item_id == sa.bindparam("item"))
     places = [{"item": item, "new_place": place} for item, place in order.items()]
     if places:
         visit.connection.execute(change.values(place=sa.bindparam("new_place")), places)
@@ -60,27 +60,27 @@ def rearrange(visit: Visit) -> None:
 
 def is_due(visit: Visit) -> bool:
     """Whether so many answers have come in that the order should follow them."""
-    if visit.rights.settings.order != "informative":
+    if visit.rights.settings.order != "uncertainty":
         return False
     return int(queries.COUNT_DONE.value(visit.connection, visit.key)) % EVERY == 0
 
 
-def _text_of(item: SeatedItem) -> str:
+def _text_of(item: AssignedItem) -> str:
     values = [entry.value for entry in item.shown]
     texts = [value if isinstance(value, str) else " ".join(value) for value in values]
     return " ".join(texts) or str(item.row.item_key)
 
 
-def _split(item: SeatedItem, rights: Rights) -> float:
+def _split(item: AssignedItem, rights: Rights) -> float:
     """The largest share of people outside the majority, over fields."""
     flow = rights.workflow
-    said = list(answers_at(item, flow.judging).values())
-    fields = [one.id for one in flow.stage_fields(flow.judging) if one.scale_level != "none"]
+    said = list(answers_at(item, flow.main_stage).values())
+    fields = [one.id for one in flow.stage_fields(flow.main_stage) if one.scale_level != "none"]
     return max((split_of([answer.get(name) for answer in said]) for name in fields), default=0.0)
 
 
 def rank_items(
-    texts: Mapping[str, str], splits: Mapping[str, float], random_share: float
+    texts: Mapping[str, str], splits: Mapping[str, float], random_proportion: float
 ) -> list[str]:
     """All keys in order: what people have begun, then the most informative and the random share.
 
@@ -91,15 +91,17 @@ def rank_items(
     ['a', 'b', 'c']
     """
     keys = [key for key in texts if key not in splits]
-    drawn = sorted((key for key in keys if in_share(key, "random", random_share)), key=_chance)
-    rest = [key for key in keys if not in_share(key, "random", random_share)]
+    drawn = sorted(
+        (key for key in keys if is_sampled(key, "random", random_proportion)), key=_chance
+    )
+    rest = [key for key in keys if not is_sampled(key, "random", random_proportion)]
     ranked = _rank(rest, texts, splits)
     merged: list[str] = []
     due = len(drawn) / len(keys) if keys else 0.0
     while ranked or drawn:
         mine = drawn and (not ranked or due >= 1)
         merged.append(drawn.pop(0) if mine else ranked.pop(0))
-        due += random_share - bool(mine)
+        due += random_proportion - bool(mine)
     return [key for key in texts if key in splits] + merged
 
 
@@ -163,24 +165,24 @@ def stages_for(rights: Rights) -> list[int]:
 
 
 def find_lease(visit: Visit, stages: list[int]) -> int | None:
-    """The seat that a person holds already."""
-    rows = queries.HELD_SEATS.all(visit.connection, visit.key)
+    """The assignment that a person holds already."""
+    rows = queries.HELD_ASSIGNMENTS.all(visit.connection, visit.key)
     return next((row.id for row in rows if row.stage in stages), None)
 
 
 class Leasing:
-    """Finds seats. Remembers where each person was, so that it need not look from the start."""
+    """Finds assignments. Remembers where each person was, so that it need not look from the start."""
 
     def __init__(self) -> None:
         self._hints: dict[tuple[int, int, int], int] = {}
 
     def claim(self, visit: Visit, stages: list[int]) -> int | None:
-        """An open seat, else one whose lease ran out; None: nothing for this person now."""
+        """An open assignment, else one whose lease ran out; None: nothing for this person now."""
         for stage in stages:
             row = self._find(visit, stage)
             if row is not None:
                 self._remember(visit, stage, row.place)
-                take_seat(visit, row.id)
+                take_assignment(visit, row.id)
                 return int(row.id)
         return None
 
@@ -189,44 +191,48 @@ class Leasing:
         values = _bind(visit, stage) | {"now": visit.now}
         searches = [(False, hint), (False, 0), (True, 0)] if hint else [(False, 0), (True, 0)]
         for expired, start in searches:
-            query = queries.find_free_seat(**_separation(visit, stage), expired=expired)
+            query = queries.find_free_assignment(**_separation(visit, stage), expired=expired)
             found = query.one(visit.connection, values | {"start": start})
             if found is not None:
                 return found
         return None
 
     def _remember(self, visit: Visit, stage: int, place: int) -> None:
-        if visit.rights.settings.order == "informative":
+        if visit.rights.settings.order == "uncertainty":
             return  # places change with the votes
         if len(self._hints) > 100_000:
             self._hints.clear()
         self._hints[visit.actor.id, visit.rights.id, stage] = place
 
 
-def take_seat(visit: Visit, seat: int) -> None:
-    """Hold a seat that nobody else holds."""
-    queries.TAKE_SEAT.run(visit.connection, visit.key | {"seat": seat, "until": visit.lease_end})
+def take_assignment(visit: Visit, assignment: int) -> None:
+    """Hold an assignment that nobody else holds."""
+    queries.TAKE_ASSIGNMENT.run(
+        visit.connection, visit.key | {"assignment": assignment, "until": visit.lease_end}
+    )
 
 
-def renew_lease(visit: Visit, seat: int) -> None:
-    """Hold a seat for another while."""
-    queries.RENEW_LEASE.run(visit.connection, visit.key | {"seat": seat, "until": visit.lease_end})
+def renew_lease(visit: Visit, assignment: int) -> None:
+    """Hold an assignment for another while."""
+    queries.RENEW_LEASE.run(
+        visit.connection, visit.key | {"assignment": assignment, "until": visit.lease_end}
+    )
 
 
 def _separation(visit: Visit, stage: int) -> dict[str, Any]:
-    """What the query for seats at a stage depends on: who may not take them."""
-    apart = len(visit.flow.apart(stage))
-    return {"apart": apart, "not_own": visit.flow.stages[stage].not_own}
+    """What the query for assignments at a stage depends on: who may not take them."""
+    apart = len(visit.flow.excluded_stages(stage))
+    return {"apart": apart, "exclude_uploader": visit.flow.stages[stage].exclude_uploader}
 
 
 def _bind(visit: Visit, stage: int) -> dict[str, object]:
-    apart = enumerate(visit.flow.apart(stage))
+    apart = enumerate(visit.flow.excluded_stages(stage))
     return visit.key | {"stage": stage} | {f"apart{number}": place for number, place in apart}
 
 
 def count_open(visit: Visit, stage: int) -> int:
     """How many items at a stage a person could still take; counted up to a thousand."""
-    query = queries.count_free_seats(**_separation(visit, stage))
+    query = queries.count_free_assignments(**_separation(visit, stage))
     return int(query.value(visit.connection, _bind(visit, stage)))
 
 
@@ -276,8 +282,8 @@ def rules_for(rights: Rights, stages: list[int]) -> TrainingRounds | None:
     return rights.workflow.training
 
 
-def next_training_seat(visit: Visit, rules: TrainingRounds) -> int | None:
-    """A seat at the next training item; None: this project has none, go on to real work."""
+def next_training_assignment(visit: Visit, rules: TrainingRounds) -> int | None:
+    """An assignment at the next training item; None: this project has none, go on to real work."""
     if visit.rights.training == "failed":
         accuracy = _accuracy(visit, rules)[0]
         if accuracy < rules.threshold:
@@ -289,17 +295,19 @@ def next_training_seat(visit: Visit, rules: TrainingRounds) -> int | None:
         return _go_on(visit, rules)
     if visit.rights.training != "running":
         _set(visit, training="running")
-    return insert_training_seat(visit, row, visit.actor.id, visit.lease_end)
+    return insert_training_assignment(visit, row, visit.actor.id, visit.lease_end)
 
 
-def insert_training_seat(visit: Visit, item: Any, user: int, until: float | None = None) -> int:
-    """A seat for one person alone at a training item: it is numbered by the person."""
+def insert_training_assignment(
+    visit: Visit, item: Any, user: int, until: float | None = None
+) -> int:
+    """An assignment for one person alone at a training item: it is numbered by the person."""
     entry = {
         "project_id": visit.rights.id,
         "item_id": item.id,
         "group_key": item.group_key,
         "stage": 0,
-        "seat": user,
+        "slot": user,
         "place": item.number,
         "training_round": item.training_round,
         "state": "leased",
@@ -307,7 +315,7 @@ def insert_training_seat(visit: Visit, item: Any, user: int, until: float | None
         "lease_until": until,
         "version": 0,
     }
-    return insert_row(visit.connection, schema.seats, entry)
+    return insert_row(visit.connection, schema.assignments, entry)
 
 
 def _go_on(visit: Visit, rules: TrainingRounds) -> int | None:
@@ -320,7 +328,7 @@ def _go_on(visit: Visit, rules: TrainingRounds) -> int | None:
     if state == "passed":
         return None
     moved = replace(visit.rights, training=state, training_round=number)
-    return next_training_seat(replace(visit, rights=moved), rules)
+    return next_training_assignment(replace(visit, rights=moved), rules)
 
 
 def judge_round(visit: Visit, rules: TrainingRounds) -> tuple[float, TrainingState, int]:

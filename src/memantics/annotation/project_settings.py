@@ -9,8 +9,8 @@ from pydantic import Field as Limit
 
 from memantics.core.records import Closed
 
-Adjudicator = Literal["", "lead", "vote", "nobody"]
-ItemOrder = Literal["given", "informative"]
+Adjudicator = Literal["", "lead", "extra-annotator", "none"]
+ItemOrder = Literal["given", "uncertainty"]
 
 
 class LocalizedText(Closed):
@@ -48,19 +48,19 @@ class ProjectSettings(Closed):
     ``people`` judge each item (0: as many as the workflow says), and all of the ``team`` judge a
     ``shared`` share of items. ``adjudicator`` settles ties: the lead, one more vote, or nobody
     (empty: as the workflow says). ``order`` is that of the queue, or by expected information; then
-    a ``random_share`` of items keeps its chance place, for figures without bias. ``comments``:
+    a ``random_proportion`` of items keeps its chance place, for figures without bias. ``comments``:
     whoever judges may leave a note. ``suggested`` says when suggestions were shown or hidden.
     ``pass_mark`` is the share of training items to get right (None: as the workflow says; with it,
     any workflow trains people on items with known answers). Without ``feedback`` training is a
     test. ``questionnaire`` is the address of a form about oneself, shown before the first meme.
     """
 
-    people: Annotated[int, Limit(ge=0, le=50)] = 0
-    shared: Annotated[float, Limit(ge=0, le=1)] = 0
+    annotators_per_item: Annotated[int, Limit(ge=0, le=50)] = 0
+    overlap: Annotated[float, Limit(ge=0, le=1)] = 0
     team: Annotated[int, Limit(ge=0)] = 0
     adjudicator: Adjudicator = ""
     order: ItemOrder = "given"
-    random_share: Annotated[float, Limit(ge=0, le=1)] = 0.2
+    random_proportion: Annotated[float, Limit(ge=0, le=1)] = 0.2
     comments: bool = False
     prelabels: Literal["shown", "hidden"] = "hidden"
     training: bool = True
@@ -102,10 +102,10 @@ class ProjectSettings(Closed):
         return 1 + len(self.clarifications)
 
 
-def in_share(item: str, purpose: str, share: float) -> bool:
+def is_sampled(item: str, purpose: str, share: float) -> bool:
     """Whether an item belongs to a share of all, drawn by its key: always the same ones.
 
-    >>> [in_share("m1", "shared", share) for share in (0, 1)]
+    >>> [is_sampled("m1", "overlap", share) for share in (0, 1)]
     [False, True]
     """
     drawn = hashlib.sha256(f"{purpose}:{item}".encode()).digest()

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field as Limit
 from pydantic import ValidationError, model_validator
 
-from memantics.annotation.project_settings import LocalizedText, ProjectSettings, in_share
+from memantics.annotation.project_settings import LocalizedText, ProjectSettings, is_sampled
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
 from memantics.core.records import Closed
@@ -105,7 +105,7 @@ class WorkflowField(Closed):
         return self
 
 
-class End(Closed):
+class Exclusion(Closed):
     """An answer at which an item is out, whatever stages would follow."""
 
     field: str
@@ -116,7 +116,7 @@ class End(Closed):
 class Stage(Closed):
     """Who answers what, how many of them, and who may not.
 
-    ``apart_from`` names stages whose people may not take this one for the same meme; ``start``
+    ``disjoint_from`` names stages whose people may not take this one for the same meme; ``start``
     is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
     always the drafts of the queue. ``ends`` of a stage at which several people judge apart need
     more than half of them. ``blind``: who adjudicates does not see the votes, and adds one.
@@ -127,11 +127,11 @@ class Stage(Closed):
     title: LocalizedText
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
     role: ProjectRole = "annotator"
-    people: Annotated[int, Limit(ge=1, le=50)] = 1
-    apart_from: tuple[str, ...] = ()
-    not_own: bool = True
+    annotators: Annotated[int, Limit(ge=1, le=50)] = 1
+    disjoint_from: tuple[str, ...] = ()
+    exclude_uploader: bool = True
     start: Literal["empty", "prelabels", "drafts"] = "empty"
-    ends: tuple[End, ...] = ()
+    exclude_if: tuple[Exclusion, ...] = ()
     blind: bool = False
 
 
@@ -198,7 +198,7 @@ class Workflow(Closed):
     personal: bool = False
     fields: Annotated[tuple[WorkflowField, ...], Limit(min_length=1)]
     stages: Annotated[tuple[Stage, ...], Limit(min_length=1)]
-    resolve: Annotated[tuple[Rule, ...], Limit(min_length=1)]
+    aggregate: Annotated[tuple[Rule, ...], Limit(min_length=1)]
     keep: Keep = Keep()
     test: ProficiencyTest | None = None
     training: TrainingRounds | None = None
@@ -221,35 +221,35 @@ class Workflow(Closed):
         return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
 
     @property
-    def apart_stages(self) -> list[tuple[int, Stage]]:
+    def independent_stages(self) -> list[tuple[int, Stage]]:
         """The stages at which several people judge apart, each with its place."""
         kinds = ("independent", "review")
         return [(n, stage) for n, stage in enumerate(self.stages) if stage.kind in kinds]
 
     @property
-    def judging(self) -> int:
+    def main_stage(self) -> int:
         """The first stage at which several people judge apart, else the first of all."""
-        return next((place for place, _ in self.apart_stages), 0)
+        return next((place for place, _ in self.independent_stages), 0)
 
-    def people_at(self, stage: int, item: str) -> int:
+    def annotators_at(self, stage: int, item: str) -> int:
         """How many people answer an item at a stage; the whole team where the item is shared."""
         rules, settings = self.stages[stage], self.settings
-        shared = stage == self.judging and rules.kind != "sequential"
-        if shared and in_share(item, "shared", settings.shared):
-            return max(rules.people, settings.team)
-        return rules.people
+        shared = stage == self.main_stage and rules.kind != "sequential"
+        if shared and is_sampled(item, "overlap", settings.overlap):
+            return max(rules.annotators, settings.team)
+        return rules.annotators
 
-    def apart(self, stage: int) -> tuple[int, ...]:
+    def excluded_stages(self, stage: int) -> tuple[int, ...]:
         """The stages whose people may not take this one for the same meme; it holds both ways."""
-        return self._apart[stage]
+        return self._excluded[stage]
 
     @cached_property
-    def _apart(self) -> list[tuple[int, ...]]:
+    def _excluded(self) -> list[tuple[int, ...]]:
         return [
             tuple(
                 place
                 for place, other in enumerate(self.stages)
-                if other.id in stage.apart_from or stage.id in other.apart_from
+                if other.id in stage.disjoint_from or stage.id in other.disjoint_from
             )
             for stage in self.stages
         ]
@@ -262,26 +262,26 @@ class Workflow(Closed):
             if len(set(names)) != len(names):
                 raise ValueError(f"two {what}s have one id")
         for stage in self.stages:
-            ends = [end.field for end in stage.ends]
+            ends = [end.field for end in stage.exclude_if]
             _known(f"stage {stage.id!r}", [*stage.fields, *ends], fields)
-            _known(f"stage {stage.id!r}: apart_from", stage.apart_from, stages)
+            _known(f"stage {stage.id!r}: disjoint_from", stage.disjoint_from, stages)
         for field in self.fields:
             earlier = fields[: fields.index(field.id)]
             named = [*field.show_if, *([field.each] if field.each else [])]
             _known(f"field {field.id!r}: show_if and each", named, earlier)
-        for rule in self.resolve:
+        for rule in self.aggregate:
             by = [rule.by] if rule.by else []
-            _known("resolve: fields and by", [*rule.fields, *by], fields)
-            _known("resolve: stage", [rule.stage], stages)
+            _known("aggregate: fields and by", [*rule.fields, *by], fields)
+            _known("aggregate: stage", [rule.stage], stages)
             if (rule.rule == "reviewed") != bool(rule.by):
-                raise ValueError("resolve: 'by' belongs to rule 'reviewed', and only there")
+                raise ValueError("aggregate: 'by' belongs to rule 'reviewed', and only there")
         _known("keep.when", self.keep.when, fields)
         tested = self.test.answers if self.test else {}
         _known("test.answers", tested, fields)
         if self.test and self.test.at_least > len(tested):
             raise ValueError(f"test: {len(tested)} fields cannot give {self.test.at_least} right")
         _known("training.fields", self.training.fields if self.training else (), fields)
-        ties = any(rule.tie == "adjudicate" for rule in self.resolve)
+        ties = any(rule.tie == "adjudicate" for rule in self.aggregate)
         if ties != any(stage.kind == "adjudicate" for stage in self.stages):
             raise ValueError("a rule with tie = 'adjudicate' and a stage 'adjudicate' go together")
         return self
@@ -341,7 +341,7 @@ def workflow_text(name: str | Path) -> str:
 def read_workflow(name: str | Path) -> Workflow:
     """A workflow by name or path, checked.
 
-    >>> read_workflow("pun-form").stages[0].people
+    >>> read_workflow("pun-form").stages[0].annotators
     3
     """
     return parse_workflow(workflow_text(name), f"{Path(name).stem}.toml")
@@ -351,7 +351,7 @@ NOTE, COMMENT = "decision_note", "comment"
 _STAGE = "settle_ties"
 _TITLES = {
     "lead": LocalizedText(en="Decide ties", zh="裁决分歧"),
-    "vote": LocalizedText(en="One more vote", zh="加投一票"),
+    "extra-annotator": LocalizedText(en="One more vote", zh="加投一票"),
 }
 
 
@@ -371,41 +371,43 @@ def settings_of(text: str) -> ProjectSettings:
 
 
 @lru_cache(maxsize=1024)
-def overlaid(workflow: str, settings: str) -> Workflow:
+def with_settings(workflow: str, settings: str) -> Workflow:
     """The workflow as it holds for a project, from the two columns."""
-    return lay_over(workflow_of(workflow), settings_of(settings))
+    return apply_settings(workflow_of(workflow), settings_of(settings))
 
 
-def lay_over(flow: Workflow, settings: ProjectSettings) -> Workflow:
+def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
     """A workflow in which so many people judge each item, and in which ties go where they shall.
 
     >>> from memantics.annotation.workflow import read_workflow
-    >>> flow = lay_over(read_workflow("validate"), ProjectSettings(people=2, adjudicator="lead"))
-    >>> [(stage.id, stage.kind, stage.people, stage.role) for stage in flow.stages]
+    >>> flow = apply_settings(read_workflow("validate"), ProjectSettings(annotators_per_item=2, adjudicator="lead"))
+    >>> [(stage.id, stage.kind, stage.annotators, stage.role) for stage in flow.stages]
     [('judge', 'independent', 2, 'annotator'), ('settle_ties', 'adjudicate', 1, 'lead')]
     """
     stages = list(flow.stages)
-    if settings.people:
-        judging = stages[flow.judging]
-        stages[flow.judging] = judging.model_copy(update={"people": settings.people})
-    rules = settings.model_dump(include={"shared", "team", "random_share"})
+    if settings.annotators_per_item:
+        judging = stages[flow.main_stage]
+        stages[flow.main_stage] = judging.model_copy(
+            update={"annotators": settings.annotators_per_item}
+        )
+    rules = settings.model_dump(include={"overlap", "team", "random_proportion"})
     changes: dict[str, object] = {"settings": flow.settings.model_copy(update=rules)}
     if settings.comments:
-        judging = stages[flow.judging]
-        stages[flow.judging] = judging.model_copy(update={"fields": (*judging.fields, COMMENT)})
+        judging = stages[flow.main_stage]
+        stages[flow.main_stage] = judging.model_copy(update={"fields": (*judging.fields, COMMENT)})
     if settings.adjudicator:
         stages = _settle_ties(flow, stages, settings)
-        changes["resolve"] = tuple(_hand_on(flow, rule, settings) for rule in flow.resolve)
+        changes["aggregate"] = tuple(_hand_on(flow, rule, settings) for rule in flow.aggregate)
     added = [_FIELDS[COMMENT]] if settings.comments else []
     added += [_FIELDS[NOTE]] if settings.adjudicator else []
-    changes |= {"fields": (*flow.fields, *added), "training": _lay_training(flow, settings)}
+    changes |= {"fields": (*flow.fields, *added), "training": _apply_training(flow, settings)}
     made = flow.model_copy(update={**changes, "stages": tuple(stages)})
-    for name in ("_by_id", "_apart"):  # a copy takes what was computed along
+    for name in ("_by_id", "_excluded"):  # a copy takes what was computed along
         made.__dict__.pop(name, None)
     return made
 
 
-def _lay_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
+def _apply_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
     """The training of a workflow, or of any one that gets a pass mark."""
     rules, mark = flow.training, settings.pass_mark
     if rules is None and mark is None:
@@ -420,19 +422,19 @@ def _lay_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds |
 
 
 def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings) -> list[Stage]:
-    judging = stages[flow.judging]
+    judging = stages[flow.main_stage]
     mine = next((stage for stage in stages if stage.kind == "adjudicate"), None)
     if mine is None:
         title = _TITLES.get(settings.adjudicator, _TITLES["lead"])
         mine = Stage(id=_STAGE, kind="adjudicate", title=title, fields=judging.fields)
-        mine = mine.model_copy(update={"ends": judging.ends})
+        mine = mine.model_copy(update={"exclude_if": judging.exclude_if})
         stages = [*stages, mine]
-    lead = settings.adjudicator != "vote"
+    lead = settings.adjudicator != "extra-annotator"
     changed = mine.model_copy(
         update={
             "role": "lead" if lead else judging.role,
-            "apart_from": () if lead else (judging.id,),
-            "not_own": not lead,
+            "disjoint_from": () if lead else (judging.id,),
+            "exclude_uploader": not lead,
             "blind": not lead,
             "fields": (*mine.fields, NOTE) if lead else mine.fields,
         }
@@ -442,8 +444,8 @@ def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings)
 
 def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
     """What a rule does about ties: those of texts keep their longest one."""
-    voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.judging].id
+    voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.main_stage].id
     if not voted or rule.tie not in ("none", "adjudicate"):
         return rule
-    tie = "none" if settings.adjudicator == "nobody" else "adjudicate"
+    tie = "none" if settings.adjudicator == "none" else "adjudicate"
     return rule.model_copy(update={"tie": tie})

@@ -394,9 +394,7 @@ def show_scores(
     part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
 ) -> tuple[Cell, ...]:
     """The cells of a system that is none of the paper's; ``scores`` are by task."""
-    found = (
-        paper.find_score(scores.get(metric.task, ()), metric.key) for metric in part.metrics
-    )
+    found = (paper.find_score(scores.get(metric.task, ()), metric.key) for metric in part.metrics)
     return tuple(
         replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
         for score in found

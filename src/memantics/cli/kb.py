@@ -88,7 +88,7 @@ def show_stats(
     if dangling:
         _show_dangling(opened.dangling(timeout), as_json)
         return
-    found = opened.figures(timeout)
+    found = opened.statistics(timeout)
     if as_json:
         print_json(found)
         return
@@ -98,7 +98,7 @@ def show_stats(
             f"{found.statements:,} statements, {found.confirmed:,} confirmed by people"
         )
     )
-    for shown in understanding.tabulate_figures(found):
+    for shown in understanding.tabulate_store(found):
         show_table(shown)
 
 

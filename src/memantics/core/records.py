@@ -240,10 +240,10 @@ class Lenient(BaseModel):
 _ABSENT = "–"
 
 
-def show_figure(value: float | None) -> str:
+def format_value(value: float | None) -> str:
     """Three decimals; a dash for what is undefined.
 
-    >>> show_figure(0.6), show_figure(-0.0001), show_figure(None)
+    >>> format_value(0.6), format_value(-0.0001), format_value(None)
     ('0.600', '0.000', '–')
     """
     return _ABSENT if value is None else f"{value:z.3f}"
@@ -257,5 +257,5 @@ def show_span(score: Score | None) -> str:
     """
     if score is None or score.low is None or score.high is None:
         return ""
-    low, high = show_figure(score.low), show_figure(score.high)
+    low, high = format_value(score.low), format_value(score.high)
     return f"{low} to {high}" if low.startswith("-") else f"{low}–{high}"

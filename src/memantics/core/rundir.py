@@ -159,7 +159,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineFigures:
+class BaselineScores:
     """Figures of a trivial model, or of those who labelled the data, on the same items."""
 
     model: str
@@ -177,7 +177,7 @@ class Scores:
     main: str
     counts: Mapping[str, int]
     scores: tuple[Score, ...]
-    baselines: tuple[BaselineFigures, ...] = ()
+    baselines: tuple[BaselineScores, ...] = ()
     usage: Usage = field(default_factory=Usage)
     metrics: tuple[str, ...] = ()
 

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.inspect_logs import judge_text as judge_text
     from memantics.evaluation.inspect_logs import list_task_names as list_task_names
     from memantics.evaluation.inspect_logs import mark_sample as mark_sample
-    from memantics.evaluation.inspect_logs import name_figures as name_figures
+    from memantics.evaluation.inspect_logs import name_metrics as name_metrics
     from memantics.evaluation.inspect_logs import name_task as name_task
     from memantics.evaluation.inspect_logs import open_scoring as open_scoring
     from memantics.evaluation.inspect_logs import pack_item as pack_item

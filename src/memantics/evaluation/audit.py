@@ -31,7 +31,7 @@ from memantics.core.files import write_text
 from memantics.core.finding import VERDICTS, Finding, FindingVerdict, Gap
 from memantics.core.model import Model
 from memantics.core.parameters import Argument, DataFlag, Flag, SplitFlag
-from memantics.core.records import Score, show_figure, show_span
+from memantics.core.records import Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.core.task import Task
 from memantics.core.waiting import make_sync, run_sync
@@ -115,10 +115,10 @@ def show_p(p: float) -> str:
 
 def _say_first(finding: Finding) -> str:
     """A finding in one line: what it means, and its figure with interval and n."""
-    figure, span = finding.figure, show_span(finding.figure)
-    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    score, span = finding.score, show_span(finding.score)
+    words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
     words += [f"95 % {span}"] if span else []
-    words += [f"n = {figure.n:,}"] if figure.n else []
+    words += [f"n = {score.n:,}"] if score.n else []
     words += [f"{show_p(finding.p)} after Holm"] if finding.p is not None else []
     return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
 
@@ -141,7 +141,7 @@ def render_page(audit: Audit) -> str:
 def _make_block(place: int, finding: Finding) -> TemplateValues:
     """One finding with its drawings."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
-    scale = fit_scale([finding.figure, reference])
+    scale = fit_scale([finding.score, reference])
     # A breakdown may hold figures of another kind: each kind has its own scale.
     kinds = {row.key for row in finding.rows}
     scales = {
@@ -153,7 +153,7 @@ def _make_block(place: int, finding: Finding) -> TemplateValues:
         "slug": f"finding-{place}",
         "badge": _BADGES[finding.verdict],
         "axis": draw_axis(scale),
-        "strip": draw_strip([Mark(finding.title, finding.figure, tone)], scale, finding.expected),
+        "strip": draw_strip([Mark(finding.title, finding.score, tone)], scale, finding.expected),
         "rows": [
             (row, draw_strip([Mark(row.label, row, tone)], scales[row.key])) for row in finding.rows
         ],
@@ -251,7 +251,7 @@ class AuditSettings:
     labels: Annotated[bool, Flag("Rank labels that are probably wrong; write a queue.")] = False
     everything: Annotated[bool, Flag("All of it; also a badge, BibTeX and JSON.", "--all")] = False
     reviewed: Annotated[
-        Path | None, Flag("Verdicts on the queue of --labels: the share of wrong labels.")
+        Path | None, Flag("Annotations of the queue of --labels: the share of wrong labels.")
     ] = None
     data: DataFlag = None
     split: SplitFlag = None
@@ -430,13 +430,13 @@ def tabulate_gaps(audit: Audit) -> Table:
 
 def describe_finding(finding: Finding) -> str:
     """The figure of a finding in one line, with its interval and what was expected."""
-    figure = finding.figure
-    span = show_span(figure)
-    words = [f"{figure.key.replace('_', ' ')} {show_figure(figure.value)}"]
+    score = finding.score
+    span = show_span(score)
+    words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
     words.append(f"({span})" if span else "")
-    words.append(f"n = {figure.n:,}" if figure.n else "")
+    words.append(f"n = {score.n:,}" if score.n else "")
     if finding.expected is not None:
-        words.append(f"against {show_figure(finding.expected)} ({finding.reference})")
+        words.append(f"against {format_value(finding.expected)} ({finding.reference})")
     words.append(f"{show_p(finding.p)} (Holm)" if finding.p is not None else "")
     place = " · ".join(part for part in (finding.task, finding.model) if part)
     words.append(f"[{place}]" if place else "")

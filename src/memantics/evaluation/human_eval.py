@@ -22,9 +22,9 @@ from memantics.benchmarks.registry import Benchmark, find_benchmark, find_benchm
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.labels import read_choices
-from memantics.core.parameters import Argument, Flag, QueueVerdicts
-from memantics.core.queue import VERDICTS, ItemVerdict, read_verdicts
-from memantics.core.records import Score, show_figure, show_span
+from memantics.core.parameters import Argument, Flag, QueueAnnotations
+from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
+from memantics.core.records import Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
 from memantics.evaluation.compare import open_run
@@ -71,11 +71,11 @@ class SettingMeans:
     """Means of one setting on each scale, with intervals over memes."""
 
     setting: str
-    figures: tuple[Score, ...]
+    scores: tuple[Score, ...]
 
     def find(self, scale: str) -> Score | None:
         """The mean on a scale."""
-        return next((score for score in self.figures if score.key == scale), None)
+        return next((score for score in self.scores if score.key == scale), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class HumanScores(Result):
     @property
     def scales(self) -> tuple[str, ...]:
         """The scales that were rated."""
-        return tuple(dict.fromkeys(score.key for one in self.settings for score in one.figures))
+        return tuple(dict.fromkeys(score.key for one in self.settings for score in one.scores))
 
     def table(self) -> Table:
         """Means by setting and scale, with intervals."""
@@ -345,7 +345,7 @@ def export_human_eval(
 
 def _rates(benchmark: Benchmark) -> bool:
     """Whether a benchmark of ours has a protocol for human ratings."""
-    ours = benchmark.runnable and not benchmark.card.like
+    ours = benchmark.runnable and not benchmark.card.format
     return ours and benchmark.plugin.human_ratings is not None
 
 
@@ -356,14 +356,14 @@ def score_human_eval(
         Argument("The runs that were exported: then metrics are compared with people."),
     ] = (),
     *,
-    verdicts: QueueVerdicts = None,
+    annotations: QueueAnnotations = None,
 ) -> HumanScores:
     """Join people's annotations with the key of an export: means, tests, agreement.
 
     Args:
         folder: The folder that was exported.
         runs: The runs that were exported; with them each metric is compared with people.
-        verdicts: Annotations that the annotation app exported. Default: ``verdicts.jsonl`` in the
+        annotations: Annotations that the annotation app exported. Default: ``annotations.jsonl`` in the
             queue.
 
     Returns:
@@ -377,24 +377,27 @@ def score_human_eval(
     """
     place = Path(folder)
     keys = _read_keys(place / KEY)
-    given = Path(verdicts) if verdicts is not None else place / QUEUE / VERDICTS
+    given = Path(annotations) if annotations is not None else place / QUEUE / ANNOTATIONS
     if not given.is_file():
         raise InputError(
-            f"{given}: no verdicts",
-            hint="rate the queue (memantics annotate QUEUE) and export its verdicts",
+            f"{given}: no annotations",
+            hint="rate the queue (memantics annotate QUEUE) and export its annotations",
         )
     names = name_settings(list(keys.values()))
     marks = _read_marks(keys, [find_folder(run) for run in runs])
     rated = []
-    for row, verdict in enumerate(read_verdicts(given), 1):
-        key = keys.get(verdict.item)
+    for row, annotation in enumerate(read_annotations(given), 1):
+        key = keys.get(annotation.item)
         if key is None:
             raise DataError(
-                given, f"item {verdict.item!r} is not in the key", row=row, hint="name its folder"
+                given,
+                f"item {annotation.item!r} is not in the key",
+                row=row,
+                hint="name its folder",
             )
         run_marks = marks.get(key.run, {})
-        found = {metric: by_meme.get(verdict.group) for metric, by_meme in run_marks.items()}
-        rated.append(Rated(verdict.group, names[key.run], _read_votes(verdict), found))
+        found = {metric: by_meme.get(annotation.group) for metric, by_meme in run_marks.items()}
+        rated.append(Rated(annotation.group, names[key.run], _read_votes(annotation), found))
     if not any(rating.ratings for rating in rated):
         raise DataError(given, "holds no ratings", hint="finish the ratings first")
     return score_ratings(rated)
@@ -427,12 +430,12 @@ def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
     return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
 
 
-def _read_votes(verdict: ItemVerdict) -> Mapping[str, Mapping[str, float]]:
+def _read_votes(annotation: AggregatedAnnotation) -> Mapping[str, Mapping[str, float]]:
     found: dict[str, dict[str, float]] = {}
-    for vote in verdict.votes:
+    for vote in annotation.annotations:
         for scale, value in vote.values.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
-                found.setdefault(scale, {})[vote.person] = float(value)
+                found.setdefault(scale, {})[vote.annotator] = float(value)
     return found
 
 
@@ -508,7 +511,7 @@ def score_preferences(
 def tabulate_agreement(scores: Sequence[Score]) -> Table:
     """A line for each judge."""
     rows = [
-        (score.label, show_figure(score.value), show_span(score), str(score.n), score.note)
+        (score.label, format_value(score.value), show_span(score), str(score.n), score.note)
         for score in scores
     ]
     return Table(("judge", ">agreement", ">95 %", ">pairs", "not counted"), tuple(rows))

@@ -81,12 +81,12 @@ def name_task(task: str) -> str:
     return task.replace("/", "_")
 
 
-def name_figures(scores: Iterable[Score], main: str) -> dict[str, float]:
+def name_metrics(scores: Iterable[Score], main: str) -> dict[str, float]:
     """Figures by name, the main one first: Inspect shows the first as the result.
 
     >>> part = Score("f1", 1.0, 1, by="by", label="x")
     >>> rows = (Score("n", 2.0, 2), part, Score("f1", 0.5, 4, 0.1, 0.9))
-    >>> name_figures(rows, "f1")
+    >>> name_metrics(rows, "f1")
     {'f1': 0.5, 'f1 low': 0.1, 'f1 high': 0.9, 'n': 2.0, 'f1 (by x)': 1.0}
     """
     ordered = sorted(scores, key=lambda score: (bool(score.by), score.key != main))
@@ -228,9 +228,9 @@ def _spec(run: Run, ids: list[str]) -> EvalSpec:
 def _results(run: Run, samples: int) -> EvalResults:
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
 
-    scores = run.figures
+    scores = run.results
     counts = {f"{status} items": float(count) for status, count in scores.counts.items()}
-    figures = name_figures(scores.scores, scores.main) | counts
+    metrics = name_metrics(scores.scores, scores.main) | counts
     failed = scores.counts.get("failed", 0)
     return EvalResults(
         total_samples=samples,
@@ -242,13 +242,13 @@ def _results(run: Run, samples: int) -> EvalResults:
                 scored_samples=samples - failed,
                 unscored_samples=failed,
                 metrics={
-                    name: EvalMetric(name=name, value=value) for name, value in figures.items()
+                    name: EvalMetric(name=name, value=value) for name, value in metrics.items()
                 },
             )
         ],
         metadata={
             "baselines": {
-                baseline.model: name_figures(baseline.scores, scores.main)
+                baseline.model: name_metrics(baseline.scores, scores.main)
                 for baseline in scores.baselines
             }
         },
@@ -259,7 +259,7 @@ def _stats(run: Run) -> EvalStats:
     from inspect_ai.log import EvalStats
     from inspect_ai.model import ModelUsage
 
-    usage = run.figures.usage
+    usage = run.results.usage
     return EvalStats(
         started_at=run.facts.started,
         completed_at=run.facts.finished or "",

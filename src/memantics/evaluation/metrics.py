@@ -26,7 +26,7 @@ from memantics.core.result import Result
 from memantics.core.rundir import read_scores
 from memantics.core.task import Task
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.classification import accuracy, count_classes, macro_figures
+from memantics.metrics.classification import accuracy, count_classes, macro_metrics
 from memantics.metrics.interval import bootstrap_items
 from memantics.metrics.text import rouge_l
 
@@ -252,13 +252,13 @@ def _compute_macro_f1(rows: Sequence[PredictedAnswer]) -> float | None:
     predicted = [_label(row.predicted) for row in rows]
     # Classes that only a prediction names count as well: they have false positives.
     classes = sorted({*golds, *filter(None, predicted)})
-    return macro_figures(count_classes(golds, predicted, classes)).f1
+    return macro_metrics(count_classes(golds, predicted, classes)).f1
 
 
 def _compute_balanced_accuracy(rows: Sequence[PredictedAnswer]) -> float | None:
     golds = [str(row.gold) for row in rows]
     counts = count_classes(golds, [_label(row.predicted) for row in rows], sorted(set(golds)))
-    return macro_figures(counts).recall
+    return macro_metrics(counts).recall
 
 
 def _compute_kappa(rows: Sequence[PredictedAnswer]) -> float | None:

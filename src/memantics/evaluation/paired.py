@@ -103,7 +103,7 @@ class Comparison(Result):
 
     def table(self) -> Table:
         """The figures of both runs, their difference and how sure it is."""
-        columns = ("figure", ">first", ">second", "difference (95 %)", ">p", ">Holm")
+        columns = ("metric", ">first", ">second", "difference (95 %)", ">p", ">Holm")
         rows = (
             (row.key, f"{row.first:.3f}", f"{row.second:.3f}", row.span, *map(show_p, row.ps))
             for row in self.differences
@@ -143,7 +143,7 @@ def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
     return None
 
 
-def resample_figure(
+def resample_metric(
     task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
 ) -> Moved | None:
     """Interval and p-value of the difference of the main figures; None with a single meme."""
@@ -312,11 +312,13 @@ def correct(
     tests = comparison.correct_known([row.p for row in rows], correction)
     t_tests = comparison.correct_known([row.t_test for row in rows], correction)
     apart = comparison.correct_known([row.t_unpaired for row in rows], correction)
-    mended = iter(
+    repaired = iter(
         replace(row, corrected=p, t_test_corrected=t, t_unpaired_corrected=u)
         for row, p, t, u in zip(rows, tests, t_tests, apart, strict=True)
     )
-    return [replace(one, differences=tuple(next(mended) for _ in one.differences)) for one in found]
+    return [
+        replace(one, differences=tuple(next(repaired) for _ in one.differences)) for one in found
+    ]
 
 
 def _check(sides: Sequence[Side]) -> None:
@@ -443,19 +445,19 @@ def _measure(
         if right is not None and (same or key == RIGHT):
             rows.append(_compare_hits(key, pairs, *right))
         elif main[0] is not None and main[1] is not None:
-            rows.append(_compare_figure(task, pairs, main[0], main[1]))
+            rows.append(_compare_metric(task, pairs, main[0], main[1]))
     changes = _list_flips(pairs, *right) if right is not None else _list_values(pairs)
     return rows, changes
 
 
 def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     for name in metrics:
-        require_known("figure", name, known)
+        require_known("metric", name, known)
     return metrics or known
 
 
-def _same(figure: float | None, right: Sequence[bool]) -> bool:
-    return figure is not None and abs(figure - sum(right) / len(right)) < 1e-9
+def _same(value: float | None, right: Sequence[bool]) -> bool:
+    return value is not None and abs(value - sum(right) / len(right)) < 1e-9
 
 
 def _memes(pairs: Pairs) -> list[str]:
@@ -525,9 +527,9 @@ def _compare_means(
     )
 
 
-def _compare_figure(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
+def _compare_metric(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
     """Any other figure (F1, a judge's index): score both runs on resampled memes."""
-    span = resample_figure(task, pairs, (first, second))
+    span = resample_metric(task, pairs, (first, second))
     return Difference(
         key=task.main,
         first=first,

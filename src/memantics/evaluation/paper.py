@@ -17,7 +17,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.benchmarks.card import Card
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.paper import (
     Cell,
     CellStatus,
@@ -34,7 +34,7 @@ from memantics.core.errors import DataError, InputError, UnknownName, first_faul
 from memantics.core.files import write_text
 from memantics.core.parameters import Argument, DataFlag, Flag
 from memantics.core.prompt import fill_template
-from memantics.core.queue import CARD, VERDICTS, Review, read_review
+from memantics.core.queue import ANNOTATIONS, CARD, Review, read_review
 from memantics.core.records import Score
 from memantics.core.result import to_plain
 from memantics.core.tables import dump_csv
@@ -306,8 +306,8 @@ def paper(
     ] = (),
     *,
     data: DataFlag = None,
-    verdicts: Annotated[
-        Paths, Flag("A reviewed queue, or its verdicts.jsonl; may be repeated.")
+    annotations: Annotated[
+        Paths, Flag("A reviewed queue, or its annotations.jsonl; may be repeated.")
     ] = (),
     detectors: Annotated[
         Paths,
@@ -317,7 +317,7 @@ def paper(
         str | Path | None,
         Flag("A CSV table of models and their traits; results are grouped by them."),
     ] = None,
-    figures: Annotated[
+    statistics: Annotated[
         Paths, Flag("Figures that another command measured (JSON); may be repeated.")
     ] = (),
     parts: Annotated[
@@ -333,10 +333,10 @@ def paper(
         name: A benchmark, or one that you published in its format.
         runs: Runs, or their folders.
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
-        verdicts: Reviewed queues, or their ``verdicts.jsonl``.
+        annotations: Reviewed queues, or their ``annotations.jsonl``.
         detectors: Trained detectors, or folders of a detector study.
         traits: CSV table of models and their traits; results are grouped by them.
-        figures: Values that another command measured (JSON).
+        statistics: Values that another command measured (JSON).
         parts: Only these tables or figures, such as ``Table 5``.
 
     Returns:
@@ -359,12 +359,12 @@ def paper(
         source=source,
         release=release,
         expected={row.key: row for row in benchmark.expect()},
-        values={**benchmark.recompute(release), **_read_figures(_list(figures))},
+        values={**benchmark.recompute(release), **_read_values(_list(statistics))},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
         complete=_is_whole(benchmark, source),
         runs=_load(folders, benchmark) if folders else (),
-        reviews=[_read_verdicts(path) for path in _list(verdicts)],
+        reviews=[_read_annotations(path) for path in _list(annotations)],
         detectors=[row for path in _list(detectors) for row in _read_detectors(path)],
         traits=_read_traits(Path(traits)) if traits else {},
         systems=declared.systems,
@@ -402,7 +402,7 @@ def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperP
 
 def _title(card: Card, paper: str) -> str:
     """A benchmark of one's own stands in the tables of its family's paper."""
-    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.like else paper
+    return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.format else paper
 
 
 def _list(paths: Paths) -> list[Path]:
@@ -430,7 +430,7 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
     facts, part = describe_data(benchmark, source), ""
     if card.release and material.compared and not material.complete:
         part = f", a part of the release's {card.release.complete:,} (not compared with the paper)"
-    kind = "published data" if card.like else f"{source.kind} data"
+    kind = "published data" if card.format else f"{source.kind} data"
     yield f"Data: {kind}, {facts.records:,} records{part}, checksum {facts.checksum[:12]}."
     counts = {
         "run": len(material.runs),
@@ -438,23 +438,25 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
         "detector": len(material.detectors),
     }
     given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
-    yield f"Given: {', '.join(given)}." if given else "No runs, verdicts or detectors were given."
+    yield (
+        f"Given: {', '.join(given)}." if given else "No runs, annotations or detectors were given."
+    )
     if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
         yield "Some runs were asked on other data than those that the statistics come from."
 
 
-def _read_verdicts(path: Path) -> Review:
-    """A queue that people judged: its folder, or its file of verdicts."""
+def _read_annotations(path: Path) -> Review:
+    """A queue that people judged: its folder, or its annotations file."""
     if path.is_dir():
         return read_review(path, None)
     if not path.is_file():
-        raise InputError(f"no such file: {path}", hint="give a queue's folder or its verdicts")
+        raise InputError(f"no such file: {path}", hint="give a queue's folder or its annotations")
     for queue in (path.parent, path.parent / "queue"):
         if (queue / CARD).is_file():
             return read_review(queue, path)
     raise InputError(
-        f"{path}: no queue beside these verdicts",
-        hint=f"put {VERDICTS} into the folder of its queue",
+        f"{path}: no queue beside these annotations",
+        hint=f"put {ANNOTATIONS} into the folder of its queue",
     )
 
 
@@ -485,7 +487,7 @@ def _read_detector(path: Path) -> ScoredDetector:
     card = path if path.name.endswith(".card.json") else place_card(path)[1]
     try:
         facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
-        scores = _SCORES.validate_python(facts["figures"])
+        scores = _SCORES.validate_python(facts["metrics"])
     except FileNotFoundError:
         raise InputError(
             f"{path}: no card beside it", hint="'memantics detector train' writes one"
@@ -524,21 +526,26 @@ def _read_tuned(path: Path) -> ScoredDetector:
         for key, gold in (("tpr", True), ("tnr", False)):
             verdicts = [row for row in rows if row.part == part and row.gold is gold]
             found.append(
-                share(key, [row.said is gold for row in verdicts], [row.id for row in verdicts])
+                proportion_score(
+                    key, [row.said is gold for row in verdicts], [row.id for row in verdicts]
+                )
             )
         scores[name] = tuple(found)
     asked = {"question": wording.get("question"), "style": wording.get("style")}
     return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
 
 
-def _read_figures(paths: Sequence[Path]) -> dict[str, JsonValue]:
+def _read_values(paths: Sequence[Path]) -> dict[str, JsonValue]:
     """Figures by key, as ``build chat-quality --out`` writes them."""
     found: dict[str, JsonValue] = {}
     for path in paths:
-        figures = read_json(path)
-        if not isinstance(figures, dict):
-            raise DataError(path, "is no table of figures by key")
-        found |= figures
+        measured = read_json(path)
+        if not isinstance(measured, dict):
+            raise DataError(
+                path,
+                "is not a JSON object of values by key: use a file that build chat-quality --out wrote",
+            )
+        found |= measured
     return found
 
 

@@ -77,8 +77,8 @@ def _row(perturbation: Perturbed) -> tuple[str, ...]:
     if row is None:
         value = "–" if perturbation.recalled is None else f"{perturbation.recalled:.3f}"
         return (perturbation.model, perturbation.perturbation, "", value, "", "", perturbation.says)
-    figures = (f"{row.first:.3f}", f"{row.second:.3f}", row.span, show_p(row.corrected))
-    return (perturbation.model, perturbation.perturbation, *figures, perturbation.says)
+    values = (f"{row.first:.3f}", f"{row.second:.3f}", row.span, show_p(row.corrected))
+    return (perturbation.model, perturbation.perturbation, *values, perturbation.says)
 
 
 async def perturb_async(
@@ -148,7 +148,7 @@ async def _run(wanted: EvaluationPlan, one: str, progress: ProgressWish) -> Sequ
 
 def _compare(plain: Run, perturbed: Run) -> Perturbed:
     one = compare_sides([open_run(plain.folder), open_run(perturbed.folder)])[0]
-    main = plain.figures.main
+    main = plain.results.main
     rows = [row for row in one.differences if row.key == main] or list(one.differences)
     row, what = rows[0], perturbed.facts.perturbation.partition("=")[0]
     rests, ignores = RESTS[what]
@@ -179,9 +179,9 @@ def _correct(found: Sequence[Perturbed]) -> list[Perturbed]:
         for perturbation in found
         if perturbation.difference and perturbation.difference.p is not None
     ]
-    mended = iter(holm(known))
+    repaired = iter(holm(known))
     return [
-        replace(perturbation, difference=replace(perturbation.difference, corrected=next(mended)))
+        replace(perturbation, difference=replace(perturbation.difference, corrected=next(repaired)))
         if perturbation.difference and perturbation.difference.p is not None
         else perturbation
         for perturbation in found

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import LETTERS, mean_score, share
+from memantics.benchmarks.factories import LETTERS, mean_score, proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.core.errors import DataError, InputError, require_known
 from memantics.core.labels import name_group
@@ -338,7 +338,7 @@ def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         "template": "the name of the template",
         "canary": "the rest of the canary string",
     }[how]
-    scores = [share("recalled", exact, memes, note=note)]
+    scores = [proportion_score("recalled", exact, memes, note=note)]
     if how == "caption":
         scores.append(mean_score("rouge_l", similarity, memes, note="against the second half"))
     return tuple(scores)

@@ -45,7 +45,7 @@ __all__ = [
     "RunLike",
     "export_inspect",
     "find_folder",
-    "read_figures",
+    "read_metrics",
     "render_report",
     "report",
     "split_unfinished",
@@ -242,11 +242,11 @@ def write_gallery(
 ) -> Path:
     """Write judged edits side by side, with their scores and failures, on one page."""
     folder = find_folder(run)
-    found = make_gallery(folder, read_figures(folder), find_run_places([folder]))
+    found = make_gallery(folder, read_metrics(folder), find_run_places([folder]))
     return write_text(out, render_gallery(found))
 
 
-def read_figures(run: Path) -> dict[str, dict[str, float | None]]:
+def read_metrics(run: Path) -> dict[str, dict[str, float | None]]:
     """Every item's own figures, as its task marks them."""
     facts = read_facts(run)
     items = [line.item for line in read_items(run)]

@@ -19,7 +19,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from memantics.core.errors import MemanticsError
-from memantics.core.rundir import BaselineFigures, Scores, read_facts, read_scores, write_scores
+from memantics.core.rundir import BaselineScores, Scores, read_facts, read_scores, write_scores
 from memantics.evaluation.metrics import recall_metrics
 from memantics.evaluation.run import Job, score_here
 from memantics.evaluation.scoring import name_baselines, score_run
@@ -53,7 +53,7 @@ class ScoringPool:
     def __init__(self) -> None:
         self._places = asyncio.Semaphore(max(1, (os.cpu_count() or 1) // 2))
         self._idle: list[Process] = []
-        self._known: dict[tuple[int, tuple[str, ...]], tuple[BaselineFigures, ...]] = {}
+        self._known: dict[tuple[int, tuple[str, ...]], tuple[BaselineScores, ...]] = {}
 
     async def score(self, job: Job) -> Scores:
         """The figures of a run."""

@@ -108,7 +108,7 @@ async def score_run(
         baselines=(
             *await _score_baselines(items.all.values(), task, trivial, working),
             *(
-                rundir.BaselineFigures(*row)
+                rundir.BaselineScores(*row)
                 for row in (task.people(outcomes) if task.people else {}).items()
             ),
         ),
@@ -134,7 +134,7 @@ def _note_outcomes(
 ) -> Iterator[Answer]:
     """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
 
-    What was answered is parsed again: a mended parser needs no new call.
+    What was answered is parsed again: a repaired parser needs no new call.
     """
     for answer in rundir.read_answers(folder):
         item = items.find(answer.item)
@@ -225,7 +225,7 @@ async def _score_baselines(
     task: Task,
     models: Sequence[Model],
     metrics: Sequence[Metric] = (),
-) -> tuple[rundir.BaselineFigures, ...]:
+) -> tuple[rundir.BaselineScores, ...]:
     """The figures of each baseline; one that draws at random gets its expectation.
 
     A single draw on a few items says little, and may beat a model; on many it is near its mean.
@@ -247,7 +247,7 @@ async def _score_baselines(
     for model, outcomes in zip(drawn, said, strict=True):
         added, _ = apply_metrics(metrics, outcomes, intervals=False)
         scored[_base(model)].append((*task.score(outcomes), *added))
-    return tuple(rundir.BaselineFigures(name, average(draws)) for name, draws in scored.items())
+    return tuple(rundir.BaselineScores(name, average(draws)) for name, draws in scored.items())
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
@@ -346,11 +346,11 @@ def score_repeats(
     known = [value for value in means if value is not None]
     deviation = repeat_deviation([known]) if len(known) > 1 else None
 
-    def figure(label: str, value: float | None, n: int, key: str = main) -> Score:
+    def make_score(label: str, value: float | None, n: int, key: str = main) -> Score:
         return Score(key, value, n, by=REPEATS, label=label)
 
-    yield figure(f"mean of {count}", fmean(known) if known else None, len(known))
-    yield figure(DEVIATION, deviation, len(known))
+    yield make_score(f"mean of {count}", fmean(known) if known else None, len(known))
+    yield make_score(DEVIATION, deviation, len(known))
     shared = [
         [run[name] for run in runs]
         for name in runs[0]
@@ -361,12 +361,12 @@ def score_repeats(
     marks = [[float(hit) for hit in hits(row)] for row in shared]
     n = len(marks)
     split = split_variance(marks)
-    yield figure("variance between items", split.items if split else None, n, "right")
-    yield figure("variance between repeats", split.repeats if split else None, n, "right")
+    yield make_score("variance between items", split.items if split else None, n, "right")
+    yield make_score("variance between repeats", split.repeats if split else None, n, "right")
     for k in range(1, count + 1):
-        yield figure(f"pass@{k}", pass_at_k(marks, k), n, "right")
+        yield make_score(f"pass@{k}", pass_at_k(marks, k), n, "right")
     votes = [majority([_vote(o) for o in row]) == row[0].item.gold for row in shared]
-    yield figure(f"majority@{count}", fmean(votes), n, "right")
+    yield make_score(f"majority@{count}", fmean(votes), n, "right")
 
 
 def _vote(outcome: Outcome) -> str | int | None:

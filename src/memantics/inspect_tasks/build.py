@@ -28,7 +28,7 @@ from memantics.core.task import Need, Task
 from memantics.evaluation import (
     Setup,
     mark_sample,
-    name_figures,
+    name_metrics,
     open_scoring,
     pack_item,
     pose_setup,
@@ -177,7 +177,7 @@ def make_task(
         ),
         solver=ask(**plain),
         scorer=read_answer(**plain),
-        metrics=[figures(**plain)],
+        metrics=[task_metrics(**plain)],
         config=GenerateConfig() if task.needs else narrow_config(task.ask(items[0], None)),
         version=__version__,
         metadata={
@@ -226,7 +226,7 @@ def explain(error: InputError) -> Exception:
 
 
 @metric(scores="unreduced")
-def figures(
+def task_metrics(
     task: str,
     data: str | None = None,
     split: str | None = None,
@@ -239,7 +239,7 @@ def figures(
     def compute(scores: list[SampleScore]) -> Value:
         scoring = open_scoring(setup)
         rows, counts = score_outcomes(scoring, [read_outcome(score) for score in scores])
-        found = name_figures(rows, scoring.main)
+        found = name_metrics(rows, scoring.main)
         # A call that failed is an error of its sample here, which Inspect counts by itself.
         kept = {status: n for status, n in counts.items() if status != "failed"}
         return found | {f"{status} items": float(n) for status, n in kept.items()}

@@ -224,7 +224,7 @@ def count_classes(
 
 
 @dataclass(frozen=True, slots=True)
-class MacroFigures:
+class MacroMetrics:
     """Unweighted means over the classes that occur; F1 is the mean of the classes' F1."""
 
     precision: float | None
@@ -232,17 +232,17 @@ class MacroFigures:
     f1: float | None
 
 
-def macro_figures(counts: Mapping[str, ClassCounts]) -> MacroFigures:
+def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
     """Macro precision, recall and F1.
 
-    >>> macro_figures(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
-    MacroFigures(precision=0.25, recall=0.5, f1=0.3333333333333333)
+    >>> macro_metrics(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
+    MacroMetrics(precision=0.25, recall=0.5, f1=0.3333333333333333)
     """
     if not any(cells.occurs for cells in counts.values()):
-        return MacroFigures(None, None, None)
+        return MacroMetrics(None, None, None)
     tp, fp, fn = np.array([(one.tp, one.fp, one.fn) for one in counts.values()], float).T
     table = (tp, tp + fp, tp + fn)
-    return MacroFigures(
+    return MacroMetrics(
         float(macro_precision(*table)), float(macro_recall(*table)), float(macro_f1(*table))
     )
 

@@ -121,7 +121,7 @@ def components(units: Floats, formula: Formula = PAPER) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFigure:
+class RunMetric:
     """Mean over runs with a 95 % interval; ``sd`` is unbiased, over runs (None: one run only)."""
 
     value: float
@@ -134,7 +134,7 @@ class RunFigure:
 class ReappraisalSummary:
     """All figures of :data:`KEYS`; ``judged`` counts judgements, each once."""
 
-    figures: dict[str, RunFigure]
+    metrics: dict[str, RunMetric]
     judged: int
     runs: int
 
@@ -155,7 +155,7 @@ def summarise(
     are drawn from one pool and overlap.
 
     >>> found = summarise(np.ones((2, 8)), [[0], [0, 1]], ["a", "b"])
-    >>> round(found.figures["rfs"].value, 4), found.figures["rfs"].sd, found.runs
+    >>> round(found.metrics["rfs"].value, 4), found.metrics["rfs"].sd, found.runs
     (0.9841, 0.0, 2)
     """
     names = sorted({run for drawn_in in runs for run in drawn_in})
@@ -182,7 +182,7 @@ def summarise(
     spans = _spans(sums, per_run, draws)
     return ReappraisalSummary(
         {
-            key: RunFigure(
+            key: RunMetric(
                 float(points[:, i].mean()),
                 None if sds is None else float(sds[i]),
                 *((None, None) if spans is None else (float(spans[0, i]), float(spans[1, i]))),

@@ -300,10 +300,10 @@ def count_common(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     return len(first) - unmatched.bit_count()
 
 
-def share_common(first: str, second: str) -> float:
+def measure_overlap(first: str, second: str) -> float:
     """The share of the characters of two texts that lie in their longest common subsequence.
 
-    >>> share_common("rapid", "rabbit"), share_common("", "")
+    >>> measure_overlap("rapid", "rabbit"), measure_overlap("", "")
     (0.5454545454545454, 1.0)
     """
     both = len(first) + len(second)

@@ -208,7 +208,7 @@ class ModelClient:
 
     async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
         """Reply from the call log, from a call in flight, or from the model."""
-        key = self._engine.address(request, digest, attempt)
+        key = self._engine.cache_key(request, digest, attempt)
         name = key.hex()
         if name in self._known:
             call = self._load(self._known[name])
@@ -412,7 +412,7 @@ async def open_client(
         await model.close()
 
 
-def share_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch | None]:
+def split_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch | None]:
     """Watchers for several clients that work at once; each shows the sum of what all have done."""
     if watch is None:
         return [None] * count

@@ -121,7 +121,7 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
         facts = {name: to_plain(self.card[name]) for name in shown if self.card.get(name)}
         return html_table({self.word: self.name, "note": self.note, **facts})
 
-    def learn(self, loaded: Loaded, found: MetricsT, card: ModelCard) -> None:
+    def record_training(self, loaded: Loaded, found: MetricsT, card: ModelCard) -> None:
         """Keep what a training in this process was made of."""
         self.trained_on, self.held_out, self._written_card = loaded, found, card
 
@@ -200,7 +200,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
         judge, loaded, found, card = train_judge(loaded, options)
         assert isinstance(found, DetectorEvaluation)
         made = cls(judge, f"preset {judge.detector.settings.preset}")
-        made.learn(loaded, found, card)
+        made.record_training(loaded, found, card)
         return made
 
     @classmethod

@@ -31,7 +31,7 @@ __all__ = ["Drift", "DriftLimits", "drift"]
 # kept by chance, whatever it is; beyond ``most`` a day nothing more is kept.
 
 COLUMNS = (
-    "id", "status", "text", "language", "label", "probability", "type", "family",
+    "id", "status", "text", "language", "label", "probability", "type", "template_cluster",
     "unseen_ngram_rate",
 )  # fmt: skip
 _FILES = "sample-*.jsonl"
@@ -154,7 +154,7 @@ def drift(
     aspects = []
     for name in ASPECTS:
         p, distance = corrected.get(name), settle(shifts[name].distance)
-        beyond = p is not None and settle(p) < limits.alpha and distance >= limits.distance
+        beyond = p is not None and settle(p) < limits.alpha and distance >= limits.min_shift
         rows = tuple(pool_rare(counted[0][name], counted[1][name]))
         grown = _find_grown(rows) if beyond else ""
         drivers = tuple(_list_drivers(places[0], name, grown)) if grown else ()
@@ -167,7 +167,9 @@ def drift(
         if all(judges) and judges[0] != judges[1]
         else ""
     )
-    return Drift(*places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.distance, note)
+    return Drift(
+        *places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.min_shift, note
+    )
 
 
 def _count(folder: Path) -> dict[str, Counter[str]]:
@@ -198,8 +200,8 @@ def _classify(row: Mapping[str, Any]) -> dict[str, str]:
     found = {"verdicts": str(row["label"] or row["status"])}
     if row["language"]:
         found["languages"] = str(row["language"])
-    if row["family"]:
-        found["templates"] = str(row["family"])
+    if row["template_cluster"]:
+        found["templates"] = str(row["template_cluster"])
     if row["probability"] is not None:
         found["scores"] = _name_bin(row["probability"])
         found["types"] = str(row["type"] or "none")

@@ -208,7 +208,9 @@ def explain_label(
 
 def _reason(
     model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
-) -> tuple[float, float, float, tuple[PieceContribution, ...], tuple[FieldAttribution, ...], str, str]:
+) -> tuple[
+    float, float, float, tuple[PieceContribution, ...], tuple[FieldAttribution, ...], str, str
+]:
     parts, moved = _attribute(model, example, embedder, lean.mix)
     fields = tuple(_share(parts, example))
     score = lean.score
@@ -403,10 +405,14 @@ def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Examp
     return replace(example, image=place)
 
 
-def _share_hidden(example: Example, parts: Sequence[PieceContribution]) -> Iterator[FieldAttribution]:
+def _share_hidden(
+    example: Example, parts: Sequence[PieceContribution]
+) -> Iterator[FieldAttribution]:
     characters = np.zeros(len(example.text))
     for part in parts:
         if part.start is not None and part.end is not None:
             characters[part.start : part.end] = part.contribution / (part.end - part.start)
     if any(part.field == "text" for part in parts):
-        yield FieldAttribution("text", example.text, tuple(characters.tolist()), float(characters.sum()))
+        yield FieldAttribution(
+            "text", example.text, tuple(characters.tolist()), float(characters.sum())
+        )

@@ -36,7 +36,7 @@ _COPIES, _JUDGES = "a near-duplicate has another label", "held-out judges say ot
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class LabelIssue:
     """A meme whose label is in doubt: what it is labelled, what the judges say, and why."""
 
     id: str
@@ -46,19 +46,21 @@ class Doubt:
     why: str
 
 
-def rank_doubts(data: Loaded, copies: Sequence[str], chances: Floats) -> tuple[Doubt, ...]:
+def rank_label_issues(
+    data: Loaded, copies: Sequence[str], chances: Floats
+) -> tuple[LabelIssue, ...]:
     """Memes in doubt, contradicting near-duplicates first, each by the chance of its label."""
     labels, classes = number_labels(data), data.labels.classes
     judged = find_doubtful(labels, chances).tolist()
     contradicted = _find_contradicted(copies, labels, chances)
     known = set(contradicted)
     places = [*contradicted, *(place for place in judged if place not in known)]
-    doubts = []
+    issues = []
     for place in places:
         others = chances[place].copy()
         others[labels[place]] = -1.0
-        doubts.append(
-            Doubt(
+        issues.append(
+            LabelIssue(
                 data.examples[place].id,
                 classes[labels[place]],
                 classes[int(settle(others).argmax())],
@@ -66,7 +68,7 @@ def rank_doubts(data: Loaded, copies: Sequence[str], chances: Floats) -> tuple[D
                 _COPIES if place in known else _JUDGES,
             )
         )
-    return tuple(doubts)
+    return tuple(issues)
 
 
 def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> list[int]:
@@ -160,11 +162,11 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
     return Draft(finding, p, share), gap
 
 
-def queue_doubts(
-    data: Loaded, doubts: Sequence[Doubt], folder: Path, *, warning: str = "", seed: int = 0
+def queue_label_issues(
+    data: Loaded, issues: Sequence[LabelIssue], folder: Path, *, warning: str = "", seed: int = 0
 ) -> int:
     """Write a queue for the annotation app: the first doubts among as many others, mixed."""
-    first = {doubt.id: rank for rank, doubt in enumerate(doubts[:FIRST], 1)}
+    first = {issue.id: rank for rank, issue in enumerate(issues[:FIRST], 1)}
     rest = [place for place, example in enumerate(data.examples) if example.id not in first]
     rng = np.random.default_rng(seed)
     drawn = {
@@ -224,7 +226,9 @@ def judge_reviews(
     ]
     cases = list_cases(data, texts, held.find(FAST))
     rows = (
-        Score("proportion", sum(first) / max(1, len(first)), len(first), by="memes", label="doubtful"),
+        Score(
+            "proportion", sum(first) / max(1, len(first)), len(first), by="memes", label="doubtful"
+        ),
         Score("proportion", sum(rest) / max(1, len(rest)), len(rest), by="memes", label="drawn"),
         measure_macro(cases, "judge", f"{FAST}, all memes"),
         measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),

@@ -156,16 +156,18 @@ class OperatingPoint:
     """
 
     threshold: float
-    review: tuple[float, float] | None = None
+    review_range: tuple[float, float] | None = None
     rule: str = ""
     homophones: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
             raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
-        if self.review is not None and not 0 <= self.review[0] < self.review[1] <= 1:
+        span = self.review_range
+        if span is not None and not 0 <= span[0] < span[1] <= 1:
             raise InputError(
-                f"{self.review[0]}..{self.review[1]} is no range", hint="such as 0.3..0.7"
+                f"{span[0]}..{span[1]} is not a valid review range",
+                hint="use LOW..HIGH with 0 <= LOW < HIGH <= 1, for example 0.3..0.7",
             )
 
     def is_harmful(self, probability: float) -> bool:
@@ -182,9 +184,9 @@ class OperatingPoint:
         >>> OperatingPoint(0.5, (0.3, 0.7)).explain_review(0.7)
         'its probability 0.70 is between 0.3 and 0.7'
         """
-        if self.review is None:
+        if self.review_range is None:
             return ""
-        low, high = self.review
+        low, high = self.review_range
         if not settle(low) <= settle(probability) <= settle(high):
             return ""
         return f"its probability {probability:.2f} is between {low:g} and {high:g}"
@@ -259,24 +261,26 @@ def _show(rate: Rate, of: int = 100) -> str:
 
 
 def read_range(text: str) -> tuple[float, float] | None:
-    """``LOW..HIGH`` of ``--review``; nothing where it is empty."""
+    """``LOW..HIGH`` of ``--review-range``; nothing where it is empty."""
     if not text:
         return None
     found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
     if found is None:
-        raise InputError(f"--review {text!r} is not LOW..HIGH", hint="such as --review 0.3..0.7")
+        raise InputError(
+            f"--review-range {text!r} is not LOW..HIGH", hint="such as --review-range 0.3..0.7"
+        )
     return float(found.group(1)), float(found.group(2))
 
 
 ThresholdFlag = Annotated[float | None, Flag("Probability from which a meme is harmful.")]
-DecideFlag = Annotated[
+OperatingPointFlag = Annotated[
     str,
     Flag(
         "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
         metavar="RULE",
     ),
 ]
-ReviewFlag = Annotated[
+ReviewRangeFlag = Annotated[
     tuple[float, float] | None,
     Flag(
         "Probabilities that people are to look at.",
@@ -334,9 +338,10 @@ def read_point(stored: object, name: str) -> OperatingPoint | None:
         return None
     try:
         found = dict(stored)  # type: ignore[call-overload]
-        review = (float(found["review"][0]), float(found["review"][1])) if found["review"] else None
+        span = found["review_range"]
+        review_range = (float(span[0]), float(span[1])) if span else None
         rule, homophones = str(found.get("rule", "")), found.get("homophones") is True
-        return OperatingPoint(float(found["threshold"]), review, rule, homophones)
+        return OperatingPoint(float(found["threshold"]), review_range, rule, homophones)
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(
             f"{name}: its operating point is damaged", hint="memantics detector set writes it again"

@@ -37,7 +37,7 @@ _MOST_IMAGES = 24 * 1024 * 1024
 # Columns of the verdicts that the page needs.
 COLUMNS = (
     "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
-    "phash", "family", "out_of_domain",
+    "phash", "template_cluster", "out_of_domain",
 )  # fmt: skip
 STYLES = ("page.css", "screening.css")
 _BINS = 20
@@ -199,7 +199,7 @@ def _write(out: Path, name: str, values: dict[str, object]) -> None:
 class Summary:
     """Counts over all verdicts, and a few of them: memory does not grow with their number.
 
-    ``families`` are pictures that look alike among the flagged, ``templates`` known ones.
+    ``template_clusters`` are pictures that look alike among the flagged, ``templates`` known ones.
     """
 
     rows: int
@@ -211,17 +211,20 @@ class Summary:
     templates: Mapping[str, int]
     scores: tuple[int, ...]
     outside: int
-    families: tuple[tuple[str, int], ...]
+    template_clusters: tuple[tuple[str, int], ...]
     certain: tuple[Mapping[str, Any], ...] = ()
     doubtful: tuple[Mapping[str, Any], ...] = ()
     homophones: tuple[Mapping[str, Any], ...] = ()
 
 
-def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summary:
-    """Count verdicts in one pass over the parts; ``families`` are those of perceptual hashes."""
+def summarize(tables: Iterable[pa.Table], template_clusters: Mapping[str, str]) -> Summary:
+    """Count verdicts in one pass over the parts.
+
+    ``template_clusters`` maps each perceptual hash to the name of its template cluster.
+    """
     import pyarrow.compute as pc
 
-    tally = _DriftTally(families)
+    tally = _DriftTally(template_clusters)
     for table in tables:
         tally.count("statuses", table["status"])
         tally.rows += table.num_rows
@@ -235,12 +238,20 @@ def summarize(tables: Iterable[pa.Table], families: Mapping[str, str]) -> Summar
 
 
 class _DriftTally:
-    def __init__(self, families: Mapping[str, str]) -> None:
-        names = ("statuses", "labels", "types", "languages", "reasons", "templates", "families")
+    def __init__(self, template_clusters: Mapping[str, str]) -> None:
+        names = (
+            "statuses",
+            "labels",
+            "types",
+            "languages",
+            "reasons",
+            "templates",
+            "template_clusters",
+        )
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}
         self.counts["labels"].update(dict.fromkeys(("harmless", "harmful", "review"), 0))
         self.rows = self.outside = 0
-        self._families = families
+        self._clusters = template_clusters
         self._scores = np.zeros(_BINS, np.int64)
         self._certain: list[_Kept] = []
         self._doubtful: list[_Kept] = []
@@ -262,10 +273,10 @@ class _DriftTally:
         self.outside += pc.sum(table["out_of_domain"]).as_py() or 0
         flagged = table.filter(pc.not_equal(table["label"], "harmless"))
         self.count("types", flagged["type"])
-        self.count("templates", flagged["family"].drop_null())
+        self.count("templates", flagged["template_cluster"].drop_null())
         looks = [look for look in flagged["phash"].to_pylist() if look]
-        self.counts["families"].update(
-            self._families[look] for look in looks if look in self._families
+        self.counts["template_clusters"].update(
+            self._clusters[look] for look in looks if look in self._clusters
         )
         for heap, order in ((self._certain, chances), (self._doubtful, -np.abs(chances - 0.5))):
             first = np.lexsort((np.arange(len(order)), -order))[:_SHOWN]
@@ -288,7 +299,9 @@ class _DriftTally:
             templates=dict(counts["templates"].most_common(_SHOWN)),
             scores=tuple(self._scores.tolist()),
             outside=self.outside,
-            families=tuple((n, k) for n, k in counts["families"].most_common(_SHOWN) if k > 1),
+            template_clusters=tuple(
+                (n, k) for n, k in counts["template_clusters"].most_common(_SHOWN) if k > 1
+            ),
             certain=_unload(self._certain),
             doubtful=_unload(self._doubtful),
             homophones=tuple(self._homophones),
@@ -336,7 +349,7 @@ class DriftLimits:
     alpha: Annotated[
         float, Flag("Chance of a false alarm over all comparisons (Holm).", min=0, max=1)
     ] = 0.01
-    distance: Annotated[
+    min_shift: Annotated[
         float, Flag("Share of memes that must lie elsewhere to count.", min=0, max=1)
     ] = 0.1
 

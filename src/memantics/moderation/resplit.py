@@ -41,7 +41,7 @@ from memantics.understanding.vision.hashes import find_pairs, hash_image
 
 FOLDS = 5
 NEAR_TEXT = 0.8
-FAMILY_BITS = 8  # as in ``collect``: another text on the same template
+CLUSTER_BITS = 8  # as in ``collect``: another text on the same template
 _BLOCKS = 50
 _KNOWN = 0.9  # share of the memes that must have a date, a source, …
 WORDS: dict[GroupKind, str] = {
@@ -120,9 +120,9 @@ def _join_equal(keys: tuple[str, ...] | list[str]) -> list[tuple[int, int]]:
 
 
 def _list_alike(data: Loaded) -> list[tuple[int, int]]:
-    families = [meme.family for meme in data.memes]
-    if any(families):
-        return _join_equal(families)
+    template_clusters = [meme.template_cluster for meme in data.memes]
+    if any(template_clusters):
+        return _join_equal(template_clusters)
     looks: dict[int, int] = {}
     for place, example in enumerate(data.examples):
         if example.image is not None:
@@ -134,7 +134,7 @@ def _list_alike(data: Loaded) -> list[tuple[int, int]]:
         have = f"{len(looks):,} of {len(data.examples):,} images are here"
         raise InputError(have, hint="add the images, or use --resplit text")
     places = list(looks)
-    return [(places[a], places[b]) for a, b, _ in find_pairs(list(looks.values()), FAMILY_BITS)]
+    return [(places[a], places[b]) for a, b, _ in find_pairs(list(looks.values()), CLUSTER_BITS)]
 
 
 def _group_in_time(data: Loaded) -> Grouping:
@@ -226,7 +226,9 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         expected=chance,
         details=(f"{many:,} groups of two or more memes",) if many else (),
         task=data.labels.name,
-        rows=(Score("proportion", share, len(labels), by="memes", label="memes with such companions"),),
+        rows=(
+            Score("proportion", share, len(labels), by="memes", label="memes with such companions"),
+        ),
     )
     return Draft(finding, vote.p, size)
 

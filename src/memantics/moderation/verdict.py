@@ -42,7 +42,7 @@ HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
-_REASONS = 6  # pieces behind a verdict
+_REASONS = 6  # attributions per verdict
 _SHOWN = 200  # characters of a text as it was read
 
 
@@ -55,11 +55,11 @@ class TypeProbability:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A piece of a text and how far it moved the verdict; positive speaks for harm."""
+class Attribution:
+    """A feature of a text and its contribution to the score; positive means towards harmful."""
 
-    piece: str
-    share: float
+    feature: str
+    contribution: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Verdict(Result):
 
     ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
     says why it is not. ``review`` says why a person should decide, whatever the label is.
-    ``because`` are pieces of the text with their shares, ``readings`` what it may be heard as,
+    ``attributions`` are features of the text with their contributions, ``readings`` what it may be heard as,
     ``labels`` those of classifiers in use, each where somebody asked. ``obfuscation`` says how the
     text was hidden, where that was undone before it was judged. ``matched_id`` is the match-list
     entry whose copy it is and whose label it has then, ``match_reason`` how it matched and why. ``unseen_ngram_rate`` is the share of the text that no
     training text has, ``out_of_domain`` whether that is too much; both are None where the
     detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs beside
-    its verdict. ``sha256``, ``phash`` and ``family`` (of known pictures) are an image's. ``text``
-    is all that was given or read, ``caption`` the part that belongs to the joke, ``left_out`` the
+    its verdict. ``sha256``, ``phash`` and ``template_cluster`` (of known pictures) are an image's. ``text``
+    is all that was given or read, ``caption`` the part that belongs to the joke, ``other_text`` the
     rest: signs, watermarks, status bars.
     """
 
@@ -96,16 +96,16 @@ class Verdict(Result):
     reason: str = ""
     text: str = ""
     caption: str = ""
-    left_out: str = ""
+    other_text: str = ""
     text_source: TextSource = "none"
     language: str = ""
     label: Literal["harmless", "harmful"] | None = None
     probability: float | None = None
     type: str | None = None
     types: tuple[TypeProbability, ...] = ()
-    because: tuple[Piece, ...] = ()
+    attributions: tuple[Attribution, ...] = ()
     readings: tuple[str, ...] = ()
-    family: str | None = None
+    template_cluster: str | None = None
     obfuscation: str = ""
     matched_id: str = ""
     match_reason: str = ""
@@ -132,7 +132,7 @@ class Verdict(Result):
         row |= {"label": self.outcome, "language": self.language or None}
         row["reason"] = self.reason or self.review
         row["readings"] = list(self.readings)
-        for name in ("types", "because", "labels"):
+        for name in ("types", "attributions", "labels"):
             row[name] = [asdict(value) for value in row[name]]
         return row
 
@@ -194,7 +194,7 @@ def _judge(
         verdict = _decide(detector, found[place], worst, point, read[place].text)
         if explain and verdict.flagged:
             example = shown.get(place, subjects[place].example)
-            verdict = replace(verdict, because=_list_pieces(detector, example))
+            verdict = replace(verdict, attributions=_list_attributions(detector, example))
         found[place] = verdict
     found = _judge_whole(detector, subjects, found, point)
     found = _look_for_padding(detector, found, [text.text for text in read], point)
@@ -367,10 +367,10 @@ def _look(
         reason=why,
         text=subject.text or example.text[:MOST_TEXT],
         caption=example.text[:MOST_TEXT],
-        left_out=subject.left_out,
+        other_text=subject.other_text,
         text_source=source if text else "none",
         language=read.language if text else "",
-        family=subject.family,
+        template_cluster=subject.template_cluster,
         detector=detector.version,
         obfuscation=obfuscation,
         note="; ".join(filter(None, (detector.note, plain))),
@@ -404,7 +404,7 @@ def _decide(
     )
 
 
-def _list_pieces(detector: OpenDetector, example: Example) -> tuple[Piece, ...]:
+def _list_attributions(detector: OpenDetector, example: Example) -> tuple[Attribution, ...]:
     found = detector.find_reasons(example)  # language models give none
     parts = found.strongest(_REASONS) if found else ()
-    return tuple(Piece(part.text, part.contribution) for part in parts)
+    return tuple(Attribution(part.text, part.contribution) for part in parts)

@@ -264,7 +264,9 @@ class ImageLoader:
         return data
 
 
-async def read_upload(request: Request, shape: type[Body], loader: ImageLoader) -> tuple[Body, bytes]:
+async def read_upload(
+    request: Request, shape: type[Body], loader: ImageLoader
+) -> tuple[Body, bytes]:
     """The fields and the image of a request: JSON with ``image``, or a form with that file."""
     if not _is_form(request):
         body = await read_json(request, shape)

@@ -28,7 +28,7 @@ from memantics import __version__
 from memantics.core.errors import ImageError
 from memantics.core.fonts import embed_chinese
 from memantics.core.images import load
-from memantics.core.records import show_figure, show_span
+from memantics.core.records import format_value, show_span
 from memantics.core.registry import is_inside
 
 _BATCH = 64
@@ -162,7 +162,7 @@ def make_environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        figure=show_figure,
+        decimal=format_value,
         span=show_span,
         words=lambda name: name.replace("_", " "),
         count=lambda number: f"{number:,}",

@@ -17,7 +17,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from memantics.core.prompt import draw as draw_macro
-from memantics.core.records import Score, show_figure, show_span
+from memantics.core.records import Score, format_value, show_span
 
 TONES = 8
 draw = partial(draw_macro, Path(__file__).with_name("page_templates") / "drawings.svg")
@@ -67,7 +67,7 @@ class Mark:
         span = show_span(self.score)
         inside = f" ({span})" if span else ""
         count = f", n = {self.score.n}" if self.score.n else ""
-        return f"{self.name}: {show_figure(self.score.value)}{inside}{count}"
+        return f"{self.name}: {format_value(self.score.value)}{inside}{count}"
 
     @property
     def kind(self) -> str:

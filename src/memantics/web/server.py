@@ -51,10 +51,10 @@ def is_local(host: str) -> bool:
         return False
 
 
-def name_address(host: str, port: int, public_url: str = "") -> str:
+def server_url(host: str, port: int, public_url: str = "") -> str:
     """Where to point a browser.
 
-    >>> name_address("::1", 80), name_address("127.0.0.1", 80, "https://memes.example.org/")
+    >>> server_url("::1", 80), server_url("127.0.0.1", 80, "https://memes.example.org/")
     ('http://[::1]:80', 'https://memes.example.org')
     """
     if public_url:

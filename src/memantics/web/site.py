@@ -42,7 +42,7 @@ class Catalogue:
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
-        """The message, with its named holes filled."""
+        """The message, with its named placeholders filled."""
         return self.messages[key].format_map(values) if values else self.messages[key]
 
 
@@ -65,7 +65,7 @@ class Site:
         self.environment.globals["asset"] = self.asset
         self.environment.filters |= {
             "percent": show_percent,
-            "figure": show_figure,
+            "decimal": format_value,
             "moment": show_moment,
             **(filters or {}),
         }
@@ -145,10 +145,10 @@ def show_percent(value: float | None) -> str:
     return "–" if value is None else f"{value * 100:.0f} %"
 
 
-def show_figure(value: float | None, digits: int = 2) -> str:
+def format_value(value: float | None, digits: int = 2) -> str:
     """A coefficient as people read it.
 
-    >>> show_figure(0.61803), show_figure(-0.004), show_figure(None)
+    >>> format_value(0.61803), format_value(-0.004), format_value(None)
     ('0.62', '0.00', '–')
     """
     return "–" if value is None else f"{value:z.{digits}f}"

@@ -111,7 +111,7 @@ class Picture:
 class TextFound(Result):
     """The lines of a meme with roles and boxes in pixels; ``score`` of a line is how sure OCR is.
 
-    ``text`` are the captions, ``left_out`` is all other text; ``unread`` is how many regions of
+    ``text`` are the captions, ``other_text`` is all other text; ``unread`` is how many regions of
     text were left out because the image has too many. ``kind`` says how the picture was made,
     ``notes`` what models are told beside the captions.
     """
@@ -124,7 +124,7 @@ class TextFound(Result):
     height: int
     by: str
     unread: int = 0
-    left_out: str = ""
+    other_text: str = ""
     kind: PictureKind = ""
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -207,7 +207,7 @@ def read_text(studio: Studio, picture: Picture) -> TextFound:
     found = read_image_text(studio.ocr, picture.data, picture.name, image=image)
     text = " ".join(line.text for line in found.captions)
     language = guess_language(text).language if text else UNKNOWN
-    form = (count_panels(image), *image.size, "RapidOCR", found.unread, found.left_out)
+    form = (count_panels(image), *image.size, "RapidOCR", found.unread, found.other_text)
     kind = tell_kind(image, found.lines) or tell_medium(image)
     return TextFound(found.lines, text, language, *form, kind, list_notes(image, found))
 
@@ -241,13 +241,13 @@ def find_homophones(text: str, language: str) -> HomophoneFound:
 
 
 def judge(
-    studio: Studio, text: str, language: str, unread: int = 0, left_out: str = ""
+    studio: Studio, text: str, language: str, unread: int = 0, other_text: str = ""
 ) -> HarmFound:
     """A detector's verdict on a caption and on all text, with the characters that moved it."""
     detector, example = studio.detector, Example("meme", text)
     subject = Subject(example, language, image=True, given=False, unread=unread)
-    if left_out:
-        subject = replace(subject, text=f"{text}\n{left_out}", left_out=left_out)
+    if other_text:
+        subject = replace(subject, text=f"{text}\n{other_text}", other_text=other_text)
     (verdict,) = judge_subjects(detector, [subject])
     if verdict.probability is None:
         known = not text.strip() or unread or verdict.language in detector.languages

@@ -24,7 +24,7 @@ def shown(place: int) -> list[Shown]:
 def project(office: Office, tmp_path: Path) -> int:
     """Three people who differ on the first item of two, and noted why on none."""
     number = open_project(office, tmp_path, "validate", 2, shown=shown)
-    office.service.projects.change(office.lead, number, {"people": 3})
+    office.service.projects.change(office.lead, number, {"annotators_per_item": 3})
     office.service.projects.consent(office.lead, number)
     for name, word in (("ann", "yes"), ("bob", "no"), ("cy", "maybe")):
         actor = office.hire(name, number, "annotator")
@@ -88,19 +88,24 @@ def test_agreement_is_shown_with_intervals_labels_and_pairs(office: Office, proj
 
 def test_overlap_is_set_where_a_project_is_made_and_changed(office: Office) -> None:
     lead = office.visitor("lead")
-    form = {"title": "New", "workflow": "validate", "people": "2", "shared": "10"}
-    form |= {"adjudicator": "vote", "order": "given", "random_share": "20", "prelabels": ""}
+    form = {"title": "New", "workflow": "validate", "people": "2", "overlap": "10"}
+    form |= {
+        "adjudicator": "extra-annotator",
+        "order": "given",
+        "random_proportion": "20",
+        "prelabels": "",
+    }
     place = lead.post("/projects/new", form | {"daily_limit": ""}).headers["location"]
     number = int(place.split("/")[2])
     made = office.service.projects.get(office.lead, number)
-    assert (made.settings.people, made.settings.shared) == (2, 0.1)
+    assert (made.settings.annotators_per_item, made.settings.overlap) == (2, 0.1)
     assert (made.settings.adjudicator, made.settings.daily_limit) == ("vote", 300)
     page = lead.get(f"/p/{number}/setup").text
     assert re.search(r'name="people"[^>]*value="2"', page)
     form = {"people": "4", "adjudicator": "lead", "prelabels": "hidden", "training": "on"}
     assert lead.post(f"/p/{number}/setup", form).status_code == 303
     changed = office.service.projects.get(office.lead, number).settings
-    assert (changed.people, changed.shared, changed.adjudicator) == (4, 0.1, "lead")
+    assert (changed.annotators_per_item, changed.overlap, changed.adjudicator) == (4, 0.1, "lead")
     assert lead.post(f"/p/{number}/setup", form | {"people": "51"}).status_code == 422
 
 

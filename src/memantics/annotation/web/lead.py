@@ -85,14 +85,17 @@ def show_items(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/items/{item:int}")
 def show_one(ask: PageRequest) -> Response:
-    """One item with its seats, its answers and its whole history."""
+    """One item with its assignments, its answers and its whole history."""
     flow, words = ask.project.workflow, ask.words
     item = ask.service.lead.item(ask.actor, ask.place("item"))
     return ask.project_page(
         "one.html",
         "items",
         item=item,
-        seats=[(seat, draw_values(flow, seat.values or {}, words)) for seat in item.seats],
+        assignments=[
+            (assignment, draw_values(flow, assignment.values or {}, words))
+            for assignment in item.assignments
+        ],
         history=[(step, draw_values(flow, step.values, words)) for step in item.history],
         prelabels=draw_values(flow, item.prelabels, words),
         gold=draw_values(flow, item.gold or {}, words),
@@ -161,11 +164,14 @@ def create(ask: PageRequest) -> Response:
 
 def _read_changes(ask: PageRequest) -> dict[str, object]:
     """What a form says about overlap, ties, order, training and suggestions; empty stays."""
-    said: dict[str, object] = {"people": ask.number("people"), "feedback": not ask.text("test")}
+    said: dict[str, object] = {
+        "annotators_per_item": ask.number("annotators_per_item"),
+        "feedback": not ask.text("test"),
+    }
     named = ("adjudicator", "order", "prelabels", "language")
     said |= {name: ask.text(name) or None for name in named}
     said["questionnaire"] = ask.text("questionnaire", 500)
-    for name in ("shared", "random_share", "pass_mark"):
+    for name in ("overlap", "random_proportion", "pass_mark"):
         percent = ask.number(name)
         said[name] = percent / 100 if percent is not None else None
     said |= {name: ask.number(name) for name in ("daily_limit", "weekly_limit")}

@@ -16,7 +16,7 @@ from fastapi import Request
 from memantics.annotation.project_settings import LocalizedText
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import in_turn, refuse_unwritable
-from memantics.web.server import list_hosts, name_address
+from memantics.web.server import list_hosts, server_url
 from memantics.web.shell import Limits
 
 SECRET = "MEMANTICS_SECRET"  # noqa: S105 - the name of a variable, not a secret
@@ -50,9 +50,9 @@ class WebSettings:
         return self.public_url.startswith("https://")
 
     @property
-    def address(self) -> str:
+    def url(self) -> str:
         """Where to point a browser."""
-        return name_address(self.host, self.port, self.public_url)
+        return server_url(self.host, self.port, self.public_url)
 
     @property
     def limits(self) -> Limits:

@@ -174,7 +174,10 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
 def _judge_background(release: IntentRelease) -> Finding:
     empty = [not row.background for row in release.rows]
     groups = [row.id for row in release.rows]
-    score, values = proportion_score("proportion", empty, groups), {"count": sum(empty), "memes": len(empty)}
+    score, values = (
+        proportion_score("proportion", empty, groups),
+        {"count": sum(empty), "memes": len(empty)},
+    )
     return _WORDS.find("memeintent.background", score, rank(any(empty)), values)
 
 

@@ -265,7 +265,9 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     *dimensions, mean = part.rows
     for row in dimensions:
         questions = [one for one in judged if one.dimension == row.key]
-        found = proportion_score("", [one.accepted for one in questions], [one.meme for one in questions])
+        found = proportion_score(
+            "", [one.accepted for one in questions], [one.meme for one in questions]
+        )
         cell = score_cell(found if questions else None, part.digits)
         if row.key != "Toxicity" and isinstance(cell.value, int | float):
             rates.append(cell.value)
@@ -275,7 +277,9 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     counted = len(rates) == len(printed)
     for name in _own_dimensions(material, part):
         questions = [one for one in judged if one.dimension == name]
-        found = proportion_score("", [one.accepted for one in questions], [one.meme for one in questions])
+        found = proportion_score(
+            "", [one.accepted for one in questions], [one.meme for one in questions]
+        )
         cell = score_cell(found if questions else None, part.digits)
         rows.append(PaperRow(name, (replace(cell, fill=part.command()),), "own"))
     value = fmean(rates if counted else [v for v in printed if isinstance(v, float)])
@@ -327,7 +331,9 @@ def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
     lines |= {"all keys": "key.position.", "None of the others": "none.position."}
     return part.show(
-        PaperRow(part.names.get(name, name), tuple(material.statistic(f"{key}{n}") for n in range(4)))
+        PaperRow(
+            part.names.get(name, name), tuple(material.statistic(f"{key}{n}") for n in range(4))
+        )
         for name, key in lines.items()
     )
 

@@ -10,7 +10,13 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import LETTERS, commonest, list_options, accuracies_by, accuracy_score
+from memantics.benchmarks.factories import (
+    LETTERS,
+    commonest,
+    list_options,
+    accuracies_by,
+    accuracy_score,
+)
 from memantics.benchmarks.parsing import parse_letter
 from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn import wording as words

@@ -135,9 +135,7 @@ def _ask_model(
         for r in named
         if papers.same_system(r.model, model) or material.name_system(r.model) == model
     ]
-    cell = (
-        papers.run_cell(runs[0], metric.key, part.digits, part.scale) if runs else papers.Cell()
-    )
+    cell = papers.run_cell(runs[0], metric.key, part.digits, part.scale) if runs else papers.Cell()
     chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
     asked = material.systems[model].model if model in material.systems else model
     asked = asked if "/" in asked else f"openai/{asked}"

@@ -324,7 +324,9 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
             kept = [i for i, o in enumerate(outcomes) if o.item.tags[part] == name]
             hits = [right[f"{part}_accuracy"][i] for i in kept]
             rows.append(
-                proportion_score(f"{part}_accuracy", hits, [memes[i] for i in kept], by=part, label=name)
+                proportion_score(
+                    f"{part}_accuracy", hits, [memes[i] for i in kept], by=part, label=name
+                )
             )
     return (*rows, *score_human_eval(outcomes))
 

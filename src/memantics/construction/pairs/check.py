@@ -283,7 +283,9 @@ def check_pairs(
         what = "the label stays" if kind in wording.SAME else "the label changes"
         for label, marks in (("both are right", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
-                scores.append(proportion_score("proportion", [marks[n] for n in places], memes, kind, label))
+                scores.append(
+                    proportion_score("proportion", [marks[n] for n in places], memes, kind, label)
+                )
     failing = tuple(
         FailingPair(
             row.id,

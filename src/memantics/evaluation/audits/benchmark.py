@@ -134,7 +134,7 @@ def _few(n: int) -> str:
 def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
     """Where nothing can be guessed, what the best constant text reaches."""
     values = [
-        finding.figure.value or 0.0
+        finding.score.value or 0.0
         for finding in found.findings
         if finding.task == exam.name and finding.key in ("shortcut.constant", "shortcut.majority")
     ]
@@ -144,17 +144,17 @@ def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
 async def _audit_models(
     found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
 ) -> None:
-    figures: list[tuple[str, Score]] = []
+    scores: list[tuple[str, Score]] = []
     for model in inquiry.models:
         if is_judge(exam.items[0]):
             await _question_judge(found, subject, exam, model, inquiry)
             continue
-        figure = await _question(found, exam, chance, model, inquiry)
-        if figure is not None:
-            figures.append((model.name, figure))
+        score = await _question(found, exam, chance, model, inquiry)
+        if score is not None:
+            scores.append((model.name, score))
         await _reorder(found, exam, model, inquiry)
-    if subject.makers and figures:
-        found.findings += judge_models(exam, subject.makers, figures)
+    if subject.makers and scores:
+        found.findings += judge_models(exam, subject.makers, scores)
 
 
 async def _question(

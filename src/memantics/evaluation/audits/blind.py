@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memantics.benchmarks.factories import hits, share
+from memantics.benchmarks.factories import hits, proportion_score
 from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.records import Item, Outcome, Score
 from memantics.evaluation.audits.options import Chance, list_options
@@ -60,19 +60,19 @@ def judge_needs(
         return None
     memes = [groups[name] for name in ids]
     both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
-    figure = share("share", both, memes)
-    rows = [share("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
+    score = proportion_score("proportion", both, memes)
+    rows = [proportion_score("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
     for perturbation, label in NAMES.items():
         if perturbation in tables:
             held = [tables[perturbation][n] for n in ids]
-            rows.append(share("accuracy", held, memes, "shown", label))
+            rows.append(proportion_score("accuracy", held, memes, "shown", label))
             lost = [float(tables[""][n]) - float(tables[perturbation][n]) for n in ids]
             rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
-    value, top = figure.value or 0.0, rows[0].value or 0.0
+    value, top = score.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
     verdict, values = rank(bool(little) or top == 0), {"top": top, "value": value}
     return _WORDS.find(
-        "needs.both", figure, verdict, values, task=task, model=model, rows=tuple(rows)
+        "needs.both", score, verdict, values, task=task, model=model, rows=tuple(rows)
     )
 
 
@@ -96,15 +96,19 @@ def judge_memory(
     ]
     if removed:
         memes = [outcome.item.group for outcome in removed]
-        rows.append(share("accuracy", hits(removed), memes, "memory", "question and options alone"))
+        rows.append(
+            proportion_score(
+                "accuracy", hits(removed), memes, "memory", "question and options alone"
+            )
+        )
     canary = known.get("memory=canary")
     told = canary is not None and canary.value == 1
     low = settle(most.value or 0.0 if most.low is None else most.low)
-    figure = Score("share", most.value, most.n, most.low, most.high)
+    score = Score("proportion", most.value, most.n, most.low, most.high)
     verdict = rank(bool(low >= _SOME), broken=told or bool(low >= _MUCH))
     said = f" It knows {HEART['memory=canary']}." if told else ""
     values = {"said": said, "value": most.value}
-    return _WORDS.find("memory", figure, verdict, values, task=task, model=model, rows=tuple(rows))
+    return _WORDS.find("memory", score, verdict, values, task=task, model=model, rows=tuple(rows))
 
 
 def judge_blind(
@@ -115,15 +119,15 @@ def judge_blind(
     chance: Chance,
 ) -> Finding:
     """Hold the blind run against chance and, where there is one, against the run with images."""
-    figure = exam.score(blind)
+    score = exam.score(blind)
     full = exam.score(seen) if seen else None
-    kept = _keep_share(figure, full, chance)
+    kept = _keep_share(score, full, chance)
     of = "what it has over guessing with images" if full else "the way from guessing to perfect"
     said = f" It keeps {kept:.0%} of {of}." if kept is not None else ""
     return _WORDS.find(
         "blind",
-        place(figure),
-        _weigh(figure, chance, kept),
+        place(score),
+        _weigh(score, chance, kept),
         {"main": exam.main_words, "share": said},
         expected=chance.value,
         reference=chance.words,
@@ -141,7 +145,7 @@ def _list_rows(
     if not texts:
         groups = [outcome.item.group for outcome in blind]
         solves = [solved(outcome) for outcome in blind]
-        rows.append(share("share", solves, groups, "items", "solved blind"))
+        rows.append(proportion_score("proportion", solves, groups, "items", "solved blind"))
     if full is not None:
         rows.append(place(full, "run", "with images"))
     first, second = keep_both(blind, seen)
@@ -167,17 +171,17 @@ def solved(outcome: Outcome) -> bool:
     return outcome.status == "answered" and outcome.value == outcome.item.gold
 
 
-def _keep_share(figure: Score, full: Score | None, chance: Chance) -> float | None:
+def _keep_share(score: Score, full: Score | None, chance: Chance) -> float | None:
     """Which share of what a model has over chance it has without images."""
     base = chance.value or 0.0
-    if figure.value is None:
+    if score.value is None:
         return None
     top = full.value if full is not None and full.value is not None else 1.0
-    return (figure.value - base) / (top - base) if top - base > 0.02 else None
+    return (score.value - base) / (top - base) if top - base > 0.02 else None
 
 
-def _weigh(figure: Score, chance: Chance, kept: float | None) -> FindingVerdict:
-    low = figure.low if figure.low is not None else figure.value
+def _weigh(score: Score, chance: Chance, kept: float | None) -> FindingVerdict:
+    low = score.low if score.low is not None else score.value
     above = low is not None and low > (chance.value or 0.0)
     return rank(above, broken=above and kept is not None and kept >= 0.5)
 
@@ -226,16 +230,18 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
     same = [len({_said(outcome) for outcome in outcomes}) == 1 for outcomes in rounds]
     all_right = [all(solved(outcome) for outcome in outcomes) for outcomes in rounds]
     rows = [
-        share("accuracy", [solved(said[step]) for said in rounds], groups, "order", label)
+        proportion_score(
+            "accuracy", [solved(said[step]) for said in rounds], groups, "order", label
+        )
         for step, label in enumerate(f"moved by {n}" for n in range(len(rounds[0])))
     ]
-    rows.append(share("accuracy", all_right, groups, "order", "right in every order"))
-    figure = share("share", same, groups)
-    value = figure.value or 0.0
+    rows.append(proportion_score("accuracy", all_right, groups, "order", "right in every order"))
+    score = proportion_score("proportion", same, groups)
+    value = score.value or 0.0
     values = {"value": value, "always": rows[-1].value or 0}
     verdict, told = rank(value < 0.9, broken=value < 0.7), tuple(rows)
     return _WORDS.find(
-        "permutation", figure, verdict, values, task=exam.name, model=model, rows=told
+        "permutation", score, verdict, values, task=exam.name, model=model, rows=told
     )
 
 
@@ -250,7 +256,9 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
     keys = [option.key for option in list_options(rounds[0][0].item)]
     groups = [group for _, group in said]
     rows = tuple(
-        share("share", [chosen == key for chosen, _ in said], groups, "position", key)
+        proportion_score(
+            "proportion", [chosen == key for chosen, _ in said], groups, "position", key
+        )
         for key in keys
     )
     top = max(rows, key=lambda row: row.value or 0.0)
@@ -335,21 +343,21 @@ def judge_consistency(
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
     groups = [outcome.item.group for outcome in first]
-    figure = share("share", [similarity.close for similarity in found], groups)
-    value = figure.value or 0.0
+    score = proportion_score("proportion", [similarity.close for similarity in found], groups)
+    value = score.value or 0.0
     verdict = rank(value < 0.9, broken=value < 0.7)
     if way == "unseen":  # where nothing can be seen, a judge should not say the same
         verdict = rank(value >= 0.3, broken=value >= 0.6)
     same = [similarity.same for similarity in found]
     distances = [similarity.distance for similarity in found]
     rows = (
-        share("share", same, groups, "fields", "labels the same"),
+        proportion_score("proportion", same, groups, "fields", "labels the same"),
         mean(distances, groups, "fields", "mean distance of ratings", "distance"),
         *_mains(exam, first, second),
     )
     values = {"value": value}
     return _WORDS.find(
-        f"judge.{way}", figure, verdict, values, task=exam.name, model=model, rows=rows
+        f"judge.{way}", score, verdict, values, task=exam.name, model=model, rows=rows
     )
 
 
@@ -377,6 +385,6 @@ def judge_swap(
 def _mains(exam: Exam, first: list[Outcome], second: list[Outcome]) -> tuple[Score, ...]:
     names = ("first presentation", "second presentation")
     return tuple(
-        place(exam.score(outcomes), "figure", name)
+        place(exam.score(outcomes), "metric", name)
         for name, outcomes in zip(names, (first, second), strict=True)
     )

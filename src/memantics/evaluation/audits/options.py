@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.model import Model
 from memantics.core.records import Field, Image, Item, Message, Option, Outcome, Request, Score
@@ -119,9 +119,9 @@ def _judge_recurring(exam: Exam, text: str) -> Finding:
     all_options = round(1 / found.fair)
     left = all_options - 1
     values = {"text": text, "right": right, "items": n, "left": left, "options": all_options}
-    figure = Score("share", right / n, n, *found.span)
+    score = Score("proportion", right / n, n, *found.span)
     fair = found.fair
-    return _WORDS.find("options.dead", figure, verdict, values, expected=fair, task=exam.name)
+    return _WORDS.find("options.dead", score, verdict, values, expected=fair, task=exam.name)
 
 
 def _judge_places(exam: Exam) -> Finding:
@@ -133,7 +133,13 @@ def _judge_places(exam: Exam) -> Finding:
     counts = Counter(places)
     groups = [item.group for item in exam.items]
     rows = tuple(
-        share("share", [position == n for position in places], groups, "position", "ABCDEFGHIJ"[n])
+        proportion_score(
+            "proportion",
+            [position == n for position in places],
+            groups,
+            "position",
+            "ABCDEFGHIJ"[n],
+        )
         for n in range(size)
     )
     p = chi_square_p([counts[n] for n in range(size)])
@@ -163,18 +169,18 @@ def _judge_lengths(exam: Exam) -> Finding:
         fair += (sizes[-1] > sizes[-2]) / len(real)
     n = len(groups)
     expected = fair / n if n else None
-    figure = share("share", longest, groups)
-    least = share("share", shortest, groups, "key", "strictly shortest")
-    leak = expected is not None and is_above(figure, expected)
-    far = leak and (figure.value or 0) - (expected or 0) >= 0.1
+    score = proportion_score("proportion", longest, groups)
+    least = proportion_score("proportion", shortest, groups, "key", "strictly shortest")
+    leak = expected is not None and is_above(score, expected)
+    far = leak and (score.value or 0) - (expected or 0) >= 0.1
     return _WORDS.find(
         "options.length",
-        figure,
+        score,
         rank(leak, broken=far),
         {"left_out": ", recurring options left out" if recurring else ""},
         expected=expected,
         task=exam.name,
-        rows=(place(figure, "key", "strictly longest"), least),
+        rows=(place(score, "key", "strictly longest"), least),
     )
 
 
@@ -184,7 +190,7 @@ def _judge_classes(exam: Exam) -> Finding:
     counts = Counter(golds)
     size = len(list_options(exam.items[0]))
     rows = tuple(
-        share("share", [gold == name for gold in golds], groups, "class", name)
+        proportion_score("proportion", [gold == name for gold in golds], groups, "class", name)
         for name, _ in counts.most_common()
     )
     missing = size - len(counts)
@@ -194,10 +200,10 @@ def _judge_classes(exam: Exam) -> Finding:
         words.append(f"{missing} of {size} classes that are offered are never right here.")
     if rare:
         words.append(f"Classes below 2 %: {', '.join(rare)}.")
-    figure, verdict, values = place(rows[0]), rank(bool(words)), {"words": " ".join(words)}
+    score, verdict, values = place(rows[0]), rank(bool(words)), {"words": " ".join(words)}
     fair = 1 / size
     return _WORDS.find(
-        "options.classes", figure, verdict, values, expected=fair, task=exam.name, rows=rows
+        "options.classes", score, verdict, values, expected=fair, task=exam.name, rows=rows
     )
 
 
@@ -299,9 +305,9 @@ async def find_shortcuts(exam: Exam, chance: Chance, trivial: Sequence[Model]) -
         strategy = model.name.removeprefix("baseline/")
         if not _fits(strategy, exam):
             continue
-        figure = exam.score(await answer_trivially(exam.items, exam.task, model))
+        score = exam.score(await answer_trivially(exam.items, exam.task, model))
         title = TITLES.get(strategy, strategy)
-        found.append(judge_shortcut(exam, f"shortcut.{strategy}", title, figure, chance))
+        found.append(judge_shortcut(exam, f"shortcut.{strategy}", title, score, chance))
     found += _avoid_recurring(exam)
     return found
 
@@ -332,31 +338,31 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     size = sum(sizes) / len(sizes)
     low, high = clustered_wilson(hits, groups) or (0.0, 1.0)
     value = sum(hit / options for hit, options in zip(hits, sizes, strict=True)) / len(hits)
-    figure = Score("accuracy", value, len(hits), low / size, high / size)
+    score = Score("accuracy", value, len(hits), low / size, high / size)
     nominal = sum(1 / len(list_options(item)) for item in exam.items) / len(exam.items)
     yield judge_shortcut(
         exam,
         "shortcut.never_dead",
         "Guessing, but never the dead option",
-        figure,
+        score,
         Chance(nominal, "a guess among all options"),
     )
 
 
 def judge_shortcut(
-    exam: Exam, key: str, title: str, figure: Score, chance: Chance, kind: ShortcutKind = "trivial"
+    exam: Exam, key: str, title: str, score: Score, chance: Chance, kind: ShortcutKind = "trivial"
 ) -> Finding:
     """Hold a figure against chance and against what was published."""
-    value = figure.value or 0.0
+    value = score.value or 0.0
     below = sum(published_score <= value for published_score in exam.published)
-    verdict = _weigh(figure, chance, below, len(exam.published), kind)
-    words = _meaning(figure, chance, verdict)
+    verdict = _weigh(score, chance, below, len(exam.published), kind)
+    words = _meaning(score, chance, verdict)
     if exam.published:
         published = len(exam.published)
         words += f" {below} of {published} published figures of this task are not above it."
     return _WORDS.find(
         f"shortcut.{kind}",
-        replace(place(figure), key=exam.task.main),
+        replace(place(score), key=exam.task.main),
         verdict,
         {"main": exam.main_words, "title": title, "words": words},
         key=key,
@@ -367,24 +373,24 @@ def judge_shortcut(
 
 
 def _weigh(
-    figure: Score, chance: Chance, below: int, published: int, kind: ShortcutKind
+    score: Score, chance: Chance, below: int, published: int, kind: ShortcutKind
 ) -> FindingVerdict:
     """Broken: far above chance, or no lower than a third of what was published."""
     if chance.value is None:
         return rank(below > 0, broken=published > 0 and below == published)
     # What was learnt varies with the folds, more than the interval of its answers shows.
     slack = 0.0 if kind == "trivial" else _SLACK
-    if not is_above(figure, chance.value + slack):
+    if not is_above(score, chance.value + slack):
         return "sound"
-    far = (figure.value or 0.0) - chance.value >= _FAR
+    far = (score.value or 0.0) - chance.value >= _FAR
     rivals = bool(published) and 3 * below >= published
     # That a meme's text tells something is no flaw; how much, a reader wants to know.
     return rank(True, broken=kind != "text" and (far or rivals))
 
 
-def _meaning(figure: Score, chance: Chance, verdict: FindingVerdict) -> str:
+def _meaning(score: Score, chance: Chance, verdict: FindingVerdict) -> str:
     if chance.value is None:
-        return f"It reaches {figure.value or 0:.3f} without looking at any meme."
+        return f"It reaches {score.value or 0:.3f} without looking at any meme."
     if verdict == "sound":
         return "It is no better than guessing."
-    return f"It is above guessing ({figure.value or 0:.3f} against {chance.value:.3f})."
+    return f"It is above guessing ({score.value or 0:.3f} against {chance.value:.3f})."

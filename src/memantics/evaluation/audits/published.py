@@ -37,7 +37,7 @@ def check_tables(
     details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
     found = _WORDS.find(
         "tables.feasible",
-        Score("share", len(faults) / n, n, low, high),
+        Score("proportion", len(faults) / n, n, low, high),
         "broken" if faults else "sound",
         {"title": title, "faults": len(faults), "rows": n, "unless": unless},
         details=tuple(details),
@@ -47,12 +47,12 @@ def check_tables(
 
 def violations(row: PublishedRow) -> tuple[str, ...]:
     """Every check that a row fails, in words."""
-    return find_violations(row.figures, _claims(row))
+    return find_violations(row.metrics, _claims(row))
 
 
 def is_certain(row: PublishedRow) -> bool:
     """Whether a row cannot be true whatever the numbers of items behind its figures are."""
-    return is_impossible(row.figures, _claims(row))
+    return is_impossible(row.metrics, _claims(row))
 
 
 def _claims(row: PublishedRow) -> Claims:
@@ -61,12 +61,12 @@ def _claims(row: PublishedRow) -> Claims:
 
 def is_checkable(row: PublishedRow) -> bool:
     """Whether a row holds figures that bound one another."""
-    figures = row.figures.keys()
+    metrics = row.metrics.keys()
     return (
-        {"macro_f1", "macro_precision", "macro_recall"} <= figures
-        or any(whole in figures and set(parts) <= figures for whole, parts in row.parts.items())
-        or bool(figures & row.sizes.keys())
-        or (row.classes is not None and {"f1", "tpr", "tnr"} <= figures)
+        {"macro_f1", "macro_precision", "macro_recall"} <= metrics
+        or any(whole in metrics and set(parts) <= metrics for whole, parts in row.parts.items())
+        or bool(metrics & row.sizes.keys())
+        or (row.classes is not None and {"f1", "tpr", "tnr"} <= metrics)
     )
 
 
@@ -106,13 +106,13 @@ def judge_published(
 ) -> Iterator[Finding]:
     """Published systems that were scored on what their own family wrote."""
     main = exam.task.main
-    task_rows = [row for row in rows if row.task == exam.card.name and main in row.figures]
+    task_rows = [row for row in rows if row.task == exam.card.name and main in row.metrics]
     for maker in _of_task(exam, makers):
         kin = [row for row in task_rows if find_kinship(row.system, maker.model)]
         others = [row for row in task_rows if row not in kin]
         if not task_rows or not kin or not others:
             continue
-        best, rival = (max(row.figures[main] for row in part) for part in (kin, others))
+        best, rival = (max(row.metrics[main] for row in part) for part in (kin, others))
         yield _WORDS.find(
             "makers.published.ahead" if best > rival else "makers.published.behind",
             Score(main, best, len(kin)),
@@ -122,28 +122,28 @@ def judge_published(
             expected=rival,
             task=exam.name,
             details=tuple(
-                f"{row.system} ({row.source}): {row.figures[main]:.{row.digits}f}" for row in kin
+                f"{row.system} ({row.source}): {row.metrics[main]:.{row.digits}f}" for row in kin
             ),
         )
 
 
 def judge_models(
-    exam: Exam, makers: Sequence[Maker], figures: Sequence[tuple[str, Score]]
+    exam: Exam, makers: Sequence[Maker], metrics: Sequence[tuple[str, Score]]
 ) -> Iterator[Finding]:
     """Models that were asked here, held against those of other families."""
     makers = _of_task(exam, makers)
-    for model, figure in figures if makers else ():
+    for model, score in metrics if makers else ():
         related = [(m, kin) for m in makers if (kin := find_kinship(model, m.model)) is not None]
         strangers = [
             score.value
-            for name, score in figures
+            for name, score in metrics
             if score.value is not None and not any(find_kinship(name, m.model) for m in makers)
         ]
         rival = max(strangers, default=None)
         words = ", ".join(f"{m.what} by {m.model}" for m, _ in related)
         found = _WORDS.find(
             "makers.model",
-            figure,
+            score,
             rank(bool(related)),
             {"main": exam.main_words, "words": words},
             expected=rival if related else None,

@@ -60,9 +60,9 @@ def place(score: Score, by: str = "", label: str = "") -> Score:
 def is_above(score: Score, bound: float) -> bool:
     """Whether a figure lies above a bound at 99.9 %, since a page holds several such tests.
 
-    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.33)
+    >>> is_above(Score("proportion", 0.5, 99, 0.4, 0.6), 0.33)
     True
-    >>> is_above(Score("share", 0.5, 99, 0.4, 0.6), 0.34)
+    >>> is_above(Score("proportion", 0.5, 99, 0.4, 0.6), 0.34)
     False
     """
     if score.value is None:
@@ -204,9 +204,9 @@ def _open_exam(subject: AuditSubject, card: TaskCard, source: Source) -> Exam:
             name: tuple(map(strip_images, split_items)) for name, split_items in splits.items()
         },
         published=tuple(
-            row.figures[card.main]
+            row.metrics[card.main]
             for row in subject.comparable
-            if row.task == card.name and card.main in row.figures
+            if row.task == card.name and card.main in row.metrics
         ),
         lettered=_is_lettered(items),
     )

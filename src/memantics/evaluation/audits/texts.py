@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from memantics.benchmarks.factories import share
+from memantics.benchmarks.factories import proportion_score
 from memantics.core.finding import Finding, FindingWords, Gap, rank
 from memantics.core.records import Item, Option, Outcome
 from memantics.core.text import split_pieces
@@ -64,7 +64,7 @@ def _find_across(exam: Exam) -> Iterator[Finding]:
     marks = {"identical": exact, "near": near}
     yield _WORDS.find(
         "leak.split",
-        share("share", near, groups),
+        proportion_score("proportion", near, groups),
         rank(any(near), broken=any(near) and sum(near) >= 0.1 * len(near)),
         {
             "least": THRESHOLD,
@@ -73,7 +73,10 @@ def _find_across(exam: Exam) -> Iterator[Finding]:
             "same": sum(same) / max(1, len(same)),
         },
         task=exam.name,
-        rows=tuple(share("share", held, groups, "texts", name) for name, held in marks.items()),
+        rows=tuple(
+            proportion_score("proportion", held, groups, "texts", name)
+            for name, held in marks.items()
+        ),
     )
 
 
@@ -83,9 +86,9 @@ def _find_within(exam: Exam) -> Iterator[Finding]:
         return
     groups = [item.group for item, _ in rows]
     twins = find_twins([text for _, text in rows], groups, THRESHOLD, split_pieces)
-    figure = share("share", twins, groups)
-    many = rank((figure.value or 0) >= 0.05)
-    yield _WORDS.find("leak.memes", figure, many, {"least": THRESHOLD}, task=exam.name)
+    score = proportion_score("proportion", twins, groups)
+    many = rank((score.value or 0) >= 0.05)
+    yield _WORDS.find("leak.memes", score, many, {"least": THRESHOLD}, task=exam.name)
 
 
 def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
@@ -111,9 +114,9 @@ def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list
             _score(exam, "shortcut.options_only", options, _options_alone, chance),
             _score(exam, "shortcut.text_only", whole, _with_question, chance),
         ], []
-    figure = exam.score(_classify(exam))
+    score = exam.score(_classify(exam))
     title = "What the meme's text alone tells"
-    return [judge_shortcut(exam, "shortcut.text_only", title, figure, chance, "text")], []
+    return [judge_shortcut(exam, "shortcut.text_only", title, score, chance, "text")], []
 
 
 def _find_obstacle(exam: Exam) -> str:
@@ -141,8 +144,8 @@ def _score(
     chance: Chance,
 ) -> Finding:
     outcomes = choose_options(exam.texts, describe)
-    figure = exam.score(outcomes)
-    return judge_shortcut(exam, key, title, figure, chance, "options")
+    score = exam.score(outcomes)
+    return judge_shortcut(exam, key, title, score, chance, "options")
 
 
 def choose_options(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memantics.core import rundir
-from memantics.core.records import Item, Score, Status, show_figure, show_span
+from memantics.core.records import Item, Score, Status, format_value, show_span
 from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
 
 # The judge's ratings in the order of its form, and what they are called beside a picture.
@@ -65,7 +65,7 @@ class Gallery(NamedTuple):
     views: tuple[tuple[str, tuple[Score, ...]], ...]
 
 
-def make_gallery(folder: Path, figures: JudgementValues, places: Sequence[Path]) -> Gallery:
+def make_gallery(folder: Path, metrics: JudgementValues, places: Sequence[Path]) -> Gallery:
     """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …).
 
     Only images below ``places`` are shown: a run folder may come from anybody.
@@ -91,7 +91,7 @@ def make_gallery(folder: Path, figures: JudgementValues, places: Sequence[Path])
                     pictures[item.images[1].path],
                     answer.status if answer is not None else "failed",
                     answer.reason if answer is not None else "never asked",
-                    figures.get(item.id, {}).get("rfs"),
+                    metrics.get(item.id, {}).get("rfs"),
                     str(said.get("label") or ""),
                     kept if isinstance(kept, bool) else None,
                     tuple((title, f"{said[key]}") for key, title in RATINGS.items() if key in said),
@@ -129,8 +129,8 @@ def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
         rfs = by_metric.get("rfs")
         if rfs is None:
             continue
-        parts = tuple(show_figure(_value(by_metric.get(key))) for key in ("tas", "cfs", "sss"))
-        shown = {"rfs": show_figure(rfs.value), "span": show_span(rfs), "parts": parts}
+        parts = tuple(format_value(_value(by_metric.get(key))) for key in ("tas", "cfs", "sss"))
+        shown = {"rfs": format_value(rfs.value), "span": show_span(rfs), "parts": parts}
         yield {"editor": editor, "n": rfs.n, **shown}
 
 
@@ -163,7 +163,7 @@ def render_gallery(gallery: Gallery) -> str:
         gallery=gallery,
         facts=gallery.facts,
         counts=gallery.scores.counts,
-        figure=show_figure,
+        decimal=format_value,
         span=show_span,
         blurred=bool(gallery.facts.warning),
     )

@@ -45,7 +45,7 @@ def match_published(
 def show_reference(row: PublishedRow) -> str:
     """Where a row comes from, and that it cannot be right where it cannot.
 
-    >>> show_reference(PublishedRow(task="qa", system="x", figures={"accuracy": 0.5}, digits=1,
+    >>> show_reference(PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=1,
     ...                             source="Table 2", feasible=False, reason="not k/9"))
     'published, Table 2; impossible with the stated n: not k/9'
     """
@@ -57,7 +57,7 @@ def tell_fault(row: PublishedRow) -> str:
     """Whether a row contradicts itself, or only the numbers of items that the paper states."""
     if row.feasible is not False:
         return ""
-    certain = is_impossible(row.figures, Claims(row.digits, row.sizes, row.parts, row.classes))
+    certain = is_impossible(row.metrics, Claims(row.digits, row.sizes, row.parts, row.classes))
     return "impossible by arithmetic" if certain else "impossible with the stated n"
 
 
@@ -257,7 +257,7 @@ def make_boards(runs: Sequence[Run], published: PublishedRows = _NONE) -> tuple[
 
 
 def _make_board(slug: str, runs: Sequence[Run], published: PublishedRows) -> Board:
-    facts, main = runs[0].facts, runs[0].figures.main
+    facts, main = runs[0].facts, runs[0].results.main
     labels = _tell_apart(runs)
     rows = [_run_row(place, run, labels[place], main) for place, run in enumerate(runs)]
     rows += _computed_baselines(runs, main)
@@ -292,11 +292,11 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
         label=label,
         model=run.facts.model,
         note=_note_run(run.facts),
-        scores=run.figures.scores,
+        scores=run.results.scores,
         main=None,
         run=place,
-        counts={status: run.figures.counts.get(status, 0) for status in STATUSES},
-        usage=run.figures.usage,
+        counts={status: run.results.counts.get(status, 0) for status in STATUSES},
+        usage=run.results.usage,
         finished=bool(run.facts.finished),
         source=run,
     )
@@ -329,7 +329,7 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardR
     asked = {run.facts.model for run in runs}
     seen: dict[str, list[float | None]] = {}
     for run in runs:
-        for baseline in run.figures.baselines:
+        for baseline in run.results.baselines:
             if baseline.model in asked:
                 continue
             row = LeaderboardRow(baseline.model, baseline.model, "", baseline.scores, None)

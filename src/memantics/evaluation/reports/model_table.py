@@ -14,7 +14,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from memantics.core.prompt import fill_template
-from memantics.core.records import show_figure
+from memantics.core.records import format_value
 from memantics.core.tables import dump_csv
 from memantics.evaluation.reports.leaderboard import Board, LeaderboardRow, show_scope
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run
@@ -32,7 +32,7 @@ _ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
 
 
 @dataclass(frozen=True, slots=True)
-class FigureCell:
+class MetricCell:
     """A figure of one model on one task. ``notes`` are footnotes, ``seeds`` the runs behind it."""
 
     value: float | None
@@ -49,15 +49,15 @@ class FigureCell:
     @property
     def text(self) -> str:
         """The figure, with its deviation where there are several seeds."""
-        more = "" if self.deviation is None else f" ± {show_figure(self.deviation)}"
-        return show_figure(self.value) + more
+        more = "" if self.deviation is None else f" ± {format_value(self.deviation)}"
+        return format_value(self.value) + more
 
     @property
     def span(self) -> str:
         """The 95 % interval; of several seeds that of the first, so it is left out."""
         if self.low is None or self.high is None or self.seeds > 1:
             return ""
-        return f"[{show_figure(self.low)}, {show_figure(self.high)}]"
+        return f"[{format_value(self.low)}, {format_value(self.high)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TaskColumn:
     """A task with its main figure, and how many items there are."""
 
     task: str
-    figure: str
+    metric: str
     n: int
     scope: str
 
@@ -75,7 +75,7 @@ class ModelRow:
     """A model with a cell for each task; None where it was not run."""
 
     label: str
-    cells: tuple[FigureCell | None, ...]
+    cells: tuple[MetricCell | None, ...]
     trivial: bool = False
     notes: tuple[str, ...] = ()
 
@@ -158,19 +158,19 @@ def _make_column(board: Board) -> TaskColumn:
     return TaskColumn(board.task, board.main.replace("_", " "), n, show_scope(board))
 
 
-def _make_cell(row: LeaderboardRow, repeats: Mapping[str, Sequence[Run]]) -> FigureCell:
+def _make_cell(row: LeaderboardRow, repeats: Mapping[str, Sequence[Run]]) -> MetricCell:
     runs = repeats.get(row.source.name, ()) if row.source else ()
     key = row.main.key if row.main else ""
     values = [run.scores[key].value for run in runs if key in run.scores]
     known = [value for value in values if value is not None]
     low, high = (row.main.low, row.main.high) if row.main else (None, None)
-    cell = FigureCell(row.value, low, high, row.n, row.invalid_rate)
+    cell = MetricCell(row.value, low, high, row.n, row.invalid_rate)
     if len(known) > 1:
         cell = replace(cell, value=fmean(known), deviation=stdev(known), seeds=len(known))
     return cell
 
 
-def _mark_column(board: Board, found: dict[tuple[str, str], FigureCell], tested: Tested) -> None:
+def _mark_column(board: Board, found: dict[tuple[str, str], MetricCell], tested: Tested) -> None:
     """Marks against the best model, bold, and what a reader must know about single cells."""
     models = [row.label for row in board.ours if row.run is not None]
     values = {label: found[board.slug, label].value for label in models}
@@ -198,7 +198,7 @@ def _mark_column(board: Board, found: dict[tuple[str, str], FigureCell], tested:
         found[board.slug, best] = replace(found[board.slug, best], best=True)
 
 
-def _place_by_baseline(cell: FigureCell, baseline: float | None) -> Iterator[str]:
+def _place_by_baseline(cell: MetricCell, baseline: float | None) -> Iterator[str]:
     """Whether a model has shown more than answers that look at no meme."""
     if baseline is None or cell.value is None:
         return
@@ -213,12 +213,12 @@ def _find_p(board: Board, tested: Tested, one: str, other: str) -> float | None:
     return tested.get((board.slug, other, one)) if known is None else known
 
 
-def _best_trivial(board: Board) -> FigureCell | None:
+def _best_trivial(board: Board) -> MetricCell | None:
     row = board.best_baseline
     if row is None or row.main is None:
         return None
     note = (f"{board.task}: {row.label}",)
-    return FigureCell(row.value, row.main.low, row.main.high, row.n, notes=note)
+    return MetricCell(row.value, row.main.low, row.main.high, row.n, notes=note)
 
 
 def _note_model(label: str, boards: Sequence[Board]) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ def _note_model(label: str, boards: Sequence[Board]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (*(row.note for row in rows), *origins, *unfinished))))
 
 
-def _mean(cells: Sequence[FigureCell | None]) -> float:
+def _mean(cells: Sequence[MetricCell | None]) -> float:
     values = [cell.value for cell in cells if cell is not None and cell.value is not None]
     return fmean(values) if values else -1.0
 
@@ -278,7 +278,7 @@ def render_markdown_table(made: ModelTable) -> str:
     head = [
         "model",
         *(
-            f"{quote_markdown(c.task)} ({quote_markdown(c.figure)}, n = {c.n})"
+            f"{quote_markdown(c.task)} ({quote_markdown(c.metric)}, n = {c.n})"
             for c in made.columns
         ),
     ]
@@ -295,7 +295,7 @@ def _md_label(made: ModelTable, row: ModelRow) -> str:
     return (f"*{name}*" if row.trivial else name) + _md_marks(made, row.notes)
 
 
-def _md_cell(made: ModelTable, cell: FigureCell | None) -> str:
+def _md_cell(made: ModelTable, cell: MetricCell | None) -> str:
     if cell is None:
         return "–"
     text = f"**{cell.text}**" if cell.best else cell.text

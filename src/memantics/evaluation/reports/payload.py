@@ -152,7 +152,7 @@ class PayloadMaker:
                 made = self._make_answer(run, line, first, attempts.get(line.item.id, ()))
                 mark = marks.get(line.item.id)
                 if mark is not None and made.get("verdict") == OPEN:
-                    made["mark"] = f"{run.figures.main.replace('_', ' ')} {mark:.3f}"
+                    made["mark"] = f"{run.results.main.replace('_', ' ')} {mark:.3f}"
                 self._answers.setdefault(line.item.id, {})[place] = made
         facets = self._make_facets()
         items: list[JsonValue] = [self._make_item(item) for item in self._first.values()]

@@ -32,7 +32,7 @@ class Run(Result):
 
     folder: Path
     facts: rundir.RunFacts
-    figures: rundir.Scores
+    results: rundir.Scores
 
     @property
     def name(self) -> str:
@@ -58,17 +58,17 @@ class Run(Result):
     @property
     def scores(self) -> dict[str, Score]:
         """The figures over all items, by name."""
-        return _over_all(self.figures.scores)
+        return _over_all(self.results.scores)
 
     @property
     def counts(self) -> Mapping[str, int]:
         """How many items ended answered, refused, unparsed and failed."""
-        return self.figures.counts
+        return self.results.counts
 
     @property
     def baselines(self) -> dict[str, dict[str, Score]]:
         """What trivial models score on the same items, by model and figure."""
-        return {baseline.model: _over_all(baseline.scores) for baseline in self.figures.baselines}
+        return {baseline.model: _over_all(baseline.scores) for baseline in self.results.baselines}
 
     @property
     def errors(self) -> dict[str, int]:
@@ -102,7 +102,7 @@ class Run(Result):
         names = ("folder", "task", "model", "options", "scores", "counts", "baselines", "errors")
         shown = {name: to_plain(getattr(self, name)) for name in names}
         shown |= {"origin": self.facts.origin} if self.facts.origin else {}
-        return shown | {"usage": to_plain(self.figures.usage)}
+        return shown | {"usage": to_plain(self.results.usage)}
 
     def to_pandas(self) -> Any:
         """A data frame with a row for each item: how it ended, what was said, what is right."""
@@ -123,10 +123,10 @@ class Run(Result):
         )
 
     def __repr__(self) -> str:
-        main = self.scores.get(self.figures.main)
-        figure = "no figure" if main is None or main.value is None else f"{main.value:.3f}"
+        main = self.scores.get(self.results.main)
+        shown = "no figure" if main is None or main.value is None else f"{main.value:.3f}"
         n = sum(self.counts.values())
-        return f"<Run {self.task} {self.model}: {self.figures.main} {figure}, n = {n}>"
+        return f"<Run {self.task} {self.model}: {self.results.main} {shown}, n = {n}>"
 
     def _repr_html_(self) -> str:
         return render_html([self])
@@ -148,18 +148,18 @@ def _over_all(scores: Sequence[Score]) -> dict[str, Score]:
 
 def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -> str:
     """Runs with their trivial baselines as a table for a notebook, and why others have no row."""
-    heads = ("task", "model", "figure", "value", "95 % interval", "n", *STATUSES)
+    heads = ("task", "model", "metric", "value", "95 % interval", "n", *STATUSES)
     lines = ["".join(f"<th>{name}</th>" for name in heads)]
     for run in runs:
         counts = [str(run.counts.get(status, 0)) for status in STATUSES]
         rows = {run.model: (run.scores, counts)}
         rows |= {name: (baseline, [""] * len(STATUSES)) for name, baseline in run.baselines.items()}
         for name, (scores, ends) in rows.items():
-            main = scores.get(run.figures.main)
+            main = scores.get(run.results.main)
             value = "–" if main is None or main.value is None else f"{main.value:.3f}"
             span = "–".join(f"{end:.3f}" for end in (main and main.interval) or ())
             n = "" if main is None else str(main.n)
-            cells = (run.task, name, run.figures.main, value, span, n, *ends)
+            cells = (run.task, name, run.results.main, value, span, n, *ends)
             lines.append("".join(f"<td>{html.escape(mask_unseen(cell))}</td>" for cell in cells))
     notes = [f"{name}: {why}" for name, why in (missing or {}).items()]
     notes += [SAMPLE_NOTE] if any(run.kind == "sample" for run in runs) else []
@@ -226,7 +226,7 @@ def plot_runs(runs: Sequence[Run], axes: Any = None) -> Any:
         hint = "pip install matplotlib"
         raise InputError("figures need matplotlib, which is not installed", hint=hint) from None
     axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
-    found = ((run, run.scores.get(run.figures.main)) for run in reversed(runs))
+    found = ((run, run.scores.get(run.results.main)) for run in reversed(runs))
     shown = [(run, main) for run, main in found if main is not None and main.value is not None]
     for place, (_, main) in enumerate(shown):
         axes.plot(main.interval or (main.value,) * 2, (place, place), color="0.6")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from memantics.core.data import dump_json
 from memantics.core.plugins import Plugins
-from memantics.core.records import STATUSES, show_figure, show_span
+from memantics.core.records import STATUSES, format_value, show_span
 from memantics.core.rundir import RunFacts
 from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
@@ -60,7 +60,7 @@ def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> st
             parts.append(f"> **{SAMPLE_NOTE}**")
         parts += [f"> {quote_markdown(text)}" for text in (*board.warnings, board.caution) if text]
         parts.append(_leaderboard_lines(board))
-        parts.append(_figure_lines(board))
+        parts.append(_metric_lines(board))
     return "\n\n".join(parts) + "\n"
 
 
@@ -71,12 +71,12 @@ def _leaderboard_lines(board: Board) -> str:
     lines = [
         [
             quote_markdown(row.label) + (f" ({quote_markdown(row.note)})" if row.note else ""),
-            show_figure(row.value),
+            format_value(row.value),
             *(_show_beside(row, name) for name in beside),
             show_span(row.main),
             "" if row.n is None else str(row.n),
             *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
-            show_figure(row.invalid_rate) if row.counts else "",
+            format_value(row.invalid_rate) if row.counts else "",
         ]
         for row in board.rows
     ]
@@ -85,11 +85,11 @@ def _leaderboard_lines(board: Board) -> str:
 
 def _show_beside(row: LeaderboardRow, key: str) -> str:
     found = row.find(key)
-    return show_figure(found.value if found else None)
+    return format_value(found.value if found else None)
 
 
-def _figure_lines(board: Board) -> str:
-    head = ["figure", "part", "n", *(quote_markdown(row.label) for row in board.rows)]
+def _metric_lines(board: Board) -> str:
+    head = ["metric", "part", "n", *(quote_markdown(row.label) for row in board.rows)]
     keys = [(key, "", "") for key in board.metrics]
     for key, by in board.breakdowns:
         keys += [(key, by, label) for label in board.labels(key, by)]
@@ -98,7 +98,7 @@ def _figure_lines(board: Board) -> str:
         found = [row.find(key, by, label) for row in board.rows]
         n = max((s.n for row in board.ours if (s := row.find(key, by, label))), default=0)
         part = f"{quote_markdown(by)}: {quote_markdown(label)}" if by else "all"
-        cells = [show_figure(score.value) if score else "" for score in found]
+        cells = [format_value(score.value) if score else "" for score in found]
         lines.append([quote_markdown(key), part, str(n), *cells])
     return md_table(head, lines)
 
@@ -121,10 +121,10 @@ def quote_latex(text: str) -> str:
 
 def render_csv(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
     """One line per model and figure, ready for a data frame."""
-    return dump_csv(_CSV_COLUMNS, (row.values() for row in list_figures(runs, published)))
+    return dump_csv(_CSV_COLUMNS, (row.values() for row in list_metrics(runs, published)))
 
 
-def list_figures(
+def list_metrics(
     runs: Sequence[Run], published: PublishedRows = _NONE
 ) -> Iterator[dict[str, object]]:
     """A flat record for each figure of each row."""
@@ -132,8 +132,8 @@ def list_figures(
         for row in board.rows:
             before, after = _csv_row(board, row)
             for s in row.scores:
-                figures = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
-                yield dict(zip(_CSV_COLUMNS, (*before, *figures, *after), strict=True))
+                values = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
+                yield dict(zip(_CSV_COLUMNS, (*before, *values, *after), strict=True))
 
 
 def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[object]]:
@@ -207,12 +207,12 @@ def table(runs: Sequence[Run]) -> Group:
 def list_named_metrics(board: Board) -> Iterator[str]:
     """A line for each metric that a user named and each row: value and 95 % interval."""
     runs = [row.source for row in board.rows if row.source is not None]
-    for name in dict.fromkeys(name for run in runs for name in run.figures.metrics):
+    for name in dict.fromkeys(name for run in runs for name in run.results.metrics):
         for row in board.rows:
             if (score := row.find(name)) is not None:
                 span = show_span(score)
                 interval = f" (95 % {span})" if span else ""
-                yield f"{name}: {row.label} {show_figure(score.value)}{interval}"
+                yield f"{name}: {row.label} {format_value(score.value)}{interval}"
 
 
 def _terminal_table(board: Board) -> Table:
@@ -232,7 +232,7 @@ def _terminal_table(board: Board) -> Table:
         made.add_column(heading, justify="right", no_wrap=True)
     for row in board.rows:
         style = "dim" if row.trivial else ""
-        cells = [show_figure(row.value), *(_show_beside(row, name) for name in beside)]
+        cells = [format_value(row.value), *(_show_beside(row, name) for name in beside)]
         cells += [show_span(row.main), "" if row.n is None else str(row.n)]
         cells += [str(row.counts[s]) if row.counts else "" for s in STATUSES]
         name = Text(mask_unseen(row.label), style=style or "bold")

@@ -18,7 +18,7 @@ from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.meaning import Dimension
 from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.model import Asker, Taken
-from memantics.core.retrieval import FamilyUse, NearMeme
+from memantics.core.retrieval import NearMeme, TemplateClusterUse
 from memantics.core.text import show_probability
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.understanding.analysis.asking import agrees, ask_feeling, ask_harm, ask_pun
@@ -152,7 +152,7 @@ class Tools:
     ``tell_language`` the language of a text, ``find_homophones`` what a caption may be heard as, ``screen``
     a detector's verdict on a meme and on what was read in its image, or why it gives none;
     ``judges`` are classifiers by topic, ``retrieve`` finds known memes near a meme and its template
-    family; ``faces`` is a detector of faces.
+    template cluster; ``faces`` is a detector of faces.
     """
 
     read: Callable[[bytes, str], ImageReading]
@@ -160,7 +160,7 @@ class Tools:
     find_homophones: Callable[[str, str], Sequence[HomophoneFinding]]
     screen: Callable[[Meme, ImageReading], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
-    retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], FamilyUse | None]] | None = None
+    retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], TemplateClusterUse | None]] | None = None
     faces: YuNet | None = None
 
 
@@ -196,7 +196,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
     except MissingExtra as error:
         missing.append(Missing("what it sounds like", str(error)))
     panels = find_panels(image)
-    near, family = tools.retrieve(known) if tools.retrieve else ((), None)
+    near, template_cluster = tools.retrieve(known) if tools.retrieve else ((), None)
     seen, unseen = _look_closer(image, meme.image.name, tools)
     return Findings(
         known,
@@ -213,7 +213,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         ),
         predictions=tuple(prediction for prediction in predictions if prediction.topic != EMOTION),
         near=near,
-        family=family,
+        template_cluster=template_cluster,
         missing=(*missing, *unseen),
         printed=printed.lines,
         size=image.size,

@@ -16,7 +16,7 @@ from memantics.core.language import UNKNOWN
 from memantics.core.lines import TextLine
 from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.result import Result, to_plain
-from memantics.core.retrieval import FamilyUse, NearMeme
+from memantics.core.retrieval import NearMeme, TemplateClusterUse
 from memantics.core.text import show_probability
 from memantics.models.drafts import name_language
 from memantics.understanding.knowledge.records import Knowledge
@@ -122,7 +122,7 @@ class Findings(Result):
 
     ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
     those of this machine. ``predictions`` are what the classifiers in use say beside the emotion;
-    ``near`` are known memes that say or show nearly the same, ``family`` those on the same picture.
+    ``near`` are known memes that say or show nearly the same, ``template_cluster`` those on the same picture.
     Baselines (the sample data's detector, the embedded reader) are shown as findings only where
     nobody else judged. ``printed`` are all lines of text with their roles, in an image of that
     ``size``; ``lines`` are the captions among them.
@@ -143,7 +143,7 @@ class Findings(Result):
     feelings: tuple[Feeling, ...] = ()
     predictions: tuple[ClassifierPrediction, ...] = ()
     near: tuple[NearMeme, ...] = ()
-    family: FamilyUse | None = None
+    template_cluster: TemplateClusterUse | None = None
     contradictions: tuple[Contradiction, ...] = ()
     missing: tuple[Missing, ...] = ()
     statuses: Counts = field(default_factory=dict)
@@ -223,7 +223,7 @@ class Findings(Result):
             "emotion": to_plain(self.moods),
             "predictions": to_plain(self.predictions),
             "near": to_plain(self.near),
-            "family": to_plain(self.family),
+            "template_cluster": to_plain(self.template_cluster),
             "contradictions": to_plain(self.contradictions),
             "baselines": list(self.baselines),
             "knowledge": _KNOWLEDGE.dump_python(known, mode="json") if known else None,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memantics.core.errors import InputError
-from memantics.serve.access import Gate
+from memantics.serve.access import AccessControl
 from memantics.serve.settings import SCOPES, Reach, ServeSettings, Token, digest, read_tokens
 from tests.commands import Shell
 from tests.serve.site import Site
@@ -99,7 +99,9 @@ def test_rates_are_shared_by_the_processes_of_a_service() -> None:
 
     now = [0.0]
     tokens = (Token("a", digest("a-secret"), SCOPES, rate=120),)
-    gate = Gate(ServeSettings(tokens=tokens, workers=2, state=Path("unused")), lambda: now[0])
+    access = AccessControl(
+        ServeSettings(tokens=tokens, workers=2, state=Path("unused")), lambda: now[0]
+    )
     head = [(b"authorization", b"Bearer a-secret")]
     request = Request({"type": "http", "method": "POST", "headers": head})
 
@@ -107,7 +109,7 @@ def test_rates_are_shared_by_the_processes_of_a_service() -> None:
         let_in = 0
         for _ in range(50):
             try:
-                gate.admit(request, "moderate")
+                access.admit(request, "moderate")
                 let_in += 1
             except Exception:  # noqa: BLE001
                 break

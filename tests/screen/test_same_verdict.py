@@ -1,4 +1,4 @@
-"""One table of texts and images through every door that a verdict comes out of."""
+"""One table of texts and images through every interface that a verdict comes out of."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TYPES: tuple[Type, ...] = ("targeted", "offence")
 
 @dataclass(frozen=True)
 class Said:
-    """What a door tells of a meme; ``reason`` is why there is no verdict, or no clear one."""
+    """What a interface tells of a meme; ``reason`` is why there is no verdict, or no clear one."""
 
     outcome: str
     probability: float | None = None
@@ -46,7 +46,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Doors:
+class Interfaces:
     detector: Path
     site: Site
     shell: Shell
@@ -54,7 +54,7 @@ class Doors:
 
 
 def tell(label: str | None, chance: float | None, kind: str | None, outside: object) -> Said:
-    """A verdict of a door that has no third label beside harmless and harmful."""
+    """A verdict of a interface that has no third label beside harmless and harmful."""
     assert label is not None
     assert chance is not None
     if outside:
@@ -92,11 +92,11 @@ def detector(tmp_path_factory: pytest.TempPathFactory, middle: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def doors(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:
-    folder = tmp_path_factory.mktemp("doors")
+def interfaces(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interfaces]:
+    folder = tmp_path_factory.mktemp("interfaces")
     settings = ServeSettings(models=ServedModels(detector=detector), state=folder / "state")
     with serving(settings, folder / "served") as site:
-        yield Doors(detector, site, Shell(folder), folder)
+        yield Interfaces(detector, site, Shell(folder), folder)
 
 
 def read_row(row: dict[str, Any]) -> Said:
@@ -109,9 +109,9 @@ def read_row(row: dict[str, Any]) -> Said:
     return tell(row["label"], row["probability"], row["type"], outside=False)
 
 
-def screen_all(doors: Doors, source: Path) -> dict[str, Said]:
-    settings = ScreenSettings(detector=doors.detector, readings="none")
-    out = doors.folder / f"screened-{source.name}"
+def screen_all(interfaces: Interfaces, source: Path) -> dict[str, Said]:
+    settings = ScreenSettings(detector=interfaces.detector, readings="none")
+    out = interfaces.folder / f"screened-{source.name}"
     screen(source, settings, out=out, engine=InlineEngine())
     return {row["id"]: read_row(row) for row in read_rows(out)}
 
@@ -132,16 +132,16 @@ def read_moderation(answer: Any) -> Said:
     return said
 
 
-def moderate(doors: Doors, given: object) -> Said:
-    with doors.site.client() as client:
+def moderate(interfaces: Interfaces, given: object) -> Said:
+    with interfaces.site.client() as client:
         return read_moderation(client.post("/v1/moderations", json={"input": given}))
 
 
 def ask_studio(
-    doors: Doors, text: str, language: str = "", unread: int = 0, left_out: str = ""
+    interfaces: Interfaces, text: str, language: str = "", unread: int = 0, other_text: str = ""
 ) -> Said:
-    asked = {"text": text, "language": language, "unread": unread, "left_out": left_out}
-    with doors.site.client(**{"x-memantics": "studio"}) as client:
+    asked = {"text": text, "language": language, "unread": unread, "other_text": other_text}
+    with interfaces.site.client(**{"x-memantics": "studio"}) as client:
         answer = client.post("/studio/harm", json=asked)
     if answer.status_code in (400, 422):
         return Said("refused")
@@ -166,21 +166,21 @@ def read_analysis(done: Analyses) -> Said:
     return tell(label, harm.score, harm.type, OUTSIDE_NOTE in harm.reason)
 
 
-def analyze_all(doors: Doors, texts: dict[str, str]) -> dict[str, Said]:
+def analyze_all(interfaces: Interfaces, texts: dict[str, str]) -> dict[str, Said]:
     """Texts that are given with a picture on which nothing can be read."""
-    blank = doors.folder / "empty.png"
+    blank = interfaces.folder / "empty.png"
     Image.new("RGB", (64, 64), "white").save(blank)
     return {
         name: read_analysis(
-            run_sync(analyze_memes([Meme(name, blank, text)], detector=doors.detector))
+            run_sync(analyze_memes([Meme(name, blank, text)], detector=interfaces.detector))
         )
         for name, text in texts.items()
     }
 
 
-def predict_all(doors: Doors, source: Path) -> dict[str, Said]:
-    words = ("detector", "predict", doors.detector, "--data", source, "--json")
-    return {said["id"]: read_prediction(said) for said in json.loads(doors.shell.done(*words))}
+def predict_all(interfaces: Interfaces, source: Path) -> dict[str, Said]:
+    words = ("detector", "predict", interfaces.detector, "--data", source, "--json")
+    return {said["id"]: read_prediction(said) for said in json.loads(interfaces.shell.done(*words))}
 
 
 def read_prediction(said: dict[str, Any]) -> Said:
@@ -190,9 +190,9 @@ def read_prediction(said: dict[str, Any]) -> Said:
     return tell(label, said["probability"], said["type"], said["out_of_domain"])
 
 
-def ask_python(doors: Doors, item: Example | Path) -> Said:
+def ask_python(interfaces: Interfaces, item: Example | Path) -> Said:
     try:
-        (verdict,) = Detector.load(doors.detector).verdicts([item])
+        (verdict,) = Detector.load(interfaces.detector).verdicts([item])
     except MemanticsError as error:
         return Said("failed", reason=str(error))
     if verdict.status != "judged":
@@ -202,7 +202,7 @@ def ask_python(doors: Doors, item: Example | Path) -> Said:
     return tell(verdict.label, verdict.probability, verdict.type, outside)
 
 
-def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -> None:
+def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, middle: str) -> None:
     reasons = {
         "empty": "the text is empty",
         "foreign": "the text is in en; the detector was trained on zh",
@@ -220,18 +220,18 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
         "at": middle,
         "far": FAR,
     }
-    source = doors.folder / "table.jsonl"
+    source = interfaces.folder / "table.jsonl"
     rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
     source.write_text("\n".join(rows), encoding="utf-8")
-    bounded = doors.folder / "bounded.jsonl"
+    bounded = interfaces.folder / "bounded.jsonl"
     bounded.write_text("\n".join(row for row in rows if len(row) < 20_000), encoding="utf-8")
     found = {
-        "screen": screen_all(doors, source),
-        "predict": predict_all(doors, bounded),
-        "python": {name: ask_python(doors, Example(name, text)) for name, text in texts.items()},
-        "http": {name: moderate(doors, text) for name, text in texts.items()},
-        "studio": {name: ask_studio(doors, text) for name, text in texts.items()},
-        "analyze": analyze_all(doors, texts),
+        "screen": screen_all(interfaces, source),
+        "predict": predict_all(interfaces, bounded),
+        "python": {name: ask_python(interfaces, Example(name, text)) for name, text in texts.items()},
+        "http": {name: moderate(interfaces, text) for name, text in texts.items()},
+        "studio": {name: ask_studio(interfaces, text) for name, text in texts.items()},
+        "analyze": analyze_all(interfaces, texts),
     }
     expected = found["python"]
     assert {name: said.reason for name, said in expected.items()} == {
@@ -249,16 +249,16 @@ def test_a_text_gets_the_same_verdict_at_every_door(doors: Doors, middle: str) -
     }
     assert expected["harmful"].type in TYPES
     # Bodies and rows of labelled tables are bounded before anything is judged.
-    for door in ("http", "studio"):
-        assert found[door].pop("long") == Said("refused")
+    for interface in ("http", "studio"):
+        assert found[interface].pop("long") == Said("refused")
     assert not {"empty", "long"} & found["predict"].keys()
     # What stands on a picture may look like the name of a file, and is read where it is not given.
-    for door in ("studio", "analyze"):
-        assert found[door].pop("name").outcome != "not_scored"
-        assert found[door].pop("empty").reason == "no text can be read in the image"
-    for door, said in found.items():
-        assert said == {name: expected[name] for name in said}, door
-        assert len(said) >= len(texts) - 3, door
+    for interface in ("studio", "analyze"):
+        assert found[interface].pop("name").outcome != "not_scored"
+        assert found[interface].pop("empty").reason == "no text can be read in the image"
+    for interface, said in found.items():
+        assert said == {name: expected[name] for name in said}, interface
+        assert len(said) >= len(texts) - 3, interface
 
 
 def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
@@ -268,14 +268,19 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     file = tmp_path / "set.zip"
     file.write_bytes(detector.read_bytes())
     chance = Detector.load(file).threshold
-    words = ("--threshold", f"{chance + 0.01:.6f}", "--review", f"{chance - 0.02:.4f}..0.99999")
+    words = (
+        "--threshold",
+        f"{chance + 0.01:.6f}",
+        "--review-range",
+        f"{chance - 0.02:.4f}..0.99999",
+    )
     shell = Shell(tmp_path)
     assert "for people" in shell.done("detector", "set", file, *words)
     texts = {"at": middle, "harmless": KIND[0] + KIND[1]}
     source = tmp_path / "table.jsonl"
     rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
     source.write_text("\n".join(rows), encoding="utf-8")
-    found: dict[str, list[tuple[bool, bool]]] = {}  # at each door: harmful, and for a person
+    found: dict[str, list[tuple[bool, bool]]] = {}  # at each interface: harmful, and for a person
     made = json.loads(shell.done("detector", "predict", file, "--data", source, "--json"))
     found["predict"] = [(bool(said["label"]), bool(said["review"])) for said in made]
     said = Detector.load(file).verdicts(list(texts.values()))
@@ -291,18 +296,18 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     found["analyze"] = [(harm.harmful, "is between" in harm.reason) for harm in harms]
     served = ServeSettings(models=ServedModels(detector=file), state=tmp_path / "state")
     with serving(served, tmp_path / "served") as site:
-        doors = Doors(file, site, shell, tmp_path)
+        interfaces = Interfaces(file, site, shell, tmp_path)
         with site.client() as client:
             answer = client.post("/v1/moderations", json={"input": list(texts.values())}).json()
         told = [result["verdicts"][0] for result in answer["results"]]
         found["http"] = [(one["label"] == "harmful", bool(one["review"])) for one in told]
-        asked = [ask_studio_raw(doors, text) for text in texts.values()]
+        asked = [ask_studio_raw(interfaces, text) for text in texts.values()]
         found["studio"] = [(one.harmful, bool(one.reason)) for one in asked]
         assert {round(one.threshold or 0, 6) for one in asked} == {round(chance + 0.01, 6)}
     assert all(said == [(False, True), (False, False)] for said in found.values()), found
     for given, label in (
         (replace(settings, threshold=chance), "harmful"),
-        (replace(settings, review=(0.0, 0.0001)), "harmless"),
+        (replace(settings, review_range=(0.0, 0.0001)), "harmless"),
     ):
         out = tmp_path / f"s-{label}"
         screen(source, given, out=out, engine=InlineEngine())
@@ -311,8 +316,8 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     assert Detector.load(file).point == OperatingPoint(chance)
 
 
-def ask_studio_raw(doors: Doors, text: str) -> HarmFound:
-    with doors.site.client(**{"x-memantics": "studio"}) as client:
+def ask_studio_raw(interfaces: Interfaces, text: str) -> HarmFound:
+    with interfaces.site.client(**{"x-memantics": "studio"}) as client:
         answer = client.post("/studio/harm", json={"text": text, "language": "", "unread": 0})
     return HarmFound(**answer.json())
 
@@ -325,72 +330,72 @@ def draw_meme(path: Path, text: str) -> Path:
     return path
 
 
-def look_through(doors: Doors, image: Path) -> dict[str, Said]:
-    """An image through every door; what ends as an error is told by its first line."""
+def look_through(interfaces: Interfaces, image: Path) -> dict[str, Said]:
+    """An image through every interface; what ends as an error is told by its first line."""
 
     def predict() -> Said:
-        done = doors.shell.run("detector", "predict", doors.detector, image, "--json")
+        done = interfaces.shell.run("detector", "predict", interfaces.detector, image, "--json")
         if done.code == 2:
             return Said("failed", reason=" ".join(done.err.split()))
         return read_prediction(json.loads(done.out)[0])
 
     def see() -> Said:
-        with doors.site.client(**{"x-memantics": "studio"}) as client:
+        with interfaces.site.client(**{"x-memantics": "studio"}) as client:
             answer = client.post("/studio/text", content=image.read_bytes())
         if answer.status_code != 200:
             return Said("failed", reason=answer.text)
         found = answer.json()
         return ask_studio(
-            doors, found["text"], found["language"], found["unread"], found["left_out"]
+            interfaces, found["text"], found["language"], found["unread"], found["other_text"]
         )
 
     part = {"type": "image_url", "image_url": {"url": data_url(image.read_bytes())}}
     ways: dict[str, Callable[[], Said]] = {
-        "screen": lambda: next(iter(screen_all(doors, image).values())),
-        "http": lambda: moderate(doors, [part]),
+        "screen": lambda: next(iter(screen_all(interfaces, image).values())),
+        "http": lambda: moderate(interfaces, [part]),
         "studio": see,
-        "analyze": lambda: read_analysis(analyze([image], detector=doors.detector)),
+        "analyze": lambda: read_analysis(analyze([image], detector=interfaces.detector)),
         "predict": predict,
-        "python": lambda: ask_python(doors, image),
+        "python": lambda: ask_python(interfaces, image),
     }
     return {name: way() for name, way in ways.items()}
 
 
-def test_text_of_the_scene_is_judged_alike_at_every_door(doors: Doors) -> None:
+def test_text_of_the_scene_is_judged_alike_at_every_door(interfaces: Interfaces) -> None:
     """The caption is kind; what stands small in the picture is not."""
     image = Image.new("RGB", (760, 560), "#dcd6c8")
     pen, face = ImageDraw.Draw(image), FONTS / "NotoSansSC-Regular-subset.otf"
     pen.text((30, 430), KIND[0], fill="white", font=ImageFont.truetype(face, 88), stroke_width=5)
     for place, text in enumerate((CRUEL[0], CRUEL[1])):
         pen.text((60 + 300 * place, 120), text, fill="#6b6b6b", font=ImageFont.truetype(face, 20))
-    path = doors.folder / "sign.png"
+    path = interfaces.folder / "sign.png"
     image.save(path)
-    (said,) = set(look_through(doors, path).values())
-    (row,) = read_rows(doors.folder / f"screened-{path.name}")
-    assert row["left_out"], "nothing was taken for the scene: this picture shows nothing"
+    (said,) = set(look_through(interfaces, path).values())
+    (row,) = read_rows(interfaces.folder / f"screened-{path.name}")
+    assert row["other_text"], "nothing was taken for the scene: this picture shows nothing"
     assert said.outcome in ("harmful", "review", "harmless")
 
 
 @pytest.mark.slow
 def test_an_image_gets_the_same_verdict_at_every_door(
-    doors: Doors, monkeypatch: pytest.MonkeyPatch
+    interfaces: Interfaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, text in (("harmful", CRUEL[0] + CRUEL[1]), ("harmless", KIND[0] + KIND[1])):
-        found = look_through(doors, draw_meme(doors.folder / f"{name}.png", text))
+        found = look_through(interfaces, draw_meme(interfaces.folder / f"{name}.png", text))
         (said,) = set(found.values())
         assert said.outcome == name
     monkeypatch.setattr(ocr, "MOST_REGIONS", 2)
-    damaged, blank = doors.folder / "damaged.png", doors.folder / "blank.png"
-    damaged.write_bytes(draw_meme(doors.folder / "whole.png", KIND[0]).read_bytes()[:300])
+    damaged, blank = interfaces.folder / "damaged.png", interfaces.folder / "blank.png"
+    damaged.write_bytes(draw_meme(interfaces.folder / "whole.png", KIND[0]).read_bytes()[:300])
     Image.new("RGB", (64, 64), "white").save(blank)
-    crowded = draw_lines(doors.folder / "crowded.png", 3, 1, 40, 640)
+    crowded = draw_lines(interfaces.folder / "crowded.png", 3, 1, 40, 640)
     unread = "1 region of text was not read: the image holds more text than is read"
     for image, status, reason in (
         (blank, "not_scored", "no text can be read in the image"),
         (crowded, "not_scored", unread),
         (damaged, "failed", ""),
     ):
-        found = look_through(doors, image)
+        found = look_through(interfaces, image)
         # Of files that are named one by one, those that cannot be judged are errors.
         refused = {name: found.pop(name) for name in ("predict", "python")}
         assert {said.outcome for said in refused.values()} == {"failed"}, image

@@ -17,10 +17,10 @@ from starlette.requests import Request
 from memantics.core.errors import ImageError
 from memantics.core.images import ImageBounds
 from memantics.serve import inputs as fetching
-from memantics.serve.access import COOKIE, LOCAL, Gate
+from memantics.serve.access import COOKIE, LOCAL, AccessControl
 from memantics.serve.inputs import (
     ClosedBody,
-    ImageDoor,
+    ImageLoader,
     ImageFetcher,
     PublicResolver,
     describe_fields,
@@ -58,10 +58,10 @@ def make_request(
     return Request(scope, receive)
 
 
-def make_gate(*tokens: Token) -> Gate:
+def make_access(*tokens: Token) -> AccessControl:
     reach = Reach(origins=("https://shop.example",), public_url="https://memes.example")
     keys = tokens or (Token("a", digest("x")),)
-    return Gate(ServeSettings(reach, tokens=keys, state=Path("unused")))
+    return AccessControl(ServeSettings(reach, tokens=keys, state=Path("unused")))
 
 
 @pytest.mark.parametrize(
@@ -81,41 +81,41 @@ def make_gate(*tokens: Token) -> Gate:
     ],
 )
 def test_where_a_script_may_come_from(headers: dict[str, str], served: bool) -> None:
-    gate = make_gate()
-    gate.check_site(make_request(headers, method="GET"))
-    gate.check_site(make_request(headers, method="HEAD"))
+    access = make_access()
+    access.check_site(make_request(headers, method="GET"))
+    access.check_site(make_request(headers, method="HEAD"))
     for request, reads in (
         (make_request(headers), False),
         (make_request(headers, method="GET"), True),
     ):
         if served:
-            gate.check_site(request, reads=reads)
+            access.check_site(request, reads=reads)
             continue
         with pytest.raises(Refusal) as refused:
-            gate.check_site(request, reads=reads)
+            access.check_site(request, reads=reads)
         assert (refused.value.status, refused.value.code) == (403, "foreign_origin")
 
 
 def test_a_secret_is_in_a_header_or_in_the_cookie() -> None:
-    gate = make_gate(Token("a", digest("x"), ("puns",)))
-    assert gate.guarded
+    access = make_access(Token("a", digest("x"), ("puns",)))
+    assert access.guarded
     headers: Mapping[str, str]
     for headers in ({"authorization": "Bearer x"}, {"authorization": "bearer  x "}):
-        assert gate.admit(make_request(headers), "puns") == "a"
+        assert access.admit(make_request(headers), "puns") == "a"
     cookie = make_request({"cookie": f"{COOKIE}=x"})
-    assert gate.knows(cookie)
-    assert gate.admit(cookie, "puns") == "a"
-    assert not gate.knows(make_request({"cookie": "other=x"}))
-    assert not gate.knows(make_request({"authorization": "Basic x"}))
+    assert access.knows(cookie)
+    assert access.admit(cookie, "puns") == "a"
+    assert not access.knows(make_request({"cookie": "other=x"}))
+    assert not access.knows(make_request({"authorization": "Basic x"}))
     for headers, words in (({}, "a token is needed"), ({"authorization": "Bearer y"}, "not known")):
         with pytest.raises(Refusal, match=words) as refused:
-            gate.admit(make_request(headers), "puns")
+            access.admit(make_request(headers), "puns")
         assert (refused.value.status, refused.value.code) == (401, "invalid_api_key")
         assert refused.value.headers == {"www-authenticate": "Bearer"}
     with pytest.raises(Refusal, match="do not include 'moderate'") as refused:
-        gate.admit(cookie, "moderate")
+        access.admit(cookie, "moderate")
     assert (refused.value.status, refused.value.code) == (403, "insufficient_scope")
-    free = Gate(ServeSettings(state=Path("unused")))
+    free = AccessControl(ServeSettings(state=Path("unused")))
     assert not free.guarded
     assert free.admit(make_request(), "puns") == LOCAL
     assert free.knows(make_request())
@@ -123,14 +123,14 @@ def test_a_secret_is_in_a_header_or_in_the_cookie() -> None:
 
 
 @pytest.fixture
-def door() -> ImageDoor:
-    return ImageDoor(ImageBounds(len(DATA), 10_000_000), ImageFetcher((), len(DATA)))
+def loader() -> ImageLoader:
+    return ImageLoader(ImageBounds(len(DATA), 10_000_000), ImageFetcher((), len(DATA)))
 
 
-def test_an_image_comes_as_base64_or_as_a_data_url(door: ImageDoor) -> None:
+def test_an_image_comes_as_base64_or_as_a_data_url(loader: ImageLoader) -> None:
     coded = base64.b64encode(DATA).decode()
     for given in (coded, data_url(DATA), f"DATA:image/png;BASE64,{coded}"):
-        assert asyncio.run(door.take(given)) == DATA
+        assert asyncio.run(loader.take(given)) == DATA
     for given, words in (
         ("data:image/png;base64", "must be base64 of an image"),
         (f"data:image/png,{coded}", "must be base64 of an image"),
@@ -139,21 +139,21 @@ def test_an_image_comes_as_base64_or_as_a_data_url(door: ImageDoor) -> None:
         ("HTTP://memes.example/a.png", "no address is fetched here"),
     ):
         with pytest.raises(Refusal, match=words) as refused:
-            asyncio.run(door.take(given))
+            asyncio.run(loader.take(given))
         assert (refused.value.status, refused.value.code) == (422, "invalid_image_url")
 
 
-def test_an_image_has_as_many_bytes_as_it_may(door: ImageDoor) -> None:
-    assert door.check(DATA) == DATA
+def test_an_image_has_as_many_bytes_as_it_may(loader: ImageLoader) -> None:
+    assert loader.check(DATA) == DATA
     with pytest.raises(Refusal, match=f"more than {len(DATA):,} bytes") as refused:
-        door.check(DATA + b"\0")
+        loader.check(DATA + b"\0")
     assert (refused.value.status, refused.value.code) == (413, "invalid_image")
     with pytest.raises(ImageError, match="upload"):
-        door.check(b"text")
-    opened = ImageDoor.open(ServeBounds(body_bytes=300, pixels=400))
+        loader.check(b"text")
+    opened = ImageLoader.open(ServeBounds(body_bytes=300, pixels=400))
     assert opened.bounds == ImageBounds(300, 400)
     most = ImageBounds()
-    wide = ImageDoor.open(ServeBounds(body_bytes=10**12, pixels=10**12))
+    wide = ImageLoader.open(ServeBounds(body_bytes=10**12, pixels=10**12))
     assert wide.bounds == most
 
 
@@ -166,19 +166,19 @@ def make_form(**fields: str) -> tuple[bytes, str]:
     return b"".join([*parts, head, DATA, b"\r\n--b--\r\n"]), "multipart/form-data; boundary=b"
 
 
-def test_fields_come_as_json_or_as_a_form(door: ImageDoor) -> None:
+def test_fields_come_as_json_or_as_a_form(loader: ImageLoader) -> None:
     async def run() -> None:
         coded = data_url(DATA).encode()
         sent = make_request(body=b'{"image": "' + coded + b'", "language": "zh"}')
-        body, data = await read_upload(sent, Upload, door)
+        body, data = await read_upload(sent, Upload, loader)
         assert (body.language, data) == ("zh", DATA)
         form, kind = make_form(language="zh")
         body, data = await read_upload(
-            make_request({"content-type": kind}, body=form), Upload, door
+            make_request({"content-type": kind}, body=form), Upload, loader
         )
         assert (body.image, body.language, data) == ("", "zh", DATA)
         form, kind = make_form(language="")
-        body, _ = await read_upload(make_request({"content-type": kind}, body=form), Upload, door)
+        body, _ = await read_upload(make_request({"content-type": kind}, body=form), Upload, loader)
         assert body.language == "en", "an empty field is one that was not filled in"
         plain = "Application/X-www-form-urlencoded; charset=utf-8"
         filled = make_request({"content-type": plain}, body=b"image=x&language=zh")
@@ -193,7 +193,7 @@ def test_fields_come_as_json_or_as_a_form(door: ImageDoor) -> None:
             (make_request(body=b'{"image": "x", "more": 1}'), "more"),
         ):
             with pytest.raises(Refusal, match=words) as refused:
-                await read_upload(request, Upload, door)
+                await read_upload(request, Upload, loader)
             assert (refused.value.status, refused.value.code) == (400, "invalid_request")
 
     asyncio.run(run())
