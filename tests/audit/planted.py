@@ -56,7 +56,7 @@ def make_memes(
                 "id": str(number),
                 "text": " ".join(words),
                 "label": "harmful" if label else "harmless",
-                "family": f"t{template}",
+                "template_cluster": f"t{template}",
             }
         )
     return rows

@@ -15,7 +15,7 @@ TABLE = [
     {
         "task": "qa",
         "system": "made up",
-        "figures": {"macro_f1": 0.9, "macro_precision": 0.5, "macro_recall": 0.5},
+        "metrics": {"macro_f1": 0.9, "macro_precision": 0.5, "macro_recall": 0.5},
         "digits": 2,
         "source": "Table 9",
         "feasible": None,
@@ -36,10 +36,10 @@ def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
         assert own["meaning"]
         assert own["advice"]
         assert own["measured"]
-        figure = own["figure"]
-        assert figure["value"] is not None
-        if figure["low"] is not None:
-            assert figure["low"] - 1e-9 <= figure["value"] <= figure["high"] + 1e-9
+        score = own["score"]
+        assert score["value"] is not None
+        if score["low"] is not None:
+            assert score["low"] - 1e-9 <= score["value"] <= score["high"] + 1e-9
     page = (shell.folder / "audit.html").read_text(encoding="utf-8")
     assert SAMPLE_NOTE in page
 
@@ -59,7 +59,7 @@ def test_a_model_is_asked_and_its_answers_are_kept(shell: Shell) -> None:
     ran = shell.run(*command, "--limit", "24")
     found = {own["key"]: own for own in json.loads(ran.out)["findings"] if own["model"]}
     assert found.keys() == {"blind", "permutation", "position.model"}
-    assert found["position.model"]["figure"]["value"] == 1.0
+    assert found["position.model"]["score"]["value"] == 1.0
     assert found["position.model"]["verdict"] == "broken"
     folders = sorted((shell.folder / "runs" / "audit").iterdir())
     assert len(folders) == 5
@@ -75,7 +75,7 @@ def test_a_judge_is_asked_in_every_way(shell: Shell) -> None:
     ways = ("again", "placement", "rationale", "unseen", "swapped")
     assert found.keys() == {f"judge.{way}" for way in ways}
     # It says the same whatever it is shown: of one mind, and blind.
-    assert found["judge.again"]["figure"]["value"] == 1.0
+    assert found["judge.again"]["score"]["value"] == 1.0
     assert found["judge.unseen"]["verdict"] == "broken"
 
 

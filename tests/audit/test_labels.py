@@ -10,7 +10,7 @@ import pytest
 
 from memantics.core.data import read_split, sum_split
 from memantics.core.errors import DataError, InputError, UnknownName
-from memantics.core.queue import ItemVerdict, read_queue
+from memantics.core.queue import AggregatedAnnotation, read_queue
 from memantics.moderation.classifier import find_labelled
 from memantics.moderation.held_out import RunAnswers, number_labels, weigh_answers
 from tests.audit.planted import make_memes, write_table
@@ -79,9 +79,9 @@ def test_doubts_become_a_queue_and_reviews_a_share(shell: Shell, table: Path) ->
     ranked = [item for item in items if item.hidden["rank"]]
     assert ranked
     assert len(items) > len(ranked)
-    verdicts = shell.folder / "verdicts.jsonl"
+    verdicts = shell.folder / "annotations.jsonl"
     lines = [
-        ItemVerdict(
+        AggregatedAnnotation(
             item=item.id,
             group=item.group,
             workflow=card.workflow,
@@ -95,8 +95,8 @@ def test_doubts_become_a_queue_and_reviews_a_share(shell: Shell, table: Path) ->
     ran = shell.run("audit", f"{table}/label", "--reviewed", verdicts, "--json")
     assert ran.code == 0, ran.err
     (share,) = (f for f in json.loads(ran.out)["findings"] if f["key"] == "labels.reviewed")
-    assert share["figure"]["value"] == pytest.approx(len(ranked) / 120)
-    assert share["figure"]["low"] <= share["figure"]["value"] <= share["figure"]["high"]
+    assert share["score"]["value"] == pytest.approx(len(ranked) / 120)
+    assert share["score"]["low"] <= share["score"]["value"] <= share["score"]["high"]
 
 
 def test_everything_writes_badge_citation_and_json(shell: Shell, table: Path) -> None:
@@ -128,7 +128,7 @@ def test_runs_are_judges_and_are_scored_by_group(shell: Shell) -> None:
     labels = {row["label"]: row for row in found["resplit.template"]["rows"] if row["by"] == "run"}
     assert not labels  # every template is in train, so there is no other part to compare with
     for row in rows[:60]:
-        row["split"] = "train" if row["family"] < "t15" else "dev"
+        row["split"] = "train" if row["template_cluster"] < "t15" else "dev"
     write_table(rows, path)
     assert shell.run("data", "add", path, "--label", "label", "--text", "text").code == 0
     ran = shell.run(*command)

@@ -21,19 +21,19 @@ def audit(shell: Shell, name: str, *words: str) -> dict[str, Any]:
 
 
 def value(own: dict[str, Any]) -> float:
-    return round(float(own["figure"]["value"]), 3)
+    return round(float(own["score"]["value"]), 3)
 
 
 def test_mquest(shell: Shell) -> None:
     found = audit(shell, "mquest")
     dead = found["options.dead"]
     assert dead["verdict"] == "broken"
-    assert (value(dead), dead["figure"]["n"]) == (0.0, 2039)
+    assert (value(dead), dead["score"]["n"]) == (0.0, 2039)
     assert "none of the others" in dead["title"]
     length = found["options.length"]
     assert (length["verdict"], value(length)) == ("broken", 0.471)
     bare = found["mquest.ungrounded"]
-    assert (bare["verdict"], value(bare), bare["figure"]["n"]) == ("broken", 0.763, 2652)
+    assert (bare["verdict"], value(bare), bare["score"]["n"]) == ("broken", 0.763, 2652)
     names = found["mquest.class_names"]
     assert (names["verdict"], value(names)) == ("broken", 0.294)
     assert {row["label"]: row["value"] for row in names["rows"]}["grounded"] == 0.0
@@ -48,15 +48,15 @@ def test_memeintent(shell: Shell) -> None:
     found = audit(shell, "memeintent/intent")
     kept, stripped = found["shortcut.majority"], found["shortcut.majority_stripped"]
     assert (kept["verdict"], value(kept)) == ("broken", 0.373)
-    assert kept["figure"]["low"] > kept["expected"] == 0.287
+    assert kept["score"]["low"] > kept["expected"] == 0.287
     assert value(stripped) == 0.236
-    assert found["memeintent.background"]["figure"]["value"] == pytest.approx(69 / 500)
+    assert found["memeintent.background"]["score"]["value"] == pytest.approx(69 / 500)
 
 
 def test_punmemecn(shell: Shell) -> None:
     found = audit(shell, "punmemecn/detection")
     always = found["shortcut.positive"]
-    assert (always["verdict"], value(always), always["figure"]["n"]) == ("broken", 0.5, 1500)
+    assert (always["verdict"], value(always), always["score"]["n"]) == ("broken", 0.5, 1500)
     assert {row["label"]: row["value"] for row in always["rows"]}["balanced accuracy"] == 0.5
     assert "published figures are not above it" in always["meaning"]
     assert found["punmemecn.captions"]["verdict"] == "worth knowing"
@@ -89,6 +89,6 @@ def test_a_split_cuts_every_finding_down(shell: Shell, name: str, split: str, si
     """What rests on printed tables, and what compares splits, is about no split."""
     found = audit(shell, name, "--split", split)
     whole = {"tables.feasible", "makers.published", "leak.split"}
-    counts = {key: own["figure"]["n"] for key, own in found.items() if key not in whole}
+    counts = {key: own["score"]["n"] for key, own in found.items() if key not in whole}
     assert counts
     assert max(counts.values()) == size, counts

@@ -86,7 +86,7 @@ def test_what_cannot_be_contrasted_is_refused(grid: list[Path], tmp_path: Path) 
         contrast([*sides, sides[0]], "background")
 
 
-def test_models_are_a_factor_and_right_answers_a_figure(tmp_path: Path) -> None:
+def test_models_are_a_factor_and_right_answers_a_metric(tmp_path: Path) -> None:
     names = [str(n) for n in range(8)]
     one = choices(tmp_path / "a", {name: int(name) < 2 for name in names})
     other = choices(tmp_path / "b", {name: int(name) < 7 for name in names})
@@ -107,7 +107,7 @@ def test_the_command(grid: list[Path], tmp_path: Path) -> None:
     assert "no option" in shell.refused("compare", *grid, "--by", "colour")
 
 
-def test_right_answers_are_a_figure_beside_the_main_one(tmp_path: Path) -> None:
+def test_right_answers_are_a_metric_beside_the_main_one(tmp_path: Path) -> None:
     golds = {f"{n}-0": "pun" if n % 2 else "non-pun" for n in range(8)}
     first = puns(tmp_path / "a", dict.fromkeys(golds, "pun"), golds)
     second = puns(tmp_path / "b", golds, golds)
@@ -135,7 +135,7 @@ def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
     effects = found.effect_table()
     assert effects.title == "Over all settings"
     assert [name for name, _ in effects.sides] == [
-        *("background", "figure", "mean difference (95 %)", "settings", "p", "Holm")
+        *("background", "metric", "mean difference (95 %)", "settings", "p", "Holm")
     ]
     assert [where for _, where in effects.sides] == ["left"] * 3 + ["right"] * 3
     assert effects.rows == (
@@ -144,7 +144,7 @@ def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
     )
     table = found.table()
     assert [name for name, _ in table.sides] == [
-        *("setting", "background", "figure", "difference (95 %)", "p", "Holm"),
+        *("setting", "background", "metric", "difference (95 %)", "p", "Holm"),
         *("t paired", "t unpaired"),
     ]
     assert [where for _, where in table.sides] == ["left"] * 4 + ["right"] * 4
@@ -155,7 +155,7 @@ def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
     assert page.index("Over all settings") < page.index("shots=few")
     plain = pair.table()
     assert [name for name, _ in plain.sides] == [
-        *("figure", "first", "second", "difference (95 %)", "p", "Holm")
+        *("metric", "first", "second", "difference (95 %)", "p", "Holm")
     ]
     assert [where for _, where in plain.sides] == ["left", "right", "right", "left", *["right"] * 2]
     assert plain.rows == (("rouge_l", "0.250", "0.500", "+0.250", "0.010", "0.030"),)

@@ -114,7 +114,7 @@ def test_metrics_follow_people_over_replies_and_over_settings(found: HumanScores
     assert score_ratings([*RATED, *unmarked]).followed[1].n == 2
 
 
-def test_tables_show_every_figure_and_a_dash_where_there_is_none(found: HumanScores) -> None:
+def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanScores) -> None:
     table = found.table()
     assert table.title == "12 replies to 6 memes, 3 people"
     assert table.sides == (("setting", "left"), ("correctness", "right"), ("relevance", "right"))

@@ -196,7 +196,7 @@ def test_a_failed_call_is_failed_never_text(tmp_path: Path) -> None:
         toy_task(3),
         open_fake("fake/break"),
         retries=RetrySettings(per_call=1),
-        chance=random.Random(1),
+        rng=random.Random(1),
     )
     assert summary.failed == 3
     for answer in read_answers(tmp_path):

@@ -29,7 +29,7 @@ both_classes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max
 
 
 @given(both_classes)
-def test_binary_figures_equal_scikit_learn(rows: list[tuple[bool, bool]]) -> None:
+def test_binary_metrics_equal_scikit_learn(rows: list[tuple[bool, bool]]) -> None:
     gold, guess = [g for g, _ in rows], [p for _, p in rows]
     counts = count_binary(gold, guess, positive=True)
     assert tpr(counts) == pytest.approx(sk.recall_score(gold, guess))

@@ -59,7 +59,7 @@ def test_area_without_ties_is_the_mean_of_running_risks() -> None:
     assert area_under_risk([0.5, 0.5], [True, False]) == 0.5
 
 
-def test_nothing_has_no_figures() -> None:
+def test_nothing_has_no_metrics() -> None:
     assert calibration_error([], []) is None
     assert brier_score([], []) is None
     assert area_under_risk([], []) is None

@@ -33,7 +33,7 @@ def test_zero_is_no_length() -> None:
 
 @pytest.mark.slow
 @needs_shared_data
-def test_it_gives_the_figures_of_the_release() -> None:
+def test_it_gives_the_metrics_of_the_release() -> None:
     import jieba
 
     from memantics.benchmarks.punmemecn.load import open_release

@@ -77,7 +77,7 @@ def test_a_masked_model_hides_one_token_at_a_time(masked: Path) -> None:
     assert found == pytest.approx(math.exp(-total / len(places)), rel=1e-4)
 
 
-def test_the_same_text_has_the_same_figure_and_nothing_has_none(masked: Path) -> None:
+def test_the_same_text_has_the_same_metric_and_nothing_has_none(masked: Path) -> None:
     scorer = PerplexityScorer(masked)
     first, _, again, empty = scorer.measure([*TEXTS, ""])
     assert first == again

@@ -10,7 +10,7 @@ import pytest
 from memantics.metrics.agreement import spearman
 from memantics.metrics.interval import draw_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
-from memantics.metrics.weighted import Case, Figure, MetricName, prepare
+from memantics.metrics.weighted import Case, MetricSpec, MetricName, prepare
 from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
 
 
@@ -58,7 +58,7 @@ def test_chances_that_are_alike(metric: MetricName) -> None:
             Case(str(place), str(place), gold, "harmful", value)
             for place, (gold, value) in enumerate(zip(golds, values, strict=True))
         ]
-        return prepare(cases, Figure(metric, "harmful"))(np.ones(len(cases)))
+        return prepare(cases, MetricSpec(metric, "harmful"))(np.ones(len(cases)))
 
     nudged = [nudge(own) if place % 8 == 0 else own for place, own in enumerate(chances)]
     assert rate(nudged) == pytest.approx(rate(chances), rel=1e-9)

@@ -24,7 +24,7 @@ from memantics.metrics.text import (
     rouge_tokens,
     tokenize,
 )
-from tests.figures import same
+from tests.numbers import same
 
 ROWS = [
     orjson.loads(line)

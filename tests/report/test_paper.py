@@ -273,7 +273,7 @@ def test_bad_tables_of_traits_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError):
             paper("mquest", data="sample", traits=table)
     with pytest.raises(InputError, match="no such file"):
-        paper("mquest", data="sample", verdicts=tmp_path / "nowhere.jsonl")
+        paper("mquest", data="sample", annotations=tmp_path / "nowhere.jsonl")
 
 
 @pytest.mark.slow
@@ -342,7 +342,7 @@ def test_the_released_part_with_two_models_leaves_only_published_systems_empty(
 
 @pytest.mark.slow
 @needs_shared_data
-def test_figures_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -> None:
+def test_metrics_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -> None:
     added = shell.run("data", "add", "mquest", SHARED_DATA / "mquest")
     assert added.code == 0, added
     shown = json.loads(shell.run("data", "stats", "mquest", "--json").out)["statistics"]

@@ -16,7 +16,14 @@ from memantics.benchmarks.paper_file import DeclaredPart, read_paper_file
 from memantics.benchmarks.published import read_published
 from memantics.benchmarks.registry import find_benchmark
 from memantics.core.data import Source
-from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, Review, Reviewed, Vote
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    QueueCard,
+    QueueItem,
+    Review,
+    Reviewed,
+)
 
 HOME = find_benchmark("mquest").home
 FILE = read_paper_file(HOME / "paper.toml")
@@ -70,13 +77,13 @@ def test_traits_of_a_papers_model_leave_it_in_the_papers_means() -> None:
 
 def reviewed(*ratings: Sequence[int]) -> Review:
     votes = [
-        Vote(person=f"P{n}", stage="review", values={"correctness": list(given)})
+        IndividualAnnotation(annotator=f"P{n}", stage="review", values={"correctness": list(given)})
         for n, given in enumerate(ratings)
     ]
-    verdict = ItemVerdict(
-        item="m1", group="m1", workflow="collect-and-edit", kept=True, values={}, votes=votes
+    annotation = AggregatedAnnotation(
+        item="m1", group="m1", workflow="collect-and-edit", kept=True, values={}, annotations=votes
     )
-    item = Reviewed(QueueItem(id="m1", group="m1"), {}, verdict)
+    item = Reviewed(QueueItem(id="m1", group="m1"), {}, annotation)
     return Review(Path(), QueueCard(title="", workflow="collect-and-edit"), (item,))
 
 

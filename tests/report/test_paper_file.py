@@ -20,7 +20,7 @@ PART = '[[part]]\nlabel = "Table 1"\ncaption = "C."\n'
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
-def test_every_system_of_a_table_has_figures_that_the_paper_prints(path: Path) -> None:
+def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -> None:
     """A row that names a system and finds none of its figures would stay bare unseen."""
     home = find_benchmarks()[path.parent.name].home
     published = (home / "expected" / "published.json").read_text(encoding="utf-8")

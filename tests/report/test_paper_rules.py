@@ -44,7 +44,7 @@ class Ran:
     value: float = 0.5
 
     @property
-    def figures(self) -> Scores:
+    def results(self) -> Scores:
         scores = (Score("accuracy", self.value, self.n), Score("macro_accuracy", 0.5, 10))
         return Scores("accuracy", {}, scores, (), {})  # type: ignore[arg-type]
 
@@ -59,12 +59,12 @@ class Ran:
 
 ROW = PublishedRow(
     task="qa", system="VLM 7B", options={"order": "explain"}, split="all",
-    figures={"accuracy": 0.5, "macro_accuracy": 0.5}, digits=4, source="Table 2", feasible=None,
+    metrics={"accuracy": 0.5, "macro_accuracy": 0.5}, digits=4, source="Table 2", feasible=None,
     sizes={"accuracy": 307},
 )  # fmt: skip
 PART = DeclaredPart(
     label="Table 2", caption="", columns=("All", "Macro"),
-    metrics=tuple(PaperMetric(task="qa", figure=name) for name in ("accuracy", "macro_accuracy")),
+    metrics=tuple(PaperMetric(task="qa", key=name) for name in ("accuracy", "macro_accuracy")),
     rows=(DeclaredRow(label="VLM 7B", system="VLM 7B"),), fill="memantics run $name",
 )  # fmt: skip
 
@@ -82,7 +82,7 @@ def cells(run: Ran, **changes: Any) -> tuple[Cell, ...]:
     return row.cells
 
 
-def test_the_same_items_are_compared_and_a_figure_of_unknown_n_is_not() -> None:
+def test_the_same_items_are_compared_and_a_metric_of_unknown_n_is_not() -> None:
     accuracy, macro = cells(Ran(FACTS))
     assert accuracy.status == "reproduced"
     assert macro.status == "computed", "the paper does not say over what it is the mean"
@@ -226,9 +226,9 @@ def test_a_study_of_other_encoders_is_not_compared(settings: dict[str, Any], the
 
 
 def test_models_of_ones_own_choice_measure_no_perplexity_of_the_papers(tmp_path: Path) -> None:
-    figures = tmp_path / "chats.json"
-    figures.write_text('{"chats.perplexity": 4.577, "chats.bertscore": 0.868}')
-    (part,) = paper("punmemecn", data="sample", figures=figures, parts=["Table 1"]).parts
+    metrics = tmp_path / "chats.json"
+    metrics.write_text('{"chats.perplexity": 4.577, "chats.bertscore": 0.868}')
+    (part,) = paper("punmemecn", data="sample", statistics=metrics, parts=["Table 1"]).parts
     ours = next(row for row in part.rows if row.label == "Our")
     assert [cell.status for cell in ours.cells] == ["computed"] * 4
 
@@ -249,7 +249,7 @@ def test_what_the_paper_prints_stands_as_printed() -> None:
         assert statuses == {"closed"}, "what the paper says of its set-up is not computed"
 
 
-def test_figures_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
+def test_metrics_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
     told = rows_of("toxicn_mm", "Figures in the text")
     shown = {
         label: (cell.paper, cell.value, cell.status, cell.agrees) for label, (cell,) in told.items()

@@ -16,7 +16,13 @@ import memantics as mm
 from memantics.benchmarks.mquest.paper import PAPER
 from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.core.meaning import DIMENSIONS as NAMES
-from memantics.core.queue import ItemVerdict, QueueCard, QueueItem, write_queue, write_verdicts
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    QueueCard,
+    QueueItem,
+    write_annotations,
+    write_queue,
+)
 from memantics.evaluation.datasets import add_release
 from tests.places import SHARED_DATA, needs_shared_data
 from tests.report.test_papers_filled import find_empty, redo_memeintent, rename
@@ -67,7 +73,7 @@ def judge_questions(folder: Path) -> Path:
     """A queue over all dimensions, of which every other question was accepted."""
     folder.mkdir()
     draw(folder / "images", ["1.png"])
-    items, verdicts = [], []
+    items, annotations = [], []
     for place, dimension in enumerate((*NAMES, *NAMES)):
         hidden: dict[str, JsonValue] = {
             "dimension": dimension, "element": "Scene/duel" if dimension == "Toxicity" else None,
@@ -77,12 +83,12 @@ def judge_questions(folder: Path) -> Path:
         if dimension == "Toxicity":
             values = {"second_question": "yes", "second_answer": "yes"}
         items.append(QueueItem(id=name, group=meme, images=["images/1.png"], hidden=hidden))
-        verdicts.append(
-            ItemVerdict(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
-                    values=values, votes=[])
+        annotations.append(
+            AggregatedAnnotation(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
+                    values=values, annotations=[])
         )  # fmt: skip
     write_queue(folder, QueueCard(title="Validation", workflow="validate", warning="Rude."), items)
-    write_verdicts(folder / "verdicts.jsonl", verdicts)
+    write_annotations(folder / "annotations.jsonl", annotations)
     return folder
 
 
@@ -97,7 +103,7 @@ def test_mquest(tmp_path: Path) -> None:
     assert set(empty) == {"Figure 5"}, "without a review, acceptance is what is left to fill"
     assert all(row.cells[0].value is not None for row in parts["Table 2"].rows)
 
-    sheet = mm.paper("mquest", runs, verdicts=judge_questions(tmp_path / "queue"))
+    sheet = mm.paper("mquest", runs, annotations=judge_questions(tmp_path / "queue"))
     counts = check(sheet, tmp_path / "mquest.html")
     assert counts["computed"] > 100
     assert counts["arithmetic"] >= 13

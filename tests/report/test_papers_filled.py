@@ -19,7 +19,13 @@ from memantics.benchmarks.paper import PaperRow, PaperSheet
 from memantics.benchmarks.punmemecn.paper import PAPER as PUNMEMECN
 from memantics.construction.queues import make_error_queue, make_questionnaire
 from memantics.core.data import DataKind
-from memantics.core.queue import ItemVerdict, QueueItem, Vote, read_queue, write_verdicts
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    QueueItem,
+    read_queue,
+    write_annotations,
+)
 from memantics.evaluation.human_eval import export_human_eval
 from memantics.evaluation.paper import paper
 from memantics.moderation.study.running import StudyPlan
@@ -67,14 +73,17 @@ def rename(run: Path, model: str) -> Path:
 def rate(queue: Path, values: dict[str, JsonValue], stage: str = "rate") -> Path:
     card, items = read_queue(queue)
 
-    def tell(item: QueueItem) -> ItemVerdict:
-        votes = [Vote(person=name, stage=stage, values=values) for name in ("p1", "p2")]
-        return ItemVerdict(
+    def tell(item: QueueItem) -> AggregatedAnnotation:
+        votes = [
+            IndividualAnnotation(annotator=name, stage=stage, values=values)
+            for name in ("p1", "p2")
+        ]
+        return AggregatedAnnotation(
             item=item.id, group=item.group, workflow=card.workflow, kept=True, values=values,
-            votes=votes,
+            annotations=votes,
         )  # fmt: skip
 
-    write_verdicts(queue / "verdicts.jsonl", [tell(item) for item in items])
+    write_annotations(queue / "annotations.jsonl", [tell(item) for item in items])
     return queue
 
 
@@ -123,7 +132,7 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
     errors = make_error_queue(runs[:1], tmp_path / "errors").folder
     rate(errors, {"error": "culture"}, "code")
     given = [votes, people, errors]
-    sheet = paper("toxicn_mm", runs, data="sample", detectors=tmp_path / "study", verdicts=given)
+    sheet = paper("toxicn_mm", runs, data="sample", detectors=tmp_path / "study", annotations=given)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet) == {}
     parts = {part.label: part for part in sheet.parts}
@@ -179,7 +188,7 @@ def redo_memeintent(folder: Path, data: Literal["sample", "release"]) -> Redone:
     rate(rated.queue, {"completeness": 4, "relevance": 5, "correctness": 3})
     review = make_queue(folder / "review", "collect-and-edit", pick_memes("en", 4))
     rate(review, {"correctness": [5, 4], "completeness": [4, 4]}, "review")
-    sheet = paper("memeintent", runs, data=data, verdicts=[rated.queue, review])
+    sheet = paper("memeintent", runs, data=data, annotations=[rated.queue, review])
     return Redone(sheet, intents, folder / "humans")
 
 
@@ -192,8 +201,8 @@ def test_memeintent_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     assert parts["RQ1 and RQ2"].rows
     section = {row.label: row.cells[0] for row in parts["Section 3.3"].rows}
     assert section["Correctness of intents, mean"].value == 4.5
-    figure = parts["Figure 6"].rows[0].cells
-    assert [cell.value for cell in figure] == [4.0, 5.0, 3.0]
+    row = parts["Figure 6"].rows[0].cells
+    assert [cell.value for cell in row] == [4.0, 5.0, 3.0]
 
 
 def copy_as(run: Path, model: str, place: Path) -> Path:
@@ -254,7 +263,7 @@ def tuned(folder: Path, model: str, style: str) -> Path:
         for n, (part, gold, own) in enumerate(said)
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "verdicts.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "annotations.jsonl").write_text(lines, encoding="utf-8")
     return folder
 
 
@@ -281,8 +290,8 @@ def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     measured = mm.measure_chats(
         [chats, *sorted(tmp_path.glob("*.json"))], perplexity=str(bert), bert=bert
     )
-    figures = measured.save(tmp_path / "chats-measured.txt")
-    sheet = paper("punmemecn", runs, data="sample", detectors=folders, figures=figures)
+    statistics = measured.save(tmp_path / "chats-measured.txt")
+    sheet = paper("punmemecn", runs, data="sample", detectors=folders, values=statistics)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet).keys() == ASIDE
     parts = {part.label: part for part in sheet.parts}
@@ -386,7 +395,7 @@ def rate_edits(runs: list[Path], out: Path) -> Path:
 def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     runs = judge_edits(tmp_path / "runs", "sample")
     people = rate_edits(runs, tmp_path / "humans")
-    sheet = paper("mer_bench", runs, data="sample", verdicts=people)
+    sheet = paper("mer_bench", runs, data="sample", annotations=people)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet).keys() == {"Repeated judgements"}  # tests/mer_bench/test_cases.py
     parts = {part.label: part for part in sheet.parts}
@@ -416,7 +425,7 @@ def test_the_released_part_of_mer_bench_leaves_only_published_editors_empty(
             draw(data / "EditedResults" / editor / row["id"], "green")
     shell.done("data", "add", "mer_bench", tmp_path / "MER-Bench")
     runs = judge_edits(tmp_path / "runs", "release")
-    sheet = paper("mer_bench", runs, verdicts=rate_edits(runs, tmp_path / "humans"))
+    sheet = paper("mer_bench", runs, annotations=rate_edits(runs, tmp_path / "humans"))
     empty = find_empty(sheet)
     assert empty.keys() <= {"Table II", "Repeated judgements"}
     assert empty["Table II"] == set(MER_BENCH.systems) - {"Flux9B"}

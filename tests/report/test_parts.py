@@ -200,7 +200,7 @@ def test_drawings_escape_names() -> None:
 @given(
     st.lists(st.floats(-1e6, 1e6).map(lambda value: Score("x", value, 1)), min_size=1, max_size=5)
 )
-def test_every_figure_lies_on_its_scale(scores: list[Score]) -> None:
+def test_every_metric_lies_on_its_scale(scores: list[Score]) -> None:
     scale = fit_scale(scores)
     assert 2 <= len(scale.ticks) <= 13
     for score in scores:

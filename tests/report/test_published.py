@@ -35,7 +35,7 @@ def published(system: str, value: float | None, **changes: object) -> PublishedR
     row: dict[str, object] = {
         "task": "qa",
         "system": system,
-        "figures": {"macro": 0.5} | ({} if value is None else {"accuracy": value}),
+        "metrics": {"macro": 0.5} | ({} if value is None else {"accuracy": value}),
         "digits": 4,
         "source": "Table 2",
         "note": "over questions that were not released",
@@ -78,15 +78,15 @@ def test_a_row_stands_only_beside_runs_that_were_asked_alike() -> None:
     assert len(make_boards([run], split)[0].rows) == 1
 
 
-def test_they_lead_nothing_and_add_no_figures_of_their_own() -> None:
-    rows = {"mquest/qa": [published("P", 0.9, figures={"accuracy": 0.9, "f1[kind=T]": 0.4})]}
+def test_they_lead_nothing_and_add_no_metrics_of_their_own() -> None:
+    rows = {"mquest/qa": [published("P", 0.9, metrics={"accuracy": 0.9, "f1[kind=T]": 0.4})]}
     (board,) = make_boards([make_run("a/x", 0.2, data=RELEASE)], rows)
     assert board.leader is not None
     assert board.leader.label == "a/x"
     assert board.metrics == ("accuracy", "macro")
     assert board.breakdowns == ()
     section = make_section(board)
-    assert [line["n"] for line in section.figures] == [10, 3]
+    assert [line["n"] for line in section.metrics] == [10, 3]
     assert "n = 0" not in str(section.strips[0])
 
 
@@ -179,7 +179,7 @@ def test_the_command_shows_a_papers_rows_for_a_release_only(shell: Shell, tmp_pa
 
 @pytest.mark.parametrize(("f1", "fault"), [(0.3646, "impossible by arithmetic"), (0.3595, "")])
 def test_a_row_that_contradicts_itself_needs_no_number_of_items(f1: float, fault: str) -> None:
-    figures = {"macro_f1": f1, "macro_precision": 0.3566, "macro_recall": 0.3623}
+    metrics = {"macro_f1": f1, "macro_precision": 0.3566, "macro_recall": 0.3623}
     reason = {"reason": "macro-F1 above the mean"} if fault else {}
-    row = published("P", None, figures=figures, feasible=False if fault else None, **reason)
+    row = published("P", None, metrics=metrics, feasible=False if fault else None, **reason)
     assert tell_fault(row) == fault

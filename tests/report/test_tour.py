@@ -56,17 +56,17 @@ def published(system: str = "x", **given: object) -> PublishedRow:
 
 
 def test_a_share_of_known_items_has_wilsons_interval() -> None:
-    score = measure(published(figures={"accuracy": 0.9}, sizes={"accuracy": 50}), "accuracy")
+    score = measure(published(metrics={"accuracy": 0.9}, sizes={"accuracy": 50}), "accuracy")
     assert (score.n, round(score.low or 0, 4), round(score.high or 0, 4)) == (50, 0.7864, 0.9565)
 
 
-def test_a_figure_of_unknown_items_has_none() -> None:
-    score = measure(published(figures={"macro_f1": 0.7}), "macro_f1")
+def test_a_metric_of_unknown_items_has_none() -> None:
+    score = measure(published(metrics={"macro_f1": 0.7}), "macro_f1")
     assert (score.n, score.low, score.high) == (0, None, None)
 
 
 def test_f1_is_simulated_from_both_recalls() -> None:
-    row = published(figures={"f1": 0.8, "tpr": 0.8, "tnr": 0.9}, classes=(200, 400))
+    row = published(metrics={"f1": 0.8, "tpr": 0.8, "tnr": 0.9}, classes=(200, 400))
     score = measure(row, "f1")
     # Independently: the delta method over both binomials.
     hits, alarms = 160.0, 40.0
@@ -86,10 +86,10 @@ def test_certain_recalls_leave_no_spread() -> None:
 
 def test_a_system_at_the_baseline_is_not_above_it() -> None:
     rows = [
-        published(name, figures={"f1": value})
+        published(name, metrics={"f1": value})
         for name, value in (("below", 0.499), ("at", 0.5), ("above", 0.501), ("silent", 0.9))
     ]
-    rows[3] = published("silent", figures={"other": 0.9})
+    rows[3] = published("silent", metrics={"other": 0.9})
     made = make_standings("Board", "f1", rows, Trivial("guessing", 0.5))
     assert [(row.system, row.place) for row in made.rows] == [
         ("above", "above"), ("at", "level"), ("below", "below")
@@ -115,9 +115,9 @@ def test_a_system_is_placed_by_its_interval(low: float, high: float, place: str)
 
 def test_systems_of_one_name_are_told_apart_by_their_setting() -> None:
     rows = [
-        published("twice", figures={"f1": 0.5}, note="sees the text only; zero-shot"),
-        published("twice", figures={"f1": 0.6}, note="sees image and text; zero-shot"),
-        published("once", figures={"f1": 0.4}, note="sees the text only"),
+        published("twice", metrics={"f1": 0.5}, note="sees the text only; zero-shot"),
+        published("twice", metrics={"f1": 0.6}, note="sees image and text; zero-shot"),
+        published("once", metrics={"f1": 0.4}, note="sees the text only"),
     ]
     made = make_standings("Board", "f1", rows, Trivial("guessing", 0.5))
     settings = [row.setting for row in made.rows]

@@ -242,7 +242,7 @@ class _Asking:
         if fault and engine.model.cacheable:
             failed = Answer(item.id, number, "failed", NO_REPLY, reason=fault, calls=0)
             return self._record(failed)
-        key = engine.address(request, digest, number) if engine.cache is not None else b""
+        key = engine.cache_key(request, digest, number) if engine.cache is not None else b""
         called = await engine.fetch(request, key)
         answer = self._record(self._judge(item, number, digest, called))
         engine.keep(key, called)

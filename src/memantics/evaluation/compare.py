@@ -299,7 +299,7 @@ class PowerAnalysis(Result):
     """How many memes are needed, by pair of pilot runs. ``effect`` is in points of a hundred."""
 
     task: str
-    figure: str
+    metric: str
     effect: float
     chance: float
     memes: int | None
@@ -323,7 +323,7 @@ class PowerAnalysis(Result):
             )
             for row in self.rows
         ]
-        return Table(columns, tuple(rows), f"{self.task}: {self.figure}, in points of a hundred")
+        return Table(columns, tuple(rows), f"{self.task}: {self.metric}, in points of a hundred")
 
     def sentence(self) -> str:
         """The answer in one sentence."""

@@ -69,7 +69,7 @@ class SuiteComparison(Result):
     def table(self) -> Table:
         """A line for each pair of models on each task."""
         name = "Holm" if self.correction == "holm" else "BH"
-        columns = ("task", "figure", "models", ">first", ">second", "difference (95 %)")
+        columns = ("task", "metric", "models", ">first", ">second", "difference (95 %)")
         lines = [
             (
                 row.task,
@@ -215,7 +215,7 @@ class FactorContrasts(Result):
             for contrast in self.contrasts
             for row in contrast.comparison.differences
         ]
-        columns = ("setting", self.factor, "figure", "difference (95 %)", ">p", ">Holm")
+        columns = ("setting", self.factor, "metric", "difference (95 %)", ">p", ">Holm")
         return Table((*columns, ">t paired", ">t unpaired"), tuple(rows))
 
     def effect_table(self) -> Table:
@@ -228,7 +228,7 @@ class FactorContrasts(Result):
             rows.append(
                 (levels, effect.key, f"{effect.difference:+.3f}{span}", str(effect.settings), *ps)
             )
-        columns = (self.factor, "figure", "mean difference (95 %)", ">settings", ">p", ">Holm")
+        columns = (self.factor, "metric", "mean difference (95 %)", ">settings", ">p", ">Holm")
         return Table(columns, tuple(rows), "Over all settings")
 
     def _repr_html_(self) -> str:

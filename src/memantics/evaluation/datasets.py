@@ -414,7 +414,7 @@ class Survey(Result):
 
 def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
     """Figures beside the paper's; ``*`` marks those that only the complete release gives."""
-    columns = ("figure", ">paper", ">this copy", "verdict")
+    columns = ("metric", ">paper", ">this copy", "verdict")
     return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
 
 

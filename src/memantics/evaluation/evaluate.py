@@ -41,7 +41,7 @@ from memantics.evaluation.reports.runs import (
     render_html,
     split_unfinished,
 )
-from memantics.evaluation.reports.tables import list_figures
+from memantics.evaluation.reports.tables import list_metrics
 from memantics.evaluation.run import Job, RunEnd, SuiteSettings, SuiteWatch, run_suite
 from memantics.evaluation.score_processes import ScoringPool
 from memantics.evaluation.scoring import group_repeats, note_repeats, score_run
@@ -153,7 +153,7 @@ class Runs(Result, Sequence[Run]):
 
     def to_pandas(self) -> Any:
         """A data frame with a row for each figure of each run and baseline, as in the CSV."""
-        return make_frame(list_figures(self.runs, find_published(run.task for run in self.runs)))
+        return make_frame(list_metrics(self.runs, find_published(run.task for run in self.runs)))
 
     def plot(self, axes: Any = None) -> Any:
         """Matplotlib axes, new ones unless given: each run's main figure with its interval."""

@@ -32,7 +32,7 @@ from memantics.core.errors import (
 from memantics.core.memes import image_key, item_images, question_key
 from memantics.core.records import Item, Reply
 from memantics.core.tables import TableRow, check_archive, check_size, read_rows, write_cell
-from memantics.core.text import mask_unseen, mend_surrogates
+from memantics.core.text import mask_unseen, repair_surrogates
 from memantics.models.wire import decode_reply, split_thought
 
 if TYPE_CHECKING:
@@ -444,7 +444,7 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
 
     assert isinstance(sample, EvalSample)
     output, facts = sample.output, sample.metadata or {}
-    text = _bound(mend_surrogates(output.completion))
+    text = _bound(repair_surrogates(output.completion))
     usage = output.usage
     stop = output.choices[0].stop_reason if output.choices else "none"
     failure = sample.error.message if sample.error else output.error or ""
@@ -463,7 +463,7 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
         id=str(sample.id),
         image=_find(facts, ("image_id", "image", "meme")),
         question=_find(facts, ("question",)),
-        failure=mend_surrogates(failure)[:300],
+        failure=repair_surrogates(failure)[:300],
         epoch=sample.epoch,
     )
 
@@ -473,7 +473,7 @@ def _read_thought(output: ModelOutput) -> str:
     content = output.choices[0].message.content if output.choices else ""
     parts = [] if isinstance(content, str) else content
     said = (part.reasoning for part in parts if part.type == "reasoning" and not part.redacted)
-    return _bound(mend_surrogates("\n".join(said)))
+    return _bound(repair_surrogates("\n".join(said)))
 
 
 def _find(facts: Mapping[str, object], names: Sequence[str]) -> str:

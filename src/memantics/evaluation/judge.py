@@ -59,8 +59,8 @@ class Judgement(Result):
         rows = []
         for agreement in self.agreement:
             mean = self.run.scores[f"judge_{agreement.quality}"].value
-            figures = (mean, agreement.alpha_judges, agreement.alpha_people)
-            shown = ["–" if value is None else f"{value:.2f}" for value in figures]
+            metrics = (mean, agreement.alpha_judges, agreement.alpha_people)
+            shown = ["–" if value is None else f"{value:.2f}" for value in metrics]
             last = "–" if agreement.calibrated is None else f"{agreement.calibrated:.2f}"
             rows.append((agreement.quality, *shown, str(agreement.rated), last))
         return Table(columns, tuple(rows), f"{self.run.model}, judged by {', '.join(self.judges)}")

@@ -22,7 +22,7 @@ class RoundingSpan:
     high: float
 
 
-def span(figure: float, digits: int) -> RoundingSpan:
+def span(value: float, digits: int) -> RoundingSpan:
     """What a printed figure may stand for, rounded or cut off.
 
     >>> found = span(0.7198, 4)
@@ -30,7 +30,7 @@ def span(figure: float, digits: int) -> RoundingSpan:
     (0.71975, 0.7199)
     """
     unit = 10.0**-digits
-    return RoundingSpan(figure - unit / 2 - _TINY, figure + unit + _TINY)
+    return RoundingSpan(value - unit / 2 - _TINY, value + unit + _TINY)
 
 
 def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bool:
@@ -113,7 +113,7 @@ class Claims:
     classes: tuple[int, int] | None = None
 
 
-def is_impossible(figures: Mapping[str, float], claims: Claims) -> bool:
+def is_impossible(metrics: Mapping[str, float], claims: Claims) -> bool:
     """Whether figures fail a check that needs no number of items: no denominators save them.
 
     >>> parts = {"whole": ("a", "b")}
@@ -123,10 +123,10 @@ def is_impossible(figures: Mapping[str, float], claims: Claims) -> bool:
     >>> is_impossible({"whole": 0.4, "a": 0.2, "b": 0.4}, Claims(1, sizes, parts))
     False
     """
-    return bool(find_violations(figures, replace(claims, sizes={}, classes=None)))
+    return bool(find_violations(metrics, replace(claims, sizes={}, classes=None)))
 
 
-def find_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+def find_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
     """Every check that these figures fail, in words.
 
     >>> figures = {"macro_f1": 0.5736, "macro_precision": 0.5768, "macro_recall": 0.5694}
@@ -134,18 +134,18 @@ def find_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, 
     ('macro-F1 0.5736 is above the mean of precision and recall, 0.5731',)
     """
     return (
-        *_macro_violations(figures, claims),
-        *_whole_violations(figures, claims),
-        *_share_violations(figures, claims),
-        *_rate_violations(figures, claims),
+        *_macro_violations(metrics, claims),
+        *_whole_violations(metrics, claims),
+        *_share_violations(metrics, claims),
+        *_rate_violations(metrics, claims),
     )
 
 
-def _macro_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+def _macro_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
     names = ("macro_f1", "macro_precision", "macro_recall")
-    if any(name not in figures for name in names):
+    if any(name not in metrics for name in names):
         return ()
-    f1, precision, recall = (figures[name] for name in names)
+    f1, precision, recall = (metrics[name] for name in names)
     if macro_f1_fits(f1, precision, recall, claims.digits):
         return ()
     bound = _show((precision + recall) / 2, claims.digits)
@@ -154,12 +154,12 @@ def _macro_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str
     )
 
 
-def _whole_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+def _whole_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
     found: list[str] = []
     for whole, names in claims.parts.items():
-        if whole not in figures or any(name not in figures for name in names):
+        if whole not in metrics or any(name not in metrics for name in names):
             continue
-        total, parts = figures[whole], [figures[name] for name in names]
+        total, parts = metrics[whole], [metrics[name] for name in names]
         shown = " and ".join(_show(part, claims.digits) for part in parts)
         if not whole_fits(total, parts, claims.digits):
             found.append(f"{whole} {_show(total, claims.digits)} is not between its parts, {shown}")
@@ -174,21 +174,21 @@ def _whole_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str
     return tuple(found)
 
 
-def _share_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+def _share_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
     return tuple(
-        f"{name} {_show(figures[name], claims.digits)} is not k/{n} for any whole k"
+        f"{name} {_show(metrics[name], claims.digits)} is not k/{n} for any whole k"
         for name, n in claims.sizes.items()
-        if name in figures and not share_fits(figures[name], n, claims.digits)
+        if name in metrics and not share_fits(metrics[name], n, claims.digits)
     )
 
 
-def _rate_violations(figures: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
-    if claims.classes is None or any(name not in figures for name in ("f1", "tpr", "tnr")):
+def _rate_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
+    if claims.classes is None or any(name not in metrics for name in ("f1", "tpr", "tnr")):
         return ()
-    rates = (figures["tpr"], figures["tnr"])
-    if f1_fits(figures["f1"], rates, claims.classes, claims.digits):
+    rates = (metrics["tpr"], metrics["tnr"])
+    if f1_fits(metrics["f1"], rates, claims.classes, claims.digits):
         return ()
-    shown = _show(figures["f1"], claims.digits)
+    shown = _show(metrics["f1"], claims.digits)
     return (f"F1 {shown} does not follow from TPR and TNR at {claims.classes} items",)
 
 

@@ -136,7 +136,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditN
     if wishes.doubts:
         texts, judged = groupings["text"], held["text"]
         joined = (*judged.judges, *(weigh_answers(data, run, texts.folds) for run in runs))
-        drafts += _draft_doubts(data, texts, replace(judged, judges=joined), wishes, notes)
+        drafts += _draft_label_issues(data, texts, replace(judged, judges=joined), wishes, notes)
     notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
     if wishes.reviewed is not None:
         notes.findings += mislabels.judge_reviews(
@@ -218,7 +218,7 @@ def _draft_splits(
     return drafts
 
 
-def _draft_doubts(
+def _draft_label_issues(
     data: Loaded,
     texts: Grouping,
     held: HeldOutVerdicts,
@@ -229,12 +229,12 @@ def _draft_doubts(
     if noise is None:
         notes.gaps.append(gap)
     copies = find_copies(data)
-    doubts = mislabels.rank_doubts(data, copies, held.mean)
+    doubts = mislabels.rank_label_issues(data, copies, held.mean)
     if doubts:
         folder = wishes.folder / "review"
-        mislabels.queue_doubts(data, doubts, folder, warning=wishes.warning)
+        mislabels.queue_label_issues(data, doubts, folder, warning=wishes.warning)
         notes.files["review queue"] = folder
-        notes.files["doubtful labels"] = write_lines(wishes.folder / "doubts.jsonl", doubts)
+        notes.files["doubtful labels"] = write_lines(wishes.folder / "label_issues.jsonl", doubts)
     return [draft for draft in (mislabels.judge_copies(data, copies), noise) if draft is not None]
 
 

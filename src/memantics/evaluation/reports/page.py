@@ -70,7 +70,7 @@ class Section:
     strips: tuple[Markup, ...]
     legend: tuple[tuple[LeaderboardRow, Markup], ...]
     plots: tuple[TemplateValues, ...]
-    figures: tuple[TemplateValues, ...]
+    metrics: tuple[TemplateValues, ...]
     verdict: str
     editors: tuple[TemplateValues, ...] = ()
 
@@ -134,7 +134,7 @@ def make_section(board: Board) -> Section:
         strips=strips,
         legend=tuple((row, draw_key(tones[row.label])) for row in shown),
         plots=tuple(_make_plot(board, key, by, shown, tones) for key, by in board.breakdowns),
-        figures=tuple(_make_figures(board, key) for key in board.metrics),
+        metrics=tuple(_make_metrics(board, key) for key in board.metrics),
         verdict=_compare(board),
         editors=_list_editors(board),
     )
@@ -196,7 +196,7 @@ def _make_plot(
     return {"key": key, "by": by, "axis": draw_axis(scale), "lines": lines}
 
 
-def _make_figures(board: Board, key: str) -> TemplateValues:
+def _make_metrics(board: Board, key: str) -> TemplateValues:
     scores = tuple(row.find(key) for row in board.rows)
     our_scores = [score for row in board.ours if (score := row.find(key))]
     notes = {score.note for score in our_scores}

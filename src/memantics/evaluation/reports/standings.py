@@ -72,7 +72,7 @@ def make_standings(
     title: str, metric: str, rows: Iterable[PublishedRow], trivial: Trivial, note: str = ""
 ) -> Standings:
     """Order rows by a figure; rows without it are left out."""
-    found = [(row, measure(row, metric)) for row in rows if metric in row.figures]
+    found = [(row, measure(row, metric)) for row in rows if metric in row.metrics]
     found.sort(key=lambda pair: -settle(pair[1].value or 0.0))
     reference = Score(metric, trivial.value, 0)
     scale = fit_scale([reference, *(score for _, score in found)])
@@ -85,7 +85,7 @@ def make_standings(
             compare(score, trivial.value),
             row.note.partition(";")[0] if names[row.system] > 1 else "",
             row.reason,
-            is_impossible(row.figures, Claims(row.digits, parts=row.parts)),
+            is_impossible(row.metrics, Claims(row.digits, parts=row.parts)),
         )
         for row, score in found
     )
@@ -111,10 +111,10 @@ def measure(row: PublishedRow, metric: str) -> Score:
     Shares of a known number of items have Wilson's interval; F1 of a known confusion table (both
     recalls and the sizes of both classes) one by simulation; others have none.
     """
-    value, n = row.figures[metric], row.sizes.get(metric, 0)
+    value, n = row.metrics[metric], row.sizes.get(metric, 0)
     bounds = wilson(value * n, n)
-    if bounds is None and metric == "f1" and row.classes and {"tpr", "tnr"} <= row.figures.keys():
-        bounds = simulate_f1(row.figures["tpr"], row.figures["tnr"], row.classes)
+    if bounds is None and metric == "f1" and row.classes and {"tpr", "tnr"} <= row.metrics.keys():
+        bounds = simulate_f1(row.metrics["tpr"], row.metrics["tnr"], row.classes)
         n = sum(row.classes)
     return Score(metric, value, n, *(bounds or (None, None)))
 

@@ -120,17 +120,17 @@ def test_repeats_say_mean_deviation_and_votes() -> None:
     assert (mean.value, mean.n, deviation.n) == (0.5, 3, 3)
     assert deviation.value == pytest.approx(0.25)
     # Items 1 to 3: right 2, 1 and 2 times of 3. Item 4 failed once and is missing once.
-    figures = {label: (s.value or 0.0) for (key, label), s in found.items() if key == "right"}
+    metrics = {label: (s.value or 0.0) for (key, label), s in found.items() if key == "right"}
     assert {score.n for (key, _), score in found.items() if key == "right"} == {3}
-    assert figures["pass@1"] == pytest.approx(5 / 9)
-    assert figures["pass@2"] == pytest.approx((1 + 2 / 3 + 1) / 3)
-    assert figures["pass@3"] == 1.0
-    assert "pass@4" not in figures
-    assert figures["majority@3"] == pytest.approx(2 / 3)
-    assert {"variance between items", "variance between repeats"} <= set(figures)
+    assert metrics["pass@1"] == pytest.approx(5 / 9)
+    assert metrics["pass@2"] == pytest.approx((1 + 2 / 3 + 1) / 3)
+    assert metrics["pass@3"] == 1.0
+    assert "pass@4" not in metrics
+    assert metrics["majority@3"] == pytest.approx(2 / 3)
+    assert {"variance between items", "variance between repeats"} <= set(metrics)
 
 
-def test_repeats_without_figures_or_shared_answers_say_so() -> None:
+def test_repeats_without_metrics_or_shared_answers_say_so() -> None:
     found = tell_repeats([[outcome("1", None)], [outcome("1", "a")]], [0.5, None], then="drop")
     assert {label: (s.value, s.n) for (_, label), s in found.items()} == {
         "mean of 2": (0.5, 1),
@@ -174,13 +174,13 @@ def test_demonstrations_stand_before_the_last_question(tmp_path: Path) -> None:
             read_shots(path)
 
 
-def write_repeat(folder: Path, number: int, replies: dict[str, str], figure: float) -> Path:
+def write_repeat(folder: Path, number: int, replies: dict[str, str], metric: float) -> Path:
     """A run of the toy with its figure; the first is the plain run."""
     with RunWriter(folder, repeat_facts(FACTS, number)) as writer:
         for name, text in replies.items():
             writer.add_item(Item(name, name, "a", FORM), ())
             writer.add_answer(Answer(name, 0, "answered", Reply(text), text.lower()))
-    scores = (Score("accuracy", 0.125, 1, by="kind", label="x"), Score("accuracy", figure, 2))
+    scores = (Score("accuracy", 0.125, 1, by="kind", label="x"), Score("accuracy", metric, 2))
     write_scores(folder, Scores("accuracy", {"answered": len(replies)}, scores))
     return folder
 

@@ -52,7 +52,7 @@ GWET: list[RatingRow] = [
 ]
 
 
-def test_gwet_gives_the_printed_figure() -> None:
+def test_gwet_gives_the_printed_metric() -> None:
     assert gwet_ac1(GWET) == pytest.approx(0.77544, abs=5e-6)
 
 
@@ -123,7 +123,7 @@ def test_a_project_by_label_by_pair_and_over_time(
     service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(30))
-    service.projects.change(lead, project.id, {"people": 3})
+    service.projects.change(lead, project.id, {"annotators_per_item": 3})
     names = ["ann", "bob", "cy", "dee"]
     said: dict[int, dict[str, str]] = {}
     for name, actor in zip(
@@ -139,8 +139,8 @@ def test_a_project_by_label_by_pair_and_over_time(
         for number in numbers:
             said.setdefault(number, {})[name] = vote_of(name, number)
     rows = [[votes.get(name) for name in names] for votes in said.values()]
-    figures = {one.field: one for one in service.lead.agreement(lead, project.id)}
-    question = figures["question"]
+    agreements = {one.field: one for one in service.lead.agreement(lead, project.id)}
+    question = agreements["question"]
     codes = {"yes": 0.0, "no": 1.0, "maybe": 2.0}
     data = np.array([[np.nan if v is None else codes[v] for v in row] for row in rows])
     theirs = krippendorff.alpha(reliability_data=data.T, level_of_measurement="nominal")
@@ -163,7 +163,7 @@ def test_a_project_by_label_by_pair_and_over_time(
     # Pairs of people: those who agree least come first.
     found = service.lead.pairs(lead, project.id)
     assert [pair.same for pair in found] == sorted(pair.same for pair in found)
-    mine = next(pair for pair in found if pair.people == ("P02", "P03"))
+    mine = next(pair for pair in found if pair.annotators == ("P02", "P03"))
     both = [(votes["ann"], votes["bob"]) for votes in said.values() if {"ann", "bob"} <= set(votes)]
     assert mine.items == len(both)
     # Of the other fields everybody said the same: chance alone explains them.
@@ -195,7 +195,7 @@ def test_a_lead_decides_what_a_majority_said_and_explains(
     service: AnnotationService, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
-    service.projects.change(lead, project.id, {"people": 3})
+    service.projects.change(lead, project.id, {"annotators_per_item": 3})
     people = add_people(service, lead, project.id, ["ann", "bob", "cy"], ["annotator"])
     service.projects.consent(lead, project.id)
     for actor in people[:2]:
@@ -208,18 +208,18 @@ def test_a_lead_decides_what_a_majority_said_and_explains(
         service.work.decide(people[0], project.id, 1)
     with pytest.raises(Forbidden):
         service.work.decide(lead, project.id, 99)
-    seat = service.work.decide(lead, project.id, 1)
-    assert service.work.decide(lead, project.id, 1) == seat
-    task = service.work.open(lead, seat)
+    assignment = service.work.decide(lead, project.id, 1)
+    assert service.work.decide(lead, project.id, 1) == assignment
+    task = service.work.open(lead, assignment)
     said = {"question": "no", "answer": "yes", "decision_note": "no mouse is seen"}
-    service.work.submit(lead, seat, said, task.version)
+    service.work.submit(lead, assignment, said, task.version)
     one, two = service.lead.disagreements(lead, project.id)
     assert (one.decidable, (one.decision or {})["decision_note"]) == (False, "no mouse is seen")
     assert (two.decidable, two.decision) == (True, None)
-    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
+    rows = lines_of(service.exchange.export(lead, project.id, "aggregated").data)
     assert [row["kept"] for row in rows] == [False, True]
     # Given back undecided, the item is as it was: the majority counts.
-    seat = service.work.decide(lead, project.id, 2)
-    service.work.release(lead, seat)
-    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
+    assignment = service.work.decide(lead, project.id, 2)
+    service.work.release(lead, assignment)
+    rows = lines_of(service.exchange.export(lead, project.id, "aggregated").data)
     assert [(row["kept"], row["complete"]) for row in rows] == [(False, True), (True, True)]
