@@ -88,7 +88,7 @@ def test_what_is_claimed_counts_where_the_letters_allow_it() -> None:
     assert understand("今晚又失眠了", ["en"], "en") == Understood("zh", foreign="zh")
     assert read_language(" EN-gb ") == "en"
     for wrong in ("english!", "e", "1"):
-        with pytest.raises(InputError, match="is no language code"):
+        with pytest.raises(InputError, match="is not a valid language code"):
             read_language(wrong)
 
 

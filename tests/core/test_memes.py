@@ -52,5 +52,5 @@ def test_a_bad_list_is_named(tmp_path: Path, lines: list[object], said: str) -> 
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         read_memes(tmp_path / "none")

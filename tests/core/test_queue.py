@@ -1,4 +1,4 @@
-"""Queues and verdicts survive the way through a file, and bad lines are named."""
+"""Queues and annotations survive the way through a file, and bad lines are named."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import pytest
 
 from memantics.core.errors import DataError
 from memantics.core.queue import (
-    ItemVerdict,
+    AggregatedAnnotation,
+    IndividualAnnotation,
     QueueCard,
     QueueItem,
     Shown,
-    Vote,
+    read_annotations,
     read_queue,
-    read_verdicts,
+    write_annotations,
     write_queue,
-    write_verdicts,
 )
 
 CARD = QueueCard(title="Two memes", workflow="validate", warning="rude")
@@ -40,18 +40,22 @@ def test_a_queue_comes_back_as_it_went(tmp_path: Path) -> None:
 
 
 def test_verdicts_come_back_as_they_went(tmp_path: Path) -> None:
-    verdict = ItemVerdict(
+    annotation = AggregatedAnnotation(
         item="q1",
         group="m1",
         workflow="validate",
         kept=True,
         values={"question": "YES"},
-        votes=[Vote(person="p1", stage="judge", values={"question": "YES"}, at="2026-01-01")],
+        annotations=[
+            IndividualAnnotation(
+                annotator="p1", stage="judge", values={"question": "YES"}, at="2026-01-01"
+            )
+        ],
         hidden={"model": "x"},
     )
-    path = tmp_path / "verdicts.jsonl"
-    assert write_verdicts(path, [verdict]) == 1
-    assert list(read_verdicts(path)) == [verdict]
+    path = tmp_path / "annotations.jsonl"
+    assert write_annotations(path, [annotation]) == 1
+    assert list(read_annotations(path)) == [annotation]
 
 
 def test_an_image_outside_the_queue_is_refused(tmp_path: Path) -> None:
@@ -70,5 +74,5 @@ def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_card_is_no_queue(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no queue"):
+    with pytest.raises(DataError, match="is not a queue"):
         read_queue(tmp_path)

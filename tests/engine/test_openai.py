@@ -178,11 +178,11 @@ def test_identity_holds_what_shapes_answers_only() -> None:
 @pytest.mark.parametrize(
     ("url", "key", "words"),
     [
-        ("ftp://host/v1", "", "is no web address"),
-        ("localhost:8000", "", "is no web address"),
+        ("ftp://host/v1", "", "is not a valid URL"),
+        ("localhost:8000", "", "is not a valid URL"),
         ("http://me:pw@host/v1", "", "holds a password"),
         ("http://host/v1", "a\nb", "characters that no key has"),
-        ("http://host:99999/v1", "", "is no URL"),
+        ("http://host:99999/v1", "", "is not a valid URL"),
     ],
 )
 def test_bad_addresses_and_keys_are_told_at_once(url: str, key: str, words: str) -> None:

@@ -109,7 +109,7 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
 
 def test_columns_that_are_no_csv_are_refused() -> None:
     columns = TableColumns("", "", "")
-    with pytest.raises(DataError, match="its first row is no CSV"):
+    with pytest.raises(DataError, match="its first row is not valid CSV"):
         next(_read_separated(io.StringIO('"id"x,text\na,b\n'), Path("x.csv"), columns, ","))
     sound = io.StringIO('"id",text\na,b\n')
     assert next(_read_separated(sound, Path("x.csv"), columns, ",")).id == "a"
@@ -120,5 +120,5 @@ def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="no detector file"):
         storage.load(pipe)
-    with pytest.raises(DataError, match="it is no file"), _open_archive(pipe):
+    with pytest.raises(DataError, match="it is not a file"), _open_archive(pipe):
         pass

@@ -136,7 +136,7 @@ def test_official_files_and_builds_are_imported_with_an_account(client: ModelCli
     assert "5 references lead nowhere" in listed.out
     ran = client.run("kb", "validate")
     assert ran.code == 1
-    assert "a relation leads to what is no individual" in " ".join(ran.out.split())
+    assert "a relation leads to something that is not an individual" in " ".join(ran.out.split())
     page = client.run("kb", "show", "00042")
     assert page.code == 0
     text = (client.folder / "00042.html").read_text(encoding="utf-8")
@@ -171,7 +171,7 @@ def test_without_a_store_one_line_says_so(
         (("query", "DROP ALL"), "no SPARQL"),
         (("query", "SELECT * { SERVICE <http://127.0.0.1:1/> { } }"), "another machine"),
         (("validate", "--shapes", "nowhere.ttl"), "cannot be read"),
-        (("show", "en-012", "--images", "nowhere"), "is no folder"),
+        (("show", "en-012", "--images", "nowhere"), "is not a folder"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -186,7 +186,7 @@ def test_settings_that_are_no_numbers_are_refused(stored: Path, tmp_path: Path) 
     with zipfile.ZipFile(stored) as archive:
         settings = json.loads(archive.read("model.json"))["settings"]
     settings["kernel"]["offset"] = float("nan")
-    with pytest.raises(InputError, match="hold what is no number"):
+    with pytest.raises(InputError, match="contain a value that is not a number"):
         load(change_manifest(stored, tmp_path / "t.zip", settings=settings))
 
 
@@ -196,7 +196,7 @@ def test_linear_weights_that_are_no_numbers_are_refused(part: str, tmp_path: Pat
     with zipfile.ZipFile(tmp_path / "r.zip") as archive:
         array = np.load(io.BytesIO(archive.read(f"{part}.npy")))
     array.flat[0] = np.nan
-    with pytest.raises(InputError, match=f"{part} holds what is no number"):
+    with pytest.raises(InputError, match=f"{part} contains a value that is not a number"):
         load(forge(tmp_path / "r.zip", tmp_path, f"{part}.npy", dump(array)))
     with pytest.raises(InputError, match="do not fit together"):
         load(forge(tmp_path / "r.zip", tmp_path, f"{part}.npy", dump(array[:1])))

@@ -323,7 +323,7 @@ def test_pickles_foreign_code_and_changed_folders_are_refused(tmp_path: Path) ->
     words = ("detector", "wrap", str(folder), "--map", "labels.toml")
     other = config | {"architectures": ["BertForMaskedLM"]}
     (folder / "config.json").write_text(json.dumps(other), encoding="utf-8")
-    assert "is no classifier (BertForMaskedLM)" in shell.refused(*words)
+    assert "is not a classifier (BertForMaskedLM)" in shell.refused(*words)
     ours = config | {"model_type": "mine", "auto_map": {"AutoConfig": "code.Config"}}
     (folder / "config.json").write_text(json.dumps(ours), encoding="utf-8")
     (folder / "code.py").write_text("raise SystemExit('ran')", encoding="utf-8")
@@ -349,5 +349,5 @@ def test_too_few_rows_and_rows_without_pictures_are_refused(tmp_path: Path) -> N
     few = "".join(line for line in rows.splitlines(keepends=True)[:8])
     (tmp_path / "rows.csv").write_text(few, encoding="utf-8")
     assert "7 rows are too few" in Shell(tmp_path).refused(*words)
-    with pytest.raises(InputError, match="is no classifier"):
+    with pytest.raises(InputError, match="is not a classifier"):
         wrap_folder(make_classifier("image-text", tmp_path / "clip"), LabelMap(), "map")

@@ -205,7 +205,7 @@ def test_parquet_is_read_and_its_pictures_are_found_by_name(
 def test_a_broken_parquet_file_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow", reason="the extra parquet is not installed")
     write_files(tmp_path, {"ArMemeXplain/test-0.parquet": "no"})
-    with pytest.raises(DataError, match="is no sound Parquet file"):
+    with pytest.raises(DataError, match="is not a valid Parquet file"):
         add_release("memexplain_ar", tmp_path)
 
 

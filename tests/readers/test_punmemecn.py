@@ -280,7 +280,7 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (meta_row(PUN, meme_sentiment_annotations=votes("self-odd") * 1), "annotator_1"),
         (
             meta_row(PUN, meme_sentiment_annotations=votes("x-y", "x-y", "x-y")),
-            "vote 'x-y' is no target-type",
+            "vote 'x-y' is not a valid target-type label",
         ),
         (meta_row(PUN, meme_sentiment_annotations="__import__('os')"), "plain Python literal"),
         (meta_row(PUN, meme_sentiment_annotations="[" * 5000), "plain Python literal"),
@@ -292,7 +292,7 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (rename(LOOK, "../../CN90002.png"), "'../../CN90002.png' is not CN, five digits"),
         (rename(LOOK, "CN1.png"), "'CN1.png' is not"),
         (hard_options(correct="../CN90001.png"), "row chat_90001: '../CN90001.png' is not"),
-        (hard_options(correct=LOOK), "option CN90002.similar_image.png is no pun meme"),
+        (hard_options(correct=LOOK), "option CN90002.similar_image.png is not a pun meme"),
         (hard_options(correct="CN90003.png"), "the four options are not four memes"),
         (hard_options(odd_sim="CN90003.png"), "meme_response.wrong(odd_sim): unknown field"),
         (hard_candidates("['CN90002.png', 3]"), "not a list of file names"),

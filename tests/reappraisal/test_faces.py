@@ -156,13 +156,13 @@ def test_a_box_is_read_to_its_edges() -> None:
     assert read_faces('{"faces": [[0, 0, 1000, 1000]]}').faces == [[0, 0, 1000, 1000]]
     assert read_faces('{"faces": []}').faces == []
     for wrong in ([0, 0, 9], [0, 0, 1001, 9], [-1, 0, 9, 9], [9, 0, 9, 9], [0, 9, 9, 9]):
-        with pytest.raises(Exception, match="is no box"):
+        with pytest.raises(Exception, match="is not a valid box"):
             read_faces(json.dumps({"faces": [wrong]}))
 
 
 def test_a_detector_file_finds_faces(tmp_path: Path) -> None:
     (tmp_path / "no.onnx").write_bytes(b"no detector")
-    with pytest.raises(DataError, match="is no YuNet detector"):
+    with pytest.raises(DataError, match="is not a YuNet model"):
         YuNetFaces(tmp_path / "no.onnx")
     path = write_detector(tmp_path / "yunet.onnx", 64)
     found = asyncio.run(YuNetFaces(path).find("m", path, Image.new("RGB", (64, 64))))

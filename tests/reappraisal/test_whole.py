@@ -115,7 +115,7 @@ def test_masked_edits_read_the_text_that_settings_name(
 
 @pytest.mark.parametrize("name", ["../mine", "a/b", "..", ".stages", "/tmp"])
 def test_an_editors_folder_lies_among_the_others(source: Source, name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no name of a folder"):
+    with pytest.raises(InputError, match="is not a valid folder name"):
         asyncio.run(
             edit_async(
                 "mer_bench", editor="none", mode="masked", data="release", out=tmp_path, called=name

@@ -54,7 +54,7 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
         ),
         (
             HEAD + PART + 'rows = [{ label = "r", system = "GPT-9" }]\n',
-            "part 'Table 1': 'GPT-9' is no system of this file",
+            "part 'Table 1': 'GPT-9' is not defined in this file",
         ),
         (HEAD + PART + 'fill = "memantics run $nam"\n', "a command names nam, which nothing fills"),
         (HEAD + '[commands]\nx = "run $who"\n' + PART, "a command names who"),

@@ -134,9 +134,9 @@ def test_a_csv_that_is_damaged_says_where(tmp_path: Path) -> None:
     refs = list(read_sources([path]))
     assert [(ref.id, ref.fault[:20]) for ref in refs] == [
         ("a.csv:2", "row 2 is not UTF-8; "),
-        ("a.csv:3", "row 3 is no CSV: ','"),
+        ("a.csv:3", "row 3 is not valid CSV: ','"),
         ("3", ""),
-        ("a.csv:5", "row 5 is no CSV: une"),
+        ("a.csv:5", "row 5 is not valid CSV: une"),
     ]
     path.write_text("id,text\n6,a\u2028b\x0bc\n", encoding="utf-8")
     assert [ref.text for ref in read_sources([path])] == ["a\u2028b\x0bc"]
@@ -171,7 +171,7 @@ def test_what_is_no_path_no_text_and_no_column_says_so(tmp_path: Path) -> None:
     faults = [ref.fault for ref in read_sources([path])]
     assert ["address" in fault for fault in faults] == [True, True, False, False, False, False]
     assert faults[2] == "the image of row 3 is neither a path nor bytes"
-    assert faults[3] == "the text of row 4 is no text but '1450'"
+    assert faults[3] == "the text of row 4 is not a text: '1450'"
     assert not faults[4]
     assert faults[5] == "row 6 has neither an image nor a text; it has: body"
 

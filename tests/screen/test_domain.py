@@ -297,7 +297,7 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
     (tmp_path / "known" / "memes.jsonl").write_text("\n".join(map(json.dumps, lines)))
     _, found = run(source, tmp_path / "named", detector, templates=tmp_path / "known")
     assert [found[name]["template_cluster"] for name in names] == ["drake", "drake", None]
-    with pytest.raises(InputError, match="is no collection"):
+    with pytest.raises(InputError, match="is not a collection"):
         run(source, tmp_path / "no", detector, templates=tmp_path / "memes")
 
 
@@ -420,7 +420,7 @@ def test_a_language_is_said_once_for_all_texts(tmp_path: Path, detector: Path) -
     assert judge.verdicts(CRUEL[0], "ja")[0].status == "not_scored"
     assert Moderator(judge, language="ja").judge([CRUEL[0]])[0].status == "not_scored"
     assert Moderator(judge, language="zh").judge([CRUEL[0]])[0].status == "judged"
-    with pytest.raises(InputError, match="is no language code"):
+    with pytest.raises(InputError, match="is not a valid language code"):
         ScreenSettings(language="chinese?")
 
 

@@ -161,7 +161,7 @@ def test_the_days_of_a_service_are_compared_without_their_texts(shell: Shell) ->
     with pytest.raises(InputError, match="holds no verdicts"):
         mm.drift(folder, against=calm)
     kept.write_text("{}\n")
-    assert "is no verdict" in shell.refused("drift", other, "--against", calm)
+    assert "is not a verdict" in shell.refused("drift", other, "--against", calm)
 
 
 def test_a_day_is_full_and_the_next_begins_anew(tmp_path: Path) -> None:

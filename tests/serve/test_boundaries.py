@@ -153,7 +153,7 @@ def test_a_result_is_kept_to_the_last_moment_of_its_time(store: JobStore, clock:
 def test_names_of_tokens(tmp_path: Path, name: str, fine: bool) -> None:
     file = tmp_path / "tokens.toml"
     if not fine:
-        with pytest.raises(InputError, match="is no name for a token"):
+        with pytest.raises(InputError, match="is not a valid token name"):
             make_token(file, name)
         return
     secret, made = make_token(file, name, ["puns", "moderate"], 12)

@@ -240,7 +240,7 @@ def test_states_of_a_run_on_both_sides_of_the_limit(tmp_path: Path) -> None:
     assert found.list()[0].state == "damaged"
     with pytest.raises(UnknownName):
         found.path("b")
-    with pytest.raises(DataError, match="is no folder"):
+    with pytest.raises(DataError, match="is not a folder"):
         RunFolder(tmp_path / "none")
 
 

@@ -130,7 +130,7 @@ async def measure_server_async(
     well it reads memes.
     """
     if not model.startswith("openai/"):
-        raise InputError(f"{model} is no server", hint="give openai/NAME with --base-url")
+        raise InputError(f"{model} is not a server", hint="give openai/NAME with --base-url")
     settings = ModelSettings(base_url, 1, timeout, dict(params or {}))
     with tempfile.TemporaryDirectory() as folder:
         return await _Prober(model, settings, await asyncio.to_thread(Path, folder)).probe()

@@ -97,7 +97,7 @@ def test_an_empty_or_absent_folder_of_prompts_is_refused(shell: Shell) -> None:
     (shell.folder / "mine").mkdir()
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample", "--prompts")
     assert "holds no .md file" in shell.refused(*arguments, "mine")
-    assert "is no folder" in shell.refused(*arguments, "other")
+    assert "is not a folder" in shell.refused(*arguments, "other")
 
 
 # Demonstrations

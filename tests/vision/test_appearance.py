@@ -113,7 +113,7 @@ def test_faces_are_counted_with_a_detector_of_the_user(tmp_path: Path) -> None:
     assert "one.onnx" in faces[0].by
     assert "faces" not in found.gaps
     (tmp_path / "broken.onnx").write_bytes(b"no network")
-    with pytest.raises(DataError, match="is no YuNet detector"):
+    with pytest.raises(DataError, match="is not a YuNet model"):
         YuNet(tmp_path / "broken.onnx")
 
 

@@ -30,9 +30,9 @@ from memantics.annotation.database import Database, newest_schema
 from memantics.annotation.intake import ID
 from memantics.annotation.labelstudio import DAMAGE
 from memantics.annotation.project_settings import ProjectSettings
-from memantics.annotation.records import Preferences, SeatState, TrainingState
+from memantics.annotation.records import AssignmentState, Preferences, TrainingState
 from memantics.annotation.service import AnnotationService
-from memantics.annotation.workflow import lay_over, parse_workflow
+from memantics.annotation.workflow import apply_settings, parse_workflow
 from memantics.core.data import conform
 from memantics.core.errors import DataError, StoreError, first_fault
 from memantics.core.files import refuse_unwritable
@@ -42,7 +42,7 @@ from memantics.core.records import Closed
 # Login attempts live for minutes: they are left out.
 TABLES = [table for table in schema.metadata.sorted_tables if table is not schema.login_attempts]
 # The schemas in which these tables have the columns of today.
-_READABLE = ("0001", "0002", "0003")
+_READABLE = ("0101", "0102", "0103")
 _MANIFEST = "manifest.json"
 _CHUNK = 1000
 _ELSEWHERE = "choose another --media"
@@ -162,7 +162,7 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
 @contextmanager
 def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
     if archive.exists() and not archive.is_file():  # a pipe would be waited for without end
-        raise DataError(archive.name, "cannot be read as a backup: it is no file")
+        raise DataError(archive.name, "cannot be read as a backup: it is not a file")
     try:
         with zipfile.ZipFile(archive) as packed:
             yield packed
@@ -174,7 +174,7 @@ def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
 
 def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
     if _MANIFEST not in packed.namelist():
-        raise DataError(archive.name, "is no backup: manifest.json is missing")
+        raise DataError(archive.name, "is not a backup: manifest.json is missing")
     with packed.open(_MANIFEST) as file:
         manifest = conform(BackupManifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
     if manifest.schema_version not in _READABLE:
@@ -205,7 +205,7 @@ class RowChecker:
         if table is schema.projects:
             workflow = parse_workflow(row["workflow"], f"{self._where}: project {row['id']}")
             settings = ProjectSettings.model_validate_json(row["settings"])
-            self._stages[row["id"]] = len(lay_over(workflow, settings).stages)
+            self._stages[row["id"]] = len(apply_settings(workflow, settings).stages)
         stages = self._stages.get(row.get("project_id", 0))
         if stages is not None and not 0 <= row.get("stage", 0) < stages:
             raise self._misfit(table, "stage: the workflow has no such stage", number)
@@ -232,8 +232,8 @@ _CONTENT: dict[str, Any] = {
     "items.gold": Json[dict[str, JsonValue]],
     "items.hidden": Json[dict[str, JsonValue]],
     "items.state": Literal["open", "done"],
-    "seats.state": SeatState,
-    "seats.answer": Json[dict[str, JsonValue]],
+    "assignments.state": AssignmentState,
+    "assignments.answer": Json[dict[str, JsonValue]],
     "drafts.answer": Json[dict[str, JsonValue]],
     "revisions.answer": Json[dict[str, JsonValue]],
     "audit.detail": Json[dict[str, JsonValue]],

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 _SET = "training_set"
 What = Literal[
-    "verdicts",
+    "annotations",
     "data",
-    "votes",
-    "resolved",
+    "individual",
+    "aggregated",
     "agreement",
     "huggingface",
     "labelstudio",
@@ -55,18 +55,18 @@ _FORMS = {"labelstudio": "json", "huggingface": "zip"}
 class ProjectChanges:
     """Settings of a project that are not its workflow's; None: as they are."""
 
-    people: Annotated[
+    annotators_per_item: Annotated[
         int | None, Flag("How many people judge each item. Votes are kept.", min=1, max=50)
     ] = None
-    shared: Annotated[
+    overlap: Annotated[
         float | None, Flag("Share of items that the whole team judges.", min=0, max=1)
     ] = None
     adjudicator: Annotated[
-        Literal["lead", "vote", "nobody"] | None,
+        Literal["lead", "extra-annotator", "none"] | None,
         Flag("Who settles ties: the lead, one more vote of another person, or nobody."),
     ] = None
     order: Annotated[
-        Literal["given", "informative"] | None,
+        Literal["given", "uncertainty"] | None,
         Flag("Order of items: that of the queue, or by expected information."),
     ] = None
 
@@ -298,7 +298,7 @@ def serve_annotations(
                 for queue in queues:
                     imported.append(_add(service, actor, queue, workflow, changes, limit))
                     start = f"/p/{imported[-1].project}"
-        link = f"{web.address}/enter/{service.accounts.login_link(actor)}?next={start}"
+        link = f"{web.url}/enter/{service.accounts.login_link(actor)}?next={start}"
         started(AppStart(link, demo, tuple(imported)))
         serve(make_app(service, web), taken)
 
@@ -423,7 +423,9 @@ def _add(
     from memantics.annotation.workflow import ROLES, read_workflow
 
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}", hint="give a queue or a folder of memes")
+        raise InputError(
+            f"there is not a folder {folder}", hint="give a queue or a folder of memes"
+        )
     named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
     is_queue = (folder / CARD).is_file()
     if is_queue:
@@ -431,7 +433,8 @@ def _add(
         title, flow = card.title, card.workflow
     elif named is None:
         raise InputError(
-            f"{folder} is no queue", hint="for a folder of memes, give --workflow pun-form"
+            f"{folder} is not a queue: it has no card",
+            hint="for a folder of memes, give --workflow pun-form",
         )
     else:
         title, flow = folder.resolve().name, read_workflow(named).name
@@ -470,7 +473,11 @@ def set_up_project(
         held = service.projects.get(actor, project)
     flow = held.workflow
     mark = flow.training.threshold if flow.training else ""
-    now = {"people": flow.stages[flow.judging].people, "pass_mark": mark, "language": held.language}
+    now = {
+        "annotators_per_item": flow.stages[flow.main_stage].annotators,
+        "pass_mark": mark,
+        "language": held.language,
+    }
     return settings.model_dump(exclude={"clarifications"}) | now
 
 
@@ -484,7 +491,7 @@ def export_annotations(
             "Verdicts for construction; data (a row an item, with all votes) or votes (a row each);"
             " what was agreed on; agreement; folders for others; every revision or change."
         ),
-    ] = "verdicts",
+    ] = "annotations",
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "json", "zip", "tex"] | None,
         Flag("Default: as the file is called, else jsonl, json or zip.", "--format"),
@@ -494,7 +501,9 @@ def export_annotations(
     require_extra()
     ending = out.suffix.removeprefix(".").lower()
     named = ending if ending in ("csv", "parquet", "tex", "zip", "json", "jsonl") else ""
-    shape = form or (named if what not in ("verdicts", "raw") else "") or _FORMS.get(what, "jsonl")
+    shape = (
+        form or (named if what not in ("annotations", "raw") else "") or _FORMS.get(what, "jsonl")
+    )
     as_folder = what == "huggingface" and not named
     if as_folder and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is there already", hint="name a folder that does not exist yet")

@@ -42,7 +42,7 @@ def change_member(connection: Connection, project: int, user: int, **values: obj
     """Set columns of a membership; who is no member is refused."""
     change = sa.update(_members).where(is_member(project, user)).values(**values)
     if connection.execute(change).rowcount != 1:
-        raise NotFound("this person is no member of the project")
+        raise NotFound("this account is not a member of the project")
 
 
 def insert_member(

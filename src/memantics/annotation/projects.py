@@ -23,7 +23,7 @@ from memantics.annotation.context import (
 )
 from memantics.annotation.database import insert_row
 from memantics.annotation.errors import AnnotateError, AnswerError, Forbidden, NotFound
-from memantics.annotation.intake import reseat
+from memantics.annotation.intake import adjust_assignments
 from memantics.annotation.leasing import rearrange
 from memantics.annotation.membership import change_member, find_user, join_project, require_admin
 from memantics.annotation.project_settings import ProjectSettings
@@ -110,8 +110,8 @@ class Projects:
             settings = settings.model_copy(update=kept)
             keep_settings(connection, project, settings)
             visit.log("project.settings", **settings.model_dump(exclude={"clarifications"}))
-            reseat(connection, project)
-            if "informative" in (before.order, settings.order) and not visit.flow.shuffle:
+            adjust_assignments(connection, project)
+            if "uncertainty" in (before.order, settings.order) and not visit.flow.shuffle:
                 rearrange(self._context.visit(connection, actor, project))
 
     def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
@@ -155,7 +155,7 @@ class Projects:
             if user is None:
                 raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
             join_project(visit.connection, project, user, wanted, visit.now)
-            reseat(visit.connection, project, joined=True)
+            adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.add", user=user, roles=write_roles(wanted))
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
@@ -170,7 +170,7 @@ class Projects:
             if "lead" not in text.split(",") and _only_lead(visit.connection, project, user):
                 raise AnswerError({"roles": "a project keeps at least one lead"})
             change_member(visit.connection, project, user, roles=text)
-            reseat(visit.connection, project, joined=True)
+            adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.roles", user=user, roles=text)
 
     def set_limits(
@@ -195,7 +195,7 @@ class Projects:
 def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) -> ProjectSettings:
     """Settings with some changed by name; a bad value is named.
 
-    >>> change_settings(ProjectSettings(), {"people": 99})
+    >>> change_settings(ProjectSettings(), {"annotators_per_item": 99})
     Traceback (most recent call last):
     memantics.core.errors.InputError: people: Input should be less than or equal to 50
     """
@@ -212,7 +212,9 @@ def _read_language(code: object) -> str:
     """The code of a language, such as zh or pt-BR."""
     text = clean_text(str(code), lines=False)
     if len(text) > 20 or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*|", text):
-        raise InputError(f"{text[:40]!r} is no code of a language", hint="write en, zh or pt-BR")
+        raise InputError(
+            f"{text[:40]!r} is not a valid language code", hint="write en, zh or pt-BR"
+        )
     return text
 
 

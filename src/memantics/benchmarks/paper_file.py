@@ -214,7 +214,7 @@ class PaperFile(Closed):
             for row in part.rows:
                 if row.system and row.system not in self.system:
                     raise ValueError(
-                        f"part {part.label!r}: {row.system!r} is no system of this file"
+                        f"part {part.label!r}: {row.system!r} is not defined in this file"
                     )
         return self
 

@@ -121,7 +121,7 @@ class TaskSetup:
         if text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high:
             return int(text)
         raise InputError(
-            f"option {option} of {self.name}: {text!r} is no number from {low} to {high:,}",
+            f"option {option} of {self.name}: {text!r} is not a number from {low} to {high:,}",
             hint=f"such as --set {option}={max(low, min(high, 100))}",
         )
 

@@ -179,7 +179,7 @@ def take_texts(reviewed: Reviewed, name: str) -> list[str]:
     """A list of texts among an item's values; absent means empty."""
     value = reviewed.values.get(name, reviewed.item.hidden.get(name, []))
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise DataError(reviewed.item.id, f"{name!r} is no list of texts")
+        raise DataError(reviewed.item.id, f"{name!r} is not a list of texts")
     return [str(one) for one in value]
 
 

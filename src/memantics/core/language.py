@@ -200,7 +200,7 @@ def read_language(text: str) -> str:
     """
     code = _read_code(text)
     if text.strip() and not code:
-        raise InputError(f"{text!r} is no language code", hint="such as en, zh or de")
+        raise InputError(f"{text!r} is not a valid language code", hint="for example en, zh or de")
     return code
 
 

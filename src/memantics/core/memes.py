@@ -34,7 +34,7 @@ class Meme:
     Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``,
     ``heard as`` (what the text sounds like), ``template`` (what other texts its picture carries),
     ``kind of picture`` (a screenshot, a chat, text only; where that is sure).
-    ``family`` names the memes of one template, which belong into one split.
+    ``template_cluster`` names the memes of one template, which belong into one split.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Meme:
     text: str = ""
     language: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
-    family: str = ""
+    template_cluster: str = ""
 
 
 class MemeLine(BaseModel):
@@ -56,7 +56,7 @@ class MemeLine(BaseModel):
     language: str = ""
     notes: dict[str, str] = {}
     kept: bool = True
-    family: object = None  # other tools may mean something else by it
+    template_cluster: object = None  # other tools may mean something else by it
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:
@@ -65,7 +65,7 @@ def read_memes(folder: Path) -> tuple[Meme, ...]:
     Images are not opened here: whoever uses one decodes it in bounds.
     """
     if not folder.is_dir():
-        raise DataError(folder, "is no folder", hint="name a folder of images")
+        raise DataError(folder, "is not a folder", hint="name a folder of images")
     listed = folder / MEMES
     memes = tuple(_read_lines(listed) if listed.is_file() else _list_images(folder))
     if not memes:
@@ -85,8 +85,10 @@ def _read_lines(path: Path) -> Iterator[Meme]:
         entry = conform(MemeLine, line, path, row)
         if entry.kept:
             image = inside(path.parent, entry.image)
-            family = entry.family if isinstance(entry.family, str) else ""
-            yield Meme(entry.id, image, entry.text, entry.language, entry.notes, family)
+            template_cluster = (
+                entry.template_cluster if isinstance(entry.template_cluster, str) else ""
+            )
+            yield Meme(entry.id, image, entry.text, entry.language, entry.notes, template_cluster)
 
 
 def _list_images(folder: Path) -> Iterator[Meme]:

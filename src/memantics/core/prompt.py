@@ -100,7 +100,7 @@ def read_prompt(path: Path) -> Prompt:
 def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Mapping[str, Prompt]:
     """Prompts of a user in the place of ours: files of the same names with the same placeholders."""
     if not folder.is_dir():
-        raise PromptError(f"--prompts {folder} is no folder", hint="put NAME.md files into one")
+        raise PromptError(f"--prompts {folder} is not a folder", hint="put NAME.md files into one")
     prompts = read_prompts(folder)
     if not prompts:
         raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")

@@ -1,8 +1,8 @@
-"""The files in which construction and annotation meet: a queue goes out, verdicts come back.
+"""The files in which construction and annotation meet: a queue goes out, annotations come back.
 
 A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one
-:class:`QueueItem` a line) and the images that items name, relative to the folder. Verdicts are
-``verdicts.jsonl``, one :class:`ItemVerdict` a line. Values of fields are plain JSON; which fields
+:class:`QueueItem` a line) and the images that items name, relative to the folder. Annotations are
+``annotations.jsonl``, one :class:`AggregatedAnnotation` a line. Values of fields are plain JSON; which fields
 there are is said by the workflow that the card names.
 """
 
@@ -23,7 +23,7 @@ from memantics.core.images import read_bytes
 from memantics.core.language import language_of
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 
-CARD, ITEMS, VERDICTS = "queue.json", "items.jsonl", "verdicts.jsonl"
+CARD, ITEMS, ANNOTATIONS = "queue.json", "items.jsonl", "annotations.jsonl"
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -41,7 +41,7 @@ class QueueCard(BaseModel):
     warning: str = ""
     licence: str = ""
     origin: str = ""
-    people: int = Field(default=0, ge=0, le=50)
+    annotators_per_item: int = Field(default=0, ge=0, le=50)
 
 
 class Shown(BaseModel):
@@ -59,7 +59,7 @@ class QueueItem(BaseModel):
 
     ``group`` is the meme. ``values`` are drafts for the workflow's fields (pre-labels, shown or
     hidden by setting), ``gold`` known answers for training rounds, ``hidden`` what no annotator
-    may see (the model behind an output) and what comes back untouched with the verdict.
+    may see (the model behind an output) and what comes back untouched with the annotation.
     """
 
     model_config = _CLOSED
@@ -73,7 +73,7 @@ class QueueItem(BaseModel):
     hidden: dict[str, JsonValue] = {}
 
 
-class Vote(BaseModel):
+class IndividualAnnotation(BaseModel):
     """What one person said at one stage; ``person`` is a pseudonym.
 
     ``guideline`` is the version of the guideline that they read: 1 is the workflow's own.
@@ -81,14 +81,14 @@ class Vote(BaseModel):
 
     model_config = _CLOSED
 
-    person: str
+    annotator: str
     stage: str
     values: dict[str, JsonValue]
     at: str = ""
     guideline: int = 1
 
 
-class ItemVerdict(BaseModel):
+class AggregatedAnnotation(BaseModel):
     """How an item ended: kept or not, with the agreed values, and the votes behind them."""
 
     model_config = _CLOSED
@@ -99,7 +99,7 @@ class ItemVerdict(BaseModel):
     kept: bool
     values: dict[str, JsonValue]
     reason: str = ""
-    votes: list[Vote] = []
+    annotations: list[IndividualAnnotation] = []
     hidden: dict[str, JsonValue] = {}
 
 
@@ -131,7 +131,7 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
     """Read a queue; a bad line is an error that names it, and so is an id that comes twice."""
     if not (folder / CARD).is_file():
         raise DataError(
-            folder, f"is no queue: {CARD} is missing", hint="'memantics build' makes one"
+            folder, f"is not a queue: {CARD} is missing", hint="create one with 'memantics build'"
         )
     card = conform(QueueCard, read_json(folder / CARD), folder / CARD)
     items: list[QueueItem] = []
@@ -147,37 +147,37 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
     return card, items
 
 
-def write_verdicts(path: Path, verdicts: Iterable[ItemVerdict]) -> int:
-    """Write verdicts, one a line; return how many."""
+def write_annotations(path: Path, annotations: Iterable[AggregatedAnnotation]) -> int:
+    """Write annotations, one a line; return how many."""
     count = 0
     with whole_file(path) as file:
-        for verdict in verdicts:
-            file.write(orjson.dumps(verdict.model_dump(exclude_defaults=False)) + b"\n")
+        for annotation in annotations:
+            file.write(orjson.dumps(annotation.model_dump(exclude_defaults=False)) + b"\n")
             count += 1
     return count
 
 
-def read_verdicts(path: Path) -> Iterator[ItemVerdict]:
-    """Read verdicts; a bad line is an error that names it."""
+def read_annotations(path: Path) -> Iterator[AggregatedAnnotation]:
+    """Read annotations; a bad line is an error that names it."""
     for row, line in read_jsonl(path):
-        yield conform(ItemVerdict, line, path, row)
+        yield conform(AggregatedAnnotation, line, path, row)
 
 
-# Drafts and verdicts brought together: what people agreed on replaces what a model proposed.
+# Drafts and annotations brought together: what people agreed on replaces what a model proposed.
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """An item of a queue with its final values; ``verdict`` is None where nobody judged it."""
+    """An item of a queue with its final values; ``aggregated`` is None without annotations."""
 
     item: QueueItem
     values: Mapping[str, JsonValue]
-    verdict: ItemVerdict | None
+    aggregated: AggregatedAnnotation | None
 
     @property
     def kept(self) -> bool:
         """Whether it goes on: people dropped what they rejected, not what they did not see."""
-        return self.verdict is None or self.verdict.kept
+        return self.aggregated is None or self.aggregated.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ class Review:
     items: tuple[Reviewed, ...]
 
     @property
-    def judged(self) -> tuple[Reviewed, ...]:
+    def annotated(self) -> tuple[Reviewed, ...]:
         """Those that people judged."""
-        return tuple(reviewed for reviewed in self.items if reviewed.verdict is not None)
+        return tuple(reviewed for reviewed in self.items if reviewed.aggregated is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
     The second question of an item is about the element that the first one's toxicity rests on.
     """
     found: list[JudgedQuestion] = []
-    for reviewed in review.judged:
+    for reviewed in review.annotated:
         hidden, values = reviewed.item.hidden, reviewed.values
         dimension, element = hidden.get("dimension"), hidden.get("element")
         if not isinstance(dimension, str) or "questions" not in hidden:
@@ -226,38 +226,42 @@ def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
     return tuple(found)
 
 
-def read_review(queue: Path, verdicts: Path | None, *, unreviewed: bool = False) -> Review:
-    """Read a queue and its verdicts (default: ``verdicts.jsonl`` beside the items).
+def read_review(queue: Path, annotations: Path | None, *, unreviewed: bool = False) -> Review:
+    """Read a queue and its annotations (default: ``annotations.jsonl`` beside the items).
 
-    Items without a verdict stay out, unless ``unreviewed`` lets drafts through as they are. A
+    Items without an annotation stay out, unless ``unreviewed`` lets drafts through as they are. A
     folder of memes that people judged as it was is read like a queue of them.
     """
-    given = verdicts or queue / VERDICTS
+    given = annotations or queue / ANNOTATIONS
     plain = given.is_file() and not (queue / CARD).is_file()
     card, items = _read_folder(queue, given) if plain else read_queue(queue)
-    found: dict[str, ItemVerdict] = {}
+    found: dict[str, AggregatedAnnotation] = {}
     if given.is_file():
-        found = _match(list(read_verdicts(given)), {item.id: item for item in items}, given)
-    elif verdicts is not None or not unreviewed:
+        found = _match(list(read_annotations(given)), {item.id: item for item in items}, given)
+    elif annotations is not None or not unreviewed:
         raise InputError(
-            f"{given}: no verdicts",
-            hint="annotate the queue and export its verdicts, or publish drafts with --unreviewed",
+            f"{given}: no annotations",
+            hint="annotate the queue and export its annotations, or publish drafts with --unreviewed",
         )
     merged = tuple(
-        Reviewed(item, item.values | (found[item.id].values if item.id in found else {}), verdict)
+        Reviewed(
+            item, item.values | (found[item.id].values if item.id in found else {}), annotation
+        )
         for item in items
-        if (verdict := found.get(item.id)) is not None or unreviewed
+        if (annotation := found.get(item.id)) is not None or unreviewed
     )
     if not merged:
-        raise DataError(given, "no item of the queue has a verdict", hint="finish the review first")
+        raise DataError(
+            given, "no item of the queue has an annotation", hint="finish the review first"
+        )
     return Review(queue, card, merged)
 
 
-def _read_folder(folder: Path, verdicts: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """The memes of a folder as items; the verdicts say by which workflow they were judged."""
-    first = next(read_verdicts(verdicts), None)
+def _read_folder(folder: Path, annotations: Path) -> tuple[QueueCard, list[QueueItem]]:
+    """The memes of a folder as items; the annotations say by which workflow they were judged."""
+    first = next(read_annotations(annotations), None)
     if first is None:
-        raise DataError(verdicts, "holds no verdict", hint="finish the review first")
+        raise DataError(annotations, "holds no annotation", hint="finish the review first")
     mined = folder / CAPTIONS
     memes = with_captions(read_memes(folder), read_captions(mined) if mined.is_file() else {})
     card = QueueCard(
@@ -270,7 +274,7 @@ def _make_item(meme: Meme, folder: Path) -> QueueItem:
     facts: dict[str, JsonValue] = {
         "text": meme.text,
         "language": meme.language or language_of(meme),
-        "family": meme.family,
+        "template_cluster": meme.template_cluster,
         "description": meme.notes.get("description", ""),
         "meaning": meme.notes.get("meaning", ""),
     }
@@ -279,26 +283,29 @@ def _make_item(meme: Meme, folder: Path) -> QueueItem:
 
 
 def _match(
-    verdicts: Sequence[ItemVerdict], known: Mapping[str, QueueItem], where: Path
-) -> dict[str, ItemVerdict]:
-    found: dict[str, ItemVerdict] = {}
-    for row, verdict in enumerate(verdicts, 1):
-        if verdict.item not in known:
+    annotations: Sequence[AggregatedAnnotation], known: Mapping[str, QueueItem], where: Path
+) -> dict[str, AggregatedAnnotation]:
+    found: dict[str, AggregatedAnnotation] = {}
+    for row, annotation in enumerate(annotations, 1):
+        if annotation.item not in known:
             raise DataError(
-                where, f"item {verdict.item!r} is not in this queue", row=row, hint="name its queue"
+                where,
+                f"item {annotation.item!r} is not in this queue",
+                row=row,
+                hint="name its queue",
             )
-        if verdict.item in found:
-            raise DataError(where, f"item {verdict.item!r} has two verdicts", row=row)
-        hidden = known[verdict.item].hidden
-        if any(hidden.get(name, value) != value for name, value in verdict.hidden.items()):
+        if annotation.item in found:
+            raise DataError(where, f"item {annotation.item!r} has two annotations", row=row)
+        hidden = known[annotation.item].hidden
+        if any(hidden.get(name, value) != value for name, value in annotation.hidden.items()):
             # A build that ran again may give the same ids to other questions.
             raise DataError(
                 where,
-                f"item {verdict.item!r} has changed since it was judged",
+                f"item {annotation.item!r} has changed since it was judged",
                 row=row,
-                hint="let people judge the queue as it is now, and take the old verdicts away",
+                hint="let people judge the queue as it is now, and take the old annotations away",
             )
-        found[verdict.item] = verdict
+        found[annotation.item] = annotation
     return found
 
 
@@ -331,4 +338,4 @@ def _rebase(review: Review) -> Iterator[Reviewed]:
             hidden["edits"] = {editor: f"{name}/{image}" for editor, image in edits.items()}
         images = [f"{name}/{image}" for image in reviewed.item.images]
         item = reviewed.item.model_copy(update={"images": images, "hidden": hidden})
-        yield Reviewed(item, reviewed.values, reviewed.verdict)
+        yield Reviewed(item, reviewed.values, reviewed.aggregated)

@@ -159,7 +159,7 @@ def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 def _no_constant(name: str) -> JsonValue:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a valid JSON value")
 
 
 def describe_reply(

@@ -67,7 +67,7 @@ def read_rows(
     if ending == ".parquet":
         return _read_objects(path, enumerate(_read_parquet(path), 1), bounds)
     raise InputError(
-        f"{path.name} is no table that can be read",
+        f"{path.name} is not a readable table",
         hint=f"its name must end in {', '.join(TABLE_ENDINGS)}; a pickle is never opened",
     )
 
@@ -79,7 +79,7 @@ def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
     except OSError as error:
         raise DataError(path, f"cannot be read: {error.strerror}", hint="check the path") from error
     if not path.is_file() or size > bounds.file:
-        problem = "is no file" if not path.is_file() else f"has {size:,} bytes"
+        problem = "is not a file" if not path.is_file() else f"has {size:,} bytes"
         raise DataError(path, problem, hint=f"give a file of at most {bounds.file:,} bytes")
 
 
@@ -93,7 +93,9 @@ def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
         with zipfile.ZipFile(path) as archive:
             sizes = [part.file_size for part in archive.infolist()]
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
-        raise DataError(path.name, f"is no whole archive: {error}", hint="get it again") from error
+        raise DataError(
+            path.name, f"is not a complete archive: {error}", hint="download it again"
+        ) from error
     if max(sizes, default=0) > bounds.part or sum(sizes) > bounds.parts:
         raise DataError(
             path.name,
@@ -119,7 +121,7 @@ def _read_parquet(path: Path) -> Iterator[JsonValue]:
                     for k, v in row.items()
                 }
     except (pa.ArrowException, OSError) as error:
-        raise DataError(path.name, f"is no sound Parquet file: {error}"[:200]) from error
+        raise DataError(path.name, f"is not a valid Parquet file: {error}"[:200]) from error
 
 
 def _read_list(path: Path) -> list[JsonValue]:
@@ -134,7 +136,7 @@ def _read_objects(
 ) -> Iterator[tuple[int, TableRow]]:
     for number, value in values:
         if not isinstance(value, dict):
-            raise DataError(path.name, "is no JSON object", row=number)
+            raise DataError(path.name, "is not a JSON object", row=number)
         yield number, {k: _bound(write_cell(v), path, number, bounds) for k, v in value.items()}
 
 
@@ -238,11 +240,11 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
                 elif number - last > _EMPTY_ROWS:
                     break
     except (zipfile.BadZipFile, defusedxml.common.DefusedXmlException, IndexError) as error:
-        raise DataError(path.name, f"is no sound Excel file: {error}") from error
+        raise DataError(path.name, f"is not a valid Excel file: {error}") from error
     except DataError:
         raise
     except faults as error:
-        raise DataError(path.name, f"is no sound Excel file: {error!r}"[:200]) from error
+        raise DataError(path.name, f"is not a valid Excel file: {error!r}"[:200]) from error
 
 
 def need_parquet() -> None:

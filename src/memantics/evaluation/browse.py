@@ -134,7 +134,7 @@ class RunFolder:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise DataError(folder, "is no folder", hint="name the folder of runs")
+            raise DataError(folder, "is not a folder", hint="name the folder of runs")
         self.folder = folder
 
     def list(self) -> tuple[RunRow, ...]:

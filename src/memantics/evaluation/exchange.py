@@ -343,7 +343,9 @@ def _read_samples(path: Path) -> Iterator[GivenAnswer]:
     """Samples of lmms-eval (which drop the document) and of lm-eval (which keep it)."""
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or "doc_id" not in line:
-            raise DataError(path.name, "is no sample: it has no doc_id", row=number)
+            raise DataError(
+                path.name, "is not a sample record: the field doc_id is missing", row=number
+            )
         doc, ours = line.get("doc"), line.get("memantics")
         known = doc if isinstance(doc, dict) else {}
         if isinstance(ours, dict):  # what the task files that we export return
@@ -391,7 +393,9 @@ def _bound(text: str) -> str:
 def _read_batch(path: Path) -> Iterator[GivenAnswer]:
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or not isinstance(line.get("custom_id"), str):
-            raise DataError(path.name, "is no line of a batch: it has no custom_id", row=number)
+            raise DataError(
+                path.name, "is not a batch record: the field custom_id is missing", row=number
+            )
         name, response = str(line["custom_id"]), line.get("response")
         if line.get("error") or not isinstance(response, dict):
             reason = _tell(line.get("error"))
@@ -435,7 +439,7 @@ def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
     except (ValueError, TypeError, OSError, LookupError, RuntimeError, AssertionError) as error:
         first = (str(error).splitlines() or [""])[0][:200]
         raise DataError(
-            path.name, f"is no log of Inspect that can be read: {first}", row=number + 1
+            path.name, f"is not a readable Inspect log: {first}", row=number + 1
         ) from error
 
 

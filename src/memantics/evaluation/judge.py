@@ -179,7 +179,9 @@ def read_ratings(path: Path) -> Ratings:
         for key in QUALITIES:
             cell = row[key].strip()
             if cell not in ("", "1", "2", "3", "4", "5"):
-                raise DataError(path.name, f"{key} {cell[:20]!r} is no mark 1 to 5", row=number)
+                raise DataError(
+                    path.name, f"{key} {cell[:20]!r} is not a mark from 1 to 5", row=number
+                )
             if cell:
                 found[key].setdefault(row["item"], []).append(float(cell))
     return found

@@ -337,7 +337,7 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
     pairs, left_out = _match(first, second)
     if not pairs:
         raise InputError(
-            f"{first.folder} and {second.folder} share no scored item",
+            f"{first.folder} and {second.folder} have no scored item in common",
             hint="compare runs on the same data and split",
         )
     if one.marks is not None and other.marks is not None:

@@ -495,7 +495,7 @@ def _read_detector(path: Path) -> ScoredDetector:
     except ValidationError as error:
         raise DataError(card, first_fault(error), hint="train the detector again") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(card, f"is no detector's card: {error}") from error
+        raise DataError(card, f"is not a valid detector card: {error}") from error
     return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
 
 

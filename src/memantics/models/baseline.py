@@ -118,7 +118,9 @@ def constant(field: Field, language: str) -> JsonValue:
 
 def _seed(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 18):
-        raise InputError(f"model {name!r}: seed {text!r} is no number", hint="give 0, 1, 2, …")
+        raise InputError(
+            f"model {name!r}: seed {text!r} is not a whole number", hint="for example 0 or 1"
+        )
     return int(text)
 
 

@@ -312,7 +312,7 @@ class BatchModel(OpenAIModel):
     ) -> dict[str, Any]:
         found = orjson.loads(await self._send(method, path, make, query or {}))
         if not isinstance(found, dict):
-            raise Rejected(f"{path}: the server's answer is no object")
+            raise Rejected(f"{path}: the server's reply is not a JSON object")
         return found
 
     async def _send(self, method: str, path: str, make: Any, query: Mapping[str, str]) -> bytes:

@@ -80,7 +80,7 @@ class OpenAIImages:
         url = URL(base_url.strip())
         if url.scheme not in ("http", "https") or not url.host or url.user or url.password:
             raise InputError(
-                f"base URL {base_url!r} is no plain web address",
+                f"base URL {base_url!r} is not a valid URL",
                 hint="write it like http://localhost:8000/v1; the key comes from OPENAI_API_KEY",
             )
         if not name:
@@ -201,7 +201,7 @@ def read_picture(data: bytes) -> bytes:
     try:
         return base64.b64decode(first.b64_json, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Rejected(f"the picture is no valid Base64: {error}") from error
+        raise Rejected(f"the image is not valid Base64: {error}") from error
 
 
 _STEP = 8  # pipelines work on multiples of this

@@ -134,7 +134,7 @@ def _check(folder: Path) -> Any:
     need_packages("local embedders", "local", "transformers", "torch")
     if not (folder / "config.json").is_file():
         raise InputError(
-            f"{folder} is no model folder: it has no config.json",
+            f"{folder} is not a model folder: config.json is missing",
             hint="give a folder in the format of transformers",
         )
     import transformers
@@ -164,7 +164,9 @@ def _pools_first(folder: Path) -> bool:
     try:
         return bool(orjson.loads(place.read_bytes()).get("pooling_mode_cls_token"))
     except (orjson.JSONDecodeError, AttributeError) as error:
-        raise InputError(f"{place} is no JSON object", hint="download the model again") from error
+        raise InputError(
+            f"{place} is not a valid JSON object", hint="download the model again"
+        ) from error
 
 
 # A classifier in a folder of this machine, as transformers saves it: a meme to its logits.
@@ -273,7 +275,7 @@ def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]
     if both:
         hint = "it compares pictures with texts: write these as [prompts] into the map"
     raise InputError(
-        f"{folder} is no classifier ({architecture or 'of no architecture'})", hint=hint
+        f"{folder} is not a classifier ({architecture or 'of no architecture'})", hint=hint
     )
 
 

@@ -437,7 +437,7 @@ def _check_url(text: str) -> URL:
     try:
         url = URL(text.strip())
     except (ValueError, TypeError) as error:
-        raise errors.InputError(f"base URL {text!r} is no URL: {error}") from error
+        raise errors.InputError(f"base URL {text!r} is not a valid URL: {error}") from error
     if url.user or url.password:
         raise errors.InputError(
             f"the base URL for {url.host} holds a password",
@@ -445,7 +445,7 @@ def _check_url(text: str) -> URL:
         )
     if url.scheme not in ("http", "https") or not url.host:
         raise errors.InputError(
-            f"base URL {text!r} is no web address", hint="write it like http://localhost:8000/v1"
+            f"base URL {text!r} is not a valid URL", hint="for example http://localhost:8000/v1"
         )
     return url.with_fragment(None)
 

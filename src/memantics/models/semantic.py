@@ -334,7 +334,9 @@ class PerplexityScorer:
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ValueError(f"{path}: cannot be loaded: {_first(error)}") from error
         if self.kind == "masked" and self._tokenizer.mask_token_id is None:
-            raise ValueError(f"{path}: its tokenizer has no mask, so it is no masked model")
+            raise ValueError(
+                f"{path}: its tokenizer has no mask token, so it is not a masked language model"
+            )
         self._device = choose_device(torch, device)
         self._model = model.to(self._device).eval()
         self._batch = batch

@@ -128,7 +128,7 @@ def _find_verdicts(form: Form) -> dict[str, str]:
     if len(found) == len(words) == len(options):
         return found
     raise Rejected(
-        "the options are no verdicts of a detector",
+        "the options are not labels of the detector",
         hint="run toxicn_mm/detection, toxicn_mm/type or punmemecn/harmful",
     )
 

@@ -184,7 +184,10 @@ def validate_harm(
     if folds.isdecimal() and int(folds) >= 2:
         folds, count = "random", int(folds)
     if folds not in ("blocks", "random"):
-        raise InputError(f"{folds!r} are no folds", hint="use blocks, random, or a number from 2")
+        raise InputError(
+            f"{folds!r} is not a valid value for folds",
+            hint="use blocks, random, or a number from 2 up",
+        )
     split: FoldScheme = "blocks" if folds == "blocks" else "random"
     settings, encoder = detector_training.choose_settings(data, replace(options, inner=split))
     trainer = make_trainer(settings, encoder)

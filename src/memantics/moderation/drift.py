@@ -111,7 +111,7 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
     for path in sorted(folder.glob(_FILES)):
         for number, row in read_jsonl(path):
             if not isinstance(row, dict) or not set(COLUMNS) <= row.keys():
-                raise DataError(path.name, "is no verdict of a daily sample", row=number)
+                raise DataError(path.name, "is not a verdict record of a daily sample", row=number)
             yield row
 
 

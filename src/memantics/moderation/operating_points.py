@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from memantics.core.errors import InputError
 from memantics.core.parameters import Flag
@@ -147,12 +147,18 @@ def _show_target(rate: Rate) -> tuple[str, str, str]:
     return f"{rate.count:,}", f"{100 * rate.value:.1f}", span
 
 
+Band = Literal["allow", "review", "block"]
+
+
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """From which probability on a meme is harmful, and the range that is for people.
+    """Three contiguous bands of the probability of harm that cover 0 to 1: allow, review, block.
 
-    ``rule`` says how the threshold was chosen, where it was chosen by one. With ``homophones`` Chinese
-    texts are also judged as they sound.
+    Without ``review_range``, memes are blocked from ``threshold`` on and allowed below it. A
+    review range puts a review band between both. A range that does not reach the threshold would
+    leave a gap, so that the band is extended to the threshold: see :attr:`gap`. ``rule`` is the
+    rule that chose the threshold, if any. With ``homophones``, Chinese texts are also scored by
+    their homophone reading.
     """
 
     threshold: float
@@ -162,7 +168,9 @@ class OperatingPoint:
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold {self.threshold} is no probability", hint="use 0 to 1")
+            raise InputError(
+                f"threshold {self.threshold} is not a probability", hint="use a value from 0 to 1"
+            )
         span = self.review_range
         if span is not None and not 0 <= span[0] < span[1] <= 1:
             raise InputError(
@@ -170,26 +178,65 @@ class OperatingPoint:
                 hint="use LOW..HIGH with 0 <= LOW < HIGH <= 1, for example 0.3..0.7",
             )
 
-    def is_harmful(self, probability: float) -> bool:
-        """Whether a meme of that probability is harmful: at the threshold it is.
+    @property
+    def review_band(self) -> tuple[float, float] | None:
+        """Lower and upper end of the review band; None if every meme is allowed or blocked."""
+        if self.review_range is None:
+            return None
+        low, high = self.review_range
+        return min(low, self.threshold), max(high, self.threshold)
 
-        >>> [OperatingPoint(0.5).is_harmful(chance) for chance in (0.5, 0.49)]
+    @property
+    def gap(self) -> str:
+        """Describe the gap between review range and threshold that was closed; empty without one.
+
+        >>> OperatingPoint(0.9, (0.3, 0.5)).gap
+        'memes from 0.5 to 0.9 are between the review range and the threshold: they are reviewed'
+        """
+        if self.review_range is None or self.review_range == self.review_band:
+            return ""
+        low, high = self.review_range
+        ends = (high, self.threshold) if self.threshold > high else (self.threshold, low)
+        return (
+            f"memes from {ends[0]:g} to {ends[1]:g} are between the review range and the threshold:"
+            " they are reviewed"
+        )
+
+    def is_harmful(self, probability: float) -> bool:
+        """Return whether the probability is at or above the threshold.
+
+        >>> [OperatingPoint(0.5).is_harmful(probability) for probability in (0.5, 0.49)]
         [True, False]
         """
         return settle(probability) >= settle(self.threshold)
 
+    def band(self, probability: float) -> Band:
+        """Return the band of a probability; both ends of a review range belong to it.
+
+        >>> point = OperatingPoint(0.9, (0.3, 0.5))
+        >>> [point.band(probability) for probability in (0.29, 0.3, 0.5, 0.86, 0.9)]
+        ['allow', 'review', 'review', 'review', 'block']
+        """
+        value = settle(probability)
+        if self.review_range is None:
+            return "block" if self.is_harmful(probability) else "allow"
+        low, high = self.review_range
+        if value < settle(min(low, self.threshold)):
+            return "allow"
+        return "review" if value <= settle(high) or value < settle(self.threshold) else "block"
+
     def explain_review(self, probability: float) -> str:
-        """Why a person should decide on a meme of that probability; empty where none needs to.
+        """Explain why a probability needs human review; empty outside of the review band.
 
         >>> OperatingPoint(0.5, (0.3, 0.7)).explain_review(0.7)
-        'its probability 0.70 is between 0.3 and 0.7'
+        'its probability 0.70 is in the review band, 0.3 to 0.7'
         """
-        if self.review_range is None:
+        ends = self.review_band
+        if ends is None or self.band(probability) != "review":
             return ""
-        low, high = self.review_range
-        if not settle(low) <= settle(probability) <= settle(high):
-            return ""
-        return f"its probability {probability:.2f} is between {low:g} and {high:g}"
+        return (
+            f"its probability {probability:.2f} is in the review band, {ends[0]:g} to {ends[1]:g}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +409,9 @@ def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> floa
     except ValueError:
         share = -1.0
     if place is None or not 0 < share <= 1:
-        raise InputError(f"{rule!r} is no rule", hint="use precision=0.9 or recall=0.8")
+        raise InputError(
+            f"{rule!r} is not a valid operating point", hint="use precision=0.9 or recall=0.8"
+        )
     if not points:
         raise InputError(
             "this detector does not keep its held-out predictions", hint="train it again"

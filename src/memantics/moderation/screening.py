@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Readings = Literal["flagged", "all", "none"]
-FAMILY_BITS = 8
+CLUSTER_BITS = 8
 _READINGS = 3
 _LOOK = "[0-9a-f]{1,16}"
 
@@ -72,8 +72,8 @@ class ScreenSettings:
         Flag("A detector file. Default: a tiny one of the sample data, to try things."),
     ] = None
     threshold: operating_points.ThresholdFlag = None
-    decide: operating_points.DecideFlag = ""
-    review: operating_points.ReviewFlag = None
+    operating_point: operating_points.OperatingPointFlag = ""
+    review_range: operating_points.ReviewRangeFlag = None
     reviewers: Annotated[
         int, Flag("How many people judge each meme that is for people.", min=1, max=50)
     ] = 1
@@ -88,18 +88,20 @@ class ScreenSettings:
         ""
     )
     templates: Annotated[
-        Path | None, Flag("A folder that 'collect' listed: its families are known.")
+        Path | None, Flag("A folder that 'collect' listed: its template clusters are known.")
     ] = None
 
     def __post_init__(self) -> None:
-        if self.threshold is not None and self.decide:
+        if self.threshold is not None and self.operating_point:
             raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        operating_points.OperatingPoint(self.threshold or 0, self.review)  # refuses what is none
+        operating_points.OperatingPoint(
+            self.threshold or 0, self.review_range
+        )  # refuses what is none
         read_language(self.language)  # so does this
 
     def choose_point(self, detector: Detector) -> operating_points.OperatingPoint:
         """The threshold that was given, or chosen by a rule, or the detector's own point."""
-        return detector.choose_point(self.threshold, self.decide, self.review)
+        return detector.choose_point(self.threshold, self.operating_point, self.review_range)
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class ScreenWork:
     """What a worker does to each meme; see :class:`~memantics.moderation.scale.records.Work`.
 
     ``detector`` is its name and checksum. ``templates`` are hashes of known pictures with the names
-    of their families; ``pictures`` is where images are put that people are to look at,
+    of their template clusters; ``pictures`` is where images are put that people are to look at,
     ``classifiers`` the topics of those in use.
     """
 
@@ -139,9 +141,9 @@ class ScreenWork:
         source: TextSource = "given" if ref.text else "none"
         return fail(self.detector, reason, id=ref.id, text=text, caption=text, text_source=source)
 
-    def find_family(self, look: int) -> str | None:
-        """The family of the nearest known picture, if one is near."""
-        place = find_nearest(look, self._looks, FAMILY_BITS) if self.templates else None
+    def find_template_cluster(self, look: int) -> str | None:
+        """The template cluster of the nearest known picture, if one is near."""
+        place = find_nearest(look, self._looks, CLUSTER_BITS) if self.templates else None
         return None if place is None else self.templates[place][1]
 
     @cached_property
@@ -176,7 +178,7 @@ class _Screener:
 
     def _is_for_people(self, verdict: Verdict) -> bool:
         """Doubtful, unlike the training texts or, where a range is for people, not scored."""
-        not_scored = verdict.status == "not_scored" and self._work.point.review is not None
+        not_scored = verdict.status == "not_scored" and self._work.point.review_range is not None
         return bool(verdict.review) or not_scored
 
     def _add_readings(self, verdict: Verdict) -> Verdict:
@@ -210,7 +212,7 @@ class _Screener:
             return self._work.refuse(ref, str(error))
 
     def _see(self, data: bytes, ref: Ref, given: Subject) -> Subject:
-        """An image with its hashes, its family and, unless that is known, its text."""
+        """An image with its hashes, its template cluster and, unless that is known, its text."""
         image = decode(data, ref.id)
         look = hash_image(image)
         known = replace(
@@ -218,7 +220,7 @@ class _Screener:
             image=True,
             sha256=hashlib.sha256(data).hexdigest(),
             phash=f"{look:016x}",
-            family=self._work.find_family(look),
+            template_cluster=self._work.find_template_cluster(look),
             data=data if self._detector.wants_pictures else None,
         )
         if given.example.text.strip():
@@ -251,11 +253,13 @@ def _read_homophones(text: str) -> list[str]:
 
 
 def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:
-    """Hashes of the pictures of a collection, with their families; else with their own ids."""
+    """Read image hashes of a collection, each with its template cluster or, without one, its id."""
     if not (folder / MEMES).is_file():
-        raise InputError(f"{folder} is no collection", hint="memantics collect makes one")
+        raise InputError(
+            f"{folder} is not a collection", hint="create one with 'memantics collect'"
+        )
     found = tuple(
-        (int(look, 16), str(line.get("family") or line.get("id")))
+        (int(look, 16), str(line.get("template_cluster") or line.get("id")))
         for _, line in read_jsonl(folder / MEMES)
         if isinstance(line, dict) and re.fullmatch(_LOOK, look := str(line.get("hash")))
     )

@@ -192,7 +192,7 @@ def _read_card(parts: FileParts) -> dict[str, Any]:
     """The model card that travels with a model."""
     card: dict[str, Any] = orjson.loads(parts[_CARD])
     if not isinstance(card, dict):
-        raise ValueError("its card is no card")
+        raise ValueError("its card is not valid")
     return card
 
 
@@ -201,9 +201,9 @@ def check_heads(model: HeadModel, arrays: Mapping[str, Array]) -> None:
     scorer = model.scorer
     for name, array in {**arrays, **list_head_arrays(model)}.items():
         if not np.isfinite(array).all():
-            raise ValueError(f"{name} holds what is no number")
+            raise ValueError(f"{name} contains a value that is not a number")
     if not _all_finite(asdict(model.settings)):
-        raise ValueError("the settings hold what is no number")
+        raise ValueError("the settings contain a value that is not a number")
     if isinstance(scorer, KernelScorer) and scorer.duals.shape != (
         model.examples,
         len(model.heads),
@@ -351,7 +351,7 @@ def _rebuild_scorer(
         )
     duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
     if not columns.dtype.kind == ends.dtype.kind == "i":
-        raise ValueError("places of known values are no integers")
+        raise ValueError("indices of known values are not integers")
     known = SparseRows(array("known_values"), columns, ends, extractor.width)
     known.check()
     if len(known) != len(duals):
@@ -476,4 +476,4 @@ def _try_out(model: FastDetector) -> None:
     else:
         chances = [model.name_predictions(blank, scores)[0].probability]
     if not np.isfinite(chances).all():
-        raise ValueError("the chance of an empty meme is no number")
+        raise ValueError("the probability of an empty meme is not a number")

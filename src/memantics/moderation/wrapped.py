@@ -232,7 +232,7 @@ def open_wrapped(path: Path) -> WrappedJudge:
         file = WrappedFile.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise StoreError(
-            f"{path} is no wrapped detector, or a damaged one: {first_fault(error)}",
+            f"{path} is not a wrapped detector, or the file is damaged: {first_fault(error)}",
             hint="memantics detector wrap writes one",
         ) from error
     folder = path.resolve().parent / file.folder

@@ -167,7 +167,7 @@ class ImageFetcher:
             parts = urlsplit(url)
             host, port = (parts.hostname or "").lower(), parts.port
         except ValueError:
-            raise Refusal(422, "invalid_image_url", "this is no address") from None
+            raise Refusal(422, "invalid_image_url", "the value is not a valid URL") from None
         if parts.scheme not in _PORTS or parts.username is not None or not host:
             raise Refusal(422, "invalid_image_url", "only plain http and https are fetched")
         named = host if port in (None, _PORTS[parts.scheme]) else f"{host}:{port}"

@@ -103,7 +103,9 @@ def _parse(where: str, text: str) -> dict[str, Token]:
             name: _TOKEN.validate_python({"name": name, **table}) for name, table in tables.items()
         }
     except tomllib.TOMLDecodeError as error:
-        raise DataError(where, f"is no TOML: {error}", hint="see docs/how-to/serve.md") from error
+        raise DataError(
+            where, f"is not valid TOML: {error}", hint="see docs/how-to/serve.md"
+        ) from error
     except ValidationError as error:
         raise DataError(where, first_fault(error), hint="see docs/how-to/serve.md") from error
 
@@ -113,7 +115,7 @@ def make_token(
 ) -> tuple[str, Token]:
     """A new token, added to a file that only its owner can read; the secret is nowhere kept."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"{name!r} is no name for a token", hint="use letters, digits, - and _")
+        raise InputError(f"{name!r} is not a valid token name", hint="use letters, digits, - and _")
     for scope in scopes:
         require_known("scope", scope, SCOPES)
     with in_turn(file.absolute().parent):

@@ -116,7 +116,9 @@ async def edit_async(
         raise InputError(f"{name} has no source images here", hint="see 'memantics data check'")
     short = called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2])
     if Path(short).name != short or short.startswith("."):
-        raise InputError(f"{short!r} is no name of a folder", hint="one word, such as --as mine")
+        raise InputError(
+            f"{short!r} is not a valid folder name", hint="use one word, for example --as mine"
+        )
     if out is None and kind != "release":
         raise InputError("the sample is not written to", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short

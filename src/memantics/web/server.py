@@ -76,7 +76,7 @@ def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
 def check_public_url(given: str) -> str:
     """The address that people use, refused where it is none."""
     if given and not given.startswith(("http://", "https://")):
-        raise InputError(f"--public-url {given} is no address", hint="begin with https://")
+        raise InputError(f"--public-url {given} is not a valid URL", hint="start it with https://")
     return given
 
 
@@ -92,7 +92,8 @@ def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
             network = ipaddress.ip_network(text)
         except ValueError as error:
             raise InputError(
-                f"--trusted-proxy {text} is no address", hint="such as 10.0.0.7 or 10.0.0.0/24"
+                f"--trusted-proxy {text} is not a valid IP address",
+                hint="for example 10.0.0.7 or 10.0.0.0/24",
             ) from error
         if network.prefixlen == 0:
             raise InputError(f"--trusted-proxy {text} trusts everybody", hint="name your proxy")

@@ -413,7 +413,7 @@ def _explain(meme: SampleMeme) -> str:
 def _read_pun(meme: SampleMeme) -> TourPun:
     pun = meme.pun
     if pun is None:
-        raise AssertionError(f"{meme.id} is no pun")
+        raise AssertionError(f"{meme.id} is not a pun")
     readings = read_homophones(pun.caption, description=meme.description)
     return TourPun(
         image_path(meme.id),

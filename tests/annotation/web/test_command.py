@@ -23,7 +23,7 @@ from memantics.annotation.demo import COLLEAGUES, make_demo
 from memantics.annotation.errors import LoginFailed
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
-from memantics.core.queue import read_verdicts
+from memantics.core.queue import read_annotations
 from memantics.web.logs import note, note_failure, start_logs
 from tests.annotation.team import quick_hasher
 from tests.annotation.web.queues import make_queue, questions
@@ -166,7 +166,7 @@ def test_the_same_queue_given_twice_is_one_project(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("missing-folder",), "there is no folder"),
+        (("missing-folder",), "there is not a folder"),
         (("--demo", "--db", "x.db"), "--demo"),
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),
@@ -209,17 +209,17 @@ def test_import_export_backup_and_restore(tmp_path: Path, monkeypatch: pytest.Mo
     assert task is not None
     service.work.submit(ann, task.assignment, {"unclear": True}, 0)
     service.close()
-    export = ["annotate", "export", "1", "--db", "a.db", "--out", "out/verdicts.jsonl"]
+    export = ["annotate", "export", "1", "--db", "a.db", "--out", "out/annotations.jsonl"]
     assert run(make_app(), export).exit_code == 0
-    verdicts = list(read_verdicts(tmp_path / "out" / "verdicts.jsonl"))
-    assert [(v.item, v.kept) for v in verdicts] == [("meme-1", False)]
+    annotations = list(read_annotations(tmp_path / "out" / "annotations.jsonl"))
+    assert [(v.item, v.kept) for v in annotations] == [("meme-1", False)]
     made = run(make_app(), ["annotate", "backup", "all.zip", "--db", "a.db"])
     assert "1 answers, 2 images" in made.output
     assert run(make_app(), ["annotate", "restore", "all.zip", "--db", "b/b.db"]).exit_code == 0
     again = ["annotate", "export", "1", "--db", "b/b.db", "--out", "again.jsonl"]
     assert run(make_app(), again).exit_code == 0
     assert (tmp_path / "again.jsonl").read_bytes() == (
-        tmp_path / "out" / "verdicts.jsonl"
+        tmp_path / "out" / "annotations.jsonl"
     ).read_bytes()
 
 
@@ -253,7 +253,7 @@ def test_label_studio_files_go_out_and_come_in(
     )
     assert "unknown project '7'; known: 1, 2" in str(unknown.exception)
     table = ["annotate", "export", "1", "--format", "csv", "--out", "x", "--db", "a.db"]
-    assert "verdicts do not come as csv; choose jsonl" in str(
+    assert "annotations do not come as csv; choose jsonl" in str(
         CliRunner().invoke(make_app(), table).exception
     )
 
@@ -329,4 +329,4 @@ def test_the_demonstration_opens_where_people_disagree(tmp_path: Path) -> None:
         tie = service.work.next(me, project)
         assert tie is not None
         assert tie.stage == "adjudicate"
-        assert len(tie.votes) == len(COLLEAGUES)
+        assert len(tie.annotations) == len(COLLEAGUES)

@@ -45,7 +45,7 @@ def test_the_command_reads_filters_and_says_so(shell: Shell) -> None:
 
 
 def test_wrong_use_is_one_line(shell: Shell) -> None:
-    assert "is no folder" in shell.refused("collect", "nowhere")
+    assert "is not a folder" in shell.refused("collect", "nowhere")
     assert "did you mean" in shell.refused("collect", ".", "--set", "sise=1")
 
 

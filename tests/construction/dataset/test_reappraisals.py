@@ -182,4 +182,4 @@ def test_a_pair_that_is_none_is_refused(built: Shell) -> None:
         *("publish", build_of(built), "--name", "bad_pairs", "--licence", "CC0-1.0"),
         *("--annotations", "wrong.jsonl"),
     )
-    assert "sad to calm is no pair" in line
+    assert "sad to calm is not a pair" in line

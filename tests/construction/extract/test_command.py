@@ -95,7 +95,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
     ("words", "expected"),
     [
         ([], "no folder of memes was named"),
-        (["nowhere"], "nowhere: is no folder"),
+        (["nowhere"], "nowhere: is not a folder"),
         (["sample", "--order", "papre"], "did you mean paper"),
         (["sample", "--background", "nothing.txt"], "nothing.txt: cannot be read"),
     ],

@@ -93,7 +93,7 @@ def test_no_individual_is_lost(text: str) -> None:
         ('{"result": []}', "'individuals' is missing"),
         ('[{"label": "\u200b \u202e"}]', "a label is empty"),
         ('[{"label": "what people call it", "description": "one sentence"}]', "the example of"),
-        ('[{"label": "a cat", "description": NaN}]', "NaN is no JSON value"),
+        ('[{"label": "a cat", "description": NaN}]', "NaN is not a valid JSON value"),
         ("[" * 100_000, "nested too deeply"),
         ('{"individuals": ' + "[" * 5000 + "]" * 5000 + "}", "nested too deeply"),
         ('{"individuals": ' + "[" * 100 + "]" * 100 + "}", "nested too deeply"),

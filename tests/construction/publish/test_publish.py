@@ -290,7 +290,7 @@ def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_pa
 def test_chats_alone_are_no_questions(tmp_path: Path) -> None:
     """Both are judged by one workflow, and only one of them is a benchmark by itself."""
     queue = make_queue(tmp_path / "queue", "validate", pick_memes("en", 1))
-    with pytest.raises(DataError, match=r"is no queue of questions; chats .* --chats"):
+    with pytest.raises(DataError, match=r"is not a queue of questions; chats .* --chats"):
         write_questions(read_review(queue, None, unreviewed=True))
 
 

@@ -202,7 +202,7 @@ def test_a_folder_without_an_encoder_is_refused(wrong: str, tmp_path: Path, enco
 
 
 def test_a_text_encoder_is_no_clip(encoder: Make) -> None:
-    with pytest.raises(InputError, match="is no CLIP model"):
+    with pytest.raises(InputError, match="is not a CLIP model"):
         open_encoders(Backbones(clip=encoder("text")), 16)
 
 

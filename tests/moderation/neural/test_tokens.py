@@ -103,5 +103,5 @@ def test_other_tokenizers_go_through_the_package() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"[]", b'{"model": 3}', b"\x80"])
 def test_what_is_no_tokenizer_is_refused(data: bytes) -> None:
-    with pytest.raises(DataError, match=r"is no tokenizer\.json"):
+    with pytest.raises(DataError, match=r"is not a valid tokenizer\.json"):
         read_splitter(data, 0)

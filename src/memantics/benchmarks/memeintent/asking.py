@@ -232,7 +232,7 @@ def _number(option: str, text: str, low: int, high: int) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 9 and low <= int(text) <= high:
         return int(text)
     raise InputError(
-        f"option {option}: {text!r} is no number from {low} to {high:,}",
+        f"option {option}: {text!r} is not a number from {low} to {high:,}",
         hint=f"such as --set {option}={max(low, min(high, 100))}",
     )
 

@@ -35,7 +35,9 @@ def write_reappraisals(review: Review) -> writing.Made:
         values = {name: writing.take_text(reviewed, name) for name in _COLUMNS}
         if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
             pair = f"{values['source_emotion']} to {values['target_emotion']}"
-            raise DataError(reviewed.item.id, f"{pair} is no pair", hint="correct it in the review")
+            raise DataError(
+                reviewed.item.id, f"{pair} is not a pair", hint="correct it in the review"
+            )
         _check_pictures(reviewed, values)
         rows.append(_row(meme, values))
         table.append({"meme": meme.id, **values})
@@ -83,10 +85,10 @@ def _row(meme: writing.PublishedMeme, values: dict[str, str]) -> writing.Record:
 def _list_edits(reviewed: Reviewed) -> Iterator[tuple[str, str]]:
     edits = reviewed.item.hidden.get("edits", {})
     if not isinstance(edits, dict):
-        raise DataError(reviewed.item.id, "'edits' is no table of pictures by editor")
+        raise DataError(reviewed.item.id, "'edits' is not a table of images by editor")
     for editor, image in edits.items():
         if not isinstance(image, str):
-            raise DataError(reviewed.item.id, f"the picture of {editor!r} is no file name")
+            raise DataError(reviewed.item.id, f"the image of {editor!r} is not a file name")
         yield editor, image
 
 

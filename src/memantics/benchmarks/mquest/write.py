@@ -84,7 +84,7 @@ def write_questions(review: Review) -> writing.Made:
     if not any("questions" in reviewed.item.hidden for reviewed in review.items):
         raise DataError(
             review.folder,
-            "is no queue of questions",
+            "is not a queue of questions",
             hint="chats are published with the puns that they are about: --chats",
         )
     build = find_build(review.folder)

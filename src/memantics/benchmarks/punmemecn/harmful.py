@@ -1,4 +1,4 @@
-"""Stress test: do puns hide harm? Harmful puns against harmful memes that are no puns.
+"""Stress test: do puns hide harm? Harmful puns against harmful memes without a pun.
 
 The official selections were never released: the user brings images in two folders beside the
 metadata, ``harmful_pun`` and ``harmful_nonpun``, and for the first column of the paper's table
@@ -40,7 +40,7 @@ FOLDERS: Mapping[MemeGroup, str] = {
 NEEDED: tuple[MemeGroup, ...] = ("pun", "nonpun")
 WORDS_OF = {
     "pun": "harmful puns",
-    "nonpun": "harmful memes that are no puns",
+    "nonpun": "harmful memes without a pun",
     "toxicn": "harmful memes of ToxiCN MM",
 }
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")

@@ -267,7 +267,9 @@ def read_memes(
             row, reading = _check(_PlainRow, value, path, name), None
         if row.meme_sentiment not in LABELS:
             raise DataError(
-                path.name, f"meme_sentiment {row.meme_sentiment!r} is no target-type", row=name
+                path.name,
+                f"meme_sentiment {row.meme_sentiment!r} is not a valid target-type label",
+                row=name,
             )
         target, _, type_ = row.meme_sentiment.partition("-")
         memes.append(
@@ -368,7 +370,7 @@ def _parse_name(name: str, path: Path, key: str) -> tuple[str, GroupRole]:
 def _parse_pun(name: str, path: Path, key: str) -> str:
     group, role = _parse_name(name, path, key)
     if role != "pun":
-        raise DataError(path.name, f"option {name} is no pun meme", row=key)
+        raise DataError(path.name, f"option {name} is not a pun meme", row=key)
     return group
 
 
@@ -391,7 +393,7 @@ def _parse_votes(text: str, path: Path, key: str) -> tuple[str, ...]:
         )
     for vote in votes.values():
         if vote not in LABELS:
-            raise DataError(path.name, f"vote {vote!r} is no target-type", row=key)
+            raise DataError(path.name, f"vote {vote!r} is not a valid target-type label", row=key)
     return tuple(str(votes[name]) for name in _ANNOTATORS)
 
 

@@ -38,7 +38,7 @@ class FileLook:
     ``height`` of the largest line in pixels; ``covered`` the share of the image under text;
     ``variety`` the share of the picture around the text that is not of its one commonest colour.
     ``error`` says why there is no more than that; ``watermark`` is a small line that names a site
-    or an account. ``text`` are the captions, ``left_out`` is all other text.
+    or an account. ``text`` are the captions, ``other_text`` is all other text.
     """
 
     sha256: str
@@ -53,7 +53,7 @@ class FileLook:
     variety: float = 0.0
     error: str = ""
     watermark: str = ""
-    left_out: str = ""
+    other_text: str = ""
 
 
 def digest_file(path: Path) -> str:
@@ -91,7 +91,7 @@ def look_at(path: Path, reader: Ocr) -> FileLook:
         covered=round(covered, 4),
         variety=round(variety, 4),
         watermark=next((line.text for line in lines if line.role == "watermark"), ""),
-        left_out=printed.left_out,
+        other_text=printed.other_text,
     )
 
 
@@ -185,7 +185,7 @@ def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
     With ``out``, what a person repaired there counts before what stands beside the images.
     """
     if not folder.is_dir():
-        raise DataError(folder, "is no folder", hint="name a folder of images")
+        raise DataError(folder, "is not a folder", hint="name a folder of images")
     entries = list(_read_lines(folder, folder))
     if out is not None and out.resolve() != folder.resolve():
         repaired = {entry.file: entry for entry in _read_lines(out, folder)}

@@ -143,6 +143,8 @@ def read_thresholds(pairs: Iterable[str]) -> dict[str, float]:
         except ValueError:
             number = float("nan")
         if not 0 <= number < float("inf"):
-            raise InputError(f"--set {pair}: {value!r} is no threshold", hint=f"such as {name}=2")
+            raise InputError(
+                f"--set {pair}: {value!r} is not a valid threshold", hint=f"for example {name}=2"
+            )
         found[name] = number
     return found

@@ -176,7 +176,9 @@ def _read_shares(text: str) -> tuple[int, int]:
     """
     first, _, second = text.partition(":")
     if not (first.isdecimal() and second.isdecimal() and min(int(first), int(second)) > 0):
-        raise InputError(f"--split {text} is no pair of shares", hint="such as --split 8:2")
+        raise InputError(
+            f"--split {text} is not a valid pair of proportions", hint="for example --split 8:2"
+        )
     return int(first), int(second)
 
 

@@ -408,7 +408,7 @@ class TunedJudge:
         ]
         chances = torch.softmax(torch.stack(columns, -1), -1)[:, 1].tolist()
         if not all(map(math.isfinite, chances)):
-            raise StoreError("the model's weights give no number", hint="tune it again")
+            raise StoreError("the model's weights give no number", hint="fine-tune it again")
         return [
             LoraVerdict(case.id, case.label, chance > 0.5, chance)
             for case, chance in zip(cases, chances, strict=True)
@@ -527,7 +527,8 @@ def open_lora(folder: Path, base: Path | None) -> LoraJudge:
         raise StoreError(f"{folder / FACTS} is damaged: {first_fault(error)}") from error
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
-            f"{folder} is no whole tuned model: {error!r}"[:200], hint="tune it again"
+            f"{folder} is not a complete fine-tuned model: {error!r}"[:200],
+            hint="fine-tune it again",
         ) from error
     if wording.question != "harm":
         raise InputError(

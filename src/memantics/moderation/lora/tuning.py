@@ -529,7 +529,7 @@ def find_writer(folder: Path) -> dict[str, Any] | None:
             f"{folder / FACTS} is damaged: {error}"[:200], hint="tune again"
         ) from error
     if writes and not (folder / ADAPTER).is_dir():
-        raise StoreError(f"{folder} holds no {ADAPTER}", hint="tune it again")
+        raise StoreError(f"{folder} holds no {ADAPTER}", hint="fine-tune it again")
     return dict(facts) if writes else None
 
 

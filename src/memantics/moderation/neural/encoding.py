@@ -45,7 +45,9 @@ def read_splitter(data: bytes, pad: int, name: str = "tokenizer.json") -> Splitt
     try:
         tokenizer = importlib.import_module("tokenizers").Tokenizer.from_str(data.decode())
     except Exception as error:  # the package raises its parser's complaints as bare Exception
-        raise DataError(name, "is no tokenizer.json", hint="save the tokenizer again") from error
+        raise DataError(
+            name, "is not a valid tokenizer.json", hint="save the tokenizer again"
+        ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     # A caption that spells a control mark is text like any other.

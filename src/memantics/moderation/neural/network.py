@@ -65,7 +65,7 @@ def open_encoders(backbones: Backbones, length: int) -> Encoders:
         clip = _load(backbones.clip, backbones.from_scratch)
         if not hasattr(clip, "text_model") or not hasattr(clip, "vision_model"):
             raise InputError(
-                f"{backbones.clip} is no CLIP model", hint="it must encode texts and images"
+                f"{backbones.clip} is not a CLIP model", hint="it must encode texts and images"
             )
         return Encoders(_read(backbones.clip, backbones.clip, clip, length), clip=clip)
     text = image = None

@@ -104,7 +104,7 @@ def read_facts(folder: Path) -> SavedFacts:
         found = _FACTS.validate_json(path.read_bytes())
     except OSError as error:
         raise StoreError(
-            f"{folder} is no neural detector: no readable {FACTS}",
+            f"{folder} is not a neural detector: {FACTS} is missing or unreadable",
             hint="give a folder that 'memantics detector train-neural' wrote",
         ) from error
     except ValidationError as error:
@@ -286,7 +286,7 @@ def _unpack(data: bytes, name: str) -> dict[str, bytes]:
             return {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise StoreError(
-            f"{name} is no exported detector, or it is damaged",
+            f"{name} is not an exported detector, or the file is damaged",
             hint="give a file that 'memantics detector export' wrote",
         ) from error
 

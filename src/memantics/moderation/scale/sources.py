@@ -61,7 +61,9 @@ def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
     except (*_DAMAGED, OSError) as error:
-        raise DataError(path, f"is no tar archive: {error}", hint="write it again") from error
+        raise DataError(
+            path, f"is not a valid tar archive: {error}", hint="create it again"
+        ) from error
     with archive:
         stamp = stamp_file(path)
         sample: _Sample | None = None
@@ -150,7 +152,7 @@ def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) 
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError:
-        sample.fault = f"{show_name(name)} is no JSON"
+        sample.fault = f"{show_name(name)} is not valid JSON"
         return
     if not isinstance(fields, dict):
         return

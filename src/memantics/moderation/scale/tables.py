@@ -116,10 +116,10 @@ def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            yield _fault(path, number, f"line {number} is no JSON: {error}")
+            yield _fault(path, number, f"line {number} is not valid JSON: {error}")
             continue
         if not isinstance(row, dict):
-            yield _fault(path, number, f"line {number} is no object")
+            yield _fault(path, number, f"line {number} is not a JSON object")
         elif row.get("kept") is not False:  # what ``collect`` set aside
             names = find_columns(row, columns, path, strict=False)
             yield _make_ref(row, names, path, number)
@@ -133,7 +133,7 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
         names = find_columns(rows.fieldnames or (), columns, path)
     except csv.Error as error:
         raise DataError(
-            path, f"its first row is no CSV: {error}", hint="repair its quotes"
+            path, f"its first row is not valid CSV: {error}", hint="repair its quotes"
         ) from error
     number = 1
     while True:
@@ -145,7 +145,7 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
         except StopIteration:
             return
         except csv.Error as error:
-            yield _fault(path, number, f"row {number} is no CSV: {error}; repair its quotes")
+            yield _fault(path, number, f"row {number} is not valid CSV: {error}; repair its quotes")
         except UnicodeEncodeError:
             yield _fault(path, number, f"row {number} is not UTF-8; save the table as UTF-8")
         else:
@@ -220,7 +220,7 @@ def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number
         if isinstance(image, str) and image:
             ref = replace(ref, id=show_name(image))
     if not isinstance(text, str | None):
-        return replace(ref, fault=f"the text of row {number} is no text but {str(text)[:40]!r}")
+        return replace(ref, fault=f"the text of row {number} is not a text: {str(text)[:40]!r}")
     if isinstance(image, str) and image:
         return _find_image(ref, image, path)
     if image and not isinstance(image, str):
@@ -250,7 +250,9 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowException, ValueError, OSError) as error:
-        raise DataError(path, f"is no Parquet file: {error}", hint="write it again") from error
+        raise DataError(
+            path, f"is not a valid Parquet file: {error}", hint="export it again"
+        ) from error
     with file:
         count_rows(file, path)
         names = find_columns(file.schema_arrow.names, columns, path)

@@ -115,7 +115,7 @@ def read_url(url: str) -> bytes:
             return base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
         pass
-    raise InputError("a picture is no data URL", hint="send data:image/…;base64,…")
+    raise InputError("the image is not a data URL", hint="send data:image/…;base64,…")
 
 
 def _level(share: float) -> str:
@@ -129,7 +129,7 @@ class CaptionBody(BaseModel):
     text: str = Field(max_length=_MOST_TEXT)
     language: str = Field(default="", max_length=16)
     unread: int = Field(default=0, ge=0)
-    left_out: str = Field(default="", max_length=_MOST_TEXT)
+    other_text: str = Field(default="", max_length=_MOST_TEXT)
 
 
 class OwnWords(BaseModel):
@@ -224,7 +224,7 @@ async def find_sound(said: SentText, queues: Queues) -> Response:
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
     """A detector's verdict."""
-    sent = (said.text, said.language, said.unread, said.left_out)
+    sent = (said.text, said.language, said.unread, said.other_text)
     return await answer(queues.work(workbench.judge, studio, *sent))
 
 

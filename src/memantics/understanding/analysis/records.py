@@ -237,7 +237,7 @@ def _leave_baselines(said: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:
-    return f"{by} says {said}, {'like' if same else 'unlike'} {other}; it is no verdict to rely on"
+    return f"{by} says {said}, {'like' if same else 'unlike'} {other}; do not rely on this verdict"
 
 
 def find_homophones(text: str, language: str) -> list[HomophoneFinding]:

@@ -214,7 +214,7 @@ def _dump_meme(meme: Meme, folder: Path) -> bytes:
         "text": meme.text,
         "language": meme.language,
         "notes": dict(meme.notes),
-        "family": meme.family,
+        "template_cluster": meme.template_cluster,
     }
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
@@ -240,7 +240,7 @@ def read_background(place: Path) -> str:
                 data = file.read(_MOST_BACKGROUND + 1)
             texts.append(f"[{path.name}]\n{data.decode('utf-8').strip()}")
         except UnicodeDecodeError:
-            raise DataError(path, "is no UTF-8 text", hint="save it as UTF-8") from None
+            raise DataError(path, "is not UTF-8 text", hint="save it as UTF-8") from None
         except OSError as error:
             raise DataError(path, f"cannot be read: {error.strerror}") from error
     text = "\n\n".join(texts)

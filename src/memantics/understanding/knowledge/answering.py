@@ -60,7 +60,7 @@ def check_query(query: str) -> None:
         prologue, body = parseQuery(query)
     except Exception as error:
         raise InputError(
-            f"the query is no SPARQL, or would ask another machine: {brief(str(error))}",
+            f"the query is not valid SPARQL, or it calls a remote SERVICE: {brief(str(error))}",
             hint="with SERVICE, FROM or escapes only SPARQL 1.1 is read",
         ) from error
     prefixes = PREFIXES | {
@@ -127,7 +127,7 @@ def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
             )
     except SyntaxError as error:
         raise InputError(
-            f"the query is no SPARQL: {brief(str(error))}",
+            f"the query is not valid SPARQL: {brief(str(error))}",
             hint="such as 'SELECT ?s ?label { ?s a mm:Scene ; rdfs:label ?label }'",
         ) from error
     except (OSError, ValueError, RuntimeError) as error:

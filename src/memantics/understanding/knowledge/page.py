@@ -34,7 +34,7 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
     """The image of a meme: in the folder given, or in the sample data for its own memes."""
     if folder is not None:
         if not folder.is_dir():
-            raise DataError(folder, "is no folder", hint="give the folder with the images")
+            raise DataError(folder, "is not a folder", hint="give the folder with the images")
         return inside(folder, known.image) if known.image else None
     if known.collection == "sample":
         from memantics.core.samples import IMAGES

@@ -321,6 +321,6 @@ def _read_line(line: bytes, path: Path, row: int) -> Knowledge:
         raise DataError(path, first_fault(error), row=row, hint="repair that line") from error
     for individual in read.individuals:
         if not is_dimension(individual.dimension):
-            said = f"{individual.dimension[:60]!r} is no name of a dimension"
+            said = f"{individual.dimension[:60]!r} is not a known dimension"
             raise DataError(path, said, row=row, hint="repair that line")
     return read

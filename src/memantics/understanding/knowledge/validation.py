@@ -253,7 +253,7 @@ class _Compiler:
                 if wanted is None:
                     raise DataError(
                         self.name,
-                        f"{_text(parameter)} is no constraint that is known here",
+                        f"{_text(parameter)} is not a supported SHACL constraint",
                         hint="use counts, class, datatype, nodeKind, in, or, pattern, disjoint",
                     )
                 query = _query(target, path, wanted)
@@ -285,7 +285,7 @@ class _Compiler:
                 return _has(path, "?other")
         raise DataError(
             self.name,
-            "an alternative of sh:or is no plain class or absent property",
+            "an alternative of sh:or is neither a plain class nor an absent property",
             hint="write it with sh:class, or with sh:path and sh:maxCount 0",
         )
 
@@ -297,7 +297,7 @@ class _Compiler:
         if back is not None:
             return f"^{back}"
         if path in self.said and not str(path).startswith("<"):
-            raise DataError(self.name, "a path is no property and no inverse of one")
+            raise DataError(self.name, "a path is neither a property nor an inverse property")
         return str(path)
 
     def members(self, start: Term) -> Sequence[Term]:
@@ -363,7 +363,7 @@ def _has(path: str, target: object) -> str:
 def _not_of_kind(kind: Term) -> str:
     test = _KINDS.get(_text(kind).removeprefix(SH))
     if test is None:
-        raise DataError("shapes", f"{_text(kind)} is no kind of node")
+        raise DataError("shapes", f"{_text(kind)} is not a valid node kind")
     return f"!({test.format('?value')})"
 
 

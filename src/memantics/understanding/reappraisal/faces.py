@@ -165,7 +165,9 @@ def read_faces(text: str) -> Faces:
     for box in found.faces:
         sides = len(box) == 4 and 0 <= box[0] < box[2] <= _GRID and 0 <= box[1] < box[3] <= _GRID
         if not sides:
-            raise Unparsed(f"{box} is no box: [left, top, right, bottom], each from 0 to {_GRID}")
+            raise Unparsed(
+                f"{box} is not a valid box: [left, top, right, bottom], each from 0 to {_GRID}"
+            )
     return found
 
 

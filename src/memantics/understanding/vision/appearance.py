@@ -54,7 +54,7 @@ class YuNet:
         except cv2.error as error:
             first = " ".join(str(error).split())[:200]
             raise DataError(
-                path, f"is no YuNet detector: {first}", hint="face_detection_yunet_*.onnx"
+                path, f"is not a YuNet model: {first}", hint="use face_detection_yunet_*.onnx"
             ) from error
 
     def find(self, image: Image.Image, name: str) -> list[FaceBox]:
@@ -202,7 +202,7 @@ def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
 
 def list_notes(image: Image.Image, found: ImageReading) -> dict[str, str]:
     """What prompts are told of a picture beside its captions: other text, and its kind if sure."""
-    told = {BESIDE: found.left_out, KIND: tell_kind(image, found.lines)}
+    told = {BESIDE: found.other_text, KIND: tell_kind(image, found.lines)}
     return {name: text for name, text in told.items() if text}
 
 
