@@ -11,7 +11,7 @@ set -euo pipefail
 memes=$1 labels=$2 here=$(cd "$(dirname "$0")" && pwd)
 step() { printf '\n== %s\n' "$1"; }
 
-step "1. Read the images: what is printed on each, copies, template families"
+step "1. Read the images: what is printed on each, copies, template clusters"
 memantics collect "$memes" --no-page
 
 step "2. Draft captions: what words mean and pictures show; the format of ToxiCN MM wants both"
@@ -19,7 +19,7 @@ memantics build captions "$memes" --model "${MODEL:-fake/builder}" --out builds/
 cp builds/own/captions.jsonl "$memes/captions.jsonl"
 
 step "3. Ask three people who they are, in a database that takes no votes"
-memantics annotate questionnaire --people 3 --out people
+memantics annotate questionnaire --annotators 3 --out people
 python "$here/vote.py" introduce people --db people.db
 memantics annotate export 1 --db people.db --out people/annotations.jsonl
 

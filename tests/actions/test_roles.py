@@ -178,14 +178,14 @@ def test_screen_has_captions_and_what_was_left_out(
     for path, case in drawn.items():
         row = rows[path.stem]
         check(row["caption"], case)
-        assert row["left_out"]
-        for text in (row["caption"], row["left_out"]):
+        assert row["other_text"]
+        for text in (row["caption"], row["other_text"]):
             assert set(text.split("\n")) <= set(row["text"].split("\n"))
     everything = ScreenSettings(readings="none", printed="all")
     done = mm.screen(list(drawn), everything, out=tmp_path / "all")
     for row in done.rows_iter():
         assert row["caption"] == row["text"]
-        assert row["left_out"] == ""
+        assert row["other_text"] == ""
 
 
 def test_build_and_collect_read_captions(drawn: dict[Path, Worded]) -> None:
@@ -197,7 +197,7 @@ def test_build_and_collect_read_captions(drawn: dict[Path, Worded]) -> None:
         for path, case in drawn.items():
             look = look_at(path, ocr)
             check(look.text, case)
-            assert look.left_out
+            assert look.other_text
             assert bool(look.watermark) == (path.stem == "watermark")
 
 

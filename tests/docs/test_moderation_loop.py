@@ -100,7 +100,7 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
     home = Path(client.environment["MEMANTICS_HOME"])
     kinds = [" ".join(words[1:3]) for words in steps]
     assert kinds[-7:-3] == [
-        "screen examples/moderation/new.csv", "annotate open", "annotate export", "detector learn",
+        "screen examples/moderation/new.csv", "annotate open", "annotate export", "detector retrain",
     ]  # fmt: skip
     assert [kind.split()[0] for kind in kinds[-3:]] == ["serve", "screen", "drift"]
     told: dict[str, str] = {}
@@ -127,7 +127,7 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
     assert "it flags" in told["screen examples/moderation/new.csv"]
     assert "Harmful memes along thresholds" in told["detector eval"]
     assert "<svg" in (tmp_path / "thresholds.html").read_text("utf-8")
-    assert "1 stay undecided" in " ".join(told["detector learn"].split())
+    assert "1 stay undecided" in " ".join(told["detector retrain"].split())
     new = Detector.load(tmp_path / "detector.zip")
     assert new.point.rule == "precision=0.9"
     said = new.predict(["nobody asked but the old gherkin under the table",

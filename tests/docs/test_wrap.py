@@ -36,7 +36,7 @@ def test_the_guide_runs(tmp_path: Path) -> None:
             assert said, line
     detector = Detector.load(tmp_path / "wrapped.json")
     assert detector.point.rule == "recall=0.8"
-    assert detector.point.review == (0.3, 0.6)
+    assert detector.point.review_range == (0.3, 0.6)
     assert (tmp_path / "wrapped.json.card.md").is_file()
     assert len(list(read_rows(tmp_path / "screened"))) == 36
     assert "hiding it takes" in (tmp_path / "why.html").read_text(encoding="utf-8")

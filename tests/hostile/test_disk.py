@@ -40,7 +40,7 @@ pytestmark = pytest.mark.slow
 CLI = ROOT / "docs" / "reference" / "cli.md"
 ROOM = (0, 8, 40, 150, 600, 2_000)  # KB that are left
 SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
-QUEUE = "screen texts.jsonl --out screened --review 0.0..1.0"
+QUEUE = "screen texts.jsonl --out screened --review-range 0.0..1.0"
 DATABASE = f"{QUEUE}; annotate import screened/review --db a.db"
 DETECTOR = "detector train --data sample --preset words --out d.zip"
 CLASSIFIER = "classifier train labels.csv/label --out e.zip"
@@ -71,7 +71,7 @@ COMMANDS = {
         f"{DATABASE}; annotate backup b.zip --db a.db",
         "annotate restore b.zip --db copy/a.db",
     ),
-    "annotate setup": (DATABASE, "annotate setup 1 --people 2 --db a.db"),
+    "annotate setup": (DATABASE, "annotate setup 1 --annotators-per-item 2 --db a.db"),
     "annotate texts": ("collect memes", "annotate texts memes"),
     "audit": ("", "audit mquest --data sample --out audit.html"),
     "build captions": ("", "build captions sample -m fake/drafter --out built --limit 2"),
@@ -112,9 +112,9 @@ COMMANDS = {
         f"{DETECTOR}; match-list add d.zip sunshine --label harmful",
         "match-list remove d.zip m" + sha256(b":sunshine").hexdigest()[:12],
     ),
-    "detector learn": (
+    "detector retrain": (
         "detector train --data harm.csv --preset words --out d.zip",
-        "detector learn d.zip --annotations said.jsonl --data harm.csv --out new.zip --force",
+        "detector retrain d.zip --annotations said.jsonl --data harm.csv --out new.zip --force",
     ),
     "detector predict": (DETECTOR, "detector predict d.zip --data sample --out v.jsonl"),
     "match-list export": (
@@ -164,7 +164,7 @@ COMMANDS = {
     "report": (RUN, "report runs/* --out r.html"),
     "run": ("", RUN),
     "score": (RUN, "score runs/*"),
-    "screen": ("", "screen texts.jsonl --out screened --csv --review 0.1..0.9"),
+    "screen": ("", "screen texts.jsonl --out screened --csv --review-range 0.1..0.9"),
     "serve-token": ("", "serve-token me --tokens tokens"),
     "samples copy": ("", "samples copy copied"),
 }

@@ -242,7 +242,7 @@ def wait_for_link(process: subprocess.Popen[str], seconds: float = 120) -> str:
 def test_two_annotation_apps_on_one_queue_share_a_project(shell: Shell) -> None:
     """Each found no account and no project, and made its own."""
     put_texts(shell)
-    shell.done("screen", "texts.jsonl", "--out", "out", "--review", "0.0..1.0", "--workers", "1")
+    shell.done("screen", "texts.jsonl", "--out", "out", "--review-range", "0.0..1.0", "--workers", "1")
     words = ("annotate", "out/review", "--db", "a.db", "--port", "0")
     apps = [start(shell, *words, stdout=subprocess.PIPE) for _ in range(2)]
     try:

@@ -80,13 +80,13 @@ def test_the_same_picture_wins_over_a_nearer_text(tmp_path: Path) -> None:
     far = look ^ ((1 << (SAME_PICTURE + 1)) - 1)
     memes = [
         KnownMeme("far", "tax forms", "c", hash=far),
-        KnownMeme("same", "cats", "c", hash=near, family="f"),
+        KnownMeme("same", "cats", "c", hash=near, template_cluster="f"),
         KnownMeme("unseen", "tax form", "c"),
     ]
     found = Pool(memes, encoder=GRAMS).find_memes("tax forms", picture)
     assert [own.meme for own in found] == ["same", "far", "unseen"]
     assert [own.bits for own in found] == [SAME_PICTURE, SAME_PICTURE + 1, None]
-    assert found[0].family == "f"
+    assert found[0].template_cluster == "f"
     # Without a text only pictures count.
     assert Pool(memes, encoder=GRAMS).find_memes("", picture)[0].nearness is None
 
@@ -159,15 +159,19 @@ def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:
         KnownMeme("c", "three", "mine", use("c", "praises cats"), look),
         KnownMeme("d", "four", "mine", use("d", "mocks taxes"), far),
     ]
-    found = Pool(memes, encoder=GRAMS).find_family(picture)
+    found = Pool(memes, encoder=GRAMS).find_template_cluster(picture)
     assert found is not None
     # By picture, and by the name that the collection gives them; not what is a bit further off.
-    assert (found.family, found.memes, found.source) == ("robot", ("a", "b", "c"), "mine")
+    assert (found.template_cluster, found.memes, found.source) == ("robot", ("a", "b", "c"), "mine")
     assert found.use in ("mocks slow robots", "mocks robots")
     assert found.told.startswith("robot, 3 known memes on this picture in mine; usual use: mocks")
-    assert Pool(memes, encoder=GRAMS).find_family(picture, without={"a", "b", "c"}) is None
-    assert Pool((), encoder=GRAMS).find_family(picture) is None
-    silent = Pool([KnownMeme("e", "", "mine", (), look)], encoder=GRAMS).find_family(picture)
+    assert (
+        Pool(memes, encoder=GRAMS).find_template_cluster(picture, without={"a", "b", "c"}) is None
+    )
+    assert Pool((), encoder=GRAMS).find_template_cluster(picture) is None
+    silent = Pool([KnownMeme("e", "", "mine", (), look)], encoder=GRAMS).find_template_cluster(
+        picture
+    )
     assert silent is not None
     assert silent.told == "e, 1 known meme on this picture in mine"
 

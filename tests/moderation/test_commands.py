@@ -42,11 +42,11 @@ def test_training_writes_a_detector_and_its_card(folder: Path) -> None:
     assert (folder / "fast.zip").stat().st_size < 25_000_000
 
 
-def test_eval_prints_the_figures(folder: Path) -> None:
+def test_eval_prints_the_metrics(folder: Path) -> None:
     data = str(folder / "unseen.jsonl")
     found = json.loads(run("eval", str(folder / "fast.zip"), "--data", data, "--json"))
-    figures = {own["key"]: own["value"] for own in found["figures"]["harmful"]}
-    assert figures["macro_f1"] > 0.9
+    metrics = {own["key"]: own["value"] for own in found["metrics"]["harmful"]}
+    assert metrics["macro_f1"] > 0.9
     assert found["notes"] == []
     seen = run("eval", str(folder / "fast.zip"), "--data", str(folder / "memes.jsonl"))
     assert "trained on these files" in " ".join(seen.split())
@@ -132,7 +132,7 @@ def test_what_was_learnt_from_images_is_read_in_them_again(
     said = json.loads(run("predict", model, *data, "--json"))
     assert [own["label"] for own in said] == [row["label"] for row in rows]
     found = json.loads(run("eval", model, *data, "--json"))
-    assert found["figures"]["harmful"][2]["value"] == 1
+    assert found["metrics"]["harmful"][2]["value"] == 1
     assert "苦" in run("explain", model, *data, "--id", "b1")
 
 

@@ -60,7 +60,7 @@ def test_trained_saved_loaded_and_asked(detector: Detector, tmp_path: Path) -> N
     assert (tmp_path / "e.zip").read_bytes() == (tmp_path / "d.zip").read_bytes()
 
 
-def test_figures_and_reasons(detector: Detector) -> None:
+def test_metrics_and_reasons(detector: Detector) -> None:
     unseen = make_examples(80, seed=7)
     found = detector.evaluate(unseen)
     assert (found.find("macro_f1") or 0) > 0.9

@@ -64,7 +64,7 @@ def test_types_are_not_measured_where_nobody_named_them() -> None:
     assert evaluate(examples, said).types == ()
 
 
-def test_every_figure_has_an_interval_that_holds_it() -> None:
+def test_every_metric_has_an_interval_that_holds_it() -> None:
     examples = make_examples(200)
     found = evaluate(examples, guess(examples))
     for score in (*found.harmful, *found.types, *found.recalls):

@@ -41,7 +41,7 @@ def test_labels_are_told_better_than_by_any_trivial_answer(
     data = find_labelled(name)
     assert not data.sample
     assert abs(len(data.examples) - memes) <= 15
-    found = validate_labels(data, ClassifierOptions(), folds=3).figures
+    found = validate_labels(data, ClassifierOptions(), folds=3).metrics
     assert isinstance(found, LabelEvaluation)
     assert (found.find("accuracy") or 0) > max(right for right, _ in found.baselines.values())
     assert (found.find("accuracy") or 0) > accuracy

@@ -110,10 +110,10 @@ def test_the_threshold_is_near_the_best_one() -> None:
     chances = np.clip(0.3 * truth + rng.random(400) * 0.7, 0, 1)
     best = calibration.choose_threshold(chances, truth)
 
-    def figure(threshold: float) -> float:
+    def metric(threshold: float) -> float:
         return float(f1_score(truth, chances >= threshold, average="macro"))
 
-    assert figure(best) >= max(figure(t) for t in np.linspace(0, 1, 201)) - 0.02
+    assert metric(best) >= max(metric(t) for t in np.linspace(0, 1, 201)) - 0.02
 
 
 def test_biases_raise_macro_f1_on_rare_classes() -> None:

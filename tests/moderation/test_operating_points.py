@@ -52,7 +52,7 @@ def test_no_harmful_meme_is_no_recall() -> None:
     assert (row.recall.value, row.precision.value, row.flagged.value) == (None, 0.0, 1.0)
 
 
-def test_figures_of_harmful_memes_alone_are_named_so() -> None:
+def test_metrics_of_harmful_memes_alone_are_named_so() -> None:
     examples = [Example(str(n), "t", label=int(truth)) for n, (_, truth) in enumerate(SAID)]
     said = [
         Prediction(str(n), int(chance >= 0.5), chance, None, {})
@@ -81,27 +81,29 @@ def test_a_point_is_stored_used_shown_and_cleared(tmp_path: Path) -> None:
     file = tmp_path / "d.zip"
     Detector.train(make_examples(80), "ridge").save(file)
     trained = Detector.load(file).point
-    told = run("set", file, "--decide", "precision=0.9", "--review", "0.2..0.6")
+    told = run("set", file, "--operating-point", "precision=0.9", "--review-range", "0.2..0.6")
     assert re.match(r"threshold 0\.\d+ \(precision=0\.9\): on held-out memes precision", told)
     stored = Detector.load(file)
-    assert (stored.point.rule, stored.point.review) == ("precision=0.9", (0.2, 0.6))
+    assert (stored.point.rule, stored.point.review_range) == ("precision=0.9", (0.2, 0.6))
     assert stored.point.threshold == stored.find_threshold("precision=0.9")
     assert "Operating point, as set" in run("info", file)
     shown = run("eval", file, "--data", "sample")
     assert f"{stored.point.threshold:.2f} *" in shown
     # What is given wins; another threshold has no range unless one is given, too.
     assert stored.choose_point(0.5) == OperatingPoint(0.5)
-    assert stored.choose_point(review=(0.1, 0.2)).threshold == stored.point.threshold
+    assert stored.choose_point(review_range=(0.1, 0.2)).threshold == stored.point.threshold
     set_point(file, clear=True)
     assert Detector.load(file).point == trained
     for words in ({}, {"clear": True, "threshold": 0.5}):
         with pytest.raises(InputError, match="say how it decides"):
             set_point(file, **words)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="exclude each other"):
-        set_point(file, threshold=0.5, decide="recall=0.5")
+        set_point(file, threshold=0.5, operating_point="recall=0.5")
 
 
-@pytest.mark.parametrize("stored", [{"threshold": "x", "review": None}, {"review": None}, 7])
+@pytest.mark.parametrize(
+    "stored", [{"threshold": "x", "review_range": None}, {"review_range": None}, 7]
+)
 def test_a_damaged_point_is_refused(stored: object) -> None:
     with pytest.raises(InputError, match="its operating point is damaged"):
         read_point(stored, "d.zip")

@@ -157,7 +157,7 @@ def sample() -> Loaded:
     return Loaded("toy", tuple(make_examples(60)), licence="CC0-1.0", checksum="c", sample=True)
 
 
-def test_the_card_says_data_licence_selection_figures_and_limits(tmp_path: Path) -> None:
+def test_the_card_says_data_licence_selection_metrics_and_limits(tmp_path: Path) -> None:
     loaded = replace(sample(), name="toy | `x`\n# y")
     trained = fit(loaded.examples, find_preset("fast"))
     found = evaluate(loaded.examples, trained.held_out)

@@ -170,7 +170,7 @@ def make_sheet(gold: list[int], *said: list[int]) -> VariantVerdicts:
     return VariantVerdicts(names, np.array(gold), np.array(said), LABELS)
 
 
-def test_figures_are_scikit_learn_s_averaged_over_seeds() -> None:
+def test_metrics_are_scikit_learn_s_averaged_over_seeds() -> None:
     gold = [0, 0, 1, 1, 1, 0, 1, 0]
     seeds = [[0, 1, 1, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0, 1, 1]]
     sheet = make_sheet(gold, *seeds)
@@ -186,7 +186,7 @@ def test_figures_are_scikit_learn_s_averaged_over_seeds() -> None:
     assert next(own for own in silent if own.key == "f1_harmful").value == 0.0
 
 
-def test_a_class_that_never_occurs_has_no_figure_and_lowers_no_mean() -> None:
+def test_a_class_that_never_occurs_has_no_metric_and_lowers_no_mean() -> None:
     gold = np.array([0, 1] * 20)
     classes = ("none", "targeted", "sexual")
     sheet = VariantVerdicts(tuple(map(str, range(40))), gold, gold[None], classes)
@@ -219,8 +219,10 @@ def test_contrasts_are_by_memes_and_by_seeds() -> None:
     assert alone.p_seeds is None, "one seed tells nothing about seeds"
     empty = VariantVerdicts((), np.array([], np.int64), np.zeros((1, 0), np.int64), LABELS)
     assert contrast("harmful", ("a", "b"), one, empty) is None
-    mended = correct([replace(found, p=0.01), replace(found, p=0.04), replace(found, task="type")])
-    assert [own.corrected for own in mended] == [0.02, 0.04, found.p]
+    repaired = correct(
+        [replace(found, p=0.01), replace(found, p=0.04), replace(found, task="type")]
+    )
+    assert [own.corrected for own in repaired] == [0.02, 0.04, found.p]
 
 
 def test_welch_is_scipy_s() -> None:

@@ -1,4 +1,4 @@
-"""``memantics build``, ``collect`` and ``publish``: from a folder of images to a benchmark."""
+"""Commands ``build``, ``collect`` and ``publish``: from a folder of images to a benchmark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memantics.core.parameters import Flag
 from memantics.models.drafts import Miss
 from memantics.understanding import KNOWLEDGE, ExtractSettings, KnowledgeReport
 
-Explain = Annotated[bool, Flag("Show the steps and what each is told; ask nothing.")]
+Explain = Annotated[bool, Flag("Show the steps and the input of each; call no model.")]
 
 
 def _end(built: construction.Built[Any]) -> None:
@@ -32,7 +32,7 @@ def _report(built: construction.Built[Any]) -> object:
 
 
 def _show_plan(settings: ExtractSettings, as_json: bool, explain: Explain = False) -> bool:
-    """Show the order of steps, what each is told, and which can run at once."""
+    """Show the order of steps, the input of each, and the steps that run in parallel."""
     plan = settings.plan
     if explain and as_json:
         found = {"order": plan.name, "refine": settings.when, "waves": plan.waves()}
@@ -52,9 +52,9 @@ def _show_plan(settings: ExtractSettings, as_json: bool, explain: Explain = Fals
     first=("model", "out"),
 )
 def build_knowledge(built: construction.Built[KnowledgeReport]) -> None:
-    """Extract what memes show, say and mean, one structured call for each dimension.
+    """Extract what memes show, say and mean, with one structured call per dimension.
 
-    Running the same command again asks nothing twice.
+    Calls are logged in the build folder; running the command again reuses them.
     """
     show_table(construction.tabulate_knowledge(built.report))
     print_lines(construction.note_knowledge(built.report))
@@ -64,26 +64,27 @@ def build_knowledge(built: construction.Built[KnowledgeReport]) -> None:
 
 @expose(construction.questions, dump=_report, watch=watch("questions"), end=_end)
 def make_questions(built: construction.Built[construction.QuestionReport], folder: Path) -> None:
-    """Write questions about what is known, try them, and level the set.
+    """Write multiple-choice questions from extracted knowledge, test them and remove answer cues.
 
-    Running the same command again asks nothing twice.
+    Calls are logged in the build folder; running the command again reuses them.
     """
     show_table(construction.tabulate_questions(built.report))
     show_table(construction.tabulate_leaks(built.report))
     print_lines(construction.note_questions(built.report))
     tell_tokens(built.tokens, built.report.memes, built.adapted)
     say(str(folder / construction.QUESTIONS))
-    say(f"for people to check: {folder / construction.QUEUE}")
+    say(f"queue for annotation: {folder / construction.QUEUE}")
 
 
 @expose(construction.sample_questions)
 def sample_questions(drawn: construction.QuestionSample) -> None:
-    """Draw the questions that people judge: a first round, then N per dimension among kept memes.
+    """Sample questions for annotation: a first round, then N per dimension from kept memes.
 
-    No model is asked. A further round draws among the memes that people kept in those before.
+    No model is called. A further round samples from the memes that annotators kept in earlier
+    rounds.
     """
     show_table(drawn.table())
-    say(f"for people to check: {drawn.queue} ({drawn.items:,} items, {drawn.memes:,} memes)")
+    say(f"queue for annotation: {drawn.queue} ({drawn.items:,} items, {drawn.memes:,} memes)")
 
 
 @expose(
@@ -94,7 +95,7 @@ def sample_questions(drawn: construction.QuestionSample) -> None:
     first=("model", "out", "language", "limit"),
 )
 def build_captions(built: construction.Built[Any]) -> None:
-    """Mine what words mean and pictures show, in each meme's language, for detectors and chats."""
+    """Describe the text and the image of each meme in its language, for detectors and chats."""
     show_table(construction.tabulate_captions(built))
     _show_end(built, built.report.tally.misses, len(built.report.drafts))
     say(str(built.folder / CAPTIONS))
@@ -108,7 +109,7 @@ def build_captions(built: construction.Built[Any]) -> None:
     first=("model", "out", "language", "intents", "captions", "limit"),
 )
 def build_intents(built: construction.Built[Any]) -> None:
-    """Draft background knowledge and ranked intents; people edit and review them in a queue."""
+    """Draft background knowledge and ranked intents, and write a queue for editing and review."""
     found = construction.summarise_intents(built)
     console().print(plain(construction.describe_intents(built)))
     _show_end(built, built.report.tally.misses, len(built.report.drafts))
@@ -123,7 +124,7 @@ def build_intents(built: construction.Built[Any]) -> None:
     first=("model", "out"),
 )
 def make_chats(built: construction.Built[construction.ChatReport]) -> None:
-    """Write chats that end in a meme, keep the best, and add near and random wrong answers."""
+    """Write chats that end in a meme, keep the best, and add similar and random distractors."""
     show_table(construction.tabulate_chats(built.report))
     print_lines(construction.note_chats(built.report))
     _show_end(built, built.report.misses, built.report.corpus.memes)
@@ -131,7 +132,7 @@ def make_chats(built: construction.Built[construction.ChatReport]) -> None:
 
 
 def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int) -> None:
-    """Say how the steps ended, and what did not come."""
+    """Print the calls by status, the tokens, and the first steps without a usable reply."""
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
     console().print(plain(f"steps: {counts}"))
     tell_tokens(built.tokens, memes, built.adapted)
@@ -140,7 +141,7 @@ def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int
 
 Out = Annotated[
     Path | None,
-    Flag("Write the figures for 'paper --statistics', the benchmark's own chats first."),
+    Flag("Write the metrics for 'paper --statistics'; give the benchmark's chats first."),
 ]
 
 
@@ -151,21 +152,21 @@ def _save(found: ChatMetrics, out: Out = None) -> None:
 
 @expose(measure_chats, dump=lambda found: found.files, save=_save)
 def show_quality(found: ChatMetrics) -> None:
-    """Measure files of chats: perplexity, coherence of neighbouring turns, distinct words."""
+    """Measure chat files: perplexity, coherence of adjacent turns, distinct n-grams."""
     show_table(found.table())
     console().print(plain(found.note))
 
 
 @expose(construction.group_hard_negatives)
 def group_memes(done: construction.Grouped) -> None:
-    """Give each pun two hard-negatives: the non-puns nearest in picture and in words."""
+    """Give each pun two hard negatives: the non-puns nearest in image and in text."""
     console().print(plain(f"{len(done.groups)} groups of three: {done.file}"), soft_wrap=True)
 
 
 @expose(construction.check_hard_negatives)
 def check_groups(done: construction.HardNegativeCheck) -> None:
-    """Find PunMemeCN's groups of three again: how many are right by picture and by words."""
-    told = f"{done.image} by picture, {done.text} by words of {done.groups} groups are right"
+    """Rebuild PunMemeCN's groups of three; report how many are recovered by image and by text."""
+    told = f"{done.image} of {done.groups} groups are recovered by image, {done.text} by text"
     console().print(plain(told), soft_wrap=True)
 
 
@@ -182,9 +183,9 @@ def _end_regenerating(done: construction.Regenerated) -> None:
     hide=("calls", "editor_params"),
 )
 def build_regenerate(done: construction.Regenerated) -> None:
-    """Make memes again that people sent back, or whose caption or plan they revised."""
+    """Regenerate memes that annotators sent back, or whose caption or plan they revised."""
     if done.queue is not None:
-        text = f"{done.memes} memes made again; for people to check: {done.queue}"
+        text = f"{done.memes} memes regenerated; queue for annotation: {done.queue}"
         console().print(plain(text))
 
 
@@ -195,7 +196,7 @@ def _watch(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _show_rules(
-    as_json: bool, rules: Annotated[bool, Flag("Show the rules and stop.")] = False
+    as_json: bool, rules: Annotated[bool, Flag("Show the filter rules and exit.")] = False
 ) -> bool:
     if rules and as_json:
         print_json(
@@ -211,24 +212,26 @@ def _show_rules(
 
 @expose(construction.collect, json=None, watch=_watch, instead=_show_rules)
 def collect_memes(done: Collected, page: bool, as_json: AsJson = False) -> None:
-    """Read a folder of images: text, language, copies, templates, filters. Deletes nothing."""
+    """Read a folder of images: text, language, duplicates, template clusters, filters."""
     if as_json:
         print_json(construction.summarise(done, page=page))
         return
     show_table(construction.tabulate(done))
     console().print(
-        plain(f"{done.template_clusters} templates have several memes: keep them together")
+        plain(
+            f"{done.template_clusters} template clusters have several memes; keep each in one split"
+        )
     )
     console().print(plain(f"list: {done.folder / MEMES}"))
     if page:
-        console().print(plain(f"what was dropped: {construction.find_page(done)}"))
+        console().print(plain(f"dropped memes: {construction.find_page(done)}"))
 
 
 @expose(construction.publish)
 def publish(done: construction.PublishedBenchmark, name: str) -> None:
-    """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
+    """Publish an annotated queue: a benchmark folder, Parquet, Croissant and a data card.
 
-    The folder runs at once: memantics run NAME. What people dropped stays out; nothing of the
-    queue is changed.
+    The benchmark runs at once with 'memantics run NAME'. Memes that annotators dropped are left
+    out. The queue is not changed.
     """
     print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])

@@ -21,7 +21,7 @@ from memantics.cli.terminal import console, plain, print_json, print_lines, say,
 from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag
 from memantics.evaluation import TaskOptions
-from memantics.moderation import Learnt, WrappedDetector, wrap_classifier
+from memantics.moderation import Retrained, WrappedDetector, wrap_classifier
 
 
 @expose(construction.build_pairs)
@@ -193,14 +193,14 @@ def watch_folds() -> nullcontext[dict[str, object]]:
 @app.command("train")
 @expose(
     moderation.train_detector,
-    dump=lambda done: {"model": done.file, "card": done.card, "figures": done.figures},
+    dump=lambda done: {"model": done.file, "card": done.card, "metrics": done.metrics},
     defaults={"split": "train"},
     first=("data", "preset", "out", "captions"),
 )
 def train(done: moderation.TrainedFile) -> None:
     """Train a detector, and write it with its model card."""
     print_lines(done.data.describe())
-    show_evaluation(done.figures, "Held out inside training")
+    show_evaluation(done.metrics, "Held out inside training")
     size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
@@ -211,9 +211,9 @@ def train(done: moderation.TrainedFile) -> None:
 @expose(wrap_classifier)
 def wrap(done: WrappedDetector) -> None:
     """Make a detector of a classifier from elsewhere (texts, images, or both), and write it."""
-    if done.data is not None and done.figures is not None:
+    if done.data is not None and done.metrics is not None:
         print_lines(done.data.describe())
-        show_evaluation(done.figures, "Held out of calibration")
+        show_evaluation(done.metrics, "Held out of calibration")
     else:
         console().print(plain("not calibrated: add --data with labelled rows", "yellow"))
     shown = f"{done.file}: {done.architecture}, judges by {done.kind.replace('-', ' and ')}"
@@ -237,20 +237,22 @@ def set_point(done: moderation.PointSet) -> None:
     """Store how a detector decides wherever nobody says otherwise: threshold, range for people."""
     print_lines(done.lines)
     span = (
-        "" if done.point.review is None else "; for people: {:g} to {:g}".format(*done.point.review)
+        ""
+        if done.point.review_range is None
+        else "; for people: {:g} to {:g}".format(*done.point.review_range)
     )
     console().print(plain(f"{done.file}: harmful from {done.point.threshold:.4g}{span}"))
 
 
-def _end_learning(done: Learnt) -> None:
+def _end_retraining(done: Retrained) -> None:
     if done.refused:
         tell(f"{done.file} was not written: {done.refused}; --force writes it all the same")
         raise typer.Exit(1)
 
 
-@app.command("learn")
-@expose(moderation.learn, watch=lambda: nullcontext({"watch": tell}), end=_end_learning)
-def learn_from_people(done: Learnt) -> None:
+@app.command("retrain")
+@expose(moderation.retrain, watch=lambda: nullcontext({"watch": tell}), end=_end_retraining)
+def retrain(done: Retrained) -> None:
     """Learn from people's verdicts beside the old labels, and replace a detector by a better one.
 
     Old and new are compared on a fixed part that is held out, and on the reviewed memes.
@@ -289,7 +291,7 @@ def _save_page(done: moderation.Measured, page: CurvePageFlag = None) -> None:
     dump=lambda done: {
         "title": done.title,
         "notes": done.notes,
-        "figures": done.figures,
+        "metrics": done.metrics,
         "robustness": done.robustness,
     },
 )
@@ -360,7 +362,7 @@ def show_measured(done: moderation.Measured) -> None:
     print_lines(done.data.describe())
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
-    show_evaluation(done.figures, done.title)
+    show_evaluation(done.metrics, done.title)
 
 
 def show_evaluation(

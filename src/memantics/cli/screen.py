@@ -54,7 +54,7 @@ def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
 
 
 @expose(moderation.screen, watch=watch, end=stop_at_failures, first=("detector", "out"))
-def screen(done: moderation.Screened, review: tuple[float, float] | None) -> None:
+def screen(done: moderation.Screened, review_range: tuple[float, float] | None) -> None:
     """Judge memes by the million: one row each, with probability, type and reasons.
 
     Running the same command again does only what is not finished. What cannot be judged says why.
@@ -83,7 +83,7 @@ def screen(done: moderation.Screened, review: tuple[float, float] | None) -> Non
     if done.review_queue is not None:
         command = f"memantics annotate open {done.review_queue}"
         out.print(plain(f"for people: {done.queued:,} memes, {command}"))
-    elif review:
+    elif review_range:
         out.print("for people: nothing")
     if done.note:
         out.print(plain(done.note, "yellow"))
@@ -102,7 +102,7 @@ def drift(found: moderation.Drift) -> None:
 
     Scores, verdicts, types, languages, rate of unseen n-grams and templates are compared, and
     p-values corrected for all of them (Holm). A shift counts where it is sure (--alpha) and large
-    (--distance).
+    (--min-shift).
     """
     show_table(found.table)
     if found.note:

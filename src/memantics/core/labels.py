@@ -37,7 +37,7 @@ class LabelledMeme:
     never parted between what is learnt from and what is judged. ``text_caption`` says what the
     text means, ``image_caption`` what the image shows, as far as they would be at hand for a new
     meme. ``split`` is the release's own. ``source``, ``author``, ``date`` (year first) and
-    ``family`` (memes on one template) are for disjoint splits: no feature may look at them.
+    ``template_cluster`` (memes on one template) are for disjoint splits: no feature may look at them.
     """
 
     id: str
@@ -51,7 +51,7 @@ class LabelledMeme:
     source: str = ""
     author: str = ""
     date: str = ""
-    family: str = ""
+    template_cluster: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ class ImageReading:
         return "\n".join(line.text for line in self.captions)
 
     @property
-    def left_out(self) -> str:
+    def other_text(self) -> str:
         """All other text, one below the other; a few single characters are scraps of a drawing."""
         return "\n".join(line.text for line in self._say_something() if line.role != "caption")
 

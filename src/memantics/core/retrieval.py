@@ -19,7 +19,7 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, read_rows
 
-SAME_PICTURE = 8  # bits: what we call a template family
+SAME_PICTURE = 8  # bits: what we call a template cluster
 # How often that is right: docs/research/analysis.md.
 BY_MEANING = (
     "nearness of meaning; memes this near share their emotion in 55% of cases (any two: 32%), their"
@@ -74,7 +74,7 @@ class NearMeme(Result):
     source: str
     nearness: float | None = None
     bits: int | None = None
-    family: str = ""
+    template_cluster: str = ""
     statements: tuple[Passage, ...] = ()
 
     @property
@@ -100,19 +100,21 @@ class NearMeme(Result):
         '7 in kb (nearness 0.71)'
         """
         near = "the same picture" if self.same_picture else f"nearness {self.nearness or 0:.2f}"
-        family = f", family {self.family}" if self.family else ""
+        template_cluster = (
+            f", template cluster {self.template_cluster}" if self.template_cluster else ""
+        )
         use = f": {self.uses[0]}" if self.uses else ""
-        return f"{self.meme} in {self.source} ({near}{family}){use}"
+        return f"{self.meme} in {self.source} ({near}{template_cluster}){use}"
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyUse(Result):
-    """A template family that is known: how many memes on one picture, and what they are used for.
+class TemplateClusterUse(Result):
+    """A template cluster that is known: how many memes on one picture, and what they are used for.
 
     ``use`` is the statement nearest in meaning to all others, empty where nothing was said.
     """
 
-    family: str
+    template_cluster: str
     memes: tuple[str, ...]
     source: str
     use: str = ""
@@ -121,12 +123,12 @@ class FamilyUse(Result):
     def told(self) -> str:
         """Its name, how many memes are known on this picture, and their usual use.
 
-        >>> FamilyUse("cat", ("1", "2"), "mine", "mocks updates").told
+        >>> TemplateClusterUse("cat", ("1", "2"), "mine", "mocks updates").told
         'cat, 2 known memes on this picture in mine; usual use: mocks updates'
         """
         count = f"{len(self.memes)} known meme{'s' if len(self.memes) > 1 else ''}"
         use = f"; usual use: {self.use}" if self.use else ""
-        return f"{self.family}, {count} on this picture in {self.source}{use}"
+        return f"{self.template_cluster}, {count} on this picture in {self.source}{use}"
 
 
 class Retriever(Protocol):

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from memantics.moderation.explanation import Explanation as Explanation
     from memantics.moderation.explanation import LabelExplanation as LabelExplanation
     from memantics.moderation.labels import LabelEvaluation as LabelEvaluation
-    from memantics.moderation.learn import Learnt as Learnt
-    from memantics.moderation.learn import learn as learn
     from memantics.moderation.lora.judging import PromptLanguage as PromptLanguage
     from memantics.moderation.lora.judging import QuestionStyle as QuestionStyle
     from memantics.moderation.lora.tuning import Tuning as Tuning
@@ -53,6 +51,8 @@ if TYPE_CHECKING:
     from memantics.moderation.match_list import remove_from_match_list as remove_from_match_list
     from memantics.moderation.pages import Drift as Drift
     from memantics.moderation.pages import DriftLimits as DriftLimits
+    from memantics.moderation.retrain import Retrained as Retrained
+    from memantics.moderation.retrain import retrain as retrain
     from memantics.moderation.scale.driver import ScaleProgress as ScaleProgress
     from memantics.moderation.scale.tables import TableColumns as TableColumns
     from memantics.moderation.screen import Screened as Screened

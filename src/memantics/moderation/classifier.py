@@ -47,7 +47,8 @@ from memantics.moderation.training import TrainOptions, train_judge
 
 _APART = "|"  # between the labels of a cell, where several hold
 _GIVEN = (
-    "text", "group", "text_caption", "image_caption", "split", "source", "author", "date", "family",
+    "text", "group", "text_caption", "image_caption", "split", "source", "author", "date",
+    "template_cluster",
 )  # fmt: skip
 
 
@@ -242,7 +243,7 @@ class Classifier(TrainedDetector[LabelEvaluation]):
         )
         assert isinstance(found, LabelEvaluation)
         made = cls(judge)
-        made.learn(loaded, found, card)
+        made.record_training(loaded, found, card)
         return made
 
     @classmethod

@@ -309,7 +309,7 @@ def _make_example(name: str, item: str | Path, taken: TextChoice) -> Example:
             said = read_image_text(reader, read_bytes(path), path.name)
         if said.unread:
             raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
-        return Example(name, said.caption, image=path, printed=said.said if said.left_out else "")
+        return Example(name, said.caption, image=path, printed=said.said if said.other_text else "")
     return Example(name, text)
 
 

@@ -202,7 +202,7 @@ class OpenDetector:
         self,
         threshold: float | None = None,
         rule: str = "",
-        review: tuple[float, float] | None = None,
+        review_range: tuple[float, float] | None = None,
     ) -> operating_points.OperatingPoint:
         """The threshold that is given, or chosen by a rule on held-out memes; else its own point.
 
@@ -211,9 +211,9 @@ class OpenDetector:
         if threshold is not None and rule:
             raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
         if threshold is None and not rule:
-            return replace(self.point, review=review or self.point.review)
+            return replace(self.point, review_range=review_range or self.point.review_range)
         chosen = self.find_threshold(rule) if threshold is None else threshold
-        return operating_points.OperatingPoint(chosen, review, rule, self.point.homophones)
+        return operating_points.OperatingPoint(chosen, review_range, rule, self.point.homophones)
 
     def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
         """What a point keeps on memes that were held out in training."""

@@ -48,7 +48,7 @@ from memantics.moderation.scale.records import Fetcher, Ref, ShardRow
 from memantics.moderation.scale.sources import STDIN, count_ahead, name_sources, read_sources
 from memantics.moderation.scale.tables import TableColumns
 from memantics.moderation.screening import (
-    FAMILY_BITS,
+    CLUSTER_BITS,
     ScreenSettings,
     ScreenWork,
     read_rows,
@@ -65,10 +65,10 @@ WORKFLOW = "review-harm"
 DOUBT = "the detector is in doubt"
 ArchiveFormat = Literal["webdataset", "imagefolder"]
 _IN_ONE_FILE = 1000
-FAMILIES = "families.parquet"
+CLUSTERS = "template_clusters.parquet"
 FLAGGED = ("harmful", "review")
 _TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
-_NESTED = ("types", "because")  # a table of metadata is flat
+_NESTED = ("types", "attributions")  # a table of metadata is flat
 _MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
 
 
@@ -84,8 +84,12 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     items = list(_list_items(folder, point))
     if not items and not queue.exists():
         return 0
-    span = "" if point.review is None else "probability {:g} to {:g}, or ".format(*point.review)
-    not_scored = "" if point.review is None else " or not scored"
+    span = (
+        ""
+        if point.review_range is None
+        else "probability {:g} to {:g}, or ".format(*point.review_range)
+    )
+    not_scored = "" if point.review_range is None else " or not scored"
     languages = Counter(str(item.hidden["language"] or "en") for item in items)
     card = QueueCard(
         title=f"Screening: {span}unlike the training texts{not_scored}",
@@ -93,7 +97,7 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
         language=max(sorted(languages), key=lambda name: languages[name], default="en"),
         warning="Memes that may be harmful.",
         origin="memantics screen",
-        people=people,
+        annotators_per_item=people,
     )
     return write_queue(queue, card, items)
 
@@ -124,7 +128,7 @@ def _explain(row: ShardRow) -> str:
 
 
 def _is_for_people(row: ShardRow, point: OperatingPoint) -> bool:
-    not_scored = row["status"] == "not_scored" and point.review is not None
+    not_scored = row["status"] == "not_scored" and point.review_range is not None
     return row["label"] == "review" or not_scored
 
 
@@ -352,7 +356,7 @@ def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, 
     return {
         "detector": work.detector,
         "threshold": work.point.threshold,
-        "review": list(work.point.review or ()),
+        "review_range": list(work.point.review_range or ()),
         "explain": settings.explain,
         "readings": settings.readings,
         "ocr": settings.ocr,
@@ -441,12 +445,12 @@ def _sum_up(
     reviewers: int,
     saved: int,
 ) -> Screened:
-    summary = summarize(read_tables(folder, COLUMNS), write_families(folder))
+    summary = summarize(read_tables(folder, COLUMNS), write_template_clusters(folder))
     page = folder / "summary.html"
     queued = write_review(folder, point, reviewers)
     facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
     decided: list[str] = []
-    if point.rule or point != OperatingPoint(judge.threshold, point.review):
+    if point.rule or point != OperatingPoint(judge.threshold, point.review_range):
         harmful, judged = summary.labels["harmful"], done.statuses.get("judged", 0)
         flags = f"it flags {harmful:,} of the {judged:,} memes that were judged here"
         decided = [*judge.describe_point(point), flags]
@@ -475,8 +479,8 @@ def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> l
     return sorted(memes, key=lambda look: (-flagged[look], -memes[look], look))[:most]
 
 
-def write_families(folder: Path) -> Mapping[str, str]:
-    """Write which pictures look alike, by perceptual hash; return the family of each.
+def write_template_clusters(folder: Path) -> Mapping[str, str]:
+    """Write which pictures look alike, by perceptual hash; return the template cluster of each.
 
     All pictures would be too many to compare with each other: the most frequent are.
     """
@@ -498,15 +502,15 @@ def write_families(folder: Path) -> Mapping[str, str]:
     if not memes:
         return {}
     most = _choose_pictures(memes, flagged, _MOST_PICTURES)
-    kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, FAMILY_BITS)
-    found = {look: kinship.family or look for look, kinship in kin.items()}
+    kin = find_kin([Face(look, look, int(look, 16), "", 0) for look in most], 0, CLUSTER_BITS)
+    found = {look: kinship.template_cluster or look for look, kinship in kin.items()}
     columns = {
         "phash": most,
-        "family": [found[look] for look in most],
+        "template_cluster": [found[look] for look in most],
         "memes": [memes[look] for look in most],
         "flagged": [flagged[look] for look in most],
     }
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink)
-    replace_file(folder / FAMILIES, sink.getvalue().to_pybytes(), "families")
+    replace_file(folder / CLUSTERS, sink.getvalue().to_pybytes(), "template_clusters")
     return found

@@ -73,7 +73,7 @@ class Subject:
     ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
     stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
     OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
-    The example's text is the caption; ``text`` is all text of an image that has more, ``left_out``
+    The example's text is the caption; ``text`` is all text of an image that has more, ``other_text``
     what is no caption.
     """
 
@@ -84,14 +84,14 @@ class Subject:
     unread: int = 0
     sha256: str | None = None
     phash: str | None = None
-    family: str | None = None
+    template_cluster: str | None = None
     data: bytes | None = None
     text: str = ""
-    left_out: str = ""
+    other_text: str = ""
 
     def read(self, found: ImageReading) -> Subject:
         """The same with what was read in its image."""
-        more = found.said[:MOST_TEXT] if found.left_out else ""
+        more = found.said[:MOST_TEXT] if found.other_text else ""
         return replace(
             self,
             example=replace(self.example, text=found.caption[: MOST_TEXT + 1]),
@@ -99,7 +99,7 @@ class Subject:
             given=False,
             unread=found.unread,
             text=more,
-            left_out=found.left_out[:MOST_TEXT],
+            other_text=found.other_text[:MOST_TEXT],
         )
 
 
@@ -113,7 +113,7 @@ def see_example(example: Example, language: str = "", *, given: bool = True) -> 
         example.image is not None,
         given,
         text=example.printed[:MOST_TEXT],
-        left_out="\n".join(others)[:MOST_TEXT],
+        other_text="\n".join(others)[:MOST_TEXT],
     )
 
 

@@ -134,20 +134,20 @@ class PointSet(Result):
 def set_point(
     model: Annotated[Path, Argument("A detector file.")],
     *,
-    decide: operating_points.DecideFlag = "",
+    operating_point: operating_points.OperatingPointFlag = "",
     threshold: operating_points.ThresholdFlag = None,
-    review: operating_points.ReviewFlag = None,
+    review_range: operating_points.ReviewRangeFlag = None,
     homophones: Annotated[
         bool, Flag("Judge Chinese texts as they sound, too (10 to 100 ms each).")
     ] = False,
     clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
 ) -> PointSet:
     """Store in a detector how it decides wherever nobody says otherwise."""
-    given = bool(decide) or threshold is not None or review is not None or homophones
+    given = bool(operating_point) or threshold is not None or review_range is not None or homophones
     if given == clear:
         raise InputError(
             "say how it decides, or --clear",
-            hint="such as --decide precision=0.9 --review 0.3..0.7",
+            hint="such as --operating-point precision=0.9 --review-range 0.3..0.7",
         )
     judge = open_judge(model)
     if not isinstance(judge, WrappedJudge):
@@ -157,7 +157,7 @@ def set_point(
     point = (
         operating_points.OperatingPoint(opened.threshold)
         if clear
-        else opened.choose_point(threshold, decide, review)
+        else opened.choose_point(threshold, operating_point, review_range)
     )
     if not clear:
         point = replace(point, homophones=homophones)

@@ -118,14 +118,16 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
 
 
 def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
-    """Memes of a template family with a note of what others on the same picture say."""
+    """Memes of a template cluster with a note of what others on the same picture say."""
     texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for meme in memes:
-        texts[meme.family][cut_short(meme.text, _LONGEST)] = None
+        texts[meme.template_cluster][cut_short(meme.text, _LONGEST)] = None
     for meme in memes:
         caption = cut_short(meme.text, _LONGEST)
-        others = [text for text in texts[meme.family] if text and text != caption][:_SIBLINGS]
-        if meme.family and others and TEMPLATE not in meme.notes:
+        others = [text for text in texts[meme.template_cluster] if text and text != caption][
+            :_SIBLINGS
+        ]
+        if meme.template_cluster and others and TEMPLATE not in meme.notes:
             said = "; ".join(f"“{text}”" for text in others)
             note = f"other memes of this collection have the same picture and say: {said}"
             yield replace(meme, notes={**meme.notes, TEMPLATE: note})

@@ -1,7 +1,7 @@
 """Copies and siblings: the same meme again, and other memes on the same template.
 
 A copy looks the same (few bits of the hash) *and* says the same. Whoever looks alike but says
-something else is a sibling: both stay, and a split must keep the family together.
+something else is a sibling: both stay, and a split must keep the template cluster together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memantics.metrics.grouping import join_pairs
 from memantics.understanding.vision.hashes import find_pairs
 
 DUPLICATE_BITS = 3
-FAMILY_BITS = 8
+CLUSTER_BITS = 8
 _LONG = 20  # letters: from here on, one misread letter may separate two readings of one caption
 _ALIKE = 0.7  # of two words: a misread word keeps most letters, another word does not
 
@@ -36,25 +36,25 @@ class Face:
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """``family`` is the id of its first member ("" where there is but one).
+    """``template_cluster`` is the id of its first member ("" where there is but one).
 
     ``original`` is the id of the meme that this one is a copy of ("" for originals), ``distance``
     the bits between them.
     """
 
-    family: str = ""
+    template_cluster: str = ""
     original: str = ""
     distance: int = 0
 
 
 def find_kin(
-    faces: Sequence[Face], duplicate_bits: int = DUPLICATE_BITS, family_bits: int = FAMILY_BITS
+    faces: Sequence[Face], duplicate_bits: int = DUPLICATE_BITS, cluster_bits: int = CLUSTER_BITS
 ) -> dict[str, Kin]:
-    """Families and copies among memes, by id.
+    """Template clusters and copies among memes, by id.
 
     >>> faces = [Face("a", "1", 0b0, "hi there", 9), Face("b", "2", 0b1, "HI THERE!", 5),
     ...          Face("c", "3", 0b11, "bye now", 9)]
-    >>> {id: (kin.family, kin.original) for id, kin in find_kin(faces).items()}
+    >>> {id: (kin.template_cluster, kin.original) for id, kin in find_kin(faces).items()}
     {'a': ('a', ''), 'b': ('a', 'a'), 'c': ('a', '')}
     """
     by_hash: defaultdict[int, list[int]] = defaultdict(list)
@@ -63,18 +63,18 @@ def find_kin(
     different = sorted(by_hash)
     near: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     kindred: list[tuple[int, int]] = []
-    for one, other, distance in find_pairs(different, max(family_bits, duplicate_bits)):
-        if distance <= family_bits:
+    for one, other, distance in find_pairs(different, max(cluster_bits, duplicate_bits)):
+        if distance <= cluster_bits:
             kindred.append((one, other))
         if distance <= duplicate_bits:
             near[different[one]].append((different[other], distance))
             near[different[other]].append((different[one], distance))
-    families: defaultdict[int, list[int]] = defaultdict(list)
+    template_clusters: defaultdict[int, list[int]] = defaultdict(list)
     for root, value in zip(join_pairs(len(different), kindred), different, strict=True):
-        families[root] += by_hash[value]
+        template_clusters[root] += by_hash[value]
     copies = _find_copies(faces, near)
     kin: dict[str, Kin] = {}
-    for members in families.values():
+    for members in template_clusters.values():
         head = faces[min(members)].id if len(members) > 1 else ""
         for place in members:
             original, distance = copies.get(place, ("", 0))

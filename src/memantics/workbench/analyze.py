@@ -25,7 +25,7 @@ from memantics.core.lines import ImageReading
 from memantics.core.memes import Meme, name_apart
 from memantics.core.parameters import Argument, Flag, ImagePath, ImagePaths, TextTaken
 from memantics.core.result import Result
-from memantics.core.retrieval import BY_MEANING, BY_PICTURE, FamilyUse, NearMeme
+from memantics.core.retrieval import BY_MEANING, BY_PICTURE, NearMeme, TemplateClusterUse
 from memantics.core.waiting import run_sync
 from memantics.models.client import (
     SAMPLE,
@@ -202,11 +202,11 @@ class LocalParts:
 _NEAR = 3  # known memes that are shown
 
 
-def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], FamilyUse | None]:
-    """Known memes on the same picture or with nearly the same meaning, and its family."""
+def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], TemplateClusterUse | None]:
+    """Known memes on the same picture or with nearly the same meaning, and its template cluster."""
     found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
     near = tuple(near_meme for near_meme in found if near_meme.shown)
-    return near, known.find_family(meme.image, without={meme.id})
+    return near, known.find_template_cluster(meme.image, without={meme.id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +488,7 @@ def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | st
         if verdict.status != "judged":
             return verdict.reason
         harmful = verdict.label == HARMFUL
-        moved = tuple(piece.piece for piece in verdict.because if piece.share > 0)
+        moved = tuple(one.feature for one in verdict.attributions if one.contribution > 0)
         more = "" if verdict.review in verdict.note else verdict.review
         return Harm(
             harmful,
@@ -557,8 +557,8 @@ def _judge(found: Analysis) -> Iterator[Line]:
 
 def _compare(found: Analysis) -> Iterator[Line]:
     """Known memes on the same picture and near in meaning, and how often such memes agree."""
-    if found.family is not None:
-        yield "template", found.family.told, ""
+    if found.template_cluster is not None:
+        yield "template", found.template_cluster.told, ""
         yield "", f"by {BY_PICTURE}", "dim"
     yield from _list("like", (meme.told for meme in found.near))
     if any(not meme.same_picture for meme in found.near):

@@ -61,16 +61,16 @@ def split_harms(made: writing.Made, shares: Sequence[int]) -> writing.Made:
     """Write the rows in two files, stratified by type; template clusters stay in one file."""
     rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
     kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
-    template_clusters = {meme.id: meme.template_cluster for meme in made.memes}
+    clusters = {meme.id: meme.template_cluster for meme in made.memes}
     strata = {meme.id: kinds[meme.file] for meme in made.memes}
-    parts = writing.draw_parts(template_clusters, strata, shares)
+    parts = writing.draw_parts(clusters, strata, shares)
     by_file = {meme.file: parts[meme.id] for meme in made.memes}
     divided: tuple[list[writing.Record], list[writing.Record]] = ([], [])
     for row in rows:
         divided[by_file[str(row["path"])]].append(row)
     if not all(divided):
         raise InputError(
-            f"{len(rows)} memes in {len(set(template_clusters.values()))} template clusters cannot be split",
+            f"{len(rows)} memes in {len(set(clusters.values()))} template clusters cannot be split",
             hint="collect more memes, or leave --split out",
         )
     files = {_TRAIN: writing.pack(divided[0]), _TEST: writing.pack(divided[1])}

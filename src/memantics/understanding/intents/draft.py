@@ -303,7 +303,7 @@ def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:
     meme: dict[str, JsonValue] = {
         "text": draft.meme.text,
         "language": draft.language,
-        "family": draft.meme.family,
+        "template_cluster": draft.meme.template_cluster,
         "description": draft.meme.notes.get("description", ""),
     }
     return QueueItem(

@@ -20,7 +20,7 @@ from memantics.core.files import replace_file
 from memantics.core.images import load
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.registry import home
-from memantics.core.retrieval import FamilyUse, NearMeme, Passage, read_passages
+from memantics.core.retrieval import NearMeme, Passage, TemplateClusterUse, read_passages
 from memantics.metrics.rounding import VECTORS, settle
 from memantics.models.embedded.encoder import Encoder, SentenceEncoder, Vectors
 from memantics.understanding.knowledge.records import KNOWLEDGE, Knowledge, read_knowledge
@@ -39,7 +39,7 @@ class KnownMeme:
     source: str
     statements: tuple[Passage, ...] = ()
     hash: int | None = None
-    family: str = ""
+    template_cluster: str = ""
 
 
 class Pool:
@@ -68,7 +68,7 @@ class Pool:
                 meme.source,
                 float(nearness[place]) if nearness is not None and meme.text else None,
                 None if look is None or meme.hash is None else measure_distance(look, meme.hash),
-                meme.family,
+                meme.template_cluster,
                 meme.statements,
             )
             for place, meme in enumerate(self.memes)
@@ -76,15 +76,17 @@ class Pool:
         ]
         return tuple(sorted(found, key=_rank)[:count])
 
-    def find_family(self, image: Path, without: Container[str] = ()) -> FamilyUse | None:
+    def find_template_cluster(
+        self, image: Path, without: Container[str] = ()
+    ) -> TemplateClusterUse | None:
         """The known memes on the same picture and what they are used for; None without any.
 
-        Memes that a collection counts to the same family belong to it too.
+        Memes that a collection counts to the same template cluster belong to it too.
         """
         near = self.find_memes("", image, len(self.memes), without)
         same = [meme for meme in near if meme.same_picture]
-        names = {meme.family for meme in same if meme.family}
-        members = [meme for meme in near if meme.same_picture or meme.family in names]
+        names = {meme.template_cluster for meme in same if meme.template_cluster}
+        members = [meme for meme in near if meme.same_picture or meme.template_cluster in names]
         if not members:
             return None
         uses = [Passage(text, meme.source, meme.meme) for meme in members for text in meme.uses]
@@ -92,7 +94,7 @@ class Pool:
         alike = settle((vectors @ vectors.T).sum(axis=1), VECTORS)
         use = uses[int(alike.argmax())].text if uses else ""
         memes = tuple(sorted(meme.meme for meme in members))
-        return FamilyUse(min(names, default=memes[0]), memes, members[0].source, use)
+        return TemplateClusterUse(min(names, default=memes[0]), memes, members[0].source, use)
 
     def find_passages(
         self,
@@ -218,7 +220,12 @@ def _read_collection(folder: Path) -> Iterator[KnownMeme]:
     for meme in read_memes(folder):
         told = tuple(Passage(text, folder.name, meme.id, name) for name, text in meme.notes.items())
         yield KnownMeme(
-            meme.id, meme.text, folder.name, told, _read_hash(looks.get(meme.id)), meme.family
+            meme.id,
+            meme.text,
+            folder.name,
+            told,
+            _read_hash(looks.get(meme.id)),
+            meme.template_cluster,
         )
 
 

@@ -464,7 +464,7 @@
       const found = await ask("/studio/text", file, signal);
       if (signal.aborted) return;
       showText(found);
-      const said = { text: found.text, language: found.language, unread: found.unread, left_out: found.left_out };
+      const said = { text: found.text, language: found.language, unread: found.unread, other_text: found.other_text };
       make("sound", async () => { const found = await ask("/studio/sound", said, signal); if (!signal.aborted) showSound(found); });
       make("harm", async () => { const judged = await ask("/studio/harm", said, signal); if (!signal.aborted) showHarm(judged); });
       make("kinder", async () => { const made = await ask("/studio/kinder", file, signal); if (!signal.aborted) showKinder(made); });

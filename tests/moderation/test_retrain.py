@@ -1,4 +1,4 @@
-"""Learning from people's verdicts: the written rule, the comparison, and when the old one stays."""
+"""Learning from people's annotations: the written rule, the comparison, and when the old one stays."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from memantics.cli.main import make_app
 from memantics.core.errors import InputError
-from memantics.core.queue import ItemVerdict, Vote, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation, write_annotations
 from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorComparison, compare
 from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.labels import decide, is_held_out, put_together, read_decisions
-from memantics.moderation.learn import explain_refusal, learn
+from memantics.moderation.retrain import explain_refusal, retrain
 from memantics.moderation.training import set_point
 from tests.moderation.commands import run
 from tests.moderation.samples import make_examples
@@ -53,19 +53,19 @@ def test_answers_become_a_label_by_the_written_rule(
     assert kind == ("sexual" if label else "none")
 
 
-def make_verdict(name: str, text: str, *votes: tuple[str, str]) -> ItemVerdict:
+def make_verdict(name: str, text: str, *votes: tuple[str, str]) -> AggregatedAnnotation:
     said = [
-        Vote(person=f"p{n}", stage=stage, values={"harmful": value})
+        IndividualAnnotation(annotator=f"p{n}", stage=stage, values={"harmful": value})
         for n, (stage, value) in enumerate(votes)
     ]
-    return ItemVerdict(
-        item=name, group=name, workflow="review-harm", kept=True, values={}, votes=said,
+    return AggregatedAnnotation(
+        item=name, group=name, workflow="review-harm", kept=True, values={}, annotations=said,
         hidden={"id": name, "text": text},
     )  # fmt: skip
 
 
 def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
-    write_verdicts(
+    write_annotations(
         tmp_path / "one.jsonl",
         [
             make_verdict("a", "so much rain", ("label", "yes"), ("label", "no")),
@@ -73,8 +73,8 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
         ],
     )
     (tmp_path / "queue").mkdir()
-    write_verdicts(
-        tmp_path / "queue" / "verdicts.jsonl",
+    write_annotations(
+        tmp_path / "queue" / "annotations.jsonl",
         [make_verdict("c", "So  much RAIN!", ("label", "no")), make_verdict("d", "snow")],
     )
     found = read_decisions([tmp_path / "one.jsonl", tmp_path / "queue"])
@@ -88,10 +88,10 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
 
 
 def test_verdicts_without_a_text_are_counted_and_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no verdicts at"):
+    with pytest.raises(InputError, match="no annotations at"):
         read_decisions([tmp_path / "gone.jsonl"])
     made = [make_verdict(name, text, ("label", "yes")) for name, text in (("a", " "), ("b", "x"))]
-    write_verdicts(tmp_path / "v.jsonl", made)
+    write_annotations(tmp_path / "v.jsonl", made)
     found = read_decisions([tmp_path / "v.jsonl"])
     assert [example.text for example in found.examples] == ["x"]
     assert (found.textless, found.people) == (1, 1)
@@ -134,44 +134,44 @@ def test_pairs_of_one_class_have_an_interval() -> None:
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Memes, a detector on them, and verdicts on memes that it does not know."""
+    """Memes, a detector on them, and annotations on memes that it does not know."""
     monkeypatch.chdir(tmp_path)
     lines = [{"id": e.id, "text": e.text, "label": e.label} for e in make_examples(120)]
     Path("memes.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     Detector.train("memes.jsonl", "ridge").save("old.zip")
     new = make_examples(24, seed=9)
     right = [make_verdict(e.id, e.text, ("label", "yes" if e.label else "no")) for e in new]
-    write_verdicts(Path("right.jsonl"), right)
+    write_annotations(Path("right.jsonl"), right)
     # People who call every meme the opposite of what it is.
     many = make_examples(150, seed=9)
     wrong = [make_verdict(e.id, e.text, ("label", "no" if e.label else "yes")) for e in many]
-    write_verdicts(Path("wrong.jsonl"), wrong)
+    write_annotations(Path("wrong.jsonl"), wrong)
     return tmp_path
 
 
 def test_a_detector_learns_and_keeps_its_rule(client: Path) -> None:
-    set_point(client / "old.zip", decide="recall=0.9", review=(0.2, 0.8))
+    set_point(client / "old.zip", operating_point="recall=0.9", review_range=(0.2, 0.8))
     before = (client / "old.zip").read_bytes()
-    done = learn(client / "old.zip", verdicts=[client / "right.jsonl"], out=client / "new.zip")
+    done = retrain(client / "old.zip", annotations=[client / "right.jsonl"], out=client / "new.zip")
     assert (done.refused, done.reviewed, done.learnt_from) == ("", 24, 144)
     assert (client / "old.zip").read_bytes() == before
     new = Detector.load(client / "new.zip")
-    assert (new.point.rule, new.point.review) == ("recall=0.9", (0.2, 0.8))
+    assert (new.point.rule, new.point.review_range) == ("recall=0.9", (0.2, 0.8))
     assert new.card["examples"] == 144
     held = [e for e in make_examples(120) if is_held_out(e)]
     assert 0 < len(held) < 60
     assert done.held_out.count == len(held)
     # What was learnt is learnt from again, with the table found by its name and checksum.
-    again = learn(client / "new.zip", verdicts=[client / "right.jsonl"])
+    again = retrain(client / "new.zip", annotations=[client / "right.jsonl"])
     assert again.learnt_from == 144
 
 
 def test_a_worse_detector_does_not_replace_a_better_one(client: Path) -> None:
     before = (client / "old.zip").read_bytes()
     words = (
-        "learn",
+        "retrain",
         client / "old.zip",
-        "--verdicts",
+        "--annotations",
         client / "wrong.jsonl",
         "--data",
         "memes.jsonl",
@@ -187,14 +187,14 @@ def test_a_worse_detector_does_not_replace_a_better_one(client: Path) -> None:
 def test_what_cannot_be_learnt_from_says_so(client: Path) -> None:
     (client / "memes.jsonl").rename(client / "moved.jsonl")
     with pytest.raises(InputError, match=r"memes\.jsonl\) is not at hand; add --data"):
-        learn(client / "old.zip", verdicts=[client / "right.jsonl"])
-    write_verdicts(client / "ties.jsonl", [make_verdict("a", "x", ("label", "maybe"))])
+        retrain(client / "old.zip", annotations=[client / "right.jsonl"])
+    write_annotations(client / "ties.jsonl", [make_verdict("a", "x", ("label", "maybe"))])
     with pytest.raises(InputError, match="people decided on no text; ask"):
-        learn(client / "old.zip", verdicts=[client / "ties.jsonl"], data="moved.jsonl")
-    write_verdicts(client / "bare.jsonl", [make_verdict("a", "", ("label", "yes"))])
-    with pytest.raises(InputError, match="1 verdicts are on pictures without a text"):
-        learn(client / "old.zip", verdicts=[client / "bare.jsonl"], data="moved.jsonl")
+        retrain(client / "old.zip", annotations=[client / "ties.jsonl"], data="moved.jsonl")
+    write_annotations(client / "bare.jsonl", [make_verdict("a", "", ("label", "yes"))])
+    with pytest.raises(InputError, match="1 annotations are on pictures without a text"):
+        retrain(client / "old.zip", annotations=[client / "bare.jsonl"], data="moved.jsonl")
     both = [client / "right.jsonl", client / "bare.jsonl"]
-    done = learn(client / "old.zip", verdicts=both, data="moved.jsonl", out=client / "new.zip")
+    done = retrain(client / "old.zip", annotations=both, data="moved.jsonl", out=client / "new.zip")
     assert done.reviewed == 24
-    assert "1 verdicts on pictures without a text were left out" in done.notes[1]
+    assert "1 annotations on pictures without a text were left out" in done.notes[1]

@@ -1,4 +1,4 @@
-"""``detector learn``: what people decided goes into a new detector, compared with the old one."""
+"""``detector retrain``: what people decided goes into a new detector, compared with the old one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt(Result):
+class Retrained(Result):
     """Old and new on memes that neither learnt from, and on those that people reviewed.
 
     ``refused`` says why the new one was not written; empty where it was.
@@ -63,7 +63,7 @@ class Learnt(Result):
         return Table(columns, tuple(rows), "Old and new, meme by meme")
 
 
-def learn(
+def retrain(
     model: Annotated[Path, Argument("The detector file that judged them.", metavar="OLD")],
     *,
     annotations: Annotated[
@@ -82,7 +82,7 @@ def learn(
     out: Annotated[Path | None, Flag("The file to write. Default: the old one's.")] = None,
     force: Annotated[bool, Flag("Write the new one even where the old one is better.")] = False,
     watch: Callable[[str], None] = lambda _: None,
-) -> Learnt:
+) -> Retrained:
     """Learn from old labels and people's decisions, compare with the old detector, replace it."""
     old = Detector.load(model)
     if not isinstance(old.machine, FastJudge):
@@ -116,7 +116,7 @@ def learn(
         notes += _save(old, loaded, trained, target)
     better, worse = _list_changes(decided.examples, was, told)
     counts = len(loaded.examples), len(decided.examples), decided.undecided, changed
-    return Learnt(str(target), refused, *counts, on_held, on_reviewed, better, worse, notes)
+    return Retrained(str(target), refused, *counts, on_held, on_reviewed, better, worse, notes)
 
 
 def explain_refusal(
@@ -177,12 +177,12 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
     found, card, facts = describe_trained(loaded, trained)
     assert isinstance(found, DetectorEvaluation)
     made = Detector(replace(old.machine, detector=trained.detector, card=facts), target.name)
-    made.learn(loaded, found, card)
+    made.record_training(loaded, found, card)
     notes: list[str] = []
     point = old.stored_point
     if point is not None and point.rule:
         try:
-            chosen = OperatingPoint(made.find_threshold(point.rule), point.review, point.rule)
+            chosen = OperatingPoint(made.find_threshold(point.rule), point.review_range, point.rule)
             facts["point"] = asdict(chosen)
             notes += made.describe_point(chosen)
         except InputError as error:
