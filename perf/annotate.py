@@ -33,7 +33,7 @@ import sqlalchemy as sa
 
 from perf.annotate_server import PEOPLE, SECRET
 
-ROOT = Path(__file__).aggregate().parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 TURNS = 4
 SHARE = 1 / 3
 ITEMS_PER_SECOND = 1200

@@ -55,7 +55,7 @@ def make_queue(
             draw_image(folder / name, 3 * number + place)
         ready.append(item.model_copy(update={"images": names}))
     alone = 1 if workflow == "validate" else 0  # most tests have one person judge
-    write_queue(folder, QueueCard(title=title, workflow=workflow, people=alone), ready)
+    write_queue(folder, QueueCard(title=title, workflow=workflow, annotators_per_item=alone), ready)
     return folder
 
 
@@ -111,10 +111,10 @@ def lines_of(data: bytes) -> list[dict[str, Any]]:
     return [json.loads(line) for line in data.splitlines()]
 
 
-def resolved(
+def aggregated(
     service: AnnotationService, lead: Actor, project: Project
 ) -> list[tuple[str, bool, Any]]:
-    rows = lines_of(service.exchange.export(lead, project.id, "resolved").data)
+    rows = lines_of(service.exchange.export(lead, project.id, "aggregated").data)
     names = [field.id for field in project.workflow.fields]
     return [
         (row["item"], row["kept"], {n: row[n] for n in names if row[n] is not None}) for row in rows

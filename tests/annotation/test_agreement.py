@@ -89,11 +89,13 @@ def test_live_agreement_on_a_project(sqlite_service: AnnotationService, tmp_path
             for number, word in enumerate(votes, 1)
         }
         work_through(service, person, project.id, answer_by_number(table))
-    figures = {figure.field: figure for figure in service.lead.agreement(lead, project.id)}
+    agreements = {
+        agreement.field: agreement for agreement in service.lead.agreement(lead, project.id)
+    }
     rows = [list(word) for word in votes]
-    harmful = figures["harmful"]
+    harmful = agreements["harmful"]
     assert (harmful.stage, harmful.level) == ("label", "nominal")
-    assert (harmful.items, harmful.people) == (4, 3)
+    assert (harmful.items, harmful.annotators) == (4, 3)
     assert harmful.complete == 0.5
     assert harmful.pairwise == pytest.approx((1 / 3 + 1 + 1 + 1 / 3) / 4)
     table, _ = inter_rater.aggregate_raters(np.array(rows))
@@ -104,9 +106,9 @@ def test_live_agreement_on_a_project(sqlite_service: AnnotationService, tmp_path
     codes = np.array([[float(x == "y") for x in row] for row in rows]).T
     theirs = krippendorff.alpha(reliability_data=codes, level_of_measurement="nominal")
     assert harmful.alpha == pytest.approx(theirs)
-    assert figures["type"].items == 2
-    assert figures["type"].complete == 1.0
-    assert "*" in figures
+    assert agreements["type"].items == 2
+    assert agreements["type"].complete == 1.0
+    assert "*" in agreements
     apart = service.lead.disagreements(lead, project.id)
     assert [one.key for one in apart] == ["m1", "m4"]
     assert dict(apart[0].fields["harmful"]) == {"P02": "yes", "P03": "yes", "P04": "no"}

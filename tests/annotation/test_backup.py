@@ -65,9 +65,9 @@ def test_a_backup_under_load_is_consistent(service: AnnotationService, tmp_path:
         thread.join()
     for archive in archives:
         with zipfile.ZipFile(archive) as packed:
-            seats = list(rows_of(packed, "seats"))
+            assignments = list(rows_of(packed, "assignments"))
             revisions = list(rows_of(packed, "revisions"))
-        assert len(revisions) == sum(row["state"] == "done" for row in seats)
+        assert len(revisions) == sum(row["state"] == "done" for row in assignments)
 
 
 def rows_of(packed: zipfile.ZipFile, table: str) -> Iterator[dict[str, object]]:
@@ -151,9 +151,9 @@ def test_a_database_of_the_first_schema_is_brought_up_to_date(
     before = service.exchange.export(lead, project.id, "raw").data
     database = service.context.db
     with database.write() as connection:
-        connection.execute(sa.text("DROP INDEX ix_seats_held"))
+        connection.execute(sa.text("DROP INDEX ix_assignments_held"))
         connection.execute(sa.text("DROP TABLE login_attempts"))
-        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0001'"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0101'"))
     database.migrate()
     with database.read() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
@@ -164,12 +164,12 @@ def test_what_one_holds_is_found_without_going_through_what_one_did(
     sqlite_service: AnnotationService,
 ) -> None:
     with sqlite_service.context.db.read() as connection:
-        asked = queries.HELD_SEATS.all(connection, {"user": 1, "project": 1})
-        text, _ = queries.HELD_SEATS.text(connection.dialect)
+        asked = queries.HELD_ASSIGNMENTS.all(connection, {"user": 1, "project": 1})
+        text, _ = queries.HELD_ASSIGNMENTS.text(connection.dialect)
         plan = sa.text(f"EXPLAIN QUERY PLAN {text}")
         rows = connection.execute(plan, {"user": 1, "project": 1}).all()
     assert asked == []
-    assert any("ix_seats_held" in row.detail for row in rows), rows
+    assert any("ix_assignments_held" in row.detail for row in rows), rows
 
 
 def test_a_newer_schema_is_refused(database_url: str) -> None:

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotation.resolution import Ballot, ResolutionCase, resolve, state_before
+from memantics.annotation.aggregation import (
+    AggregationCase,
+    StageAnnotation,
+    aggregate,
+    state_before,
+)
 from memantics.annotation.workflow import Workflow, parse_workflow, read_workflow
 
 FIELD = '[[fields]]\nid = "{}"\nkind = "text"\nlabel = {{ en = "Text" }}\n'
@@ -28,15 +33,19 @@ def chain(*stages: tuple[str, str]) -> Workflow:
     for place, (kind, start) in enumerate(stages):
         text += STAGE.format(f"s{place}", kind, start)
     last = len(stages) - 1
-    text += f'[[resolve]]\nfields = ["first", "second"]\nstage = "s{last}"\nrule = "last"\n'
+    text += f'[[aggregate]]\nfields = ["first", "second"]\nstage = "s{last}"\nrule = "last"\n'
     return parse_workflow(text, "chain.toml")
 
 
 DRAFT = {"first": "draft", "second": "draft"}
 
 
-def start_of(flow: Workflow, stage: int, *ballots: Ballot, prelabels: bool = True) -> object:
-    return state_before(flow, stage, ResolutionCase("i", "g", DRAFT, ballots), prelabels=prelabels)
+def start_of(
+    flow: Workflow, stage: int, *annotations: StageAnnotation, prelabels: bool = True
+) -> object:
+    return state_before(
+        flow, stage, AggregationCase("i", "g", DRAFT, annotations), prelabels=prelabels
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_drafts_that_an_earlier_stage_started_from_stay_and_those_of_a_later_one
 
 def test_only_sequential_answers_up_to_the_stage_are_laid_over() -> None:
     flow = chain(("sequential", "drafts"), ("independent", "drafts"), ("sequential", "drafts"))
-    said = [Ballot(n, 0, {"first": f"by {n}", "second": f"by {n}"}) for n in range(3)]
+    said = [StageAnnotation(n, 0, {"first": f"by {n}", "second": f"by {n}"}) for n in range(3)]
     assert start_of(flow, 0, *said) == {"first": "by 0", "second": "by 0"}
     assert start_of(flow, 1, *said) == {"first": "by 0", "second": "by 0"}
     assert start_of(flow, 2, *said) == {"first": "by 2", "second": "by 2"}
@@ -68,30 +77,35 @@ def test_only_sequential_answers_up_to_the_stage_are_laid_over() -> None:
 
 def test_what_an_editor_emptied_is_gone() -> None:
     flow = chain(("sequential", "drafts"))
-    assert start_of(flow, 0, Ballot(0, 0, {"first": "mine"})) == {"first": "mine"}
-    found = resolve(flow, ResolutionCase("i", "g", DRAFT, [Ballot(0, 0, {"second": "mine"})]))
+    assert start_of(flow, 0, StageAnnotation(0, 0, {"first": "mine"})) == {"first": "mine"}
+    found = aggregate(
+        flow, AggregationCase("i", "g", DRAFT, [StageAnnotation(0, 0, {"second": "mine"})])
+    )
     assert found.values == {"second": "mine"}
 
 
 def test_prelabels_count_unless_the_project_hides_them() -> None:
-    case = ResolutionCase("i", "g", DRAFT, [])
+    case = AggregationCase("i", "g", DRAFT, [])
     flow = chain(("sequential", "prelabels"))
-    assert resolve(flow, case).values == DRAFT
-    assert resolve(flow, case, prelabels=False).values == {}
+    assert aggregate(flow, case).values == DRAFT
+    assert aggregate(flow, case, prelabels=False).values == {}
     rated: list[JsonValue] = [4, 5]
-    reviews = [Ballot(1, seat, {"correctness": rated, "completeness": rated}) for seat in range(2)]
-    drafted = ResolutionCase("i", "g", {"intents": ["a", "b"]}, reviews)
+    reviews = [
+        StageAnnotation(1, assignment, {"correctness": rated, "completeness": rated})
+        for assignment in range(2)
+    ]
+    drafted = AggregationCase("i", "g", {"intents": ["a", "b"]}, reviews)
     edit = read_workflow("collect-and-edit")
-    assert resolve(edit, drafted).values == {"intents": ["a", "b"]}
-    assert resolve(edit, drafted, prelabels=False).values == {}
+    assert aggregate(edit, drafted).values == {"intents": ["a", "b"]}
+    assert aggregate(edit, drafted, prelabels=False).values == {}
 
 
 def settle(
     name: str, *answers: Mapping[str, JsonValue], labels: tuple[str, ...] = ()
 ) -> tuple[Mapping[str, JsonValue], Mapping[str, JsonValue]]:
-    ballots = [Ballot(0, seat, own) for seat, own in enumerate(answers)]
-    found = resolve(
-        read_workflow(name), ResolutionCase("i", "g", {}, ballots, labels=frozenset(labels))
+    annotations = [StageAnnotation(0, slot, own) for slot, own in enumerate(answers)]
+    found = aggregate(
+        read_workflow(name), AggregationCase("i", "g", {}, annotations, labels=frozenset(labels))
     )
     return found.values, found.details
 
@@ -122,13 +136,13 @@ def test_a_choice_that_was_not_made_is_no_no() -> None:
 
 def test_votes_are_told_value_by_value() -> None:
     _, told = settle("label-by-vote", {"harmful": "no"}, {"harmful": "no"}, {"harmful": "yes"})
-    assert told == {"votes:harmful": {"no": 2, "yes": 1}}
+    assert told == {"counts:harmful": {"no": 2, "yes": 1}}
     _, told = settle("validate", {"unclear": True}, {"unclear": True}, {"unclear": False})
-    assert told["votes:unclear"] == {"true": 2, "false": 1}
+    assert told["counts:unclear"] == {"true": 2, "false": 1}
     one = {"sentiment_target": "self", "sentiment_type": "negative"}
     other = {"sentiment_target": "other", "sentiment_type": "neutral"}
     _, told = settle("pun-form", one, one, other)
-    name = "votes:sentiment_target+sentiment_type"
+    name = "counts:sentiment_target+sentiment_type"
     assert told[name] == {"self-negative": 2, "other-neutral": 1}
 
 
@@ -154,24 +168,27 @@ def test_a_list_is_voted_on_whatever_the_order_of_its_keys() -> None:
         + FIELD.format("first")
         + '[[stages]]\nid = "s"\nkind = "independent"\npeople = 3\ntitle = { en = "S" }\n'
         'fields = ["first"]\n'
-        '[[resolve]]\nfields = ["first"]\nstage = "s"\nrule = "majority"\n',
+        '[[aggregate]]\nfields = ["first"]\nstage = "s"\nrule = "majority"\n',
         "t.toml",
     )
     one: JsonValue = {"a": 1, "b": 2}
     same: JsonValue = {"b": 2, "a": 1}
-    votes = [Ballot(0, seat, {"first": own}) for seat, own in enumerate([one, same, "x"])]
-    assert resolve(flow, ResolutionCase("i", "g", {}, votes)).values == {"first": one}
+    votes = [
+        StageAnnotation(0, assignment, {"first": own})
+        for assignment, own in enumerate([one, same, "x"])
+    ]
+    assert aggregate(flow, AggregationCase("i", "g", {}, votes)).values == {"first": one}
 
 
 def test_what_reviewers_drop_is_told_with_the_means() -> None:
-    edited = Ballot(0, 0, {"intents": ["one", "two", "three"], "background": []})
+    edited = StageAnnotation(0, 0, {"intents": ["one", "two", "three"], "background": []})
     marks: list[list[JsonValue]] = [[5, 2, 4], [4, 5, 5]]
     reviews = [
-        Ballot(1, seat, {"correctness": own, "completeness": [5, 5, 5]})
-        for seat, own in enumerate(marks)
+        StageAnnotation(1, assignment, {"correctness": own, "completeness": [5, 5, 5]})
+        for assignment, own in enumerate(marks)
     ]
-    found = resolve(
-        read_workflow("collect-and-edit"), ResolutionCase("i", "g", {}, [edited, *reviews])
+    found = aggregate(
+        read_workflow("collect-and-edit"), AggregationCase("i", "g", {}, [edited, *reviews])
     )
     assert found.values["intents"] == ["one", "three"]
     assert found.details["means:correctness"] == [4.5, 3.5, 4.5]
@@ -185,9 +202,11 @@ def test_a_ruling_adds_to_what_the_voters_agreed_on() -> None:
         {**agreed, "sentiment_target": own, "sentiment_type": "neutral"}
         for own in ("self", "other")
     ]
-    ballots = [Ballot(0, seat, own) for seat, own in enumerate(split)]
-    ruling = Ballot(1, 0, {"sentiment_target": "self", "sentiment_type": "neutral"})
-    found = resolve(read_workflow("pun-form"), ResolutionCase("i", "g", {}, [*ballots, ruling]))
+    annotations = [StageAnnotation(0, slot, own) for slot, own in enumerate(split)]
+    ruling = StageAnnotation(1, 0, {"sentiment_target": "self", "sentiment_type": "neutral"})
+    found = aggregate(
+        read_workflow("pun-form"), AggregationCase("i", "g", {}, [*annotations, ruling])
+    )
     assert found.values == split[0]
     assert found.kept
 

@@ -111,23 +111,27 @@ def test_a_busy_project(sqlite_service: AnnotationService, tmp_path: Path, name:
         except AnnotateError as error:
             refused[type(error).__name__] += 1
     assert set(refused) <= {"Locked"}
-    check_seats(service, lead, project.id, project.workflow)
+    check_assignments(service, lead, project.id, project.workflow)
     check_history(service, lead, project.id)
     check_round_trip(service, lead, project.id, name, tmp_path)
 
 
-def check_seats(service: AnnotationService, lead: Actor, project: int, workflow: Workflow) -> None:
+def check_assignments(
+    service: AnnotationService, lead: Actor, project: int, workflow: Workflow
+) -> None:
     """Distinct people, in order, reviewers apart from annotators of that meme."""
     worked: dict[tuple[str, str], set[str]] = defaultdict(set)
     views = service.lead.items(lead, project)
     done = 0
     for view in views:
         for stage in workflow.stages:
-            seats = [seat for seat in view.seats if seat.stage == stage.id]
-            assert len(seats) == stage.people
-            people = [seat.person for seat in seats if seat.person]
+            assignments = [
+                assignment for assignment in view.assignments if assignment.stage == stage.id
+            ]
+            assert len(assignments) == stage.annotators
+            people = [assignment.person for assignment in assignments if assignment.person]
             assert len(set(people)) == len(people)
-            states = [seat.state for seat in seats]
+            states = [assignment.state for assignment in assignments]
             done += states.count("done")
             if stage.kind == "sequential":
                 assert sum(state in ("open", "leased") for state in states) <= 1
@@ -137,22 +141,24 @@ def check_seats(service: AnnotationService, lead: Actor, project: int, workflow:
             worked[view.group, stage.id] |= set(people)
     assert done >= len(views)
     for (group, name), people_there in worked.items():
-        for other in next(stage for stage in workflow.stages if stage.id == name).apart_from:
+        for other in next(stage for stage in workflow.stages if stage.id == name).disjoint_from:
             assert not people_there & worked[group, other]
 
 
 def check_history(service: AnnotationService, lead: Actor, project: int) -> None:
     """Versions have no gap, and what stands is what history ends with."""
     for view in service.lead.items(lead, project):
-        assert len(view.history) == sum(seat.version for seat in view.seats)
-        latest = [seat.values for seat in view.seats if seat.state == "done"]
+        assert len(view.history) == sum(assignment.version for assignment in view.assignments)
+        latest = [
+            assignment.values for assignment in view.assignments if assignment.state == "done"
+        ]
         said = [step.values for step in view.history]
         assert all(values in said for values in latest)
 
 
 def alone(name: str) -> dict[str, object]:
     """As in the queues of these tests, one person validates."""
-    return {"people": 1} if name == "validate" else {}
+    return {"annotators_per_item": 1} if name == "validate" else {}
 
 
 def check_round_trip(
@@ -166,7 +172,7 @@ def check_round_trip(
     done = service.exchange.import_label_studio(lead, copy.id, tasks, folder / "ls" / "images")
     assert done.skipped == ()
     assert answers_of(service, lead, copy.id) == answers_of(service, lead, project)
-    assert resolved(service, lead, copy.id) == resolved(service, lead, project)
+    assert aggregated(service, lead, copy.id) == aggregated(service, lead, project)
     # Items come in another order, and with them the sums of floats.
     again, before = (service.lead.agreement(lead, own) for own in (copy.id, project))
     # Intervals draw items by their place.
@@ -184,7 +190,7 @@ def answers_of(service: AnnotationService, lead: Actor, project: int) -> list[st
     return sorted(json.dumps(row, sort_keys=True) for row in kept)
 
 
-def resolved(service: AnnotationService, lead: Actor, project: int) -> list[Any]:
-    lines = service.exchange.export(lead, project, "resolved").data.splitlines()
+def aggregated(service: AnnotationService, lead: Actor, project: int) -> list[Any]:
+    lines = service.exchange.export(lead, project, "aggregated").data.splitlines()
     rows: list[Any] = [json.loads(line) for line in lines]
     return sorted(rows, key=lambda row: str(row["item"]))

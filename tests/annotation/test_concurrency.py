@@ -59,7 +59,7 @@ def test_three_people_saving_at_once_keep_180_of_180(
 
     run_together([partial(work, person) for person in people])
     assert len(set(kept)) == len(kept) == 180
-    assert count(service, "SELECT COUNT(*) FROM seats WHERE state = 'done'") == 180
+    assert count(service, "SELECT COUNT(*) FROM assignments WHERE state = 'done'") == 180
     assert count(service, "SELECT COUNT(*) FROM revisions") == 180
     assert service.lead.progress(lead, project.id).finished == 60
 
@@ -141,8 +141,8 @@ def test_the_last_votes_at_once_open_one_adjudication(
 
     pairs = zip(people, kinds, strict=True)
     run_together([partial(vote, person, kind) for person, kind in pairs])
-    open_seats = "SELECT COUNT(*) FROM seats WHERE stage = 1 AND state = 'open'"
-    assert count(service, open_seats) == 6
+    open_assignments = "SELECT COUNT(*) FROM assignments WHERE stage = 1 AND state = 'open'"
+    assert count(service, open_assignments) == 6
 
 
 WRITER = """
@@ -202,7 +202,7 @@ def test_ten_kills_lose_no_acknowledged_answer(
     again = open_service(database_url, tmp_path / "media", hasher=quick_hasher())
     try:
         with again.context.db.read() as connection:
-            query = sa.text("SELECT id FROM seats WHERE state = 'done'")
+            query = sa.text("SELECT id FROM assignments WHERE state = 'done'")
             done = {row.id for row in connection.execute(query)}
         assert set(acknowledged) <= done
         # At most one answer of each killed writer that was saved and not yet told.

@@ -14,19 +14,19 @@ import pytest
 from pyarrow import parquet
 from pydantic import JsonValue
 
-from memantics.annotation.errors import NoSuchForm
+from memantics.annotation.errors import UnsupportedFormat
 from memantics.annotation.records import Actor, AnnotationTask, Project
 from memantics.annotation.service import AnnotationService
-from memantics.core.queue import QueueItem, Shown, read_verdicts
+from memantics.core.queue import QueueItem, Shown, read_annotations
 from tests.annotation.team import (
     add_people,
+    aggregated,
     answer_by_number,
     lines_of,
     make_lead,
     make_queue,
     open_project,
     plain_items,
-    resolved,
     score,
     work_through,
 )
@@ -62,7 +62,7 @@ def test_label_by_vote(service: AnnotationService, tmp_path: Path) -> None:
     vote_through(service, lead, project, tables)
     ruling: Table = {3: {**harm("targeted"), "target": "region"}}
     vote_through(service, lead, project, [ruling], "adjudicator")
-    assert resolved(service, lead, project) == [
+    assert aggregated(service, lead, project) == [
         ("m1", True, {"harmful": "no"}),
         ("m2", True, harm("offence")),
         ("m3", True, {**harm("targeted"), "target": "region"}),
@@ -78,7 +78,7 @@ def test_validate(service: AnnotationService, tmp_path: Path) -> None:
     yes: dict[str, JsonValue] = {"knowledge": "no", "question": "yes", "answer": "yes"}
     table: Table = {1: yes, 2: {**yes, "answer": "maybe"}, 3: {"unclear": True}}
     vote_through(service, lead, project, [table])
-    assert resolved(service, lead, project) == [
+    assert aggregated(service, lead, project) == [
         ("m1", True, {"unclear": False, **yes}),
         ("m2", False, {"unclear": False, **yes, "answer": "maybe"}),
         ("m3", False, {"unclear": True}),
@@ -100,12 +100,12 @@ def test_collect_edit_and_review(service: AnnotationService, tmp_path: Path) -> 
         {1: {"correctness": [4, 5], "completeness": [1, 1]}, 2: score(3, 4)},
     ]
     vote_through(service, lead, project, reviews, "reviewer")
-    found = resolved(service, lead, project)
+    found = aggregated(service, lead, project)
     assert found[0] == ("m1", True, {"intents": ["y"]})
     # Both means are 3: both come back.
     assert found[1] == ("m2", True, {"intents": ["p", "q"], "background": ["fact"]})
-    with pytest.raises(NoSuchForm):
-        service.exchange.export(lead, project.id, "verdicts", "csv")
+    with pytest.raises(UnsupportedFormat):
+        service.exchange.export(lead, project.id, "annotations", "csv")
 
 
 def test_verify_stages(service: AnnotationService, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_verify_stages(service: AnnotationService, tmp_path: Path) -> None:
 
     (person,) = add_people(service, lead, project.id, ["a"], ["annotator"])
     assert len(work_through(service, person, project.id, answer)) == 7
-    rows = {row[0]: row for row in resolved(service, lead, project)}
+    rows = {row[0]: row for row in aggregated(service, lead, project)}
     assert rows["m1"][1:] == (
         True,
         {
@@ -150,9 +150,9 @@ def test_verify_stages(service: AnnotationService, tmp_path: Path) -> None:
     )
     assert not rows["m2"][1]
     assert not rows["m3"][1]
-    verdicts = tmp_path / "verdicts.jsonl"
-    verdicts.write_bytes(service.exchange.export(lead, project.id, "verdicts").data)
-    reasons = [verdict.reason for verdict in read_verdicts(verdicts)]
+    annotations = tmp_path / "annotations.jsonl"
+    annotations.write_bytes(service.exchange.export(lead, project.id, "annotations").data)
+    reasons = [verdict.reason for verdict in read_annotations(annotations)]
     assert reasons == ["", "removed at emotion", "to be made again"]
 
 
@@ -173,7 +173,7 @@ def test_pun_form(service: AnnotationService, tmp_path: Path) -> None:
     vote_through(service, lead, project, tables)
     ruling: Table = {2: pun("self", "neutral", "ruled")}
     vote_through(service, lead, project, [ruling], "adjudicator")
-    assert resolved(service, lead, project) == [
+    assert aggregated(service, lead, project) == [
         ("m1", True, pun("other", "negative", "abc", **word)),
         ("m2", True, pun("self", "neutral", "ruled")),
     ]
@@ -196,7 +196,7 @@ def test_rate_outputs_is_blind(service: AnnotationService, tmp_path: Path) -> No
     for person in people:
         work_through(service, person, project.id, prefer_a)
     assert seen == {"text of a", "text of b"}
-    rows = resolved(service, lead, project)
+    rows = aggregated(service, lead, project)
     assert [values for _, _, values in rows] == [{"preference": "a"}] * 8
     rates = service.lead.preferences(lead, project.id)
     assert rates == {"preference": {"model-x": 1.0, "model-y": 0.0}}

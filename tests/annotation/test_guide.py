@@ -12,7 +12,7 @@ from pydantic import BaseModel, JsonValue
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.workflow import (
-    End,
+    Exclusion,
     Keep,
     Rule,
     Stage,
@@ -42,7 +42,7 @@ EXAMPLE = re.findall(r"```toml\n(.*?)```", GUIDE, flags=re.DOTALL)[0]
         WorkflowField,
         WorkflowChoice,
         Stage,
-        End,
+        Exclusion,
         Rule,
         Keep,
         TrainingRounds,
@@ -80,7 +80,7 @@ def test_the_example_works(sqlite_service: AnnotationService, tmp_path: Path) ->
     for person, table in zip(people, tables, strict=True):
         work_through(service, person, project.id, answer_by_number(table))
     assert work_through(service, judge, project.id, lambda _: {"funny": "yes", "degree": 1}) == [3]
-    lines = service.exchange.export(lead, project.id, "resolved").data.splitlines()
+    lines = service.exchange.export(lead, project.id, "aggregated").data.splitlines()
     rows = [json.loads(line) for line in lines]
     assert [(row["kept"], row["degree"]) for row in rows] == [
         (True, 5.5),

@@ -12,7 +12,7 @@ from memantics.annotation.errors import AnswerError, Forbidden, GuidelineChanged
 from memantics.annotation.project_settings import LocalizedText, ProjectSettings
 from memantics.annotation.records import Actor, AnnotationTask
 from memantics.annotation.service import AnnotationService
-from memantics.core.queue import QueueItem, Shown, read_verdicts
+from memantics.core.queue import QueueItem, Shown, read_annotations
 from tests.annotation.team import Clock, add_people, open_project, work_through
 
 SAD: dict[str, JsonValue] = {"negative": "yes", "source_emotion": "sad"}
@@ -76,9 +76,9 @@ def test_a_clarification_is_a_version_and_its_items_are_judged_again(
     assert seen == [(2, True)] * 3
     (left,) = service.guideline.unclear(lead, project)
     assert left.number == 3
-    out = tmp_path / "verdicts.jsonl"
-    out.write_bytes(service.exchange.export(lead, project, "verdicts", "jsonl").data)
-    votes = {v.item: [vote.guideline for vote in v.votes] for v in read_verdicts(out)}
+    out = tmp_path / "annotations.jsonl"
+    out.write_bytes(service.exchange.export(lead, project, "annotations", "jsonl").data)
+    votes = {v.item: [vote.guideline for vote in v.annotations] for v in read_annotations(out)}
     assert votes == {"m1": [1, 1, 1], "m2": [2, 2, 2], "m3": [1, 1, 1]}
     raw = service.exchange.export(lead, project, "raw", "csv").data.decode()
     assert raw.count(",2,false,true,") == 3

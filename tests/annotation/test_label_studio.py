@@ -19,12 +19,12 @@ from memantics.core.errors import DataError
 from memantics.core.queue import Shown
 from tests.annotation.team import (
     add_people,
+    aggregated,
     draw_image,
     lines_of,
     make_lead,
     open_project,
     plain_items,
-    resolved,
     score,
     work_through,
 )
@@ -47,7 +47,7 @@ def test_label_studio_there_and_back(service: AnnotationService, tmp_path: Path)
     other = service.projects.create(lead, "copy", "collect-and-edit")
     copied = service.exchange.import_tasks(lead, other.id, io.BytesIO(packed))
     assert (copied.items, copied.images, copied.answers, copied.skipped) == (2, 2, 10, ())
-    assert resolved(service, lead, other) == resolved(service, lead, project)
+    assert aggregated(service, lead, other) == aggregated(service, lead, project)
     assert strip(service, lead, other) == strip(service, lead, project)
     again = service.exchange.import_tasks(lead, other.id, io.BytesIO(packed))
     assert (again.items, again.answers) == (0, 0)

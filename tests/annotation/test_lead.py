@@ -186,30 +186,30 @@ def test_reopening_begins_later_stages_anew(service: AnnotationService, tmp_path
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     (judge,) = add_people(service, lead, project.id, ["j"], ["adjudicator"])
     kinds = ("offence", "innuendo", "dispirited")
-    seats = []
+    assignments = []
     for person, kind in zip(people, kinds, strict=True):
         task = service.work.next(person, project.id)
         assert task is not None
-        seats.append(task.assignment)
+        assignments.append(task.assignment)
         service.work.submit(person, task.assignment, YES | {"type": kind}, 0)
     assert work_through(service, judge, project.id, lambda _: NO) == [1]
     with pytest.raises(Locked):
-        service.work.undo(people[0], seats[0], 1)
-    service.lead.reopen(lead, seats[0])
+        service.work.undo(people[0], assignments[0], 1)
+    service.lead.reopen(lead, assignments[0])
     logged = service.lead.audit(lead, project.id)[0]
-    assert (logged.action, logged.subject) == ("answer.reopen", f"assignment:{seats[0]}")
+    assert (logged.action, logged.subject) == ("answer.reopen", f"assignment:{assignments[0]}")
     assert service.lead.progress(lead, project.id).finished == 0
     again = service.work.next(people[0], project.id)
     assert again is not None
-    assert (again.assignment, again.answer) == (seats[0], YES)
+    assert (again.assignment, again.answer) == (assignments[0], YES)
     assert service.work.next(judge, project.id) is None
-    service.work.submit(people[0], seats[0], YES | {"type": "innuendo"}, again.version)
+    service.work.submit(people[0], assignments[0], YES | {"type": "innuendo"}, again.version)
     assert service.lead.progress(lead, project.id).finished == 1
     assert service.work.next(judge, project.id) is None
     view = service.lead.item(lead, service.lead.items(lead, project.id)[0].id)
     assert [step.action for step in view.history] == ["submit"] * 5
     with pytest.raises(Locked):
-        service.lead.reopen(lead, seats[0] + 3)
+        service.lead.reopen(lead, assignments[0] + 3)
 
 
 def test_every_change_is_in_the_audit_log(service: AnnotationService, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ Answer = Callable[[AnnotationTask], dict[str, JsonValue]]
 
 
 def work_through(service: AnnotationService, queue: Path, answer: Answer) -> int:
-    """One person answers every item of a queue; what they said lies in it as verdicts."""
+    """One person answers every item of a queue; what they said lies in it as annotations."""
     lead = service.accounts.create_first("lead", PASSWORD)
     project = service.exchange.open_queue(lead, queue).id
     service.projects.set_roles(lead, project, lead.id, ("lead", "annotator"))
@@ -30,8 +30,8 @@ def work_through(service: AnnotationService, queue: Path, answer: Answer) -> int
     while (task := service.work.next(lead, project)) is not None:
         service.work.submit(lead, task.assignment, answer(task), task.version, 5.0)
         done += 1
-    verdicts = service.exchange.export(lead, project, "verdicts").data
-    (queue / "verdicts.jsonl").write_bytes(verdicts)
+    annotations = service.exchange.export(lead, project, "annotations").data
+    (queue / "annotations.jsonl").write_bytes(annotations)
     return done
 
 
@@ -52,7 +52,7 @@ def test_what_ocr_read_is_reviewed_and_put_back(service: AnnotationService, shel
         return {"readable": "yes", "text": f"{task.state['text']}, reviewed"}
 
     assert work_through(service, shell.folder / "texts", review) == 3
-    said = shell.done("annotate", "apply-texts", "memes", "texts/verdicts.jsonl")
+    said = shell.done("annotate", "apply-texts", "memes", "texts/annotations.jsonl")
     assert "2 texts changed, 1 memes cannot be read" in said
     lines = [json.loads(line) for line in (folder / "memes.jsonl").read_text().splitlines()]
     texts = {line["id"]: line["text"] for line in lines if line.get("kept", True)}

@@ -29,7 +29,7 @@ class Stage:
     service: AnnotationService
     people: dict[str, Actor]
     project: int
-    seat: int
+    slot: int
     item: int
     media: str
     queue: Path
@@ -89,18 +89,18 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
         frozenset({"adjudicator"}),
         lambda s, a: s.service.work.decide(a, s.project, 1),
     ),
-    "work.open": (ANNOTATOR, lambda s, a: s.service.work.open(a, s.seat)),
+    "work.open": (ANNOTATOR, lambda s, a: s.service.work.open(a, s.slot)),
     "work.save_draft": (
         ANNOTATOR,
-        lambda s, a: s.service.work.save_draft(a, s.seat, {"harmful": "no"}),
+        lambda s, a: s.service.work.save_draft(a, s.slot, {"harmful": "no"}),
     ),
     "work.submit": (
         ANNOTATOR,
-        lambda s, a: s.service.work.submit(a, s.seat, {"harmful": "no"}, 0),
+        lambda s, a: s.service.work.submit(a, s.slot, {"harmful": "no"}, 0),
     ),
-    "work.undo": (ANNOTATOR, lambda s, a: s.service.work.undo(a, s.seat, 1)),
-    "work.skip": (ANNOTATOR, lambda s, a: s.service.work.skip(a, s.seat)),
-    "work.release": (ANNOTATOR, lambda s, a: s.service.work.release(a, s.seat)),
+    "work.undo": (ANNOTATOR, lambda s, a: s.service.work.undo(a, s.slot, 1)),
+    "work.skip": (ANNOTATOR, lambda s, a: s.service.work.skip(a, s.slot)),
+    "work.release": (ANNOTATOR, lambda s, a: s.service.work.release(a, s.slot)),
     "work.mine": (MEMBERS, lambda s, a: s.service.work.mine(a, s.project)),
     "work.standing": (MEMBERS, lambda s, a: s.service.work.standing(a, s.project)),
     "work.stages_of": (MEMBERS, lambda s, a: s.service.work.stages_of(a, s.project)),
@@ -113,7 +113,7 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
     "lead.audit": (LEAD, lambda s, a: s.service.lead.audit(a, s.project)),
     "lead.items": (LEAD, lambda s, a: s.service.lead.items(a, s.project)),
     "lead.item": (LEAD, lambda s, a: s.service.lead.item(a, s.item)),
-    "lead.reopen": (LEAD, lambda s, a: s.service.lead.reopen(a, s.seat)),
+    "lead.reopen": (LEAD, lambda s, a: s.service.lead.reopen(a, s.slot)),
     "lead.set_training": (
         LEAD,
         lambda s, a: s.service.lead.set_training(a, s.project, s.user, "passed"),
@@ -213,8 +213,8 @@ def test_forbidden_calls_are_refused(
     sqlite_service: AnnotationService, tmp_path: Path, role: str
 ) -> None:
     stage = set_up(sqlite_service, tmp_path)
-    actor = stage.people[role]
-    before = len(stage.service.lead.audit(stage.people["lead"], stage.project, limit=1000))
+    actor = stage.annotators[role]
+    before = len(stage.service.lead.audit(stage.annotators["lead"], stage.project, limit=1000))
     open_to_them: list[str] = []
     for name, (allowed, call) in CALLS.items():
         # The lead of these tests is the administrator too: the empty set is for the others.
@@ -226,7 +226,7 @@ def test_forbidden_calls_are_refused(
             continue
         open_to_them.append(name)
     assert open_to_them == []
-    after = len(stage.service.lead.audit(stage.people["lead"], stage.project, limit=1000))
+    after = len(stage.service.lead.audit(stage.annotators["lead"], stage.project, limit=1000))
     assert before == after
 
 
@@ -240,7 +240,7 @@ def test_allowed_calls_are_not_refused(
         if role not in allowed or name == "work.release":
             continue
         try:
-            call(stage, stage.people[role])
+            call(stage, stage.annotators[role])
         except Locked:
             assert name in ("lead.reopen", "work.decide")
         except NotFound:

@@ -22,7 +22,7 @@ from memantics.construction.queues import (
     normalise,
 )
 from memantics.core.errors import DataError, InputError
-from memantics.core.queue import ItemVerdict, read_queue, write_verdicts
+from memantics.core.queue import AggregatedAnnotation, read_queue, write_annotations
 from memantics.core.samples import image_path
 from tests.annotation.team import PASSWORD
 from tests.commands import Shell
@@ -55,14 +55,14 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     assert [item.values["text"] for item in items] == ["one does not", "???"]
     assert [len(item.shown) for item in items] == [1, 0], "shown where normalising changed it"
     assert all((done.folder / item.images[0]).is_file() for item in items)
-    verdicts = [
-        ItemVerdict(
+    annotations = [
+        AggregatedAnnotation(
             item="a", group="a", workflow="review-text", kept=True, values={"text": "one!"}
         ),
-        ItemVerdict(item="b", group="b", workflow="review-text", kept=False, values={}),
+        AggregatedAnnotation(item="b", group="b", workflow="review-text", kept=False, values={}),
     ]
-    path = tmp_path / "verdicts.jsonl"
-    write_verdicts(path, verdicts)
+    path = tmp_path / "annotations.jsonl"
+    write_annotations(path, annotations)
     found = apply_texts(folder, path)
     assert (found.changed, found.unreadable) == (1, 1)
     lines_after = (folder / "memes.jsonl").read_text(encoding="utf-8").splitlines()
@@ -70,7 +70,7 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     assert [own["text"] for own in after] == ["one!", "???"]
     assert [own.get("kept", True) for own in after] == [True, False]
     assert after[0]["mine"] == 1, "fields of others stay"
-    write_verdicts(path, [verdicts[0].model_copy(update={"workflow": "validate"})])
+    write_annotations(path, [annotations[0].model_copy(update={"workflow": "validate"})])
     with pytest.raises(DataError, match="no corrected texts"):
         apply_texts(folder, path)
     with pytest.raises(InputError, match="not here"):
@@ -115,10 +115,10 @@ def test_a_questionnaire_is_opened_without_images(
     service.work.submit(
         lead, task.assignment, {"consent": "yes", "gender": "female"}, task.version, 5.0
     )
-    made = service.exchange.export(lead, project.id, "verdicts").data
-    (found,) = (own for own in map(json.loads, made.splitlines()) if own["votes"])
+    made = service.exchange.export(lead, project.id, "annotations").data
+    (found,) = (own for own in map(json.loads, made.splitlines()) if own["annotations"])
     assert found["kept"] is True, found
-    assert found["votes"][0]["values"]["gender"] == "female"
+    assert found["annotations"][0]["values"]["gender"] == "female"
 
 
 RIGHT = {"heard": "sad", "letters": "best", "social": "shame", "lying": "rest", "broken": "moved"}
@@ -141,13 +141,13 @@ def test_who_knows_too_little_of_chinese_memes_is_not_kept(
         said: dict[str, JsonValue] = {**RIGHT, **dict.fromkeys(list(RIGHT)[:wrong], "unsure")}
         values = {"consent": "yes", "gender": "female", **said}
         service.work.submit(person, task.assignment, values, task.version, 5.0)
-    path = forms / "verdicts.jsonl"
-    path.write_bytes(service.exchange.export(lead, project, "verdicts").data)
+    path = forms / "annotations.jsonl"
+    path.write_bytes(service.exchange.export(lead, project, "annotations").data)
     found = {
         (own["kept"], own["reason"]) for own in map(json.loads, path.read_bytes().splitlines())
     }
     assert found == {(True, ""), (False, "not proficient")}
-    sheet = mm.paper("toxicn_mm", data="sample", verdicts=[forms], parts=["Table 2"])
+    sheet = mm.paper("toxicn_mm", data="sample", annotations=[forms], parts=["Table 2"])
     cells = {(row.section, row.label): row.cells[0].value for row in sheet.parts[0].rows}
     assert cells["proficiency", "passed"] == cells["proficiency", "not passed"] == 1
     assert cells["gender", "female"] == 1, "who failed is not counted"
@@ -161,7 +161,7 @@ def test_what_people_are_and_what_they_vote_share_no_database(
     project = service.exchange.open_queue(lead, forms).id
     service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
     with pytest.raises(InputError, match="holds what people said about themselves"):
-        service.projects.create(lead, "votes", "label-by-vote")
+        service.projects.create(lead, "individual", "label-by-vote")
     for name, gender in (("zoe", "male"), ("bob", "female"), ("cy", "female")):
         person = service.accounts.create(lead, name, PASSWORD)
         service.projects.add_member(lead, project, name, ("annotator",))
@@ -171,14 +171,14 @@ def test_what_people_are_and_what_they_vote_share_no_database(
         values: dict[str, JsonValue] = {"consent": "yes", "gender": gender}
         service.work.submit(person, task.assignment, values, task.version, 5.0)
         assert service.work.next(person, project) is None, "nobody fills in two"
-    lines = service.exchange.export(lead, project, "verdicts").data.splitlines()
-    votes = [vote for line in lines for vote in json.loads(line)["votes"]]
-    assert {(vote["person"], vote["at"]) for vote in votes} == {("", "")}
+    lines = service.exchange.export(lead, project, "annotations").data.splitlines()
+    votes = [vote for line in lines for vote in json.loads(line)["annotations"]]
+    assert {(vote["annotator"], vote["at"]) for vote in votes} == {("", "")}
     assert [vote["values"]["gender"] for vote in votes] == ["female", "female", "male"], (
         "forms are in no order that tells who came when"
     )
-    for what in ("raw", "resolved", "labelstudio", "audit"):
-        with pytest.raises(Forbidden, match="comes out as verdicts only"):
+    for what in ("raw", "aggregated", "labelstudio", "audit"):
+        with pytest.raises(Forbidden, match="comes out as annotations only"):
             service.exchange.export(lead, project, what)
     with pytest.raises(Forbidden, match="not shown one by one"):
         service.lead.items(lead, project)
@@ -190,7 +190,7 @@ def test_a_database_with_votes_takes_no_questionnaire(
     service: AnnotationService, tmp_path: Path
 ) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
-    service.projects.create(lead, "votes", "label-by-vote")
+    service.projects.create(lead, "individual", "label-by-vote")
     with pytest.raises(InputError, match="asks people about themselves"):
         service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 3).folder)
     assert len(service.projects.mine(lead)) == 1
@@ -206,10 +206,10 @@ def test_the_commands_say_how_to_open_what_they_wrote(shell: Shell) -> None:
     told = shell.done("annotate", "questionnaire")
     assert "memantics annotate open questionnaire --db people.db" in told
     assert "memantics annotate open texts" in shell.done("annotate", "texts", "memes")
-    write_verdicts(
+    write_annotations(
         shell.folder / "v.jsonl",
         [
-            ItemVerdict(
+            AggregatedAnnotation(
                 item="a", group="a", workflow="review-text", kept=True, values={"text": "two"}
             )
         ],

@@ -17,7 +17,7 @@ from memantics.annotation.service import open_service
 from memantics.core.errors import DataError, MemanticsError, StoreError
 from tests.annotation.team import PASSWORD, quick_hasher
 from tests.commands import Shell
-from tests.figures import holds
+from tests.numbers import holds
 
 BEFORE = Path(__file__).parent / "before"
 Parts = dict[str, bytes]
@@ -83,8 +83,8 @@ def misfits() -> Iterator[tuple[str, str, Any]]:
         ("users", "name", "x" * 81),
         ("projects", "workflow", "name = 3"),
         ("projects", "settings", '{"lease_minutes": 0}'),
-        ("seats", "state", "gone"),
-        ("seats", "stage", 9),
+        ("assignments", "state", "gone"),
+        ("assignments", "stage", 9),
         ("revisions", "stage", -1),
         ("items", "shown", '[{"label": 1}]'),
         ("media", "id", "../../../etc/passwd"),

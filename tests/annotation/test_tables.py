@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from memantics.annotation.commands import Storage, export_annotations, import_annotations
-from memantics.annotation.errors import NoSuchForm
+from memantics.annotation.errors import UnsupportedFormat
 from memantics.annotation.records import Actor
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.tables import write_latex
@@ -42,7 +42,7 @@ def voted(service: AnnotationService, folder: Path) -> tuple[Actor, int]:
         for n in (1, 2, 3)
     ]
     lead, project = open_project(service, folder / "q", "validate", items)
-    service.projects.change(lead, project.id, {"people": 3})
+    service.projects.change(lead, project.id, {"annotators_per_item": 3})
     words = {"y": "yes", "n": "no"}
     people = add_people(service, lead, project.id, list(SAID), ["annotator"])
     for name, actor in zip(SAID, people, strict=True):
@@ -60,13 +60,13 @@ def test_wide_and_long_tables_say_the_same(
     service = sqlite_service
     lead, project = voted(service, tmp_path)
     wide = lines_of(service.exchange.export(lead, project, "data", "jsonl").data)
-    long = lines_of(service.exchange.export(lead, project, "votes", "jsonl").data)
+    long = lines_of(service.exchange.export(lead, project, "individual", "jsonl").data)
     assert [(row["id"], row["text"], row["kept"], row["question"]) for row in wide] == [
         ("m1", "=text 1", True, "yes"),
         ("m2", "=text 2", True, "yes"),
         ("m3", "=text 3", True, "yes"),
     ]
-    cells = {(row["item"], row["field"], row["person"]): row["value"] for row in long}
+    cells = {(row["item"], row["field"], row["annotator"]): row["value"] for row in long}
     assert cells == {
         (row["id"], *name.rsplit(":", 1)): value
         for row in wide
@@ -78,7 +78,7 @@ def test_wide_and_long_tables_say_the_same(
     # As CSV, no cell is a formula; as Parquet, other programs read the types.
     table = service.exchange.export(lead, project, "data", "csv").data.decode()
     assert next(csv.DictReader(io.StringIO(table)))["text"] == "'=text 1"
-    packed = service.exchange.export(lead, project, "votes", "parquet").data
+    packed = service.exchange.export(lead, project, "individual", "parquet").data
     assert parquet.read_table(io.BytesIO(packed)).num_rows == len(long)
 
 
@@ -86,15 +86,15 @@ def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_
     service = sqlite_service
     lead, project = voted(service, tmp_path)
     rows = lines_of(service.exchange.export(lead, project, "agreement", "jsonl").data)
-    figures = {one.field: one for one in service.lead.agreement(lead, project)}
+    agreements = {one.field: one for one in service.lead.agreement(lead, project)}
     question = next(row for row in rows if row["field"] == "question")
-    assert question["alpha"] == figures["question"].alpha
-    assert [question["ac1_low"], question["ac1_high"]] == list(figures["question"].spans["ac1"])
+    assert question["alpha"] == agreements["question"].alpha
+    assert [question["ac1_low"], question["ac1_high"]] == list(agreements["question"].spans["ac1"])
     latex = service.exchange.export(lead, project, "agreement", "tex").data.decode()
     assert r"\begin{tabular}{@{}p{.26\linewidth}rrrrrr@{}}" in latex
     assert "Is the question to the point? & 3 & 3 & 55.6 & " in latex
     assert r"$-$0.29\\{\scriptsize [$-$0.50, $-$0.12]}" in latex
-    with pytest.raises(NoSuchForm):
+    with pytest.raises(UnsupportedFormat):
         service.exchange.export(lead, project, "agreement", "zip")
 
 
@@ -105,8 +105,8 @@ def test_nothing_in_a_latex_table_is_a_command(
     sqlite_service: AnnotationService, tmp_path: Path
 ) -> None:
     lead, project = voted(sqlite_service, tmp_path)
-    figures = sqlite_service.lead.agreement(lead, project)
-    latex = write_latex(figures, {one.field: HOSTILE for one in figures}).decode()
+    agreements = sqlite_service.lead.agreement(lead, project)
+    latex = write_latex(agreements, {one.field: HOSTILE for one in agreements}).decode()
     assert r"% \usepackage{booktabs}" in latex
     latex = re.sub(r"\\begin{tabular}\[t\].*?\\end{tabular}", "0", latex)
     body = latex.split("\\toprule\n")[1].split("\\bottomrule")[0].replace("\\midrule\n", "")
@@ -117,15 +117,15 @@ def test_nothing_in_a_latex_table_is_a_command(
         label = re.split(r"(?<!\\)&", row)[0]
         assert not re.search(r"(?<!\\)[%#_~^]", label.replace(r"\_", "")), label
         assert r"\input" not in label
-    assert len(rows) == 1 + sum(one.items > 0 for one in figures)
+    assert len(rows) == 1 + sum(one.items > 0 for one in agreements)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
 def test_latex_compiles(sqlite_service: AnnotationService, tmp_path: Path) -> None:
     lead, project = voted(sqlite_service, tmp_path)
-    figures = sqlite_service.lead.agreement(lead, project)
+    agreements = sqlite_service.lead.agreement(lead, project)
     table = sqlite_service.exchange.export(lead, project, "agreement", "tex").data.decode()
-    hostile = write_latex(figures, {one.field: HOSTILE for one in figures}).decode()
+    hostile = write_latex(agreements, {one.field: HOSTILE for one in agreements}).decode()
     head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
     (tmp_path / "t.tex").write_text(f"{head}\n{table}\n{hostile}\n" + r"\end{document}")
     call = ["pdflatex", "-halt-on-error", "t.tex"]
@@ -156,7 +156,9 @@ def test_datasets_loads_the_folder(
     assert [row["id"] for row in rows[:3]] == ["m1", "m2", "m3"]
     assert [row["question"] for row in rows[:3]] == ["yes", "yes", "yes"]
     votes = {
-        (vote["person"], vote["value"]) for vote in rows[2]["votes"] if vote["field"] == "question"
+        (vote["annotator"], vote["value"])
+        for vote in rows[2]["annotations"]
+        if vote["field"] == "question"
     }
     assert votes == {("P02", "no"), ("P03", "yes"), ("P04", "yes")}
     if pictures:
@@ -171,7 +173,7 @@ def test_by_command_the_name_of_the_file_says_the_form(tmp_path: Path) -> None:
     import_annotations(storage, queue)
     export_annotations(storage, 1, tmp_path / "data.csv", "data")
     assert (tmp_path / "data.csv").read_text().startswith("id,group,image,")
-    export_annotations(storage, 1, tmp_path / "votes.jsonl", "votes")
+    export_annotations(storage, 1, tmp_path / "votes.jsonl", "individual")
     assert (tmp_path / "votes.jsonl").read_bytes() == b""
     export_annotations(storage, 1, tmp_path / "hf", "huggingface")
     rows = (tmp_path / "hf" / "train" / "metadata.jsonl").read_text().splitlines()

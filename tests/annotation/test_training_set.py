@@ -18,7 +18,7 @@ from memantics.annotation.errors import TrainingFailed
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.records import Actor
 from memantics.annotation.service import AnnotationService
-from memantics.annotation.workflow import lay_over, list_workflows, read_workflow
+from memantics.annotation.workflow import apply_settings, list_workflows, read_workflow
 from memantics.core.errors import InputError
 from memantics.core.queue import QueueItem
 from tests.annotation.team import (
@@ -50,11 +50,11 @@ def answer_next(
 
 @pytest.mark.parametrize("name", list_workflows())
 def test_a_pass_mark_gives_every_workflow_a_training(name: str) -> None:
-    flow = lay_over(read_workflow(name), ProjectSettings(pass_mark=0.6, feedback=False))
+    flow = apply_settings(read_workflow(name), ProjectSettings(pass_mark=0.6, feedback=False))
     assert flow.training is not None
     assert (flow.training.threshold, flow.training.feedback) == (0.6, False)
     assert set(flow.training.fields) <= set(flow.stages[0].fields)
-    untouched = lay_over(read_workflow(name), ProjectSettings())
+    untouched = apply_settings(read_workflow(name), ProjectSettings())
     assert untouched.training == read_workflow(name).training
 
 
@@ -85,7 +85,7 @@ def test_a_named_training_set_is_passed_before_real_work(
         service.work.next(bob, project)
     service.projects.change(lead, project, {"pass_mark": 0.5})
     assert answer_next(service, bob, project, YES) == (False, "")
-    rows = lines_of(exchange.export(lead, project, "votes").data)
+    rows = lines_of(exchange.export(lead, project, "individual").data)
     assert {row["item"] for row in rows} == {"m1", "m2"}, "training is no vote"
 
 
@@ -108,7 +108,9 @@ def test_finished_items_become_the_training_of_those_who_come_later(
     (bob,) = add_people(service, lead, project, ["bob"], ["annotator"])
     assert answer_next(service, bob, project, YES) == (True, "running")
     assert answer_next(service, bob, project, NO) == (True, "passed")
-    keys = [row["item"] for row in lines_of(service.exchange.export(lead, project, "votes").data)]
+    keys = [
+        row["item"] for row in lines_of(service.exchange.export(lead, project, "individual").data)
+    ]
     assert set(keys) == {"m1", "m2", "m3"}
 
 
@@ -152,7 +154,7 @@ def test_a_language_is_kept_with_the_project_and_in_its_log(service: AnnotationS
     assert service.projects.get(lead, project).language == "zh"
     service.projects.change(lead, project, {"language": "en", "people": 2})
     held = service.projects.get(lead, project)
-    assert (held.language, held.settings.people) == ("en", 2)
+    assert (held.language, held.settings.annotators_per_item) == ("en", 2)
     actions = [entry.action for entry in service.lead.audit(lead, project)]
     assert actions == ["project.settings", "project.language", "project.create"]
     with pytest.raises(InputError):

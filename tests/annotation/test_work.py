@@ -62,7 +62,7 @@ def test_a_lease_is_given_again_and_expires(
     service.work.submit(bob, taken.assignment, answer, taken.version)
 
 
-def test_a_late_answer_counts_while_nobody_took_the_seat(
+def test_a_late_answer_counts_while_nobody_took_the_assignment(
     service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(1))
@@ -197,7 +197,9 @@ def test_a_refused_item_is_not_held(
     service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(2))
-    service.projects.set_settings(lead, project.id, ProjectSettings(daily_limit=1, people=1))
+    service.projects.set_settings(
+        lead, project.id, ProjectSettings(daily_limit=1, annotators_per_item=1)
+    )
     ann, bob = add_people(service, lead, project.id, ["ann", "bob"], ["annotator"])
     good = {"question": "yes", "answer": "yes"}
     with pytest.raises(LimitReached):
@@ -269,20 +271,20 @@ def test_an_edit_can_make_a_tie_and_take_it_back(
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     (judge,) = add_people(service, lead, project.id, ["j"], ["adjudicator"])
-    seats = []
+    assignments = []
     for one, kind in zip(people, ("offence", "innuendo", "dispirited"), strict=True):
         task = service.work.next(one, project.id)
         assert task is not None
-        seats.append(task.assignment)
+        assignments.append(task.assignment)
         service.work.submit(one, task.assignment, YES | {"type": kind}, 0)
-    service.work.submit(people[2], seats[2], YES, 1)
+    service.work.submit(people[2], assignments[2], YES, 1)
     assert service.work.next(judge, project.id) is None
-    service.work.submit(people[2], seats[2], YES | {"type": "targeted", "target": "age"}, 2)
+    service.work.submit(people[2], assignments[2], YES | {"type": "targeted", "target": "age"}, 2)
     tie = service.work.next(judge, project.id)
     assert tie is not None
-    assert [vote.values["type"] for vote in tie.votes] == ["offence", "innuendo", "targeted"]
+    assert [vote.values["type"] for vote in tie.annotations] == ["offence", "innuendo", "targeted"]
     with pytest.raises(Locked):
-        service.work.submit(people[2], seats[2], YES, 3)
+        service.work.submit(people[2], assignments[2], YES, 3)
 
 
 def test_answers_are_checked_field_by_field(service: AnnotationService, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ id = "say"
 kind = "independent"
 title = { en = "Say" }
 fields = ["good"]
-[[resolve]]
+[[aggregate]]
 fields = ["good"]
 rule = "majority"
 stage = "say"
@@ -77,8 +77,8 @@ def test_each_is_sound_and_speaks_both_languages(name: str) -> None:
     assert workflow.name == name
     assert all(words.en and words.zh for words in texts(workflow))
     assert len(workflow.examples) >= 2
-    resolved = {field for rule in workflow.resolve for field in rule.fields}
-    reviewed = {rule.by for rule in workflow.resolve}
+    resolved = {field for rule in workflow.aggregate for field in rule.fields}
+    reviewed = {rule.by for rule in workflow.aggregate}
     asked = {field for stage in workflow.stages for field in stage.fields}
     assert asked == {field.id for field in workflow.fields}
     assert asked - resolved - reviewed <= {"completeness"}

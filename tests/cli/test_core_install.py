@@ -129,8 +129,8 @@ def test_verdicts_leave_the_annotation_app_without_parquet(tmp_path: Path) -> No
     shell, without = Shell(tmp_path).apart, block_extras(tmp_path / "core", LARGE)
     shutil.copytree(FIXTURES / "annotate", tmp_path / "annotate")
     words = ("annotate", "export", "1", "--db", tmp_path / "annotate" / "annotate.db", "--out")
-    shell.done(*words, "verdicts.jsonl", "--what", "verdicts", **without)
-    assert (tmp_path / "verdicts.jsonl").is_file()
+    shell.done(*words, "annotations.jsonl", "--what", "annotations", **without)
+    assert (tmp_path / "annotations.jsonl").is_file()
     told = shell.refused(*words, "raw.parquet", "--what", "raw", "--format", "parquet", **without)
     assert "Parquet tables need an optional package; pip install 'memantics[parquet]'" in told
 

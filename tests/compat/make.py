@@ -137,8 +137,8 @@ def make_build(maker: Maker) -> None:
     maker.run("build", "intents", "memes", "--model", "fake/drafter", "--out", "builds/intents")
     maker.script("annotate", "builds/memes/queue", "annotate")
     shutil.copy(
-        maker.folder / "annotate" / "verdicts.jsonl",
-        maker.folder / "builds" / "memes" / "queue" / "verdicts.jsonl",
+        maker.folder / "annotate" / "annotations.jsonl",
+        maker.folder / "builds" / "memes" / "queue" / "annotations.jsonl",
     )
     maker.run("publish", "builds/memes", "--name", "compat_memes", "--licence", "CC0-1.0")
 
@@ -185,8 +185,8 @@ def annotate(queue: str, target: str) -> None:
     for number, person in enumerate(people[:2]):
         table = {item: _vote(item, number) for item in range(1, 5)}
         work_through(service, person, votes.id, answer_by_number(table))
-    for project, kind in ((questions, "verdicts"), (questions, "raw"), (votes, "resolved")):
-        name = "verdicts" if kind == "verdicts" else f"{kind}-{project.id}"
+    for project, kind in ((questions, "annotations"), (questions, "raw"), (votes, "aggregated")):
+        name = "annotations" if kind == "annotations" else f"{kind}-{project.id}"
         data = service.exchange.export(lead, project.id, kind).data
         (folder / f"{name}.jsonl").write_bytes(data)
     backup(service, folder / "backup.zip")

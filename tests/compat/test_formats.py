@@ -20,7 +20,7 @@ import pytest
 import memantics
 from tests.commands import Shell
 from tests.compat.make import FAKES, MEMES, MOST_BYTES, TEXTS, WRITTEN, pick_reported
-from tests.figures import NEAR, holds, list_differences
+from tests.numbers import NEAR, holds, list_differences
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PACKAGE = Path(memantics.__file__).parent
@@ -136,10 +136,10 @@ def test_the_report_is_the_same(shell: Shell, runs: Path) -> None:
     done(shell, "report", *folders, "--no-images", "--out", "report.html")
     page = (shell.folder / "report.html").read_text(encoding="utf-8")
     old = (FIXTURES / "report.html").read_text(encoding="utf-8")
-    assert figures_of(page) == figures_of(old)
+    assert numbers_of(page) == numbers_of(old)
 
 
-def figures_of(page: str) -> list[str]:
+def numbers_of(page: str) -> list[str]:
     """The numbers in the cells of a page's tables, in order."""
     cells = re.findall(r"<t[dh]\b[^>]*>(.*?)</t[dh]>", page, flags=re.DOTALL)
     texts = [re.sub(r"<[^>]+>", " ", cell) for cell in cells]
@@ -286,9 +286,9 @@ def database(shell: Shell) -> Path:
 
 def check_exports(shell: Shell, database: Path) -> None:
     for name, project, kind in (
-        ("verdicts", "1", "verdicts"),
+        ("annotations", "1", "annotations"),
         ("raw-1", "1", "raw"),
-        ("resolved-2", "2", "resolved"),
+        ("aggregated-2", "2", "aggregated"),
     ):
         out = shell.folder / f"{name}.jsonl"
         done(shell, "annotate", "export", project, "--what", kind, "--db", database, "--out", out)

@@ -62,9 +62,9 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
         for part in ("train", "test")
     ]
     assert [len(own) for own in parts] == [8, 2]
-    lines = (tmp_path / "memes" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "memes" / "annotations.jsonl").read_text(encoding="utf-8").splitlines()
     votes = [json.loads(line) for line in lines]
-    assert {len(own["votes"]) for own in votes} == {3}
+    assert {len(own["annotations"]) for own in votes} == {3}
     assert (tmp_path / "own_harm.zip").is_file()
     assert (tmp_path / "own_harm-audit.html").is_file()
     page = (tmp_path / "own_harm-paper.html").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
     assert len(runs) == 4, "two models on two tasks"
     told = shell.done(
         *("paper", "own_harm", *map(str, runs), "--detectors", "study"),
-        *("--detectors", "own_harm.zip", "--verdicts", "memes", "--verdicts", "people"),
+        *("--detectors", "own_harm.zip", "--annotations", "memes", "--annotations", "people"),
         *("--format", "csv"),
     )
     rows = csv.DictReader(io.StringIO(told))

@@ -172,7 +172,7 @@ def test_a_file_name_sets_no_title(user: User) -> None:
 
 def test_a_key_of_a_file_sets_no_title(user: User) -> None:
     row = {"task": "qa", "system": "m", "source": "s", "digits": 4, "feasible": None, TITLE: 1}
-    (user.folder / "table.json").write_text(json.dumps([row | {"figures": {"accuracy": 0.5}}]))
+    (user.folder / "table.json").write_text(json.dumps([row | {"metrics": {"accuracy": 0.5}}]))
     assert "PWNED" in refusal(user.run("audit", "mer_bench", "--published", "table.json"))
 
 

@@ -34,7 +34,7 @@ WAYS: dict[str, Callable[[KnowledgeStore], object]] = {
     "rows": lambda store: read_rows(store.graphs, EVERYTHING, store.folder),
 }
 ASKED: dict[str, Callable[[KnowledgeStore], object]] = {
-    "figures": lambda store: store.figures(SECONDS),
+    "statistics": lambda store: store.statistics(SECONDS),
     "dangling": lambda store: store.dangling(SECONDS),
     "validate": lambda store: store.validate(timeout=SECONDS),
     "search": lambda store: search(store, "the"),
@@ -76,7 +76,7 @@ def test_no_question_of_ours_waits_for_ever(sound: Path, tmp_path: Path) -> None
     told: list[str] = []
     for folder in spoil(sound, tmp_path):
         try:
-            KnowledgeStore.open(folder).figures(SECONDS)
+            KnowledgeStore.open(folder).statistics(SECONDS)
         except StoreError as error:
             told.append(str(error))
     assert all("Corruption" in line or late in line for line in told)
@@ -114,7 +114,7 @@ def test_questions_give_the_same_in_a_folder_and_in_memory(sound: Path) -> None:
     inside = KnowledgeStore.in_memory()
     inside.import_path(SAMPLE)
     outside = KnowledgeStore.open(sound)
-    assert outside.figures() == inside.figures()
+    assert outside.statistics() == inside.statistics()
     assert outside.dangling() == inside.dangling()
     assert search(outside, "cat", "Scene") == search(inside, "cat", "Scene")
     assert search(outside, "cat")

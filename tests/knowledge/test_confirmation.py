@@ -1,4 +1,4 @@
-"""Verdicts come back: who agreed with a statement is kept with it, and only for what was seen."""
+"""Annotations come back: who agreed with a statement is kept with it, and only for what was seen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from memantics.construction.questions.records import DraftQuestion, QuestionOpti
 from memantics.construction.questions.report import write_review
 from memantics.core.errors import DataError
 from memantics.core.memes import Meme
-from memantics.core.queue import ItemVerdict, Vote, read_queue, read_review, write_verdicts
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    read_queue,
+    read_review,
+    write_annotations,
+)
 from memantics.core.samples import image_path
 from memantics.understanding.knowledge.records import (
     KNOWLEDGE,
@@ -59,19 +65,21 @@ def judge(build: Path) -> None:
     (item,) = read_queue(build / "queue")[1]
     said = {"p1": ("yes", "yes"), "p2": ("yes", "no"), "p3": ("maybe", "no")}
     votes = [
-        Vote(person=person, stage="judge", values={"knowledge": one, "element": other})
+        IndividualAnnotation(
+            annotator=person, stage="judge", values={"knowledge": one, "element": other}
+        )
         for person, (one, other) in said.items()
     ]
-    verdict = ItemVerdict(
+    annotation = AggregatedAnnotation(
         item=item.id,
         group=item.group,
         workflow="validate",
         kept=False,
         values={},
-        votes=votes,
+        annotations=votes,
         hidden=item.hidden,
     )
-    write_verdicts(build / "queue" / "verdicts.jsonl", [verdict])
+    write_annotations(build / "queue" / "annotations.jsonl", [annotation])
 
 
 def test_who_agreed_is_kept_with_what_they_agreed_with(tmp_path: Path) -> None:
@@ -102,7 +110,7 @@ def test_the_store_counts_what_people_confirmed(tmp_path: Path) -> None:
 def test_a_verdict_on_another_version_of_a_question_does_not_count(tmp_path: Path) -> None:
     build = make_build(tmp_path)
     judge(build)
-    assert len(read_review(build / "queue", None).judged) == 1
+    assert len(read_review(build / "queue", None).annotated) == 1
     # The same id, the same prompt, but a build that ran again shows other options.
     make_build(tmp_path, replace(QUESTION, answer=1))
     with pytest.raises(DataError, match=r"row 1: item .* has changed since it was judged"):
@@ -112,6 +120,6 @@ def test_a_verdict_on_another_version_of_a_question_does_not_count(tmp_path: Pat
 def test_verdicts_without_hidden_facts_are_taken_at_their_word(tmp_path: Path) -> None:
     build = make_build(tmp_path)
     judge(build)
-    path = build / "queue" / "verdicts.jsonl"
+    path = build / "queue" / "annotations.jsonl"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"hidden": {}}) + "\n")
-    assert len(read_review(build / "queue", None).judged) == 1
+    assert len(read_review(build / "queue", None).annotated) == 1

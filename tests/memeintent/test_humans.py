@@ -12,7 +12,13 @@ from scipy import stats
 
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.core.errors import DataError, InputError, StoreError
-from memantics.core.queue import ITEMS, ItemVerdict, Vote, read_queue, write_verdicts
+from memantics.core.queue import (
+    ITEMS,
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    read_queue,
+    write_annotations,
+)
 from memantics.evaluation.human_eval import (
     HumanScores,
     Rated,
@@ -105,28 +111,28 @@ def rate(folder: Path, points: dict[str, int]) -> None:
     """Two people; the second is one point harder on every third reply."""
     key = {row["id"]: row for row in lines(folder / "key.jsonl")}
     _, queue = read_queue(folder / "queue")
-    verdicts = []
+    annotations = []
     for place, item in enumerate(queue):
         value = points[key[item.id]["options"]["background"]] + int(item.group) % 2
         votes = [
-            Vote(
-                person=person,
+            IndividualAnnotation(
+                annotator=person,
                 stage="rate",
                 values={"correctness": value - less, "relevance": 5 - less, "note": "text"},
             )
             for person, less in (("p1", 0), ("p2", int(place % 3 == 0)))
         ]
-        verdicts.append(
-            ItemVerdict(
+        annotations.append(
+            AggregatedAnnotation(
                 item=item.id,
                 group=item.group,
                 workflow="rate-outputs",
                 kept=True,
                 values={"correctness": value},
-                votes=votes,
+                annotations=votes,
             )
         )
-    write_verdicts(folder / "queue" / "verdicts.jsonl", verdicts)
+    write_annotations(folder / "queue" / "annotations.jsonl", annotations)
 
 
 def find_pair(found: HumanScores, *levels: str) -> RatingContrast:
@@ -183,17 +189,21 @@ def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None
 def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no key"):
         score_human_eval(tmp_path)
-    with pytest.raises(InputError, match="no verdicts"):
-        score_human_eval(rated, verdicts=tmp_path / "none.jsonl")
-    other = ItemVerdict(item="r9999", group="1", workflow="rate-outputs", kept=True, values={})
-    write_verdicts(tmp_path / "other.jsonl", [other])
+    with pytest.raises(InputError, match="no annotations"):
+        score_human_eval(rated, annotations=tmp_path / "none.jsonl")
+    other = AggregatedAnnotation(
+        item="r9999", group="1", workflow="rate-outputs", kept=True, values={}
+    )
+    write_annotations(tmp_path / "other.jsonl", [other])
     with pytest.raises(DataError, match="not in the key"):
-        score_human_eval(rated, verdicts=tmp_path / "other.jsonl")
+        score_human_eval(rated, annotations=tmp_path / "other.jsonl")
     first = lines(rated / "key.jsonl")[0]["id"]
-    silent = ItemVerdict(item=first, group="1", workflow="rate-outputs", kept=True, values={})
-    write_verdicts(tmp_path / "silent.jsonl", [silent])
+    silent = AggregatedAnnotation(
+        item=first, group="1", workflow="rate-outputs", kept=True, values={}
+    )
+    write_annotations(tmp_path / "silent.jsonl", [silent])
     with pytest.raises(DataError, match="holds no ratings"):
-        score_human_eval(rated, verdicts=tmp_path / "silent.jsonl")
+        score_human_eval(rated, annotations=tmp_path / "silent.jsonl")
 
 
 @pytest.mark.slow
@@ -210,7 +220,7 @@ def test_the_command_shows_all_tables(rated: Path, runs: list[Path], tmp_path: P
 def test_one_meme_and_one_person_give_means_and_no_tests() -> None:
     rated = [Rated("1", name, {"correctness": {"p": 3.0}}, {}) for name in ("a", "b")]
     found = score_ratings(rated)
-    assert [own.figures[0].value for own in found.settings] == [3.0, 3.0]
+    assert [own.scores[0].value for own in found.settings] == [3.0, 3.0]
     assert [(own.p, own.corrected, own.t_paired) for own in found.contrasts] == [(None,) * 3]
     assert {own.value for own in found.agreement} == {None}
     assert score_ratings([]).settings == ()

@@ -25,7 +25,7 @@ from memantics.benchmarks.mer_bench.humans import (
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.labels import OfferedVersion, Preference, append_preference
-from memantics.core.queue import ItemVerdict, Vote, read_queue
+from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation, read_queue
 from memantics.core.records import Request
 from memantics.core.rundir import RunWriter, read_items
 from memantics.evaluation.ask import ask
@@ -77,23 +77,25 @@ def runs(tmp_path: Path, source: Source) -> dict[str, Path]:
     }
 
 
-def vote(person: str, target: str, **changes: Any) -> Vote:
+def vote(person: str, target: str, **changes: Any) -> IndividualAnnotation:
     said = {"vgq": 4.75, "vea": 6, "tgq": 3.5, "tea": 4.75, "hgq": 4.75, "pes": 4.75}
-    return Vote(
-        person=person, stage="rate", values={**said, "lc": "yes", "label": target, **changes}
+    return IndividualAnnotation(
+        annotator=person, stage="rate", values={**said, "lc": "yes", "label": target, **changes}
     )
 
 
-def rate(queue: Path, pairs: Mapping[str, str], targets: Mapping[str, str]) -> list[ItemVerdict]:
+def rate(
+    queue: Path, pairs: Mapping[str, str], targets: Mapping[str, str]
+) -> list[AggregatedAnnotation]:
     _, items = read_queue(queue)
     return [
-        ItemVerdict(
+        AggregatedAnnotation(
             item=item.id,
             group=item.group,
             workflow="rate-edits",
             kept=True,
             values={},
-            votes=[vote("p1", targets[pairs[item.id]]), vote("p2", targets[pairs[item.id]])],
+            annotations=[vote("p1", targets[pairs[item.id]]), vote("p2", targets[pairs[item.id]])],
         )
         for item in items
     ]
@@ -131,8 +133,8 @@ def test_judges_beside_people(tmp_path: Path, source: Source, runs: dict[str, Pa
     done = export_outputs(list(runs.values()), tmp_path / "out", memes=100)
     assert done.rows == 16
     rows = [json.loads(line) for line in (tmp_path / "out" / PAIRS).read_text().splitlines()]
-    verdicts = rate(done.queue, {row["id"]: row["item"] for row in rows}, targets_of(source))
-    study = make_study(runs, read_people(done.queue, verdicts))
+    annotations = rate(done.queue, {row["id"]: row["item"] for row in rows}, targets_of(source))
+    study = make_study(runs, read_people(done.queue, annotations))
     found = {(s.by, s.label, s.key): s for s in compare_with_people(study)}
     assert found["people, RF-VF", "vgq", "apart"].value == pytest.approx(0.0)
     assert found["people, RL-VF", "vgq", "apart"].value == pytest.approx(0.5)

@@ -291,7 +291,7 @@ def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
         [chats, *sorted(tmp_path.glob("*.json"))], perplexity=str(bert), bert=bert
     )
     statistics = measured.save(tmp_path / "chats-measured.txt")
-    sheet = paper("punmemecn", runs, data="sample", detectors=folders, values=statistics)
+    sheet = paper("punmemecn", runs, data="sample", detectors=folders, statistics=statistics)
     sheet.save(tmp_path / "paper.html")
     assert find_empty(sheet).keys() == ASIDE
     parts = {part.label: part for part in sheet.parts}

@@ -88,7 +88,9 @@ def test_on_the_development_part_no_cell_is_left_to_fill(
         make_error_queue(runs[:1], tmp_path / "errors").folder, {"error": "culture"}, "code"
     )
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
-    sheet = paper("toxicn_mm", runs, detectors=tmp_path / "study", verdicts=[votes, people, errors])
+    sheet = paper(
+        "toxicn_mm", runs, detectors=tmp_path / "study", annotations=[votes, people, errors]
+    )
     assert "a part of the release's 12,000 (not compared with the paper)" in sheet.about[0]
     rows = list(csv.DictReader(io.StringIO(sheet.render("csv"))))
     assert not [row for row in rows if row["status"] == "empty"]

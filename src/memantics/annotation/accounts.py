@@ -34,7 +34,7 @@ from memantics.annotation.errors import (
     TokenInvalid,
     TooManyAttempts,
 )
-from memantics.annotation.intake import reseat
+from memantics.annotation.intake import adjust_assignments
 from memantics.annotation.records import Actor, Invitation, Preferences, Session, record_of
 from memantics.annotation.schema import login_attempts as _attempts
 from memantics.annotation.values import clean_text
@@ -226,7 +226,7 @@ class Accounts:
             return self._find(connection, token, "session")
 
     def log_out(self, token: str) -> None:
-        """End a session."""
+        """Exclusion a session."""
         with self._context.db.write() as connection:
             _drop(connection, token)
 
@@ -361,7 +361,7 @@ class Accounts:
     def _use(self, connection: Connection, actor: Actor, row: Any) -> None:
         now = self._context.clock()
         membership.join_project(connection, row.project_id, actor.id, ordered_roles(row.roles), now)
-        reseat(connection, row.project_id, joined=True)
+        adjust_assignments(connection, row.project_id, joined=True)
         change = sa.update(_invitations).where(_invitations.c.id == row.id)
         connection.execute(change.values(used_at=now, used_by=actor.id))
         visit = self._context.visit(connection, actor, row.project_id)

@@ -10,22 +10,22 @@ from typing import Any
 from pydantic import JsonValue
 
 from memantics.annotation import queries
+from memantics.annotation.aggregation import AggregationCase, count_right, label_key, label_text
 from memantics.annotation.context import Visit, load, load_list
 from memantics.annotation.errors import FieldValues
 from memantics.annotation.records import AccuracyDrift, Disagreement, record_of
-from memantics.annotation.resolution import ResolutionCase, count_right, label_key, label_text
-from memantics.annotation.tasks import Seat, make_case, read_seat, read_shown
+from memantics.annotation.tasks import Assignment, make_case, read_assignment, read_shown
 from memantics.annotation.workflow import Workflow
 from memantics.core.queue import Shown
 from memantics.core.records import Closed
 
 
 @dataclass(frozen=True, slots=True)
-class SeatedItem:
-    """One item with its seats."""
+class AssignedItem:
+    """One item with its assignments."""
 
     row: Any
-    seats: Sequence[Seat]
+    assignments: Sequence[Assignment]
 
     @property
     def shown(self) -> tuple[Shown, ...]:
@@ -33,19 +33,23 @@ class SeatedItem:
         return read_shown(self.row.shown)
 
     @property
-    def case(self) -> ResolutionCase:
+    def case(self) -> AggregationCase:
         """The item as resolution sees it, training answers left out."""
-        return make_case(self.row, self.seats)
+        return make_case(self.row, self.assignments)
 
     @property
     def last_at(self) -> float:
         """When the last answer came in."""
-        return max((seat.submitted_at or 0.0 for seat in self.seats), default=0.0)
+        return max((assignment.submitted_at or 0.0 for assignment in self.assignments), default=0.0)
 
-    def answered(self, *, training: bool = True) -> Iterator[Seat]:
-        """The seats with an answer that counts, those of training rounds too where asked for."""
-        done = (seat for seat in self.seats if seat.done and seat.answer is not None)
-        return (seat for seat in done if training or not seat.training_round)
+    def answered(self, *, training: bool = True) -> Iterator[Assignment]:
+        """The assignments with an answer that counts, those of training rounds too where asked for."""
+        done = (
+            assignment
+            for assignment in self.assignments
+            if assignment.done and assignment.answer is not None
+        )
+        return (assignment for assignment in done if training or not assignment.training_round)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,15 @@ class Person:
     training: Any
 
 
-def gather(visit: Visit, *, answered: bool = False) -> list[SeatedItem]:
-    """Every item of a project, in order, training items too; ``answered``: only done seats."""
-    query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_SEATS
-    seats: dict[int, list[Seat]] = defaultdict(list)
+def gather(visit: Visit, *, answered: bool = False) -> list[AssignedItem]:
+    """Every item of a project, in order, training items too; ``answered``: only done assignments."""
+    query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_ASSIGNMENTS
+    assignments: dict[int, list[Assignment]] = defaultdict(list)
     for row in query.all(visit.connection, visit.key):
-        seats[row.item_id].append(read_seat(row))
+        assignments[row.item_id].append(read_assignment(row))
     return [
-        SeatedItem(row, seats[row.id]) for row in queries.ITEMS.all(visit.connection, visit.key)
+        AssignedItem(row, assignments[row.id])
+        for row in queries.ITEMS.all(visit.connection, visit.key)
     ]
 
 
@@ -78,23 +83,25 @@ def read_people(visit: Visit) -> dict[int, Person]:
 _WINDOW = 10
 
 
-def answers_at(item: SeatedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
+def answers_at(item: AssignedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
     """What each person said of an item at a stage, training left out."""
     return {
-        seat.user: seat.answer
-        for seat in item.answered(training=False)
-        if seat.stage == stage and seat.user is not None and seat.answer is not None
+        assignment.user: assignment.answer
+        for assignment in item.answered(training=False)
+        if assignment.stage == stage
+        and assignment.user is not None
+        and assignment.answer is not None
     }
 
 
 def find_disagreements(
-    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+    workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> Iterator[Disagreement]:
     """Items on which people who answered apart differ, with who said what."""
     for item in items:
         differing: dict[str, tuple[tuple[str, JsonValue], ...]] = {}
         notes: list[tuple[str, str]] = []
-        for place, _ in workflow.apart_stages:
+        for place, _ in workflow.independent_stages:
             answers = answers_at(item, place)
             for field in workflow.stage_fields(place):
                 votes = tuple(
@@ -125,13 +132,13 @@ def find_disagreements(
             )
 
 
-def _find_decision(workflow: Workflow, item: SeatedItem) -> tuple[FieldValues | None, bool]:
+def _find_decision(workflow: Workflow, item: AssignedItem) -> tuple[FieldValues | None, bool]:
     """What an adjudicator who saw the votes said, and whether one may do so now."""
     stages = workflow.stages
     deciding = [n for n, one in enumerate(stages) if one.kind == "adjudicate" and not one.blind]
-    said = [seat.answer for seat in item.answered() if seat.stage in deciding]
-    votes = len(answers_at(item, workflow.judging))
-    enough = votes >= workflow.people_at(workflow.judging, item.row.item_key)
+    said = [assignment.answer for assignment in item.answered() if assignment.stage in deciding]
+    votes = len(answers_at(item, workflow.main_stage))
+    enough = votes >= workflow.annotators_at(workflow.main_stage, item.row.item_key)
     return (said[-1] if said else None), bool(deciding and not said and enough)
 
 
@@ -165,7 +172,7 @@ def split_of(votes: Sequence[JsonValue]) -> float:
 
 
 def measure_drift(
-    workflow: Workflow, items: Sequence[SeatedItem], people: Mapping[int, Person]
+    workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> tuple[AccuracyDrift, ...]:
     """Each person's accuracy on items with known answers, in the order they gave them."""
     fields = workflow.training.fields if workflow.training else workflow.stages[0].fields
@@ -175,10 +182,10 @@ def measure_drift(
         if item.row.gold is None:
             continue
         gold = load(item.row.gold)
-        for seat in item.answered():
-            if seat.stage == 0 and seat.user in hits:
-                right = all(count_right(gold, seat.answer or {}, graded).values())
-                hits[seat.user].append((seat.submitted_at or 0.0, right))
+        for assignment in item.answered():
+            if assignment.stage == 0 and assignment.user in hits:
+                right = all(count_right(gold, assignment.answer or {}, graded).values())
+                hits[assignment.user].append((assignment.submitted_at or 0.0, right))
     return tuple(_drift(people[user], sorted(rows)) for user, rows in hits.items() if rows)
 
 

@@ -20,7 +20,7 @@ from memantics.annotation.database import Database
 from memantics.annotation.errors import Forbidden
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.records import Actor, Preferences, Rights, record_of
-from memantics.annotation.workflow import ROLES, ProjectRole, Workflow, overlaid, settings_of
+from memantics.annotation.workflow import ROLES, ProjectRole, Workflow, settings_of, with_settings
 
 DAY = 86_400
 WallClock = Callable[[], float]
@@ -139,7 +139,7 @@ def read_rights(row: Any) -> Rights:
         roles=read_roles(row.roles),
         consented=row.consent_at is not None,
         archived=bool(row.archived),
-        workflow=overlaid(row.workflow, row.settings),
+        workflow=with_settings(row.workflow, row.settings),
         settings=settings_of(row.settings),
         preferences=preferences_of(row.preferences),
     )

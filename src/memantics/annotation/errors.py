@@ -6,7 +6,7 @@ AnnotateError
 ├── LoginFailed    wrong name or password, or a locked account
 ├── TooManyAttempts  too many wrong passwords in a short time
 ├── TokenInvalid   an invitation or session that is used up, expired or made up
-├── NoSuchForm     an export in a form that it does not come in
+├── UnsupportedFormat     an export in a form that it does not come in
 ├── AnswerError    an answer that its form does not allow; names each field
 ├── Conflict       somebody was faster: carries both states
 ├── GuidelineChanged  the form was opened under an older guideline
@@ -81,10 +81,10 @@ class AnswerError(AnnotateError):
         super().__init__(f"answer cannot be saved: {listed}")
 
 
-class NoSuchForm(AnnotateError):
+class UnsupportedFormat(AnnotateError):
     """An export does not come like that.
 
-    >>> str(NoSuchForm("verdicts", "csv", ("jsonl",)))
+    >>> str(UnsupportedFormat("verdicts", "csv", ("jsonl",)))
     'verdicts do not come as csv; choose jsonl'
     """
 

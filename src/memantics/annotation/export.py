@@ -14,14 +14,14 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from memantics.annotation import schema
-from memantics.annotation.consensus import Person, SeatedItem, gather, read_people
+from memantics.annotation.aggregation import aggregate
+from memantics.annotation.consensus import AssignedItem, Person, gather, read_people
 from memantics.annotation.context import Visit, iso, load, load_list, load_optional
-from memantics.annotation.errors import NoSuchForm
-from memantics.annotation.records import Resolved, Rights
-from memantics.annotation.resolution import resolve
-from memantics.annotation.tasks import Seat
+from memantics.annotation.errors import UnsupportedFormat
+from memantics.annotation.records import AggregatedItem, Rights
+from memantics.annotation.tasks import Assignment
 from memantics.annotation.workflow import Workflow
-from memantics.core.queue import ItemVerdict, Vote
+from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation
 from memantics.core.tables import need_parquet
 
 ExportRow = Mapping[str, JsonValue]
@@ -53,7 +53,7 @@ def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> 
         case "parquet":
             return _write_parquet(rows, columns)
         case _:
-            raise NoSuchForm("a table", form, FORMS)
+            raise UnsupportedFormat("a table", form, FORMS)
 
 
 def _write_csv(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
@@ -111,7 +111,7 @@ def _is_texts(value: JsonValue) -> bool:
 
 # Keys that workflows got later: where one is not used, exports are byte for byte as before.
 _LATER = ("examples", "personal", "test")
-RAW = ("item", "group", "stage", "seat", "person", "version", "action", "at", "seconds")
+RAW = ("item", "group", "stage", "slot", "annotator", "version", "action", "at", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Snapshot:
     """A project at one moment."""
 
     rights: Rights
-    items: Sequence[SeatedItem]
+    items: Sequence[AssignedItem]
     people: Mapping[int, Person]
     revisions: Mapping[int, Sequence[Any]]
     images: Mapping[str, Any]
@@ -158,13 +158,13 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
         case "raw":
             columns = [*RAW, "guideline", "training", "current", *snapshot.field_names]
             return write_rows(_raw_rows(snapshot), columns, form)
-        case "resolved":
+        case "aggregated":
             columns = ["item", "group", "kept", "reason", "complete", *snapshot.field_names]
-            return write_rows(_resolved_rows(snapshot), [*columns, "details", "hidden"], form)
-        case "verdicts" if form == "jsonl":
-            return write_rows([one.model_dump() for one in make_verdicts(snapshot)], (), form)
+            return write_rows(_aggregated_rows(snapshot), [*columns, "details", "hidden"], form)
+        case "annotations" if form == "jsonl":
+            return write_rows([one.model_dump() for one in list_annotations(snapshot)], (), form)
         case _:
-            raise NoSuchForm(what, form, ("jsonl",))
+            raise UnsupportedFormat(what, form, ("jsonl",))
 
 
 def write_audit(visit: Visit, form: str) -> bytes:
@@ -184,64 +184,65 @@ def write_audit(visit: Visit, form: str) -> bytes:
     return write_rows(rows, ["id", "at", "person", "action", "subject", "detail"], form)
 
 
-def resolve_all(snapshot: Snapshot) -> list[tuple[SeatedItem, Resolved]]:
+def aggregate_all(snapshot: Snapshot) -> list[tuple[AssignedItem, AggregatedItem]]:
     """The outcome of every real item."""
     prelabels = snapshot.rights.settings.prelabels == "shown"
     return [
-        (item, resolve(snapshot.workflow, item.case, prelabels=prelabels))
+        (item, aggregate(snapshot.workflow, item.case, prelabels=prelabels))
         for item in snapshot.items
         if not item.row.training_round
     ]
 
 
-def make_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
+def list_annotations(snapshot: Snapshot) -> list[AggregatedAnnotation]:
     """The finished items in the form that construction reads, with the votes behind each.
 
     Where people answered about themselves, nobody is named, and forms are dealt out anew by what
     they say: their numbers followed the order in which people came.
     """
-    made = _list_verdicts(snapshot)
+    made = _annotations_of(snapshot)
     if not snapshot.workflow.personal:
         return made
-    names = sorted(verdict.item for verdict in made)
-    made.sort(key=lambda verdict: orjson.dumps(verdict.values, option=orjson.OPT_SORT_KEYS))
+    names = sorted(annotation.item for annotation in made)
+    made.sort(key=lambda annotation: orjson.dumps(annotation.values, option=orjson.OPT_SORT_KEYS))
     return [
-        verdict.model_copy(
+        annotation.model_copy(
             update={
                 "item": name,
-                "votes": [
-                    vote.model_copy(update={"person": "", "at": ""}) for vote in verdict.votes
+                "annotations": [
+                    one.model_copy(update={"annotator": "", "at": ""})
+                    for one in annotation.annotations
                 ],
             }
         )
-        for verdict, name in zip(made, names, strict=True)
+        for annotation, name in zip(made, names, strict=True)
     ]
 
 
-def _list_verdicts(snapshot: Snapshot) -> list[ItemVerdict]:
+def _annotations_of(snapshot: Snapshot) -> list[AggregatedAnnotation]:
     return [
-        ItemVerdict(
+        AggregatedAnnotation(
             item=found.item,
             group=found.group,
             workflow=snapshot.workflow.name,
             kept=found.kept,
             values=dict(found.values),
             reason=found.reason,
-            votes=[_vote(snapshot, seat) for seat in item.answered()],
+            annotations=[_individual(snapshot, assignment) for assignment in item.answered()],
             hidden=load(item.row.hidden),
         )
-        for item, found in resolve_all(snapshot)
+        for item, found in aggregate_all(snapshot)
         if found.complete
     ]
 
 
-def _vote(snapshot: Snapshot, seat: Seat) -> Vote:
-    return Vote(
-        person=name_of(snapshot, seat.user),
-        stage=snapshot.workflow.stages[seat.stage].id,
-        values=seat.answer or {},
-        at=iso(seat.submitted_at or 0.0),
-        guideline=snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
+def _individual(snapshot: Snapshot, assignment: Assignment) -> IndividualAnnotation:
+    return IndividualAnnotation(
+        annotator=name_of(snapshot, assignment.user),
+        stage=snapshot.workflow.stages[assignment.stage].id,
+        values=assignment.answer or {},
+        at=iso(assignment.submitted_at or 0.0),
+        guideline=snapshot.rights.settings.guideline_at(assignment.submitted_at or 0.0),
     )
 
 
@@ -251,19 +252,19 @@ def name_of(snapshot: Snapshot, user: int | None) -> str:
     return person.pseudonym if person else ""
 
 
-def outcome(snapshot: Snapshot, found: Resolved) -> dict[str, JsonValue]:
+def outcome(snapshot: Snapshot, found: AggregatedItem) -> dict[str, JsonValue]:
     """Columns that say how an item ended: whether it was kept, why, and the value of each field."""
     row: dict[str, JsonValue] = {"kept": found.kept, "reason": found.reason}
     row["complete"] = found.complete
     return row | {name: found.values.get(name) for name in snapshot.field_names}
 
 
-def _resolved_rows(snapshot: Snapshot) -> list[ExportRow]:
+def _aggregated_rows(snapshot: Snapshot) -> list[ExportRow]:
     return [
         {"item": found.item, "group": found.group}
         | outcome(snapshot, found)
         | {"details": dict(found.details), "hidden": load(item.row.hidden)}
-        for item, found in resolve_all(snapshot)
+        for item, found in aggregate_all(snapshot)
     ]
 
 
@@ -277,22 +278,24 @@ def _raw_rows(snapshot: Snapshot) -> list[ExportRow]:
     return rows
 
 
-def _revision(snapshot: Snapshot, item: SeatedItem, row: Any) -> dict[str, JsonValue]:
-    seat = next(seat for seat in item.seats if seat.id == row.seat_id)
-    training = bool(seat.training_round)
+def _revision(snapshot: Snapshot, item: AssignedItem, row: Any) -> dict[str, JsonValue]:
+    assignment = next(
+        assignment for assignment in item.assignments if assignment.id == row.assignment_id
+    )
+    training = bool(assignment.training_round)
     return {
         "item": item.row.item_key,
         "group": item.row.group_key,
         "stage": snapshot.workflow.stages[row.stage].id,
-        "seat": 0 if training else seat.seat,
-        "person": name_of(snapshot, row.user_id),
+        "slot": 0 if training else assignment.slot,
+        "annotator": name_of(snapshot, row.user_id),
         "version": row.version,
         "action": row.action,
         "at": iso(row.at),
         "seconds": row.seconds,
         "guideline": snapshot.rights.settings.guideline_at(row.at),
         "training": training,
-        "current": seat.done and seat.version == row.version,
+        "current": assignment.done and assignment.version == row.version,
     }
 
 
@@ -312,7 +315,7 @@ def _raw_lines(snapshot: Snapshot) -> list[ExportRow]:
         }
     ]
     lines += [
-        {"kind": "person", "person": person.pseudonym, "training": person.training}
+        {"kind": "member", "annotator": person.pseudonym, "training": person.training}
         for person in snapshot.people.values()
     ]
     for item in snapshot.items:
@@ -324,7 +327,7 @@ def _raw_lines(snapshot: Snapshot) -> list[ExportRow]:
     return lines
 
 
-def describe_item(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+def describe_item(snapshot: Snapshot, item: AssignedItem) -> dict[str, JsonValue]:
     """All that was imported of an item; images by name, checksum and id."""
     row = item.row
     return {
@@ -348,7 +351,7 @@ def describe_item(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     }
 
 
-def images_of(snapshot: Snapshot, item: SeatedItem) -> list[Any]:
+def images_of(snapshot: Snapshot, item: AssignedItem) -> list[Any]:
     """The rows of an item's images, in order."""
     keys = [str(key) for key in load_list(item.row.images)]
     return [snapshot.images[key] for key in keys if key in snapshot.images]

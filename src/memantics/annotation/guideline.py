@@ -27,7 +27,7 @@ class UnclearItem:
     number: int
     key: str
     split: float
-    votes: dict[str, tuple[str, ...]]
+    annotations: dict[str, tuple[str, ...]]
     notes: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ class GuidelineState(Result):
         yield f"project {self.project}: guideline version {self.version}"
         for item in self.unclear:
             yield f"item {item.number} ({item.key}): {item.split:.0%} not with the majority"
-            yield from (f"  {name}: {', '.join(said)}" for name, said in item.votes.items())
+            yield from (f"  {name}: {', '.join(said)}" for name, said in item.annotations.items())
             yield from (f"  noted: {note}" for note in item.notes)
         if self.draft is not None:
             yield f"draft: {self.draft.en}"

@@ -1,4 +1,4 @@
-"""Images and items of a project, from queues, folders and uploads; and the seats of its items."""
+"""Images and items of a project, from queues, folders and uploads; and the assignments of its items."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ from memantics.annotation import queries, schema
 from memantics.annotation.context import Visit, dump, keep_settings
 from memantics.annotation.errors import AnswerError, Forbidden
 from memantics.annotation.records import Media, Rights
-from memantics.annotation.tasks import first_states, labels_of, read_seat, settle
+from memantics.annotation.tasks import first_states, labels_of, read_assignment, settle
 from memantics.annotation.values import check, clean_text
-from memantics.annotation.workflow import Workflow, lay_over, overlaid, settings_of, workflow_of
+from memantics.annotation.workflow import (
+    Workflow,
+    apply_settings,
+    settings_of,
+    with_settings,
+    workflow_of,
+)
 from memantics.core.errors import DataError, InputError
 from memantics.core.files import whole_file
 from memantics.core.images import ImageFacts, decode, probe
@@ -97,7 +103,7 @@ def find_image(connection: Connection, root: Path, key: str) -> tuple[int, Media
     return row.project_id, Media(row.id, path, row.media_type, row.width, row.height, row.size)
 
 
-_items, _seats = schema.items, schema.seats
+_items, _assignments = schema.items, schema.assignments
 _CHUNK = 500
 
 
@@ -151,7 +157,7 @@ def add_items(
     owner: int | None = None,
     rounds: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
-    """Write items with their seats; each comes with the ids of its images.
+    """Write items with their assignments; each comes with the ids of its images.
 
     ``rounds`` are those of a training set. The caller holds :func:`lock_project`.
     """
@@ -169,15 +175,15 @@ def add_items(
             rows[-1] |= {"owner_id": owner, "created_at": visit.now}
         insert = sa.insert(_items).returning(_items.c.id, sort_by_parameter_order=True)
         ids = connection.execute(insert, rows).scalars().all()
-        seats = [
-            _new_seat(row | {"item_id": key, "place": _place(rights, row)}, stage, seat)
+        assignments = [
+            _new_assignment(row | {"item_id": key, "place": _place(rights, row)}, stage, assignment)
             | {"state": state}
             for key, row in zip(ids, rows, strict=True)
             if not row["training_round"]
-            for stage, seat, state in first_states(rights.workflow, str(row["item_key"]))
+            for stage, assignment, state in first_states(rights.workflow, str(row["item_key"]))
         ]
-        if seats:
-            connection.execute(sa.insert(_seats), seats)
+        if assignments:
+            connection.execute(sa.insert(_assignments), assignments)
         if any(row["training_round"] for row in rows):
             queries.PASS_EXPERIENCED.run(connection, {"project": rights.id})
     return len(items)
@@ -236,10 +242,10 @@ def _item_row(
     }
 
 
-def _new_seat(like: Mapping[str, Any], stage: int, number: int) -> dict[str, object]:
-    """A free seat for the item of another one, or of a row that names item and place."""
+def _new_assignment(like: Mapping[str, Any], stage: int, number: int) -> dict[str, object]:
+    """A free assignment for the item of another one, or of a row that names item and place."""
     kept = {name: like[name] for name in ("project_id", "item_id", "group_key", "place")}
-    return kept | {"stage": stage, "seat": number, "training_round": 0, "version": 0}
+    return kept | {"stage": stage, "slot": number, "training_round": 0, "version": 0}
 
 
 def _place(rights: Rights, row: Mapping[str, Any]) -> int:
@@ -253,33 +259,35 @@ def shuffled(project: int, key: str) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-# Seats of all items of a project brought in line with its settings; no answer is ever lost.
+# Assignments of all items of a project brought in line with its settings; no answer is ever lost.
 
 
-def reseat(connection: Connection, project: int, *, joined: bool = False) -> None:
-    """Add the seats that the settings ask for, and open or close what is free.
+def adjust_assignments(connection: Connection, project: int, *, joined: bool = False) -> None:
+    """Add the assignments that the settings ask for, and open or close what is free.
 
     ``joined``: only the team changed, which matters where a share of items is for all of it.
     """
     query = sa.select(schema.projects).where(schema.projects.c.id == project)
     row = connection.execute(query.with_for_update()).one()
     settings = settings_of(row.settings)
-    if joined and not settings.shared:
+    if joined and not settings.overlap:
         return
-    flow = overlaid(row.workflow, row.settings)
-    role = flow.stages[flow.judging].role
+    flow = with_settings(row.workflow, row.settings)
+    role = flow.stages[flow.main_stage].role
     roles = connection.execute(
         sa.select(schema.memberships.c.roles).where(schema.memberships.c.project_id == project)
     )
     team = sum(role in text.split(",") for text in roles.scalars())
     changed = settings.model_copy(update={"team": team})
     keep_settings(connection, project, changed)
-    _add_seats(connection, project, lay_over(workflow_of(row.workflow), changed))
+    _add_assignments(connection, project, apply_settings(workflow_of(row.workflow), changed))
 
 
-def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
-    mine = sa.select(_seats).where(_seats.c.project_id == project, _seats.c.training_round == 0)
-    ordered = mine.order_by(_seats.c.id)
+def _add_assignments(connection: Connection, project: int, flow: Workflow) -> None:
+    mine = sa.select(_assignments).where(
+        _assignments.c.project_id == project, _assignments.c.training_round == 0
+    )
+    ordered = mine.order_by(_assignments.c.id)
     present = _by_item(connection.execute(ordered.with_for_update()).all())
     items = [
         item
@@ -287,20 +295,23 @@ def _add_seats(connection: Connection, project: int, flow: Workflow) -> None:
         if not item.training_round and present[item.id]
     ]
     missing = [
-        _new_seat(present[item.id][0]._mapping, stage, number) | {"state": "waiting"}
+        _new_assignment(present[item.id][0]._mapping, stage, number) | {"state": "waiting"}
         for item in items
         for stage in range(len(flow.stages))
         for number in range(
             sum(row.stage == stage for row in present[item.id]),
-            flow.people_at(stage, item.item_key),
+            flow.annotators_at(stage, item.item_key),
         )
     ]
     if missing:
-        connection.execute(sa.insert(_seats), missing)
+        connection.execute(sa.insert(_assignments), missing)
         present = _by_item(connection.execute(ordered).all())
     for item in items:
-        seats = sorted(map(read_seat, present[item.id]), key=lambda seat: (seat.stage, seat.seat))
-        settle(connection, flow, item, seats)
+        assignments = sorted(
+            map(read_assignment, present[item.id]),
+            key=lambda assignment: (assignment.stage, assignment.slot),
+        )
+        settle(connection, flow, item, assignments)
 
 
 def _by_item(rows: Any) -> dict[int, list[Any]]:

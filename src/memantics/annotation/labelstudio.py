@@ -1,7 +1,7 @@
 """Import and export of Label Studio tasks, as JSON or ZIP.
 
 A task's ``data`` holds the whole item under ``memantics``; the results of an annotation hold the
-answer field by field in Label Studio's format. Stage, seat and earlier versions, which Label Studio
+answer field by field in Label Studio's format. Stage, assignment and earlier versions, which Label Studio
 does not have, are stored beside them and used on import. Values are always read from the results,
 since those may have been edited in Label Studio. Tasks first created in Label Studio are read too.
 """
@@ -24,14 +24,14 @@ from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, model_v
 from pydantic import Field as Limit
 
 from memantics.annotation import schema
-from memantics.annotation.consensus import SeatedItem
+from memantics.annotation.aggregation import state_before
+from memantics.annotation.consensus import AssignedItem
 from memantics.annotation.context import Visit, dump, iso, load_optional
-from memantics.annotation.errors import AnswerError, NoSuchForm
+from memantics.annotation.errors import AnswerError, UnsupportedFormat
 from memantics.annotation.export import Snapshot, describe_item, file_name, images_of, name_of
-from memantics.annotation.leasing import insert_training_seat
+from memantics.annotation.leasing import insert_training_assignment
 from memantics.annotation.membership import find_user, insert_member, insert_user
-from memantics.annotation.resolution import state_before
-from memantics.annotation.tasks import Seat, make_case, read_seats, settle
+from memantics.annotation.tasks import Assignment, make_case, read_assignments, settle
 from memantics.annotation.values import check, clean_text
 from memantics.annotation.workflow import Workflow, WorkflowField
 from memantics.core.data import conform, inside
@@ -66,7 +66,7 @@ class KeptFields(BaseModel, extra="ignore"):
     """Fields that Label Studio keeps with an annotation and does not interpret."""
 
     stage: str
-    seat: int = 0
+    slot: int = 0
     person: str = ""
     revisions: list[Past] = []
 
@@ -119,13 +119,13 @@ class LabelStudioTask(BaseModel, extra="ignore"):
 def write_tasks(snapshot: Snapshot, form: str, media: Path) -> bytes:
     """A project as Label Studio tasks: JSON, or a ZIP that holds its images, too."""
     if form not in ("json", "zip"):
-        raise NoSuchForm("labelstudio", form, ("json", "zip"))
+        raise UnsupportedFormat("labelstudio", form, ("json", "zip"))
     made = [_write_task(snapshot, item) for item in snapshot.items]
     tasks = orjson.dumps(made, option=orjson.OPT_INDENT_2)
     return tasks if form == "json" else _pack_tasks(snapshot, tasks, media)
 
 
-def _write_task(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+def _write_task(snapshot: Snapshot, item: AssignedItem) -> dict[str, JsonValue]:
     origin = describe_item(snapshot, item)
     names = [file_name(image) for image in images_of(snapshot, item)]
     data: dict[str, JsonValue] = {
@@ -142,7 +142,9 @@ def _write_task(snapshot: Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
     return {
         "id": item.row.number,
         "data": data,
-        "annotations": [_write_annotation(snapshot, item, seat) for seat in item.answered()],
+        "annotations": [
+            _write_annotation(snapshot, item, assignment) for assignment in item.answered()
+        ],
         "predictions": [prediction] if prelabels else [],
     }
 
@@ -152,8 +154,10 @@ def _show(entry: Shown) -> str:
     return f"{entry.label}: {value}"
 
 
-def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Seat) -> dict[str, JsonValue]:
-    person = name_of(snapshot, seat.user)
+def _write_annotation(
+    snapshot: Snapshot, item: AssignedItem, assignment: Assignment
+) -> dict[str, JsonValue]:
+    person = name_of(snapshot, assignment.user)
     history: list[JsonValue] = [
         {
             "version": row.version,
@@ -164,18 +168,18 @@ def _write_annotation(snapshot: Snapshot, item: SeatedItem, seat: Seat) -> dict[
             "person": snapshot.people[row.user_id].pseudonym,
         }
         for row in snapshot.revisions.get(item.row.id, ())
-        if row.seat_id == seat.id
+        if row.assignment_id == assignment.id
     ]
     return {
-        "id": seat.id,
+        "id": assignment.id,
         "completed_by": {"email": f"{person}@memantics.invalid"},
-        "created_at": iso(seat.submitted_at or 0.0),
-        "lead_time": seat.seconds,
+        "created_at": iso(assignment.submitted_at or 0.0),
+        "lead_time": assignment.seconds,
         "was_cancelled": False,
-        "result": list(write_results(snapshot.workflow, seat.answer or {})),
+        "result": list(write_results(snapshot.workflow, assignment.answer or {})),
         "memantics": {
-            "stage": snapshot.workflow.stages[seat.stage].id,
-            "seat": 0 if seat.training_round else seat.seat,
+            "stage": snapshot.workflow.stages[assignment.stage].id,
+            "slot": 0 if assignment.training_round else assignment.slot,
             "person": person,
             "revisions": history,
         },
@@ -337,7 +341,7 @@ def read_bounded(file: IO[bytes]) -> bytes:
 
 _FILE = "tasks"
 _TASKS = TypeAdapter(list[LabelStudioTask])
-_items, _seats = schema.items, schema.seats
+_items, _assignments = schema.items, schema.assignments
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +443,7 @@ class Returning:
         self._ghosts: dict[str, int] = {}
 
     def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
-        """Fill the seats of an item; how many, and what could not be kept."""
+        """Fill the assignments of an item; how many, and what could not be kept."""
         query = sa.select(_items).where(
             _items.c.project_id == self._rights.id, _items.c.item_key == key
         )
@@ -447,20 +451,24 @@ class Returning:
         order = {stage.id: place for place, stage in enumerate(self._rights.workflow.stages)}
         count, skipped = 0, []
         for entry in sorted(annotations, key=lambda one: _order(one, order)):
-            seats = read_seats(self._connection, item.id)
-            problem = self._fill(item, seats, entry, order)
+            assignments = read_assignments(self._connection, item.id)
+            problem = self._fill(item, assignments, entry, order)
             if problem:
                 skipped.append(f"{key}: {problem}")
                 continue
             count += 1
             if not item.training_round:
-                fresh = read_seats(self._connection, item.id)
+                fresh = read_assignments(self._connection, item.id)
                 state = settle(self._connection, self._rights.workflow, item, fresh)
                 item = self._connection.execute(query).one() if state != item.state else item
         return count, skipped
 
     def _fill(
-        self, item: Any, seats: Sequence[Seat], entry: Annotation, order: Mapping[str, int]
+        self,
+        item: Any,
+        assignments: Sequence[Assignment],
+        entry: Annotation,
+        order: Mapping[str, int],
     ) -> str:
         workflow = self._rights.workflow
         kept = entry.memantics
@@ -469,7 +477,7 @@ class Returning:
         if unknown:
             return f"results for unknown fields: {', '.join(unknown)}"
         shown = self._rights.settings.prelabels == "shown"
-        case, fields = make_case(item, seats), workflow.stages[stage].fields
+        case, fields = make_case(item, assignments), workflow.stages[stage].fields
         state = state_before(workflow, stage, case, prelabels=shown)
         try:
             answer = check(workflow, fields, values, labels=case.labels, state=state)
@@ -477,13 +485,13 @@ class Returning:
             return str(error)
         user = self._ghost(_person(entry))
         if item.training_round:
-            seat = self._training_seat(item, user)
+            assignment = self._training_assignment(item, user)
         else:
-            seat = _free_seat(seats, stage, kept.seat if kept else 0, user)
-        if seat is None:
-            return f"no seat is left at stage {workflow.stages[stage].id}"
+            assignment = _free_assignment(assignments, stage, kept.slot if kept else 0, user)
+        if assignment is None:
+            return f"no assignment is left at stage {workflow.stages[stage].id}"
         past = self._past(entry, answer)
-        self._write_past(item, seat, stage, past, user)
+        self._write_past(item, assignment, stage, past, user)
         last = past[-1]
         change = {
             "state": "done",
@@ -494,7 +502,9 @@ class Returning:
             "seconds": last.seconds,
             "lease_until": None,
         }
-        self._connection.execute(sa.update(_seats).where(_seats.c.id == seat).values(**change))
+        self._connection.execute(
+            sa.update(_assignments).where(_assignments.c.id == assignment).values(**change)
+        )
         return ""
 
     def _past(self, entry: Annotation, answer: Mapping[str, JsonValue]) -> list[Past]:
@@ -515,13 +525,13 @@ class Returning:
         return past
 
     def _write_past(
-        self, item: Any, seat: int, stage: int, past: Sequence[Past], user: int
+        self, item: Any, assignment: int, stage: int, past: Sequence[Past], user: int
     ) -> None:
         rows = [
             {
                 "project_id": self._rights.id,
                 "item_id": item.id,
-                "seat_id": seat,
+                "assignment_id": assignment,
                 "user_id": self._ghost(clean_text(one.person, lines=False)[:40])
                 if one.person
                 else user,
@@ -536,11 +546,13 @@ class Returning:
         ]
         self._connection.execute(sa.insert(schema.revisions), rows)
 
-    def _training_seat(self, item: Any, user: int) -> int | None:
-        taken = sa.select(_seats.c.id).where(_seats.c.item_id == item.id, _seats.c.user_id == user)
+    def _training_assignment(self, item: Any, user: int) -> int | None:
+        taken = sa.select(_assignments.c.id).where(
+            _assignments.c.item_id == item.id, _assignments.c.user_id == user
+        )
         if self._connection.execute(taken).first():
             return None
-        return insert_training_seat(self._visit, item, user)
+        return insert_training_assignment(self._visit, item, user)
 
     def _ghost(self, person: str) -> int:
         """A member without an account that anybody could use, under the same pseudonym if free."""
@@ -558,7 +570,7 @@ class Returning:
 
 def _order(entry: Annotation, order: Mapping[str, int]) -> tuple[int, int]:
     kept = entry.memantics
-    return (order.get(kept.stage, 0), kept.seat) if kept else (0, 0)
+    return (order.get(kept.stage, 0), kept.slot) if kept else (0, 0)
 
 
 def _person(entry: Annotation) -> str:
@@ -570,11 +582,13 @@ def _person(entry: Annotation) -> str:
     return clean_text(f"LS-{who if who is not None else 'unknown'}", lines=False)[:40]
 
 
-def _free_seat(seats: Sequence[Seat], stage: int, wanted: int, user: int) -> int | None:
-    """The seat an answer had, else the first free one; nobody answers twice."""
-    mine = [seat for seat in seats if seat.stage == stage]
-    if any(seat.user == user for seat in mine):
+def _free_assignment(
+    assignments: Sequence[Assignment], stage: int, wanted: int, user: int
+) -> int | None:
+    """The assignment an answer had, else the first free one; nobody answers twice."""
+    mine = [assignment for assignment in assignments if assignment.stage == stage]
+    if any(assignment.user == user for assignment in mine):
         return None
-    free = [seat for seat in mine if seat.state in ("open", "waiting", "closed")]
-    exact = [seat for seat in free if seat.seat == wanted]
+    free = [assignment for assignment in mine if assignment.state in ("open", "waiting", "closed")]
+    exact = [assignment for assignment in free if assignment.slot == wanted]
     return (exact or free)[0].id if free else None

@@ -24,9 +24,9 @@ from memantics.annotation.agreement import (
     measure_agreement,
 )
 from memantics.annotation.consensus import (
+    AssignedItem,
     DisagreementFilter,
     Person,
-    SeatedItem,
     find_disagreements,
 )
 from memantics.annotation.context import (
@@ -65,7 +65,7 @@ class Lead:
         """How far a project is, by stage and by person."""
         with self._context.as_lead(actor, project) as visit:
             counts = queries.COUNT_ITEMS.one(visit.connection, visit.key)
-            seats = queries.COUNT_SEATS.all(visit.connection, visit.key)
+            assignments = queries.COUNT_ASSIGNMENTS.all(visit.connection, visit.key)
             answers = queries.ANSWERS_BY_PERSON.all(visit.connection, visit.key)
             done = Counter(row.user_id for row in answers)
             people = tuple(
@@ -76,20 +76,20 @@ class Lead:
             return record_of(
                 records.ProjectProgress,
                 counts,
-                stages=_stage_progress(visit.flow, seats),
+                stages=_stage_progress(visit.flow, assignments),
                 people=people,
                 pace=median(seconds) if seconds else None,
             )
 
     def agreement(
-        self, actor: Actor, project: int, *, drawn_only: bool = False
+        self, actor: Actor, project: int, *, random_only: bool = False
     ) -> tuple[FieldAgreement, ...]:
         """Agreement as it is now, on each field and on all of them together.
 
-        ``drawn_only``: only items that keep a random place.
+        ``random_only``: only items that keep a random place.
         """
         workflow, items, _ = self.gather(actor, project)
-        return measure_agreement(workflow, items, drawn_only=drawn_only)
+        return measure_agreement(workflow, items, random_only=random_only)
 
     def pairs(self, actor: Actor, project: int) -> tuple[PairAgreement, ...]:
         """How often every two people gave the same answer; those who agree least come first."""
@@ -171,35 +171,35 @@ class Lead:
         """
         with self._context.db.write() as connection:
             tasks.lock_item(connection, assignment)
-            row = _find_row(connection, schema.seats, assignment)
+            row = _find_row(connection, schema.assignments, assignment)
             visit = self._context.visit(connection, actor, row.project_id, role="lead")
             if row.state != "done" or row.training_round:
                 raise Locked("only real answers can be reopened")
-            reopen_seat(visit, row)
+            reopen_assignment(visit, row)
             visit.log("answer.reopen", f"assignment:{assignment}")
 
     def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
         """Let a person pass (``passed``) or begin again with the last round (``running``)."""
         if state not in ("passed", "running"):
             raise AnswerError({"state": "passed or running"})
-        members, seats = schema.memberships, schema.seats
+        members, assignments = schema.memberships, schema.assignments
         last_round = sa.select(members.c.training_round).where(is_member(project, user))
         with self._context.as_lead(actor, project, write=True) as visit:
             change_member(visit.connection, project, user, training=state)
             if state == "running":
                 again = sa.and_(
-                    seats.c.project_id == project,
-                    seats.c.user_id == user,
-                    seats.c.training_round == last_round.scalar_subquery(),
-                    seats.c.state == "done",  # what was skipped stays out of sight
+                    assignments.c.project_id == project,
+                    assignments.c.user_id == user,
+                    assignments.c.training_round == last_round.scalar_subquery(),
+                    assignments.c.state == "done",  # what was skipped stays out of sight
                 )
-                # The answers stay in history; the seats may be answered once more.
-                visit.connection.execute(sa.update(seats).where(again).values(state="leased"))
+                # The answers stay in history; the assignments may be answered once more.
+                visit.connection.execute(sa.update(assignments).where(again).values(state="leased"))
             visit.log("member.training", f"user:{user}", state=state)
 
     def gather(
         self, actor: Actor, project: int
-    ) -> tuple[Workflow, list[SeatedItem], dict[int, Person]]:
+    ) -> tuple[Workflow, list[AssignedItem], dict[int, Person]]:
         """The rules of a project, its items with their answers, and its people."""
         with self._context.as_lead(actor, project) as visit:
             items = consensus.gather(visit, answered=True)
@@ -214,20 +214,22 @@ def _find_row(connection: Connection, table: sa.Table, key: int) -> Any:
     return row
 
 
-def reopen_seat(visit: Visit, row: Any) -> None:
-    """Give the answer of a seat back, inside a transaction that holds its item."""
+def reopen_assignment(visit: Visit, row: Any) -> None:
+    """Give the answer of an assignment back, inside a transaction that holds its item."""
     connection, flow = visit.connection, visit.flow
-    seats = tasks.read_seats(connection, row.item_id)
-    later = tasks.find_later(flow, seats, tasks.read_seat(row))
-    tasks.reset_seats(connection, [seat for seat in later if seat.state in ("done", "leased")])
+    assignments = tasks.read_assignments(connection, row.item_id)
+    later = tasks.find_later(flow, assignments, tasks.read_assignment(row))
+    tasks.reset_assignments(
+        connection, [assignment for assignment in later if assignment.state in ("done", "leased")]
+    )
     until = visit.now + _REOPEN_DAYS * DAY
-    queries.REOPEN_SEAT.run(connection, {"seat": row.id, "until": until})
+    queries.REOPEN_ASSIGNMENT.run(connection, {"assignment": row.id, "until": until})
     item = _find_row(connection, schema.items, row.item_id)
-    tasks.settle(connection, flow, item, tasks.read_seats(connection, row.item_id))
+    tasks.settle(connection, flow, item, tasks.read_assignments(connection, row.item_id))
 
 
 def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[records.StageProgress, ...]:
-    counts = {(row.stage, row.state): int(row.seats) for row in rows}
+    counts = {(row.stage, row.state): int(row.assignments) for row in rows}
     return tuple(
         records.StageProgress(
             stage.id,
@@ -251,7 +253,10 @@ def _view_items(visit: Visit, rows: Sequence[Any]) -> tuple[records.ItemView, ..
 
 def _view_item(visit: Visit, people: dict[int, Person], row: Any) -> records.ItemView:
     key = {"item": row.id}
-    seats = [tasks.read_seat(seat) for seat in queries.ALL_SEATS.all(visit.connection, key)]
+    assignments = [
+        tasks.read_assignment(assignment)
+        for assignment in queries.ALL_ASSIGNMENTS.all(visit.connection, key)
+    ]
     steps = queries.HISTORY.all(visit.connection, key)
     return record_of(
         records.ItemView,
@@ -263,26 +268,35 @@ def _view_item(visit: Visit, people: dict[int, Person], row: Any) -> records.Ite
         prelabels=load(row.prelabels),
         gold=load_optional(row.gold),
         hidden=load(row.hidden),
-        seats=tuple(_view_seat(visit.flow, people, seat) for seat in seats),
+        assignments=tuple(
+            _view_assignment(visit.flow, people, assignment) for assignment in assignments
+        ),
         history=tuple(tasks.read_step(visit.flow, step) for step in steps),
     )
 
 
-def _view_seat(workflow: Workflow, people: dict[int, Person], seat: tasks.Seat) -> records.SeatView:
-    person = people[seat.user].pseudonym if seat.user in people else ""
-    stage = workflow.stages[seat.stage].id
+def _view_assignment(
+    workflow: Workflow, people: dict[int, Person], assignment: tasks.Assignment
+) -> records.AssignmentView:
+    person = people[assignment.user].pseudonym if assignment.user in people else ""
+    stage = workflow.stages[assignment.stage].id
     return record_of(
-        records.SeatView, seat, assignment=seat.id, stage=stage, person=person, values=seat.answer
+        records.AssignmentView,
+        assignment,
+        assignment=assignment.id,
+        stage=stage,
+        person=person,
+        values=assignment.answer,
     )
 
 
-def _win_rates(items: Sequence[SeatedItem], name: str) -> dict[str, float]:
+def _win_rates(items: Sequence[AssignedItem], name: str) -> dict[str, float]:
     won: dict[str, list[float]] = defaultdict(list)
     for item in items:
         hidden = load(item.row.hidden)
         sides = {side: str(hidden.get(side, side)) for side in ("a", "b")}
-        for seat in item.answered():
-            vote = (seat.answer or {}).get(name)
+        for assignment in item.answered():
+            vote = (assignment.answer or {}).get(name)
             if vote in PAIR:
                 for side, maker in sides.items():
                     won[maker].append(0.5 if vote == "tie" else float(vote == side))
@@ -361,23 +375,23 @@ class Guideline:
 
 def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
     """Give the answers to these items at the first stage of several back to their people."""
-    seats = schema.seats
+    assignments = schema.assignments
     query = (
-        sa.select(seats)
-        .join(schema.items, schema.items.c.id == seats.c.item_id)
+        sa.select(assignments)
+        .join(schema.items, schema.items.c.id == assignments.c.item_id)
         .where(
-            seats.c.project_id == visit.rights.id,
-            seats.c.state == "done",
-            seats.c.training_round == 0,
-            seats.c.stage.in_([place for place, _ in visit.flow.apart_stages][:1]),
+            assignments.c.project_id == visit.rights.id,
+            assignments.c.state == "done",
+            assignments.c.training_round == 0,
+            assignments.c.stage.in_([place for place, _ in visit.flow.independent_stages][:1]),
             schema.items.c.number.in_(numbers),
         )
-        .order_by(seats.c.item_id, seats.c.id)
+        .order_by(assignments.c.item_id, assignments.c.id)
     )
     rows = visit.connection.execute(query).all()
     for row in rows:
         lock_item(visit.connection, row.id)
-        reopen_seat(visit, row)
+        reopen_assignment(visit, row)
     return len(rows)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.dialects import postgresql
 
 from memantics.annotation.database import Query
 from memantics.annotation.schema import (
+    assignments,
     audit,
     drafts,
     exposures,
@@ -21,20 +22,19 @@ from memantics.annotation.schema import (
     memberships,
     projects,
     revisions,
-    seats,
     sessions,
     skips,
     users,
 )
 
 
-def _is(state: str, table: Any = seats) -> Any:
-    """A state as part of the text: an index of held seats alone serves no bound value."""
+def _is(state: str, table: Any = assignments) -> Any:
+    """A state as part of the text: an index of held assignments alone serves no bound value."""
     return table.c.state == sa.literal_column(f"'{state}'")
 
 
-_mine = (seats.c.user_id == p("user"), seats.c.project_id == p("project"))
-_this_item = seats.c.item_id == p("item")
+_mine = (assignments.c.user_id == p("user"), assignments.c.project_id == p("project"))
+_this_item = assignments.c.item_id == p("item")
 
 # Accounts and rights
 SESSION = Query(
@@ -73,24 +73,32 @@ PEOPLE = Query(
 )
 ADD_AUDIT = Query(sa.insert(audit).inline(), "at user_id project_id action subject detail")
 
-# Items and their seats
+# Items and their assignments
 ITEMS = Query(sa.select(items).where(items.c.project_id == p("project")).order_by(items.c.number))
-_in_project = sa.select(seats).where(seats.c.project_id == p("project"))
-PROJECT_SEATS = Query(_in_project.order_by(seats.c.item_id, seats.c.stage, seats.c.seat))
-PROJECT_ANSWERS = Query(
-    _in_project.where(_is("done")).order_by(seats.c.item_id, seats.c.stage, seats.c.seat)
+_in_project = sa.select(assignments).where(assignments.c.project_id == p("project"))
+PROJECT_ASSIGNMENTS = Query(
+    _in_project.order_by(assignments.c.item_id, assignments.c.stage, assignments.c.slot)
 )
-_of_item = sa.select(seats).where(_this_item).order_by(seats.c.stage, seats.c.seat, seats.c.id)
-ALL_SEATS = Query(_of_item)
-SEATS = Query(_of_item.where(seats.c.training_round == 0))
-NUMBERED_SEATS = Query(
-    sa.select(seats)
+PROJECT_ANSWERS = Query(
+    _in_project.where(_is("done")).order_by(
+        assignments.c.item_id, assignments.c.stage, assignments.c.slot
+    )
+)
+_of_item = (
+    sa.select(assignments)
+    .where(_this_item)
+    .order_by(assignments.c.stage, assignments.c.slot, assignments.c.id)
+)
+ALL_ASSIGNMENTS = Query(_of_item)
+ASSIGNMENTS = Query(_of_item.where(assignments.c.training_round == 0))
+NUMBERED_ASSIGNMENTS = Query(
+    sa.select(assignments)
     .join(items)
     .where(items.c.project_id == p("project"), items.c.number == p("number"))
-    .where(seats.c.training_round == 0)
-    .order_by(seats.c.stage, seats.c.seat)
+    .where(assignments.c.training_round == 0)
+    .order_by(assignments.c.stage, assignments.c.slot)
 )
-SEAT_ITEM = Query(sa.select(seats.c.item_id).where(seats.c.id == p("seat")))
+ASSIGNMENT_ITEM = Query(sa.select(assignments.c.item_id).where(assignments.c.id == p("assignment")))
 HISTORY = Query(
     sa.select(*(revisions.c[name] for name in ("stage", "action", "answer", "at", "version")))
     .add_columns(memberships.c.pseudonym)
@@ -104,17 +112,19 @@ HISTORY = Query(
     .where(revisions.c.item_id == p("item"))
     .order_by(revisions.c.id)
 )
-_seat = sa.update(seats).where(seats.c.id == p("seat"))
+_assignment = sa.update(assignments).where(assignments.c.id == p("assignment"))
 # Only what nobody holds is moved: a lease or an answer that came in between stays.
-MOVE_SEAT = Query(
-    _seat.where(seats.c.state == p("old"), seats.c.version == p("seen")).values(
+MOVE_ASSIGNMENT = Query(
+    _assignment.where(assignments.c.state == p("old"), assignments.c.version == p("seen")).values(
         state=p("new"), user_id=None, lease_until=None
     )
 )
 _no_answer = {"answer": None, "submitted_at": None, "seconds": None}
-RESET_SEAT = Query(_seat.values(state="waiting", user_id=None, lease_until=None, **_no_answer))
-CLOSE_SEAT = Query(_seat.values(state="closed", lease_until=None))
-REOPEN_SEAT = Query(_seat.values(state="leased", lease_until=p("until")))
+RESET_ASSIGNMENT = Query(
+    _assignment.values(state="waiting", user_id=None, lease_until=None, **_no_answer)
+)
+CLOSE_ASSIGNMENT = Query(_assignment.values(state="closed", lease_until=None))
+REOPEN_ASSIGNMENT = Query(_assignment.values(state="leased", lease_until=p("until")))
 SET_SETTINGS = Query(
     sa.update(projects).where(projects.c.id == p("project")).values(settings=p("settings"))
 )
@@ -122,10 +132,10 @@ SET_ITEM_STATE = Query(sa.update(items).where(items.c.id == p("item")).values(st
 
 # Answers
 SAVE_ANSWER = Query(
-    _seat.where(seats.c.version == p("seen")).values(
+    _assignment.where(assignments.c.version == p("seen")).values(
         state=p("new"),
         answer=p("text"),
-        version=seats.c.version + 1,
+        version=assignments.c.version + 1,
         submitted_at=p("submitted"),
         seconds=p("took"),
         lease_until=p("until"),
@@ -134,31 +144,35 @@ SAVE_ANSWER = Query(
 )
 ADD_REVISION = Query(
     sa.insert(revisions).inline(),
-    "project_id item_id seat_id user_id stage version action answer at seconds",
+    "project_id item_id assignment_id user_id stage version action answer at seconds",
 )
 # SQLite speaks this part of PostgreSQL's dialect.
 _draft = postgresql.insert(drafts).inline()
 KEEP_DRAFT = Query(
     _draft.on_conflict_do_update(
-        index_elements=["seat_id", "user_id"],
+        index_elements=["assignment_id", "user_id"],
         set_={"answer": _draft.excluded.answer, "saved_at": _draft.excluded.saved_at},
     ),
-    "seat_id user_id answer saved_at",
+    "assignment_id user_id answer saved_at",
 )
 ADD_SKIP = Query(
     postgresql.insert(skips).on_conflict_do_nothing().inline(), "project_id user_id group_key at"
 )
 OWN_REVISIONS = Query(
     sa.select(revisions.c.version, revisions.c.action, revisions.c.answer)
-    .where(revisions.c.seat_id == p("seat"), revisions.c.user_id == p("user"))
+    .where(revisions.c.assignment_id == p("assignment"), revisions.c.user_id == p("user"))
     .order_by(revisions.c.version)
 )
 PLACE = Query(
     sa.select(
-        *(column for column in seats.c if column.name not in ("id", "state", "training_round")),
-        seats.c.id.label("seat_id"),
-        seats.c.state.label("seat_state"),
-        seats.c.training_round.label("seat_round"),
+        *(
+            column
+            for column in assignments.c
+            if column.name not in ("id", "state", "training_round")
+        ),
+        assignments.c.id.label("assignment_id"),
+        assignments.c.state.label("assignment_state"),
+        assignments.c.training_round.label("assignment_round"),
         *(items.c[name] for name in ("id", "number", "item_key", "images", "shown")),
         *(items.c[name] for name in ("prelabels", "gold", "state")),
         *_member_columns,
@@ -168,58 +182,61 @@ PLACE = Query(
         drafts.c.saved_at,
     )
     .select_from(
-        seats.join(items)
-        .join(projects, projects.c.id == seats.c.project_id)
+        assignments.join(items)
+        .join(projects, projects.c.id == assignments.c.project_id)
         .join(
             memberships,
             sa.and_(
-                memberships.c.project_id == seats.c.project_id,
+                memberships.c.project_id == assignments.c.project_id,
                 memberships.c.user_id == p("user"),
             ),
         )
         .join(users, users.c.id == memberships.c.user_id)
-        .outerjoin(drafts, sa.and_(drafts.c.seat_id == seats.c.id, drafts.c.user_id == p("user")))
+        .outerjoin(
+            drafts,
+            sa.and_(drafts.c.assignment_id == assignments.c.id, drafts.c.user_id == p("user")),
+        )
     )
-    .where(seats.c.id == p("seat"), *_active)
+    .where(assignments.c.id == p("assignment"), *_active)
 )
 # Answers to one item take turns: each sees what the other one opened or closed. The member
 # comes first, as everywhere: who locks in one order never waits in a circle.
 LOCK_MEMBER = Query(
     sa.select(memberships.c.user_id)
-    .join(seats, seats.c.project_id == memberships.c.project_id)
-    .where(seats.c.id == p("seat"), memberships.c.user_id == p("user"))
+    .join(assignments, assignments.c.project_id == memberships.c.project_id)
+    .where(assignments.c.id == p("assignment"), memberships.c.user_id == p("user"))
     .with_for_update(of=memberships)
 )
-_other = seats.alias("o")
+_other = assignments.alias("o")
 LOCK_ITEM = Query(
     sa.select(_other.c.id)
-    .join(seats, _other.c.item_id == seats.c.item_id)
-    .where(seats.c.id == p("seat"))
+    .join(assignments, _other.c.item_id == assignments.c.item_id)
+    .where(assignments.c.id == p("assignment"))
     .order_by(_other.c.id)
     .with_for_update(of=_other)
 )
 
 # What a person did
 LAST_ANSWERS = Query(
-    sa.select(seats, items.c.number)
+    sa.select(assignments, items.c.number)
     .join(items)
-    .where(*_mine, seats.c.submitted_at.is_not(None), _is("done"))
-    .order_by(seats.c.submitted_at.desc(), seats.c.id.desc())
+    .where(*_mine, assignments.c.submitted_at.is_not(None), _is("done"))
+    .order_by(assignments.c.submitted_at.desc(), assignments.c.id.desc())
     .limit(p("limit"))
 )
 COUNT_ANSWERS = Query(
-    sa.select(sa.func.count()).where(*_mine, _is("done"), seats.c.training_round == 0)
+    sa.select(sa.func.count()).where(*_mine, _is("done"), assignments.c.training_round == 0)
 )
 LAST_SECONDS = Query(
-    sa.select(seats.c.seconds)
-    .where(*_mine, seats.c.seconds.is_not(None))
-    .order_by(seats.c.submitted_at.desc())
+    sa.select(assignments.c.seconds)
+    .where(*_mine, assignments.c.seconds.is_not(None))
+    .order_by(assignments.c.submitted_at.desc())
     .limit(50)
 )
 ANSWER_TIMES = Query(
-    sa.select(seats.c.submitted_at)
-    .where(*_mine, seats.c.submitted_at > p("since"))
-    .order_by(seats.c.submitted_at.desc())
+    sa.select(assignments.c.submitted_at)
+    .where(*_mine, assignments.c.submitted_at > p("since"))
+    .order_by(assignments.c.submitted_at.desc())
 )
 
 # Exposure
@@ -257,7 +274,7 @@ ADD_SEEN = Query(
 )
 
 
-# Who gets which seat
+# Who gets which assignment
 def _not_skipped(group: Any) -> Any:
     return ~sa.exists().where(
         skips.c.project_id == p("project"),
@@ -266,94 +283,102 @@ def _not_skipped(group: Any) -> Any:
     )
 
 
-HELD_SEATS = Query(
-    sa.select(seats.c.id, seats.c.stage, seats.c.item_id)
-    .where(*_mine, _is("leased"), _not_skipped(seats.c.group_key))
-    .order_by(seats.c.lease_until.desc())
+HELD_ASSIGNMENTS = Query(
+    sa.select(assignments.c.id, assignments.c.stage, assignments.c.item_id)
+    .where(*_mine, _is("leased"), _not_skipped(assignments.c.group_key))
+    .order_by(assignments.c.lease_until.desc())
 )
 # A reopened answer is held for a week: looking at it must not shorten that.
 _until = p("until", type_=sa.Double)
 RENEW_LEASE = Query(
-    _seat.where(seats.c.user_id == p("user"), _is("leased")).values(
-        lease_until=sa.case((seats.c.lease_until > _until, seats.c.lease_until), else_=_until)
+    _assignment.where(assignments.c.user_id == p("user"), _is("leased")).values(
+        lease_until=sa.case(
+            (assignments.c.lease_until > _until, assignments.c.lease_until), else_=_until
+        )
     )
 )
-# Whoever had the seat before takes their unfinished answer along: it stays in history.
-TAKE_SEAT = Query(
-    _seat.values(state="leased", user_id=p("user"), lease_until=p("until"), **_no_answer)
+# Whoever had the assignment before takes their unfinished answer along: it stays in history.
+TAKE_ASSIGNMENT = Query(
+    _assignment.values(state="leased", user_id=p("user"), lease_until=p("until"), **_no_answer)
 )
 
 
-def _may_take(apart: int, not_own: bool) -> list[Any]:
-    """Conditions on a seat at a stage that a person may take."""
-    twice, apart_from = seats.alias("t"), seats.alias("a")
+def _may_take(apart: int, exclude_uploader: bool) -> list[Any]:
+    """Conditions on an assignment at a stage that a person may take."""
+    twice, disjoint_from = assignments.alias("t"), assignments.alias("a")
     conditions = [
-        seats.c.project_id == p("project"),
-        seats.c.stage == p("stage"),
+        assignments.c.project_id == p("project"),
+        assignments.c.stage == p("stage"),
         ~sa.exists().where(
-            twice.c.item_id == seats.c.item_id,
-            twice.c.stage == seats.c.stage,
+            twice.c.item_id == assignments.c.item_id,
+            twice.c.stage == assignments.c.stage,
             twice.c.user_id == p("user"),
         ),
-        _not_skipped(seats.c.group_key),
+        _not_skipped(assignments.c.group_key),
     ]
     conditions += [
         ~sa.exists().where(
-            apart_from.c.user_id == p("user"),
-            apart_from.c.project_id == p("project"),
-            apart_from.c.group_key == seats.c.group_key,
-            apart_from.c.stage == p(f"apart{number}"),
+            disjoint_from.c.user_id == p("user"),
+            disjoint_from.c.project_id == p("project"),
+            disjoint_from.c.group_key == assignments.c.group_key,
+            disjoint_from.c.stage == p(f"apart{number}"),
         )
         for number in range(apart)
     ]
-    if not_own:
-        is_owner = sa.exists().where(items.c.id == seats.c.item_id, items.c.owner_id == p("user"))
+    if exclude_uploader:
+        is_owner = sa.exists().where(
+            items.c.id == assignments.c.item_id, items.c.owner_id == p("user")
+        )
         conditions.append(~is_owner)
     return conditions
 
 
 @lru_cache(maxsize=16)
-def count_free_seats(*, apart: int, not_own: bool) -> Query:
+def count_free_assignments(*, apart: int, exclude_uploader: bool) -> Query:
     """How many items a person could take at a stage, up to a thousand."""
-    free = sa.select(seats.c.item_id).where(_is("open"), *_may_take(apart, not_own))
+    free = sa.select(assignments.c.item_id).where(_is("open"), *_may_take(apart, exclude_uploader))
     return Query(sa.select(sa.func.count()).select_from(free.distinct().limit(1000).subquery()))
 
 
 @lru_cache(maxsize=16)
-def find_free_seat(*, apart: int, not_own: bool, expired: bool) -> Query:
-    """The first seat that a person may take: an open one, or one whose lease ran out."""
+def find_free_assignment(*, apart: int, exclude_uploader: bool, expired: bool) -> Query:
+    """The first assignment that a person may take: an open one, or one whose lease ran out."""
     # A training item is its person's own, however long they are away.
-    lapsed = (_is("leased"), seats.c.lease_until < p("now"), seats.c.training_round == 0)
+    lapsed = (
+        _is("leased"),
+        assignments.c.lease_until < p("now"),
+        assignments.c.training_round == 0,
+    )
     return Query(
-        sa.select(seats.c.id, seats.c.place, seats.c.item_id)
-        .where(seats.c.place >= p("start"), *(lapsed if expired else (_is("open"),)))
-        .where(*_may_take(apart, not_own))
-        .order_by(seats.c.place, seats.c.seat)
+        sa.select(assignments.c.id, assignments.c.place, assignments.c.item_id)
+        .where(assignments.c.place >= p("start"), *(lapsed if expired else (_is("open"),)))
+        .where(*_may_take(apart, exclude_uploader))
+        .order_by(assignments.c.place, assignments.c.slot)
         .limit(1)
-        .with_for_update(of=seats, skip_locked=True)
+        .with_for_update(of=assignments, skip_locked=True)
     )
 
 
 # Training rounds
-_round = (seats.c.training_round == p("round"), items.c.training_round == p("round"))
+_round = (assignments.c.training_round == p("round"), items.c.training_round == p("round"))
 NEXT_TRAINING = Query(
     sa.select(items.c.id, items.c.group_key, items.c.number, items.c.training_round)
     .where(
         items.c.project_id == p("project"),
         _round[1],
-        ~sa.exists().where(seats.c.item_id == items.c.id, seats.c.user_id == p("user")),
+        ~sa.exists().where(assignments.c.item_id == items.c.id, assignments.c.user_id == p("user")),
         _not_skipped(items.c.group_key),
     )
     .order_by(items.c.number)
     .limit(1)
 )
 TRAINING_ANSWERS = Query(
-    sa.select(items.c.gold, seats.c.answer)
-    .select_from(seats.join(items))
+    sa.select(items.c.gold, assignments.c.answer)
+    .select_from(assignments.join(items))
     .where(*_mine, _round[0], _is("done"))
-    .order_by(seats.c.submitted_at, seats.c.id)
+    .order_by(assignments.c.submitted_at, assignments.c.id)
 )
-TRAINING_HELD = Query(sa.select(seats.c.id).where(*_mine, _round[0], _is("leased")))
+TRAINING_HELD = Query(sa.select(assignments.c.id).where(*_mine, _round[0], _is("leased")))
 COUNT_TRAINING = Query(
     sa.select(sa.func.count()).where(items.c.project_id == p("project"), _round[1])
 )
@@ -364,9 +389,9 @@ PASS_EXPERIENCED = Query(
     .where(memberships.c.project_id == p("project"), memberships.c.training == "none")
     .where(
         sa.exists().where(
-            seats.c.project_id == memberships.c.project_id,
-            seats.c.user_id == memberships.c.user_id,
-            seats.c.training_round == 0,
+            assignments.c.project_id == memberships.c.project_id,
+            assignments.c.user_id == memberships.c.user_id,
+            assignments.c.training_round == 0,
             _is("done"),
         )
     )
@@ -374,10 +399,10 @@ PASS_EXPERIENCED = Query(
 )
 
 # Progress of a project
-COUNT_SEATS = Query(
-    sa.select(seats.c.stage, seats.c.state, sa.func.count().label("seats"))
-    .where(seats.c.project_id == p("project"), seats.c.training_round == 0)
-    .group_by(seats.c.stage, seats.c.state)
+COUNT_ASSIGNMENTS = Query(
+    sa.select(assignments.c.stage, assignments.c.state, sa.func.count().label("assignments"))
+    .where(assignments.c.project_id == p("project"), assignments.c.training_round == 0)
+    .group_by(assignments.c.stage, assignments.c.state)
 )
 _real = items.c.training_round == 0
 COUNT_ITEMS = Query(
@@ -388,10 +413,10 @@ COUNT_ITEMS = Query(
     ).where(items.c.project_id == p("project"))
 )
 ANSWERS_BY_PERSON = Query(
-    sa.select(seats.c.user_id, seats.c.seconds)
-    .where(seats.c.project_id == p("project"), _is("done"), seats.c.training_round == 0)
-    .where(seats.c.user_id.is_not(None))
+    sa.select(assignments.c.user_id, assignments.c.seconds)
+    .where(assignments.c.project_id == p("project"), _is("done"), assignments.c.training_round == 0)
+    .where(assignments.c.user_id.is_not(None))
 )
 COUNT_DONE = Query(
-    sa.select(sa.func.count()).where(seats.c.project_id == p("project"), _is("done"))
+    sa.select(sa.func.count()).where(assignments.c.project_id == p("project"), _is("done"))
 )

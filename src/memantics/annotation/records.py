@@ -16,7 +16,7 @@ from memantics.annotation.workflow import ProjectRole, StageKind, Workflow
 from memantics.core.queue import Shown
 from memantics.core.records import Closed
 
-SeatState = Literal["waiting", "open", "leased", "done", "closed"]
+AssignmentState = Literal["waiting", "open", "leased", "done", "closed"]
 TrainingState = Literal["none", "running", "passed", "failed"]
 Action = Literal["submit", "edit", "undo", "import"]
 Record = TypeVar("Record")
@@ -149,11 +149,11 @@ class AnnotationTask:
     answer: FieldValues | None
     version: int
     lease_until: float
-    seat: int
-    people: int
+    slot: int
+    annotators: int
     training: bool
     history: tuple[HistoryStep, ...] = ()
-    votes: tuple[HistoryStep, ...] = ()
+    annotations: tuple[HistoryStep, ...] = ()
     labels: frozenset[str] = frozenset()
 
 
@@ -300,13 +300,13 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class SeatView:
-    """One seat of an item, for the lead."""
+class AssignmentView:
+    """One assignment of an item, for the lead."""
 
     assignment: int
     stage: str
-    seat: int
-    state: SeatState
+    slot: int
+    state: AssignmentState
     person: str
     version: int
     values: FieldValues | None
@@ -325,7 +325,7 @@ class ItemView:
     prelabels: FieldValues
     gold: FieldValues | None
     hidden: FieldValues
-    seats: tuple[SeatView, ...]
+    assignments: tuple[AssignmentView, ...]
     history: tuple[HistoryStep, ...]
 
 
@@ -361,7 +361,7 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class AggregatedItem:
     """How an item ended. ``details`` says what a rule did (counts, drops, restores)."""
 
     item: str

@@ -102,15 +102,15 @@ items = sa.Table(
     sa.UniqueConstraint("project_id", "item_key"),
     sa.Index("ix_items_project_id_number", "project_id", "number"),
 )
-seats = sa.Table(
-    "seats",
+assignments = sa.Table(
+    "assignments",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("project_id", sa.ForeignKey("projects.id"), nullable=False),
     sa.Column("item_id", sa.ForeignKey("items.id"), nullable=False),
     sa.Column("group_key", sa.String(300), nullable=False),
     sa.Column("stage", sa.Integer, nullable=False),
-    sa.Column("seat", sa.Integer, nullable=False),
+    sa.Column("slot", sa.Integer, nullable=False),
     sa.Column("place", sa.Integer, nullable=False),
     sa.Column("training_round", sa.Integer, nullable=False),
     sa.Column("state", sa.String(10), nullable=False),
@@ -120,18 +120,20 @@ seats = sa.Table(
     sa.Column("answer", sa.Text, nullable=True),
     sa.Column("submitted_at", sa.Double, nullable=True),
     sa.Column("seconds", sa.Double, nullable=True),
-    sa.UniqueConstraint("item_id", "stage", "seat"),
+    sa.UniqueConstraint("item_id", "stage", "slot"),
     sa.UniqueConstraint("item_id", "stage", "user_id"),
-    sa.Index("ix_seats_queue", "project_id", "state", "stage", "place", "seat"),
-    sa.Index("ix_seats_user_group", "user_id", "project_id", "group_key"),
-    sa.Index("ix_seats_user_time", "user_id", "project_id", "submitted_at"),
-    # Of held seats alone: whoever has answered thousands of items holds one or two.
-    sa.Index("ix_seats_held", "user_id", "project_id", sqlite_where=_HELD, postgresql_where=_HELD),
+    sa.Index("ix_assignments_queue", "project_id", "state", "stage", "place", "slot"),
+    sa.Index("ix_assignments_user_group", "user_id", "project_id", "group_key"),
+    sa.Index("ix_assignments_user_time", "user_id", "project_id", "submitted_at"),
+    # Of held assignments alone: whoever has answered thousands of items holds one or two.
+    sa.Index(
+        "ix_assignments_held", "user_id", "project_id", sqlite_where=_HELD, postgresql_where=_HELD
+    ),
 )
 drafts = sa.Table(
     "drafts",
     metadata,
-    sa.Column("seat_id", sa.ForeignKey("seats.id"), primary_key=True),
+    sa.Column("assignment_id", sa.ForeignKey("assignments.id"), primary_key=True),
     sa.Column("user_id", sa.ForeignKey("users.id"), primary_key=True),
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("saved_at", sa.Double, nullable=False),
@@ -142,7 +144,7 @@ revisions = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("project_id", sa.ForeignKey("projects.id"), nullable=False),
     sa.Column("item_id", sa.ForeignKey("items.id"), nullable=False),
-    sa.Column("seat_id", sa.ForeignKey("seats.id"), nullable=False),
+    sa.Column("assignment_id", sa.ForeignKey("assignments.id"), nullable=False),
     sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
     sa.Column("stage", sa.Integer, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
@@ -150,7 +152,7 @@ revisions = sa.Table(
     sa.Column("answer", sa.Text, nullable=True),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("seconds", sa.Double, nullable=True),
-    sa.UniqueConstraint("seat_id", "version"),
+    sa.UniqueConstraint("assignment_id", "version"),
     sa.Index("ix_revisions_item_id", "item_id", "id"),
     sa.Index("ix_revisions_project_id", "project_id", "id"),
 )

@@ -19,10 +19,16 @@ from pydantic import JsonValue
 
 from memantics.annotation import export, intake
 from memantics.annotation.agreement import ALL, FieldAgreement, measure_agreement
-from memantics.annotation.consensus import SeatedItem
+from memantics.annotation.consensus import AssignedItem
 from memantics.annotation.context import ServiceContext, Visit, iso, load_list
-from memantics.annotation.errors import Forbidden, NoSuchForm, NotFound
-from memantics.annotation.export import TYPES, resolve_all, take_snapshot, write_audit, write_export
+from memantics.annotation.errors import Forbidden, NotFound, UnsupportedFormat
+from memantics.annotation.export import (
+    TYPES,
+    aggregate_all,
+    take_snapshot,
+    write_audit,
+    write_export,
+)
 from memantics.annotation.intake import Stored, check_item
 from memantics.annotation.labelstudio import (
     Returning,
@@ -41,15 +47,15 @@ from memantics.core.queue import ITEMS, QueueCard, QueueItem, read_queue
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "data": ("csv", "jsonl", "parquet"),
-    "votes": ("csv", "jsonl", "parquet"),
+    "individual": ("csv", "jsonl", "parquet"),
     "agreement": ("csv", "jsonl", "tex"),
     "huggingface": ("zip",),
 }
-VOTES = (
+INDIVIDUAL = (
     "item",
     "group",
     "stage",
-    "person",
+    "annotator",
     "field",
     "value",
     "at",
@@ -57,47 +63,47 @@ VOTES = (
     "guideline",
     "suggested",
 )
-_FIGURES = ("pairwise", "complete", "cohen", "fleiss", "alpha", "ac1", "icc")
+_METRICS = ("pairwise", "complete", "cohen", "fleiss", "alpha", "ac1", "icc")
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) -> bytes:
     """One of these tables as a file; ``media`` is where the images of the project are."""
     if form not in TABLES[what]:
-        raise NoSuchForm(what, form, TABLES[what])
+        raise UnsupportedFormat(what, form, TABLES[what])
     if what == "huggingface":
         return pack_huggingface(snapshot, media)
-    if what == "votes":
-        return export.write_rows(make_votes(snapshot), VOTES, form)
+    if what == "individual":
+        return export.write_rows(list_individual(snapshot), INDIVIDUAL, form)
     if what == "data":
         return export.write_rows(*make_data(snapshot), form)
-    figures = measure_agreement(snapshot.workflow, snapshot.items)
+    agreements = measure_agreement(snapshot.workflow, snapshot.items)
     if form == "tex":
         labels = {field.id: field.label.en for field in snapshot.workflow.fields}
-        return write_latex(figures, labels)
-    return export.write_rows(*agreement_rows(figures), form)
+        return write_latex(agreements, labels)
+    return export.write_rows(*agreement_rows(agreements), form)
 
 
-def make_votes(snapshot: export.Snapshot) -> list[export.ExportRow]:
+def list_individual(snapshot: export.Snapshot) -> list[export.ExportRow]:
     """The long table: one row for each field that a person answered, training left out."""
     return [
         {
             "item": item.row.item_key,
             "group": item.row.group_key,
-            "stage": snapshot.workflow.stages[seat.stage].id,
-            "person": export.name_of(snapshot, seat.user),
+            "stage": snapshot.workflow.stages[assignment.stage].id,
+            "annotator": export.name_of(snapshot, assignment.user),
             "field": field,
             "value": value,
-            "at": iso(seat.submitted_at or 0.0),
-            "seconds": seat.seconds,
-            "guideline": snapshot.rights.settings.guideline_at(seat.submitted_at or 0.0),
-            "suggested": snapshot.workflow.stages[seat.stage].kind == "independent"
+            "at": iso(assignment.submitted_at or 0.0),
+            "seconds": assignment.seconds,
+            "guideline": snapshot.rights.settings.guideline_at(assignment.submitted_at or 0.0),
+            "suggested": snapshot.workflow.stages[assignment.stage].kind == "independent"
             and item.row.prelabels != "{}"
-            and snapshot.rights.settings.suggested_at(seat.submitted_at or 0.0),
+            and snapshot.rights.settings.suggested_at(assignment.submitted_at or 0.0),
         }
         for item in snapshot.items
-        for seat in item.answered(training=False)
-        for field, value in (seat.answer or {}).items()
+        for assignment in item.answered(training=False)
+        for field, value in (assignment.answer or {}).items()
     ]
 
 
@@ -108,7 +114,7 @@ def make_data(snapshot: export.Snapshot) -> tuple[list[export.ExportRow], list[s
     """
     rows = [
         _wide_row(snapshot, item) | export.outcome(snapshot, found)
-        for item, found in export.resolve_all(snapshot)
+        for item, found in export.aggregate_all(snapshot)
     ]
     used = {name for row in rows for name, value in row.items() if value is not None}
     first = ["id", "group", "image", "text", "kept", "reason", "complete", *snapshot.field_names]
@@ -117,7 +123,7 @@ def make_data(snapshot: export.Snapshot) -> tuple[list[export.ExportRow], list[s
     return [{name: row.get(name) for name in columns} for row in rows], columns
 
 
-def _wide_row(snapshot: export.Snapshot, item: SeatedItem) -> dict[str, JsonValue]:
+def _wide_row(snapshot: export.Snapshot, item: AssignedItem) -> dict[str, JsonValue]:
     shown = {entry.label.casefold(): entry.value for entry in item.shown}
     text = shown.pop("text", None) or shown.get("caption")
     pictures = [f"images/{export.file_name(image)}" for image in export.images_of(snapshot, item)]
@@ -130,9 +136,9 @@ def _wide_row(snapshot: export.Snapshot, item: SeatedItem) -> dict[str, JsonValu
     }
     for label, value in shown.items():
         row[f"shown:{label}"] = value if isinstance(value, str) else [*value]
-    for seat in item.answered(training=False):
-        who = export.name_of(snapshot, seat.user)
-        row |= {f"{field}:{who}": value for field, value in (seat.answer or {}).items()}
+    for assignment in item.answered(training=False):
+        who = export.name_of(snapshot, assignment.user)
+        row |= {f"{field}:{who}": value for field, value in (assignment.answer or {}).items()}
     return row
 
 
@@ -146,8 +152,8 @@ def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
     lines = []
     for row in rows:
         plain = {name: value for name, value in row.items() if ":" not in name or "shown:" in name}
-        votes = [
-            {"person": who, "field": field, "value": _as_text(value)}
+        annotations = [
+            {"annotator": who, "field": field, "value": _as_text(value)}
             for name, value in row.items()
             if not name.startswith("shown:") and value is not None
             for field, colon, who in [name.rpartition(":")]
@@ -156,7 +162,7 @@ def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
         image = str(plain.pop("image", None) or "")
         named: dict[str, JsonValue] = {"file_name": image} if pictured else {"image": image}
         shown = {name.replace("shown:", "shown_"): value for name, value in plain.items()}
-        lines.append(orjson.dumps({**named, **shown, "votes": votes}))
+        lines.append(orjson.dumps({**named, **shown, "annotations": annotations}))
     table = "train/metadata.jsonl" if pictured else "train.jsonl"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -181,28 +187,30 @@ def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
         f"---\npretty_name: {title}\nlanguage: [{rights.language or 'en'}]\n{data}---\n\n"
         f"# {rights.title}\n\n{count} items, judged with the workflow `{flow.name}` under version"
         f" {rights.settings.guideline} of its guideline; people are named by pseudonyms.\n\n"
-        f"{fields}\n\n`kept` says whether an item passed, `votes` who said what.\n"
+        f"{fields}\n\n`kept` says whether an item passed, `annotations` lists each annotator's values.\n"
     )
 
 
-def agreement_rows(figures: Sequence[FieldAgreement]) -> tuple[list[export.ExportRow], list[str]]:
+def agreement_rows(
+    agreements: Sequence[FieldAgreement],
+) -> tuple[list[export.ExportRow], list[str]]:
     """Agreement as a table: each figure with the ends of its interval."""
     rows: list[export.ExportRow] = []
-    for one in figures:
+    for one in agreements:
         row: dict[str, JsonValue] = {"stage": one.stage, "field": one.field, "level": one.level}
-        row |= {"items": one.items, "people": one.people}
-        for name in _FIGURES:
+        row |= {"items": one.items, "annotators": one.annotators}
+        for name in _METRICS:
             low, high = one.spans.get(name, (None, None))
             row |= {name: getattr(one, name), f"{name}_low": low, f"{name}_high": high}
         rows.append(row)
-    columns = ["stage", "field", "level", "items", "people"]
-    columns += [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high")]
+    columns = ["stage", "field", "level", "items", "annotators"]
+    columns += [f"{name}{end}" for name in _METRICS for end in ("", "_low", "_high")]
     return rows, columns
 
 
-def write_latex(figures: Sequence[FieldAgreement], labels: Mapping[str, str]) -> bytes:
+def write_latex(agreements: Sequence[FieldAgreement], labels: Mapping[str, str]) -> bytes:
     r"""Agreement as a LaTeX table (package booktabs); intervals stand below their figures."""
-    shown = [one for one in figures if one.items]
+    shown = [one for one in agreements if one.items]
     names = {"fleiss": r"Fleiss $\kappa$", "alpha": r"$\alpha$", "ac1": "AC1", "icc": "ICC"}
     used = [name for name in names if any(getattr(one, name) is not None for one in shown)]
     head = ["Field", "Items", "People", r"\% agree", *(names[name] for name in used)]
@@ -217,13 +225,13 @@ def write_latex(figures: Sequence[FieldAgreement], labels: Mapping[str, str]) ->
     ]
     for one in shown:
         label = "All fields" if one.field == ALL else labels.get(one.field, one.field)
-        cells = [r"\raggedright " + escape_latex(label), str(one.items), str(one.people)]
-        cells += [f"{100 * (one.pairwise or 0):.1f}", *(_figure(one, name) for name in used)]
+        cells = [r"\raggedright " + escape_latex(label), str(one.items), str(one.annotators)]
+        cells += [f"{100 * (one.pairwise or 0):.1f}", *(_agreement_of(one, name) for name in used)]
         lines.append(" & ".join(cells) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""]).encode()
 
 
-def _figure(one: FieldAgreement, name: str) -> str:
+def _agreement_of(one: FieldAgreement, name: str) -> str:
     """A figure with its interval below."""
     value, span = getattr(one, name), one.spans.get(name)
     if value is None:
@@ -276,7 +284,9 @@ class Exchange:
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow
         _check_queue(card, items, read_workflow(named))
-        said = {"warning": card.warning[:2000]} | ({"people": card.people} if card.people else {})
+        said = {"warning": card.warning[:2000]} | (
+            {"annotators_per_item": card.annotators_per_item} if card.annotators_per_item else {}
+        )
         return self._projects.create(
             actor, card.title, named, changes={**said, **changes}, language=card.language
         )
@@ -307,7 +317,7 @@ class Exchange:
             flow, known = visit.flow, intake.lock_project(visit.connection, project)
             found = {
                 item.row.number: (item, result.values)
-                for item, result in resolve_all(take_snapshot(visit))
+                for item, result in aggregate_all(take_snapshot(visit))
                 if result.complete
             }
             if open_ones := sorted(set(numbers) - set(found)):
@@ -404,7 +414,7 @@ class Exchange:
         for Hugging Face as ZIP; agreement also as a LaTeX table.
         """
         with self._context.as_lead(actor, project) as visit:
-            if visit.flow.personal and what != "verdicts":
+            if visit.flow.personal and what != "annotations":
                 raise Forbidden(
                     "what people say about themselves comes out as verdicts only",
                     hint="export verdicts: they hold neither names nor times",

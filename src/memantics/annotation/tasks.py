@@ -1,4 +1,4 @@
-"""Seats of an item, and the task that a person sees: nothing of others that could sway them."""
+"""Assignments of an item, and the task that a person sees: nothing of others that could sway them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
-from memantics.annotation import queries, resolution
+from memantics.annotation import aggregation, queries
+from memantics.annotation.aggregation import AggregationCase, StageAnnotation
 from memantics.annotation.context import (
     ServiceContext,
     Visit,
@@ -21,21 +22,26 @@ from memantics.annotation.context import (
     read_rights,
 )
 from memantics.annotation.errors import FieldValues, Forbidden
-from memantics.annotation.records import Actor, AnnotationTask, HistoryStep, SeatState, record_of
-from memantics.annotation.resolution import Ballot, ResolutionCase
+from memantics.annotation.records import (
+    Actor,
+    AnnotationTask,
+    AssignmentState,
+    HistoryStep,
+    record_of,
+)
 from memantics.annotation.values import turn_pairs
 from memantics.annotation.workflow import Stage, Workflow
 from memantics.core.queue import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Assignment:
     """One place for one answer; those of a training round are numbered by the person."""
 
     id: int
     stage: int
-    seat: int
-    state: SeatState
+    slot: int
+    state: AssignmentState
     user: int | None = None
     lease_until: float | None = None
     version: int = 0
@@ -50,127 +56,146 @@ class Seat:
         return self.state == "done"
 
 
-def read_seats(connection: Connection, item: int) -> list[Seat]:
-    """All seats of an item, in order."""
-    return [read_seat(row) for row in queries.SEATS.all(connection, {"item": item})]
+def read_assignments(connection: Connection, item: int) -> list[Assignment]:
+    """All assignments of an item, in order."""
+    return [read_assignment(row) for row in queries.ASSIGNMENTS.all(connection, {"item": item})]
 
 
-def read_seat(row: Any, **given: object) -> Seat:
-    """A seat from its row."""
+def read_assignment(row: Any, **given: object) -> Assignment:
+    """An assignment from its row."""
     answer = load_optional(row.answer)
-    return record_of(Seat, row, user=row.user_id, answer=answer, **given)
+    return record_of(Assignment, row, user=row.user_id, answer=answer, **given)
 
 
-def make_case(item: Any, seats: Sequence[Seat]) -> ResolutionCase:
+def make_case(item: Any, assignments: Sequence[Assignment]) -> AggregationCase:
     """What resolution needs to know of an item; training answers are left out."""
-    ballots = [
-        Ballot(seat.stage, seat.seat, seat.answer)
-        for seat in seats
-        if seat.done and seat.answer is not None and not seat.training_round
+    annotations = [
+        StageAnnotation(assignment.stage, assignment.slot, assignment.answer)
+        for assignment in assignments
+        if assignment.done and assignment.answer is not None and not assignment.training_round
     ]
-    return ResolutionCase(
+    return AggregationCase(
         item=item.item_key,
         group=item.group_key,
         prelabels=load(item.prelabels),
-        ballots=ballots,
+        annotations=annotations,
         complete=item.state == "done",
         labels=labels_of(read_shown(item.shown)),
     )
 
 
 def plan_states(
-    workflow: Workflow, seats: Sequence[Seat], case: ResolutionCase
-) -> dict[int, SeatState]:
-    """The state that every seat should have; seats that are leased or done keep theirs."""
-    wanted: dict[int, SeatState] = {}
-    ended = bool(resolution.find_end(workflow, case))
+    workflow: Workflow, assignments: Sequence[Assignment], case: AggregationCase
+) -> dict[int, AssignmentState]:
+    """The state that every assignment should have; assignments that are leased or done keep theirs."""
+    wanted: dict[int, AssignmentState] = {}
+    ended = bool(aggregation.find_exclusion(workflow, case))
     reached = True
     for place, stage in enumerate(workflow.stages):
-        mine = [seat for seat in seats if seat.stage == place]
-        free = [seat for seat in mine if seat.state not in ("done", "leased")]
-        state: SeatState = "open" if reached else "waiting"
+        mine = [assignment for assignment in assignments if assignment.stage == place]
+        free = [assignment for assignment in mine if assignment.state not in ("done", "leased")]
+        state: AssignmentState = "open" if reached else "waiting"
         if ended or (
             stage.kind == "adjudicate"
             and reached
-            and not resolution.needs_adjudication(workflow, case)
+            and not aggregation.needs_adjudication(workflow, case)
         ):
             state = "closed"
-        # A project may ask fewer people than once: their answers stay, free seats are closed.
-        room = max(workflow.people_at(place, case.item) - len(mine) + len(free), 0)
-        wanted |= {seat.id: state for seat in free[:room]}
-        wanted |= {seat.id: "closed" for seat in free[room:]}
+        # A project may ask fewer people than once: their answers stay, free assignments are closed.
+        room = max(workflow.annotators_at(place, case.item) - len(mine) + len(free), 0)
+        wanted |= {assignment.id: state for assignment in free[:room]}
+        wanted |= {assignment.id: "closed" for assignment in free[room:]}
         if stage.kind == "sequential" and state == "open":
-            busy = any(seat.state == "leased" for seat in mine)
-            for number, seat in enumerate(free[:room]):
-                wanted[seat.id] = "open" if number == 0 and not busy else "waiting"
+            busy = any(assignment.state == "leased" for assignment in mine)
+            for number, assignment in enumerate(free[:room]):
+                wanted[assignment.id] = "open" if number == 0 and not busy else "waiting"
         reached = reached and all(
-            seat.done or wanted.get(seat.id, seat.state) == "closed" for seat in mine
+            assignment.done or wanted.get(assignment.id, assignment.state) == "closed"
+            for assignment in mine
         )
     return wanted
 
 
-def settle(connection: Connection, workflow: Workflow, item: Any, seats: Sequence[Seat]) -> str:
-    """Bring the states of an item's seats in line with its answers; returns the item's state."""
-    wanted = plan_states(workflow, seats, make_case(item, seats))
+def settle(
+    connection: Connection, workflow: Workflow, item: Any, assignments: Sequence[Assignment]
+) -> str:
+    """Bring the states of an item's assignments in line with its answers; returns the item's state."""
+    wanted = plan_states(workflow, assignments, make_case(item, assignments))
     moves = [
-        {"seat": seat.id, "new": wanted[seat.id], "old": seat.state, "seen": seat.version}
-        for seat in seats
-        if seat.id in wanted and wanted[seat.id] != seat.state
+        {
+            "assignment": assignment.id,
+            "new": wanted[assignment.id],
+            "old": assignment.state,
+            "seen": assignment.version,
+        }
+        for assignment in assignments
+        if assignment.id in wanted and wanted[assignment.id] != assignment.state
     ]
-    queries.MOVE_SEAT.run_each(connection, moves)
-    finished = all(wanted.get(seat.id, seat.state) in ("done", "closed") for seat in seats)
+    queries.MOVE_ASSIGNMENT.run_each(connection, moves)
+    finished = all(
+        wanted.get(assignment.id, assignment.state) in ("done", "closed")
+        for assignment in assignments
+    )
     state = "done" if finished else "open"
     if state != item.state:
         queries.SET_ITEM_STATE.run(connection, {"item": item.id, "new": state})
     return state
 
 
-def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, SeatState]]:
-    """Stage, seat and state of every seat of a fresh item."""
-    seats = [
-        Seat(number, place, seat, "waiting")
-        for number, (place, seat) in enumerate(
-            (place, seat)
+def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, AssignmentState]]:
+    """Stage, assignment and state of every assignment of a fresh item."""
+    assignments = [
+        Assignment(number, place, assignment, "waiting")
+        for number, (place, assignment) in enumerate(
+            (place, assignment)
             for place in range(len(workflow.stages))
-            for seat in range(workflow.people_at(place, item))
+            for assignment in range(workflow.annotators_at(place, item))
         )
     ]
-    wanted = plan_states(workflow, seats, ResolutionCase(item, "", {}, ()))
-    return [(seat.stage, seat.seat, wanted[seat.id]) for seat in seats]
-
-
-def find_later(workflow: Workflow, seats: Sequence[Seat], mine: Seat) -> list[Seat]:
-    """The seats whose people start from the answer of this one."""
-    chained = workflow.stages[mine.stage].kind == "sequential"
+    wanted = plan_states(workflow, assignments, AggregationCase(item, "", {}, ()))
     return [
-        seat
-        for seat in seats
-        if seat.stage > mine.stage
-        or (chained and seat.stage == mine.stage and seat.seat > mine.seat)
+        (assignment.stage, assignment.slot, wanted[assignment.id]) for assignment in assignments
     ]
 
 
-def rests_on(workflow: Workflow, seats: Sequence[Seat], mine: Seat, now: float) -> bool:
+def find_later(
+    workflow: Workflow, assignments: Sequence[Assignment], mine: Assignment
+) -> list[Assignment]:
+    """The assignments whose people start from the answer of this one."""
+    chained = workflow.stages[mine.stage].kind == "sequential"
+    return [
+        assignment
+        for assignment in assignments
+        if assignment.stage > mine.stage
+        or (chained and assignment.stage == mine.stage and assignment.slot > mine.slot)
+    ]
+
+
+def rests_on(
+    workflow: Workflow, assignments: Sequence[Assignment], mine: Assignment, now: float
+) -> bool:
     """Whether somebody else's work builds on an answer, so that it must not change any more."""
     return any(
-        seat.done or (seat.state == "leased" and (seat.lease_until or 0) > now)
-        for seat in find_later(workflow, seats, mine)
+        assignment.done or (assignment.state == "leased" and (assignment.lease_until or 0) > now)
+        for assignment in find_later(workflow, assignments, mine)
     )
 
 
-def reset_seats(connection: Connection, seats: Sequence[Seat]) -> None:
+def reset_assignments(connection: Connection, assignments: Sequence[Assignment]) -> None:
     """Let answers and leases go; what was said stays in history."""
-    queries.RESET_SEAT.run_each(connection, [{"seat": seat.id} for seat in seats])
+    queries.RESET_ASSIGNMENT.run_each(
+        connection, [{"assignment": assignment.id} for assignment in assignments]
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSeat:
-    """A seat of an item with everything around it, as one transaction read it."""
+class OpenAssignment:
+    """An assignment of an item with everything around it, as one transaction read it."""
 
     visit: Visit
     item: Any
-    seat: Seat
-    seats: Sequence[Seat]
+    assignment: Assignment
+    assignments: Sequence[Assignment]
 
     @property
     def shown(self) -> tuple[Shown, ...]:
@@ -184,8 +209,8 @@ class OpenSeat:
 
     @property
     def stage(self) -> Stage:
-        """The stage at which the seat stands."""
-        return self.visit.flow.stages[self.seat.stage]
+        """The stage at which the assignment stands."""
+        return self.visit.flow.stages[self.assignment.stage]
 
     @property
     def may_work(self) -> bool:
@@ -194,19 +219,21 @@ class OpenSeat:
         return self.stage.role in rights.roles and not rights.archived
 
     def state(self) -> FieldValues:
-        """What stands before the answer of this seat."""
-        if self.seat.training_round:
+        """What stands before the answer of this assignment."""
+        if self.assignment.training_round:
             return {}
-        mine = (self.seat.stage, self.seat.seat)
-        case = make_case(self.item, self.seats)
-        earlier = [b for b in case.ballots if (b.stage, b.seat) < mine]
+        mine = (self.assignment.stage, self.assignment.slot)
+        case = make_case(self.item, self.assignments)
+        earlier = [b for b in case.annotations if (b.stage, b.slot) < mine]
         shown = self.visit.rights.settings.prelabels == "shown"
-        before = ResolutionCase(case.item, case.group, case.prelabels, earlier)
-        return resolution.state_before(self.visit.flow, self.seat.stage, before, prelabels=shown)
+        before = AggregationCase(case.item, case.group, case.prelabels, earlier)
+        return aggregation.state_before(
+            self.visit.flow, self.assignment.stage, before, prelabels=shown
+        )
 
-    def settle(self, seats: Sequence[Seat]) -> None:
-        """Bring the seats, as they are after a change, in line with their answers."""
-        settle(self.visit.connection, self.visit.flow, self.item, seats)
+    def settle(self, assignments: Sequence[Assignment]) -> None:
+        """Bring the assignments, as they are after a change, in line with their answers."""
+        settle(self.visit.connection, self.visit.flow, self.item, assignments)
 
     def turn(self, values: FieldValues) -> dict[str, JsonValue]:
         """An answer as its person sees it: pairs in the order that was drawn for them."""
@@ -219,38 +246,52 @@ class OpenSeat:
 
 
 def find_place(
-    context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
-) -> OpenSeat:
-    """A seat with its surroundings, for a member of its project; anybody else is refused.
+    context: ServiceContext,
+    connection: Connection,
+    actor: Actor,
+    assignment: int,
+    *,
+    lock: bool = False,
+) -> OpenAssignment:
+    """An assignment with its surroundings, for a member of its project; anybody else is refused.
 
-    A training seat stands alone.
+    A training assignment stands alone.
     """
-    key = {"seat": seat, "user": actor.id}
+    key = {"assignment": assignment, "user": actor.id}
     if lock and not context.db.sqlite:
         queries.LOCK_MEMBER.all(connection, key)
-        lock_item(connection, seat)
+        lock_item(connection, assignment)
     row = queries.PLACE.one(connection, key)
     if row is None:
         raise Forbidden
     visit = Visit(context, connection, actor, read_rights(row), context.clock())
-    mine = read_seat(row, id=row.seat_id, state=row.seat_state, training_round=row.seat_round)
-    return OpenSeat(visit, row, mine, [mine] if row.seat_round else read_seats(connection, row.id))
+    mine = read_assignment(
+        row, id=row.assignment_id, state=row.assignment_state, training_round=row.assignment_round
+    )
+    return OpenAssignment(
+        visit, row, mine, [mine] if row.assignment_round else read_assignments(connection, row.id)
+    )
 
 
 def own_place(
-    context: ServiceContext, connection: Connection, actor: Actor, seat: int, *, lock: bool = False
-) -> OpenSeat:
-    """The place of a seat that a person holds or answered, and may still work at."""
-    place = find_place(context, connection, actor, seat, lock=lock)
-    if place.seat.user != actor.id or not place.may_work:
+    context: ServiceContext,
+    connection: Connection,
+    actor: Actor,
+    assignment: int,
+    *,
+    lock: bool = False,
+) -> OpenAssignment:
+    """The place of an assignment that a person holds or answered, and may still work at."""
+    place = find_place(context, connection, actor, assignment, lock=lock)
+    if place.assignment.user != actor.id or not place.may_work:
         raise Forbidden
     return place
 
 
-def lock_item(connection: Connection, seat: int) -> None:
-    """Make everybody else wait who changes a seat of the same item; SQLite has one writer."""
+def lock_item(connection: Connection, assignment: int) -> None:
+    """Make everybody else wait who changes an assignment of the same item; SQLite has one writer."""
     if connection.dialect.name != "sqlite":
-        queries.LOCK_ITEM.all(connection, {"seat": seat})
+        queries.LOCK_ITEM.all(connection, {"assignment": assignment})
 
 
 @lru_cache(maxsize=4096)
@@ -264,14 +305,14 @@ def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
     return frozenset(entry.label.casefold() for entry in shown)
 
 
-def make_task(place: OpenSeat) -> AnnotationTask:
-    """The task of a seat as its person sees it."""
-    rights, seat, item, stage = place.visit.rights, place.seat, place.item, place.stage
+def make_task(place: OpenAssignment) -> AnnotationTask:
+    """The task of an assignment as its person sees it."""
+    rights, assignment, item, stage = place.visit.rights, place.assignment, place.item, place.stage
     shown, images = _order_pairs(place)
     prelabels = rights.settings.prelabels == "shown" and stage.kind == "independent"
     suggestions = place.turn(load(item.prelabels)) if prelabels else {}
     return AnnotationTask(
-        assignment=seat.id,
+        assignment=assignment.id,
         project=rights.id,
         number=item.number,
         stage=stage.id,
@@ -283,14 +324,14 @@ def make_task(place: OpenSeat) -> AnnotationTask:
         state=place.turn(place.state()),
         suggestions={k: v for k, v in suggestions.items() if k in stage.fields},
         draft=_read_draft(place),
-        answer=place.turn(seat.answer) if seat.answer is not None else None,
-        version=seat.version,
-        lease_until=seat.lease_until or 0.0,
-        seat=seat.seat if not seat.training_round else 0,
-        people=stage.people,
-        training=bool(seat.training_round),
+        answer=place.turn(assignment.answer) if assignment.answer is not None else None,
+        version=assignment.version,
+        lease_until=assignment.lease_until or 0.0,
+        slot=assignment.slot if not assignment.training_round else 0,
+        annotators=stage.annotators,
+        training=bool(assignment.training_round),
         history=_read_history(place),
-        votes=_read_votes(place),
+        annotations=_read_annotations(place),
         labels=place.labels,
     )
 
@@ -300,9 +341,9 @@ def is_swapped(item: int, user: int) -> bool:
     return bool(hashlib.sha256(f"{item}:{user}".encode()).digest()[0] & 1)
 
 
-def _order_pairs(place: OpenSeat) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
+def _order_pairs(place: OpenAssignment) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
     images = tuple(load_list(place.item.images))
-    fields = place.visit.flow.stage_fields(place.seat.stage)
+    fields = place.visit.flow.stage_fields(place.assignment.stage)
     compared = {field.of.casefold() for field in fields if field.kind == "pairwise"}
     if not place.swapped or not compared:
         return place.shown, images
@@ -317,7 +358,7 @@ def _order_pairs(place: OpenSeat) -> tuple[tuple[Shown, ...], tuple[str, ...]]:
     return shown, images
 
 
-def _read_draft(place: OpenSeat) -> FieldValues | None:
+def _read_draft(place: OpenAssignment) -> FieldValues | None:
     """A draft counts while it is newer than the answer."""
     row = place.item
     if row.draft is None or row.saved_at < (row.submitted_at or 0):
@@ -325,10 +366,10 @@ def _read_draft(place: OpenSeat) -> FieldValues | None:
     return load(row.draft)
 
 
-def _read_history(place: OpenSeat) -> tuple[HistoryStep, ...]:
+def _read_history(place: OpenAssignment) -> tuple[HistoryStep, ...]:
     """What the people of a chain did before, with all of its stages."""
     flow = place.visit.flow
-    if place.stage.kind != "sequential" or place.seat.training_round:
+    if place.stage.kind != "sequential" or place.assignment.training_round:
         return ()
     rows = queries.HISTORY.all(place.visit.connection, {"item": place.item.id})
     return tuple(
@@ -336,17 +377,22 @@ def _read_history(place: OpenSeat) -> tuple[HistoryStep, ...]:
     )
 
 
-def _read_votes(place: OpenSeat) -> tuple[HistoryStep, ...]:
+def _read_annotations(place: OpenAssignment) -> tuple[HistoryStep, ...]:
     """What an adjudicator decides between: the last answers, the names left out."""
     stages = place.visit.flow.stages
     if place.stage.kind != "adjudicate" or place.stage.blind:
         return ()
     return tuple(
         HistoryStep(
-            f"{number}", stages[seat.stage].id, "submit", seat.answer or {}, 0.0, seat.version
+            f"{number}",
+            stages[assignment.stage].id,
+            "submit",
+            assignment.answer or {},
+            0.0,
+            assignment.version,
         )
-        for number, seat in enumerate((s for s in place.seats if s.done), 1)
-        if stages[seat.stage].kind != "adjudicate"
+        for number, assignment in enumerate((s for s in place.assignments if s.done), 1)
+        if stages[assignment.stage].kind != "adjudicate"
     )
 
 

@@ -1,7 +1,7 @@
 """The annotator's work: take an item, answer it, revise or undo the answer, skip or release it.
 
 Every change is a new revision, and no change overwrites one that its author has not seen. Changes
-happen inside a transaction that has read the position of the seat.
+happen inside a transaction that has read the position of the assignment.
 """
 
 from __future__ import annotations
@@ -31,55 +31,61 @@ from memantics.annotation.records import (
     Action,
     Actor,
     AnnotationTask,
+    AssignmentState,
     Rights,
     Saved,
-    SeatState,
     record_of,
 )
-from memantics.annotation.tasks import OpenSeat, Seat, find_later, reset_seats, rests_on
+from memantics.annotation.tasks import (
+    Assignment,
+    OpenAssignment,
+    find_later,
+    reset_assignments,
+    rests_on,
+)
 from memantics.annotation.values import check, turn_pairs
 
 LARGEST = 200_000
 
 
 def submit_answer(
-    place: OpenSeat, values: FieldValues, version: int, seconds: float | None
+    place: OpenAssignment, values: FieldValues, version: int, seconds: float | None
 ) -> Saved | Conflict:
     """Save an answer, or say what stands in its way; a conflict keeps it as a draft."""
     if not place.may_work:
         raise Forbidden
-    seat, workflow = place.seat, place.visit.flow
+    assignment, workflow = place.assignment, place.visit.flow
     kept = turn_pairs(workflow, values, swapped=place.swapped, outward=False)
-    if seat.user != place.visit.actor.id:
+    if assignment.user != place.visit.actor.id:
         key = place.visit.key | {"item": place.item.id}
         if queries.WAS_SEEN.one(place.visit.connection, key) is None:
             raise Forbidden
-        # The lease ran out and somebody else has the seat: what was typed is kept.
+        # The lease ran out and somebody else has the assignment: what was typed is kept.
         return _conflict(place, values)
-    if seat.state not in ("leased", "done"):
+    if assignment.state not in ("leased", "done"):
         raise Locked("this item is not open any more")
     answer = check(workflow, place.stage.fields, kept, labels=place.labels, state=place.state())
-    if version != seat.version:
-        if seat.done and seat.answer == answer:
-            return Saved(seat.id, seat.version, again=True)
+    if version != assignment.version:
+        if assignment.done and assignment.answer == answer:
+            return Saved(assignment.id, assignment.version, again=True)
         return _conflict(place, values)
-    if seat.done:
+    if assignment.done:
         _refuse_settled(place)
-        if seat.answer == answer:
-            return Saved(seat.id, seat.version, again=True)
-    _write_revision(place, "edit" if seat.done else "submit", answer, _plausible(seconds))
-    feedback = give_feedback(place.visit, place.item, answer) if seat.training_round else None
-    return Saved(seat.id, seat.version + 1, feedback=feedback)
+        if assignment.answer == answer:
+            return Saved(assignment.id, assignment.version, again=True)
+    _write_revision(place, "edit" if assignment.done else "submit", answer, _plausible(seconds))
+    feedback = give_feedback(place.visit, place.item, answer) if assignment.training_round else None
+    return Saved(assignment.id, assignment.version + 1, feedback=feedback)
 
 
-def undo_answer(place: OpenSeat, version: int) -> None:
+def undo_answer(place: OpenAssignment, version: int) -> None:
     """Restore the answer before the last one; without one, the form is open again."""
-    seat = place.seat
-    if not seat.done:
+    assignment = place.assignment
+    if not assignment.done:
         raise Locked("there is nothing to take back")
-    stands = place.turn(seat.answer or {})
-    if version != seat.version:
-        raise Conflict(stands, stands, seat.version, by_me=True)
+    stands = place.turn(assignment.answer or {})
+    if version != assignment.version:
+        raise Conflict(stands, stands, assignment.version, by_me=True)
     _refuse_settled(place)
     former = _former(place)
     _write_revision(place, "undo", former)
@@ -87,25 +93,25 @@ def undo_answer(place: OpenSeat, version: int) -> None:
         keep_draft(place, stands)
 
 
-def skip_item(place: OpenSeat) -> None:
+def skip_item(place: OpenAssignment) -> None:
     """This meme is never shown to this person again."""
     visit, item = place.visit, place.item
     skipped = {"project_id": visit.rights.id, "user_id": visit.actor.id, "at": visit.now}
     queries.ADD_SKIP.run(visit.connection, skipped | {"group_key": item.group_key})
     visit.log("item.skip", f"item:{item.id}")
-    if place.seat.state == "leased":
+    if place.assignment.state == "leased":
         _let_go(place)
 
 
-def release_item(place: OpenSeat) -> None:
+def release_item(place: OpenAssignment) -> None:
     """Let go of a lease."""
-    if place.seat.state != "leased":
+    if place.assignment.state != "leased":
         raise Locked("this item is not held")
-    if not place.seat.training_round:  # a training item is theirs alone: it simply waits
+    if not place.assignment.training_round:  # a training item is theirs alone: it simply waits
         _let_go(place)
 
 
-def keep_draft(place: OpenSeat, values: FieldValues) -> None:
+def keep_draft(place: OpenAssignment, values: FieldValues) -> None:
     """Keep what a person typed."""
     try:
         text = dump(dict(values))
@@ -114,38 +120,43 @@ def keep_draft(place: OpenSeat, values: FieldValues) -> None:
     if len(text) > LARGEST:
         raise AnswerError({"draft": "too long to be kept"})
     visit = place.visit
-    draft = {"seat_id": place.seat.id, "user_id": visit.actor.id, "saved_at": visit.now}
+    draft = {"assignment_id": place.assignment.id, "user_id": visit.actor.id, "saved_at": visit.now}
     queries.KEEP_DRAFT.run(visit.connection, draft | {"answer": text})
 
 
-def _let_go(place: OpenSeat) -> None:
-    connection, mine = place.visit.connection, place.seat
+def _let_go(place: OpenAssignment) -> None:
+    connection, mine = place.visit.connection, place.assignment
     if mine.training_round:
-        queries.CLOSE_SEAT.run(connection, {"seat": mine.id})
+        queries.CLOSE_ASSIGNMENT.run(connection, {"assignment": mine.id})
         return
-    reset_seats(connection, [mine])
-    place.settle([_freed(seat) if seat.id == mine.id else seat for seat in place.seats])
+    reset_assignments(connection, [mine])
+    place.settle(
+        [
+            _freed(assignment) if assignment.id == mine.id else assignment
+            for assignment in place.assignments
+        ]
+    )
 
 
-def _refuse_settled(place: OpenSeat) -> None:
-    if place.seat.training_round:
+def _refuse_settled(place: OpenAssignment) -> None:
+    if place.assignment.training_round:
         raise Locked("training answers stay as they are")
-    if rests_on(place.visit.flow, place.seats, place.seat, place.visit.now):
+    if rests_on(place.visit.flow, place.assignments, place.assignment, place.visit.now):
         raise Locked
 
 
-def _conflict(place: OpenSeat, values: FieldValues) -> Conflict:
-    seat = place.seat
+def _conflict(place: OpenAssignment, values: FieldValues) -> Conflict:
+    assignment = place.assignment
     keep_draft(place, values)
-    mine = seat.user == place.visit.actor.id
-    theirs = place.turn((seat.answer or {}) if mine else {})
-    return Conflict(values, theirs, seat.version, by_me=mine)
+    mine = assignment.user == place.visit.actor.id
+    theirs = place.turn((assignment.answer or {}) if mine else {})
+    return Conflict(values, theirs, assignment.version, by_me=mine)
 
 
-def _former(place: OpenSeat) -> dict[str, JsonValue] | None:
+def _former(place: OpenAssignment) -> dict[str, JsonValue] | None:
     """The answer under the last one, with undone ones taken off the pile."""
     pile: list[str] = []
-    key = place.visit.key | {"seat": place.seat.id}
+    key = place.visit.key | {"assignment": place.assignment.id}
     for row in queries.OWN_REVISIONS.all(place.visit.connection, key):
         if row.action == "undo":
             pile = pile[:-1]
@@ -154,8 +165,8 @@ def _former(place: OpenSeat) -> dict[str, JsonValue] | None:
     return load(pile[-2]) if len(pile) > 1 else None
 
 
-def _freed(seat: Seat) -> Seat:
-    return replace(seat, state="waiting", user=None, lease_until=None, answer=None)
+def _freed(assignment: Assignment) -> Assignment:
+    return replace(assignment, state="waiting", user=None, lease_until=None, answer=None)
 
 
 def _plausible(seconds: float | None) -> float | None:
@@ -164,21 +175,21 @@ def _plausible(seconds: float | None) -> float | None:
 
 
 def _write_revision(
-    place: OpenSeat,
+    place: OpenAssignment,
     action: Action,
     answer: dict[str, JsonValue] | None,
     seconds: float | None = None,
 ) -> None:
-    """Write an answer to its seat and to history, and move the seats that wait for it.
+    """Write an answer to its assignment and to history, and move the assignments that wait for it.
 
-    Without an answer the seat is held again.
+    Without an answer the assignment is held again.
     """
-    visit, seat, item = place.visit, place.seat, place.item
-    state: SeatState = "leased" if answer is None else "done"
+    visit, assignment, item = place.visit, place.assignment, place.item
+    state: AssignmentState = "leased" if answer is None else "done"
     text = dump(answer) if answer is not None else None
     row = {
-        "seat": seat.id,
-        "seen": seat.version,
+        "assignment": assignment.id,
+        "seen": assignment.version,
         "new": state,
         "text": text,
         "submitted": visit.now if text is not None else None,
@@ -187,29 +198,31 @@ def _write_revision(
         "user": visit.actor.id,
     }
     if queries.SAVE_ANSWER.run(visit.connection, row) != 1:
-        raise Conflict(answer or {}, {}, seat.version, by_me=False)
+        raise Conflict(answer or {}, {}, assignment.version, by_me=False)
     entry = {
         "project_id": visit.rights.id,
         "item_id": item.id,
-        "seat_id": seat.id,
+        "assignment_id": assignment.id,
         "user_id": visit.actor.id,
-        "stage": seat.stage,
-        "version": seat.version + 1,
+        "stage": assignment.stage,
+        "version": assignment.version + 1,
         "action": action,
         "answer": text,
         "at": visit.now,
         "seconds": seconds,
     }
     queries.ADD_REVISION.run(visit.connection, entry)
-    seat = replace(seat, answer=answer, state=state, version=seat.version + 1)
-    subject = f"assignment:{seat.id}"
-    visit.log(f"answer.{action}", subject, item=item.item_key, version=seat.version)
-    if not seat.training_round:
-        # Who held a later seat and went away saw another state: what they bring is no answer to it.
-        later = find_later(visit.flow, place.seats, seat)
+    assignment = replace(assignment, answer=answer, state=state, version=assignment.version + 1)
+    subject = f"assignment:{assignment.id}"
+    visit.log(f"answer.{action}", subject, item=item.item_key, version=assignment.version)
+    if not assignment.training_round:
+        # Who held a later assignment and went away saw another state: what they bring is no answer to it.
+        later = find_later(visit.flow, place.assignments, assignment)
         stale = {one.id: _freed(one) for one in later if one.state == "leased"}
-        reset_seats(visit.connection, list(stale.values()))
-        place.settle([(stale | {seat.id: seat}).get(one.id, one) for one in place.seats])
+        reset_assignments(visit.connection, list(stale.values()))
+        place.settle(
+            [(stale | {assignment.id: assignment}).get(one.id, one) for one in place.assignments]
+        )
 
 
 _PAUSE = 600
@@ -225,10 +238,10 @@ class AnnotationWork:
     def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
         """The next item for a person: what they hold already, else something new."""
         with self._context.as_member(actor, project, write=True, lock=True) as visit:
-            seat = self._take(visit, stage)
-            if seat is None:
+            assignment = self._take(visit, stage)
+            if assignment is None:
                 return None
-            place = tasks.find_place(self._context, visit.connection, actor, seat)
+            place = tasks.find_place(self._context, visit.connection, actor, assignment)
             return tasks.make_task(place)
 
     def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
@@ -238,20 +251,20 @@ class AnnotationWork:
 
     def _take(self, visit: Visit, stage: str | None) -> int | None:
         stages = _open_stages(visit.rights, stage)
-        seat = leasing.find_lease(visit, stages)
-        if seat is None:
-            seat = self._claim(visit, stages)
+        assignment = leasing.find_lease(visit, stages)
+        if assignment is None:
+            assignment = self._claim(visit, stages)
         else:
-            leasing.renew_lease(visit, seat)
-        if seat is not None:
-            item = int(queries.SEAT_ITEM.value(visit.connection, {"seat": seat}))
+            leasing.renew_lease(visit, assignment)
+        if assignment is not None:
+            item = int(queries.ASSIGNMENT_ITEM.value(visit.connection, {"assignment": assignment}))
             leasing.expose(visit, item)
-        return seat
+        return assignment
 
     def _claim(self, visit: Visit, stages: list[int]) -> int | None:
         rules = leasing.rules_for(visit.rights, stages)
-        seat = leasing.next_training_seat(visit, rules) if rules is not None else None
-        return self._leasing.claim(visit, stages) if seat is None else seat
+        assignment = leasing.next_training_assignment(visit, rules) if rules is not None else None
+        return self._leasing.claim(visit, stages) if assignment is None else assignment
 
     def decide(self, actor: Actor, project: int, number: int) -> int:
         """Take the decision on an item that people judged differently, tied or not."""
@@ -262,9 +275,11 @@ class AnnotationWork:
                 for place in _open_stages(visit.rights, None)
                 if rules[place].kind == "adjudicate" and not rules[place].blind
             ]
-            rows = queries.NUMBERED_SEATS.all(visit.connection, visit.key | {"number": number})
+            rows = queries.NUMBERED_ASSIGNMENTS.all(
+                visit.connection, visit.key | {"number": number}
+            )
             mine = next((row for row in rows if row.stage in stages), None)
-            barred = {place for stage in stages for place in visit.flow.apart(stage)}
+            barred = {place for stage in stages for place in visit.flow.excluded_stages(stage)}
             if mine is None or any(row.user_id == actor.id and row.stage in barred for row in rows):
                 raise Forbidden
             if mine.user_id != actor.id:
@@ -274,15 +289,15 @@ class AnnotationWork:
                 )
                 if waiting or mine.state not in ("open", "closed"):
                     raise Locked("this item cannot be decided now")
-                leasing.take_seat(visit, mine.id)
+                leasing.take_assignment(visit, mine.id)
             leasing.expose(visit, mine.item_id)
             return int(mine.id)
 
     @contextmanager
     def _at(
         self, actor: Actor, assignment: int, *, write: bool = True, lock: bool = False
-    ) -> Iterator[tasks.OpenSeat]:
-        """A transaction at a seat that a person holds or answered; anybody else is refused."""
+    ) -> Iterator[tasks.OpenAssignment]:
+        """A transaction at an assignment that a person holds or answered; anybody else is refused."""
         with self._context.db.write() if write else self._context.db.read() as connection:
             yield tasks.own_place(self._context, connection, actor, assignment, lock=lock)
 
@@ -404,8 +419,10 @@ def _open_stages(rights: Rights, stage: str | None) -> list[int]:
 def _view_done(visit: Visit, row: Any) -> records.Done:
     changeable = not visit.rights.archived and not row.training_round
     if changeable:
-        seats = tasks.read_seats(visit.connection, row.item_id)
-        changeable = not tasks.rests_on(visit.flow, seats, tasks.read_seat(row), visit.now)
+        assignments = tasks.read_assignments(visit.connection, row.item_id)
+        changeable = not tasks.rests_on(
+            visit.flow, assignments, tasks.read_assignment(row), visit.now
+        )
     return record_of(
         records.Done,
         row,

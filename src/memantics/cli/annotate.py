@@ -86,7 +86,7 @@ def _show_start(start: annotation.AppStart) -> None:
     annotation.serve_annotations,
     json=None,
     watch=lambda: nullcontext({"started": _show_start}),
-    first=("database", "media", "workflow", "people", "limit", "demo"),
+    first=("database", "media", "workflow", "annotators_per_item", "limit", "demo"),
 )
 def open_app(_: None) -> None:
     """Start the web app; queues that are named are opened as projects."""

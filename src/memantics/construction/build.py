@@ -1,6 +1,6 @@
-"""Build from memes what benchmarks are made of: knowledge, questions, captions, intents, chats.
+"""Generate the parts of a benchmark from memes: knowledge, questions, captions, intents, chats.
 
-Every verb asks a model, keeps its calls in the folder of the build, and asks nothing twice.
+Every function calls a model and logs its calls in the build folder. Logged calls are reused.
 """
 
 from __future__ import annotations
@@ -123,17 +123,17 @@ __all__ = [
 INTENT_QUEUE, CHAT_QUEUE, CHAT_RELEASE = "queue-intents", "queue-chats", "punmemecn"
 DIMENSION_FILES = "dimensions"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
-_NEIGHBOURS = 20  # memes that may be wrong answers in the trial before chats are written
+_NEIGHBOURS = 20  # memes that serve as distractors in the cost estimate before chats are written
 Report = TypeVar("Report")
 
 
 @dataclass(frozen=True, slots=True)
 class Built(Result, Generic[Report]):
-    """What a verb left in the folder of a build.
+    """Store the result of a build step and the folder it was written to.
 
-    ``counts`` are how the steps ended (answered, refused, unparsed, failed), ``skips`` the memes
-    whose image cannot be read, ``tokens`` what this start sent and got, ``adapted`` how requests
-    were changed so that the server would take them.
+    ``counts`` is the number of calls by final status (answered, refused, unparsed, failed).
+    ``skips`` lists memes whose image cannot be read. ``tokens`` is the number of tokens sent and
+    received. ``adapted`` lists changes that the server required in requests.
     """
 
     folder: Path
@@ -151,7 +151,7 @@ def _end(
     skips: tuple[Skip, ...],
     *clients: ModelClient,
 ) -> Built[Report]:
-    """What a verb left, with what its clients sent, each counted once."""
+    """Return the build result with the token counts of its clients; count each client once."""
     seen = [client.progress for client in {id(client): client for client in clients}.values()]
     tokens = sum(one.tokens_in for one in seen), sum(one.tokens_out for one in seen)
     adapted = tuple(dict.fromkeys(line for one in seen for line in one.adapted))
@@ -161,20 +161,23 @@ def _end(
 def _place(
     folder: Path | str | None, out: Path | str | None, model: str | None
 ) -> tuple[Path, Path]:
-    """The folder of memes and that of the build; without memes or a model no image is read."""
+    """Return the meme folder and the build folder; raise if no folder or no model is given."""
     if folder is None:
         raise InputError(
-            "no folder of memes was named", hint="name one, or 'sample' for the pack that ships"
+            "no meme folder was given",
+            hint="give a folder of images, or 'sample' for the sample data",
         )
     require_model(model)
     return Path(folder), Path(out) if out else Path("builds") / Path(folder).resolve().name
 
 
 def _adopt(memes: tuple[Meme, ...], place: Path, captions: Path | str | None) -> Adopted:
-    """Copy memes into a build, with captions that were mined before."""
+    """Copy memes into the build folder, with descriptions from an earlier ``build captions``."""
     found = Path(captions) if captions else place / CAPTIONS
     if captions is not None and not found.is_file():
-        raise InputError(f"{captions}: no such file", hint="memantics build captions makes one")
+        raise InputError(
+            f"{captions}: file not found", hint="create it with 'memantics build captions'"
+        )
     known = read_captions(found) if found.is_file() else {}
     return adopt_memes(with_captions(memes, known), place)
 
@@ -242,11 +245,11 @@ async def knowledge_async(
 async def _open_steps(
     stack: AsyncExitStack, settings: ExtractSettings, calls: CallSettings, place: Path
 ) -> ExtractSettings:
-    """Open the models that single steps name, and keep the user's dimensions with the build."""
+    """Open the models that individual steps use; copy the user's dimension files into the build."""
     names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
     askers: dict[str, Asker] = {}
     for number, name in enumerate(names, 1):
-        # A call log has one owner: that of a step's model lies in a folder of its own.
+        # A call log has one writer, so each step's model logs to its own folder.
         opened = open_client(name, calls, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
@@ -258,11 +261,16 @@ async def captions_async(
     folder: MemeFolder,
     *,
     model: BuildModel,
-    language: Annotated[str, Flag("Write in this language.")] = "",
-    again: Annotated[bool, Flag("Ask also for captions that the memes carry already.")] = False,
+    language: Annotated[
+        str, Flag("Language of the output. Default: the language of each meme.")
+    ] = "",
+    again: Annotated[bool, Flag("Also generate captions that the memes already have.")] = False,
     wording: Annotated[
         mine.CaptionWording,
-        Flag("Our words, or the templates of ToxiCN MM's paper, which name language and culture."),
+        Flag(
+            "Prompt wording: ours (plain), or the templates of the ToxiCN MM paper, which "
+            "name language and culture."
+        ),
     ] = "plain",
     out: BuildFolder = None,
     limit: FewMemes = None,
@@ -303,7 +311,7 @@ async def captions_async(
     if again:
         memes = tuple(replace(meme, notes={}) for meme in memes)
     async with open_client(model, calls or CallSettings(), place, progress) as client:
-        # Captions that were mined before come from the call log, so their sources stay with them.
+        # Captions from an earlier run come from the call log, which also records their source.
         adopted = adopt_memes(memes, place)
         kept = adopted.memes[:limit]
         few = kept[:SAMPLE]
@@ -474,7 +482,7 @@ async def questions_async(
         writer = await stack.enter_async_context(open_client(model, calls, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
-            # A call log has one owner.
+            # A call log has one writer.
             opened = open_client(critic_model, calls, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))
@@ -491,7 +499,7 @@ async def questions_async(
         built = await build_questions(writer, subjects, settings, critic, window)
         second: dict[str, BlindTrial] = {}
         if built.trials:
-            # Whoever wrote a question also guesses it: another reader says how far that goes.
+            # The model that wrote a question guesses it more easily, so a second reader also tries.
             opened = open_client("embedded/reader", calls, place / "second-reader")
             reader = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
@@ -504,19 +512,20 @@ async def questions_async(
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:
-    """The memes of a build with their knowledge; a build without any individual is an error."""
+    """Return the memes of a build with their knowledge; raise if no meme has any individual."""
     known = list(read_knowledge(folder))
     subjects = pair_subjects(read_memes(folder)[:limit], known)
     if not any(subject.knowledge.individuals for subject in subjects.values()):
         raise InputError(
-            f"{folder}: nothing is known about these memes, so nothing can be asked",
-            hint="look at report.json: did the extraction fail?",
+            f"{folder}: the build has no knowledge about these memes, so no question "
+            "can be written",
+            hint="see report.json: the extraction may have failed",
         )
     return subjects
 
 
 def summarise_captions(built: Built[Drafted[mine.Captioned]]) -> dict[str, JsonValue]:
-    """What mining amounts to, in counts."""
+    """Return the number of generated captions by source and status."""
     tally = {"repaired": built.report.tally.repaired, "misses": built.report.tally.misses}
     found = {"memes": len(built.report.drafts), "origins": mine.count_origins(built.report)}
     files = {"captions": built.folder / CAPTIONS}
@@ -526,7 +535,7 @@ def summarise_captions(built: Built[Drafted[mine.Captioned]]) -> dict[str, JsonV
 
 
 def summarise_intents(built: Built[Drafted[DraftedIntents]]) -> dict[str, JsonValue]:
-    """What the drafts amount to, in counts."""
+    """Return the number of drafted intents and the files that were written."""
     drafts, tally = built.report.drafts, built.report.tally
     found = {"memes": len(drafts), "without_intent": sum(not draft.intents for draft in drafts)}
     ended = {"statuses": built.counts, "repaired": tally.repaired, "misses": tally.misses}

@@ -1,4 +1,4 @@
-"""What the verbs of :mod:`memantics.construction.build` left, as tables."""
+"""Tables and notes that summarise the results of :mod:`memantics.construction.build`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAD = ("refused", "unparsed", "failed")
 
 
 def tabulate_knowledge(report: KnowledgeReport) -> Table:
-    """What was found, dimension by dimension, and how the steps ended that found nothing."""
+    """Tabulate individuals per dimension, and the calls that returned none by status."""
     rows = []
     for name, found in report.dimensions.items():
         counts = (found.individuals, found.memes, found.empty)
@@ -32,13 +32,14 @@ def tabulate_knowledge(report: KnowledgeReport) -> Table:
 
 
 def note_knowledge(report: KnowledgeReport) -> Iterator[str]:
-    """Relations that lead nowhere, replies that were repaired, and the first failures."""
+    """Yield notes on dangling relations, repaired replies and the first failures."""
     links = sum(report.relations.values())
     yield (
-        f"{links} relations, {len(report.dangling)} of them lead nowhere, "
-        f"{len(report.misplaced)} are out of place; {report.repaired} replies were repaired."
+        f"{links} relations: {len(report.dangling)} have no target, "
+        f"{len(report.misplaced)} connect the wrong dimensions; {report.repaired} "
+        "replies were repaired."
     )
-    skipped = [f"left out {skip.row}: {skip.reason}" for skip in report.unusable]
+    skipped = [f"skipped {skip.row}: {skip.reason}" for skip in report.unusable]
     failed = [
         f"{failure.status} {failure.meme} {failure.dimension}: {failure.reason}"
         for failure in report.failures
@@ -48,8 +49,8 @@ def note_knowledge(report: KnowledgeReport) -> Iterator[str]:
 
 
 def note_misses(skips: Sequence[Skip], misses: Sequence[Miss]) -> Iterator[str]:
-    """The first memes that were left out, and the first steps without a usable reply."""
-    yield from (f"left out {skip.row}: {skip.reason}"[:_CUT] for skip in skips[:_SHOWN])
+    """Yield the first memes that were skipped and the first steps without a usable reply."""
+    yield from (f"skipped {skip.row}: {skip.reason}"[:_CUT] for skip in skips[:_SHOWN])
     yield from _list_few([f"{miss.status} {miss.step}: {miss.reason}" for miss in misses])
 
 
@@ -60,7 +61,7 @@ def _list_few(lines: Sequence[str], where: str = "") -> Iterator[str]:
 
 
 def tabulate_questions(report: QuestionReport) -> Table:
-    """Questions of each dimension: planned, kept, and why the others were rejected."""
+    """Tabulate questions per dimension: planned, kept, and the reasons for rejection."""
     title = f"{report.questions} questions of {report.slots} planned; {report.rejected} rejected"
     rows = []
     for name, fate in report.fates.items():
@@ -71,76 +72,84 @@ def tabulate_questions(report: QuestionReport) -> Table:
 
 
 def tabulate_leaks(report: QuestionReport) -> Table:
-    """How often the key is found without the meme."""
+    """Tabulate how often each baseline finds the correct option without the meme."""
     rows = []
     for leak in report.leaks:
         word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
         rate = "–" if leak.value is None else f"{leak.value:.1%}"
         rows.append((leak.name, rate, f"{leak.chance:.1%}", str(leak.n), word))
-    columns = ("finds the key", ">rate", ">chance", ">n", "")
-    return Table(columns, tuple(rows), "Shortcuts to the key")
+    columns = ("baseline", ">rate", ">chance", ">n", "")
+    return Table(columns, tuple(rows), "Correct option found without the meme")
 
 
 def note_questions(report: QuestionReport) -> Iterator[str]:
-    """Why questions were rejected, and how the set was levelled."""
+    """Yield notes on empty dimensions, repaired questions and answer cues that were removed."""
     emptied = [name for name, fate in report.fates.items() if not fate["kept"]]
     if emptied:
         names = ", ".join(emptied)
-        yield f"No question is left of {names}: --keep-per-dimension 1 keeps one of each."
+        yield (
+            f"No question about {names} was kept; --keep-per-dimension 1 keeps one per dimension."
+        )
     if report.repaired:
         ways = ", ".join(f"{count} by {way}" for way, count in report.repaired.items())
-        yield f"Repaired after a critic guessed them: {ways}."
+        yield f"Repaired after a critic answered them without the meme: {ways}."
     if report.needs:
         yield (
             "Needed: " + ", ".join(f"{need} {count}" for need, count in report.needs.items()) + "."
         )
     yield (
-        f"'None of the others' is the key of {report.none_proportion:.1%}; {report.exchanged} options "
-        f"were exchanged; {report.pairs} toxicity questions have a pair, {report.unpaired} none."
+        f"'None of the others' is correct in {report.none_proportion:.1%} of questions; "
+        f"{report.exchanged} options were exchanged; {report.pairs} toxicity questions "
+        f"have a paired question, {report.unpaired} have none."
     )
 
 
 def note_chats(report: ChatReport) -> Iterator[str]:
-    """Chats that were given up, and why."""
+    """Yield the number of rejected chats by reason."""
     if report.broken:
         broken = ", ".join(f"{rule} {count}" for rule, count in report.broken.items())
-        yield f"given up for breaking rules: {broken}"
+        yield f"rejected because they break a rule: {broken}"
     if report.incomplete:
-        short = "left out for lack of three wrong answers; give more memes"
+        short = "rejected because three distractors could not be found; add memes"
         yield f"{report.incomplete} chats {short}"
     if report.unknown:
-        yield f"nothing is known about {len(report.unknown)} memes: no chats for them"
+        yield (
+            f"{len(report.unknown)} memes have no knowledge or caption: no chats were "
+            "written for them"
+        )
     if report.rejected:
-        yield f"wrong answers turned away, for they mean the same: {report.rejected}"
+        yield (
+            f"distractors rejected because they mean the same as the right meme: {report.rejected}"
+        )
 
 
 def tabulate_chats(report: ChatReport) -> Table:
-    """How varied the chats are and how they flow."""
+    """Tabulate the diversity and coherence of the chats."""
     corpus = report.corpus
     metrics: tuple[tuple[str, float | None, Literal["perplexity", "flow", "distinct"]], ...] = (
         ("Distinct-1", corpus.distinct_1, "distinct"),
         ("Distinct-2", corpus.distinct_2, "distinct"),
-        ("flow between messages", corpus.flow, "flow"),
+        ("coherence of adjacent messages", corpus.flow, "flow"),
         ("perplexity", corpus.perplexity, "perplexity"),
     )
     rows = ((name, show_cell(v), corpus.measured_by.get(gauge, "")) for name, v, gauge in metrics)
-    title = f"{corpus.chats} chats of {corpus.memes} memes, chosen from {report.written}"
+    title = f"{corpus.chats} chats about {corpus.memes} memes, selected from {report.written}"
     return Table(("metric", ">value", "measured by"), tuple(rows), title)
 
 
 def describe_plan(settings: ExtractSettings) -> str:
-    """When relations are asked for, and how many calls a meme takes."""
+    """Describe when relations are requested and how many calls one meme takes."""
     when = {
-        "same": "Relations are asked for together with the individuals.",
-        "second": "Relations are asked for in a second pass, when all individuals are known.",
-        "off": "Relations are not asked for.",
+        "same": "Relations are requested together with the individuals.",
+        "second": "Relations are requested in a second pass, when all individuals are known.",
+        "off": "Relations are not requested.",
     }
-    calls = f"at most {settings.steps} calls a meme"
-    return f"{when[settings.when]} Steps of one wave run at once; {calls}."
+    calls = f"at most {settings.steps} calls per meme"
+    return f"{when[settings.when]} Steps of one wave run in parallel; {calls}."
 
 
 def tabulate_plan(settings: ExtractSettings) -> Table:
-    """The steps of an extraction in their order: wave, what each is told, relations it states."""
+    """Tabulate the extraction steps in order: wave, input of each step, relations it returns."""
     plan, rows = settings.plan, []
     waves = plan.waves()
     for step in plan.steps:
@@ -148,13 +157,13 @@ def tabulate_plan(settings: ExtractSettings) -> Table:
         told = [*step.inputs, *(["background files"] if step.background else [])]
         links = step.relations() if settings.when == "same" else ()
         linked = ", ".join(term.name for term in links)
-        rows.append((str(wave), step.dimension, ", ".join(told) or "the meme alone", linked))
+        rows.append((str(wave), step.dimension, ", ".join(told) or "the meme only", linked))
     title = f"{plan.name}: {plan.note}"
-    return Table((">wave", "step", "is told", "relations"), tuple(rows), title)
+    return Table((">wave", "step", "input", "relations"), tuple(rows), title)
 
 
 def tabulate_captions(built: Built[Drafted[Captioned]]) -> Table:
-    """Where captions come from."""
+    """Tabulate captions by source."""
     kinds = get_args(CaptionOrigin)
     counts = count_origins(built.report)
     rows = ((name, *(str(by_origin[kind]) for kind in kinds)) for name, by_origin in counts.items())
@@ -162,7 +171,7 @@ def tabulate_captions(built: Built[Drafted[Captioned]]) -> Table:
 
 
 def describe_intents(built: Built[Drafted[DraftedIntents]]) -> str:
-    """How many intents and sentences of background were drafted."""
+    """Describe how many intents and background sentences were drafted."""
     drafts = built.report.drafts
     count, known = (
         sum(map(len, texts))
@@ -170,6 +179,6 @@ def describe_intents(built: Built[Drafted[DraftedIntents]]) -> str:
     )
     without = sum(not draft.intents for draft in drafts)
     return (
-        f"{len(drafts)} memes: {count} intents, {known} sentences of background; "
-        f"{without} memes are without an intent"
+        f"{len(drafts)} memes: {count} intents, {known} background sentences; {without} "
+        "memes have no intent"
     )

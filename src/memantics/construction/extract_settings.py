@@ -1,4 +1,4 @@
-"""How knowledge is extracted, from what a user says: order, background, dimensions."""
+"""Settings of knowledge extraction, made from command-line values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def make_extract_settings(
     background: Path | None = None,
     attempts: int = 3,
 ) -> ExtractSettings:
-    """How knowledge is extracted; ``background`` is a text file, or a folder of them."""
+    """Return extraction settings; ``background`` is a text file or a folder of text files."""
     told = read_background(background) if background else ""
     return ExtractSettings(find_plan(order), refine, language, told, attempts)
 
@@ -36,14 +36,14 @@ def make_extract_settings(
 def with_retrieval(
     settings: ExtractSettings, places: Sequence[Path], count: int = 5
 ) -> ExtractSettings:
-    """The same settings, with background retrieved from stores, builds or folders of texts."""
+    """Return the settings with background retrieved from stores, builds or folders of texts."""
     if not places:
         return settings
     return replace(settings, retriever=open_known(places), retrieved=count)
 
 
 def with_dimensions(settings: ExtractSettings, folder: Path | None) -> ExtractSettings:
-    """The same settings, with dimensions of the user's own: a folder of TOML files."""
+    """Return the settings with the user's dimensions from a folder of TOML files."""
     if folder is None:
         return settings
     given = read_specs(folder)
@@ -55,31 +55,36 @@ def read_extract_settings(
     *,
     order: Annotated[str, Flag("Order of the dimensions: default, paper or official.")] = "default",
     refine: Annotated[
-        Refine | None, Flag("Relations with the individuals, in a second pass, or off.")
+        Refine | None,
+        Flag("When to request relations: with the individuals, in a second pass, or never (off)."),
     ] = None,
     background: Annotated[
-        Path | None, Flag("Background knowledge: a text file, or a folder of them.")
+        Path | None, Flag("Background knowledge: a text file or a folder of text files.")
     ] = None,
     dimensions: Annotated[
         Path | None,
-        Flag("Dimensions of your own, changed or dropped: a folder of NAME.toml files."),
+        Flag("Folder of NAME.toml files that add, change or remove dimensions."),
     ] = None,
     retrieve: Annotated[
         Sequence[Path],
         Flag(
-            "Retrieve background for each meme from a store, a build or a folder of texts; may be "
-            "repeated."
+            "Store, build or folder of texts to retrieve background from for each meme; repeatable."
         ),
     ] = (),
-    retrieved: Annotated[int, Flag("How many statements to retrieve.", min=1, max=50)] = 5,
+    retrieved: Annotated[
+        int, Flag("Number of statements to retrieve per meme.", min=1, max=50)
+    ] = 5,
     language: Annotated[str, Flag("Language of labels, descriptions and questions.")] = "en",
     attempts: Attempts = 3,
     toxicity: Annotated[
         ToxicityRule,
-        Flag("What counts as toxic: the paper's six kinds, or what a reviewer calls harmful."),
+        Flag(
+            "Definition of toxic: the paper's six kinds, or content that a reviewer would "
+            "call harmful."
+        ),
     ] = "paper",
 ) -> ExtractSettings:
-    """How knowledge is extracted, from all that a user can say."""
+    """Return extraction settings from the command-line values."""
     settings = make_extract_settings(order, refine, language, background, attempts)
     settings = replace(settings, toxicity=toxicity)
     return with_dimensions(with_retrieval(settings, retrieve, retrieved), dimensions)

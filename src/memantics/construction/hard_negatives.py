@@ -1,4 +1,4 @@
-"""``build hard-negatives``: for each pun, the non-puns nearest in image and in words.
+"""``build hard-negatives``: for each pun, find the non-puns nearest in image and in text.
 
 These are PunMemeCN's groups of three. Both hard negatives come from memes of the same review that
 annotators labelled as non-puns, so they are labelled too. No meme serves two puns.
@@ -28,7 +28,7 @@ from memantics.core.result import Result
 
 @dataclass(frozen=True, slots=True)
 class HardNegatives:
-    """A pun and its two hard-negatives, by item of the queue, with their cosines."""
+    """Store a pun and its two hard negatives by queue item, with cosine similarities."""
 
     pun: str
     similar_image: str
@@ -38,14 +38,14 @@ class HardNegatives:
 
 
 def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegatives]:
-    """The groups of a review by the pun form: the nearest pairs first, each non-pun once."""
+    """Return the groups of an annotated pun queue: nearest pairs first, each non-pun used once."""
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
     pool = [reviewed for reviewed in kept if reviewed.values.get("pun") == "no"]
     if not puns or len(pool) < 2:
         raise InputError(
-            f"{len(puns)} puns and {len(pool)} others make no group of three",
-            hint="let people judge more memes that are no puns",
+            f"{len(puns)} puns and {len(pool)} non-puns do not give a group of three",
+            hint="annotate more memes that are not puns",
         )
     images = embedders.image.encode([_meme(reviewed, review.folder) for reviewed in (*puns, *pool)])
     texts = embedders.text.encode([_say(reviewed) for reviewed in (*puns, *pool)])
@@ -66,7 +66,7 @@ def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegati
 def pair_up(
     images: np.ndarray, texts: np.ndarray, count: int
 ) -> dict[str, dict[int, tuple[int, float]]]:
-    """For picture and words, the non-pun of each pun with their cosine; the first rows are puns."""
+    """Return the non-pun nearest to each pun, by image and by text; puns are the first rows."""
     found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
     near = {
         "image": images[:count] @ images[count:].T,
@@ -81,7 +81,7 @@ def pair_up(
 
 
 def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
-    """All pairs of both kinds, the nearest first; a tie goes to the earlier pair."""
+    """Return all pairs of both kinds, nearest first; ties keep the earlier pair."""
     rows = [
         (-float(table[pun, other]), pun, other, kind)
         for kind, table in near.items()
@@ -96,27 +96,27 @@ def _meme(reviewed: Reviewed, folder: Path) -> Meme:
 
 
 def _say(reviewed: Reviewed) -> str:
-    """What a meme says: of a pun what it is meant to be heard as, which its look-alike prints."""
+    """Return the text to compare: the intended reading of a pun, else the printed text."""
     caption = take_text(reviewed, "caption")
     word, sound = (str(reviewed.values.get(name) or "") for name in ("pun_word", "homophone"))
     return caption.replace(word, sound, 1) if word and sound else caption
 
 
 def write_hard_negatives(folder: Path, groups: Sequence[HardNegatives]) -> Path:
-    """Write the groups beside the queue, where publishing finds them."""
+    """Write the groups to the queue folder, where ``publish`` reads them."""
     return write_lines(folder / HARD_NEGATIVES, groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Result):
-    """The groups of three that a review gives, and the file that publishing reads."""
+    """Store the groups of three of a review and the file that ``publish`` reads."""
 
     file: Path
     groups: tuple[HardNegatives, ...]
 
 
 def group_hard_negatives(
-    queue: Annotated[Path | str, Argument("A queue judged by the workflow pun-form.")],
+    queue: Annotated[Path | str, Argument("Queue annotated with the workflow pun-form.")],
     *,
     annotations: QueueAnnotations = None,
     text_encoder: TextFolder = None,
@@ -151,7 +151,7 @@ def group_hard_negatives(
 
 @dataclass(frozen=True, slots=True)
 class HardNegativeCheck(Result):
-    """How many groups of a release are found again: by picture, and by words."""
+    """Store how many groups of a release are recovered by image and by text."""
 
     groups: int
     image: int
@@ -163,12 +163,14 @@ def check_hard_negatives(
     data: DataFlag = None,
     text_encoder: TextFolder = None,
     image_encoder: ImageFolder = None,
-    out: Annotated[Path | None, Flag("File for the figures; 'paper --statistics' reads it.")] = None,
+    out: Annotated[
+        Path | None, Flag("File for the metrics; 'paper --statistics' reads it.")
+    ] = None,
 ) -> HardNegativeCheck:
-    """Rebuild PunMemeCN's groups of three, as ``build hard-negatives`` does.
+    """Rebuild PunMemeCN's groups of three with the method of ``build hard-negatives``.
 
-    A pun is right by picture when its nearest non-pun is the one that its group has for that, and
-    by words alike. Groups without all three images are left out.
+    A pun counts as correct by image if its nearest non-pun is the image neighbour of its group. The
+    same rule applies to text. Groups without all three images are skipped.
     """
     benchmark = find_benchmark("punmemecn")
     source = find_source(benchmark, data)
@@ -177,7 +179,11 @@ def check_hard_negatives(
     puns = [meme for meme in seen if meme.group in whole and meme.is_pun]
     pool = [meme for meme in seen if meme.group in whole and not meme.is_pun]
     if not puns:
-        raise DataError(source.root, "no group has its three images", hint="data add --images DIR")
+        raise DataError(
+            source.root,
+            "no group has all three images",
+            hint="register the images with 'memantics data add punmemecn DIR --images DIR'",
+        )
     tools = ChatTools(text_encoder=text_encoder, image_encoder=image_encoder)
     memes = [Meme(meme.id, meme.image, meme.caption) for meme in (*puns, *pool)]
     with open_tools(tools) as (embedders, _):

@@ -1,4 +1,4 @@
-"""Queues for people that no model drafts: who they are, what memes say, why models go wrong."""
+"""Queues without model drafts: annotator questionnaire, text correction, error coding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TEXTS = "review-text"
 
 @dataclass(frozen=True, slots=True)
 class MadeQueue(Result):
-    """A queue that was written."""
+    """Store the folder and the number of items of a written queue."""
 
     folder: Path
     items: int
@@ -39,35 +39,37 @@ class MadeQueue(Result):
 
 @dataclass(frozen=True, slots=True)
 class AppliedTexts(Result):
-    """What came of corrected texts: memes whose text changed, and those that cannot be read."""
+    """Store how many texts were changed and how many memes were marked unreadable."""
 
     folder: Path
     changed: int
     unreadable: int
 
 
-QueueFolder = Annotated[Path | str, Flag("The queue's folder.")]
-CollectedMemes = Annotated[Path | str, Argument("A folder that 'memantics collect' read.")]
+QueueFolder = Annotated[Path | str, Flag("Folder of the queue.")]
+CollectedMemes = Annotated[Path | str, Argument("Folder written by 'memantics collect'.")]
 
 
 def make_questionnaire(
     out: QueueFolder = "questionnaire",
-    people: Annotated[int, Flag("How many annotators there are.", min=1)] = 10,
+    annotators: Annotated[int, Flag("Number of annotators.", min=1)] = 10,
     test: Annotated[
-        Literal["none", "zh"], Flag("Also test whether they know the memes of a language.")
+        Literal["none", "zh"], Flag("Also test whether annotators know the memes of a language.")
     ] = "none",
 ) -> MadeQueue:
-    """A questionnaire for as many annotators; it needs a database of its own."""
-    if people < 1:
-        raise InputError("a questionnaire needs at least one person", hint="give --people 10")
+    """Write a questionnaire with one form per annotator; it needs its own database."""
+    if annotators < 1:
+        raise InputError(
+            "a questionnaire needs at least one annotator", hint="give --annotators 10"
+        )
     flow = "questionnaire" if test == "none" else f"questionnaire-{test}"
     card = queue.QueueCard(title="About the annotators", workflow=flow, origin="questionnaire")
-    items = (queue.QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, people + 1))
+    items = (queue.QueueItem(id=f"form-{n:03}", group="forms") for n in range(1, annotators + 1))
     return MadeQueue(Path(out), queue.write_queue(Path(out), card, items))
 
 
 def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQueue:
-    """The printed texts of collected memes, normalised, for people to correct."""
+    """Write a queue in which people correct the printed texts of collected memes."""
     memes, place = read_memes(Path(folder)), Path(out)
     items = []
     for meme in memes:
@@ -79,7 +81,7 @@ def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQ
                 group=meme.id,
                 images=[name],
                 values=values,
-                shown=[queue.Shown(label="As it was read", value=meme.text)]
+                shown=[queue.Shown(label="Text as recognised", value=meme.text)]
                 if meme.text != normalise(meme.text)
                 else [],
             )
@@ -91,7 +93,7 @@ def make_text_queue(folder: CollectedMemes, out: QueueFolder = "texts") -> MadeQ
 
 
 def normalise(text: str) -> str:
-    r"""A text on one line: lines are separated by a blank, other blanks are single.
+    r"""Return a text on one line, with single spaces.
 
     >>> normalise("one  does\n\nnot   simply\n")
     'one does not simply'
@@ -101,22 +103,28 @@ def normalise(text: str) -> str:
 
 def apply_texts(
     folder: CollectedMemes,
-    annotations: Annotated[Path | str, Argument("What 'annotate export' wrote.")],
+    annotations: Annotated[Path | str, Argument("File written by 'annotate export'.")],
 ) -> AppliedTexts:
-    """Put corrected texts into ``memes.jsonl``; memes that cannot be read are marked dropped."""
+    """Write corrected texts to ``memes.jsonl``; mark unreadable memes as dropped."""
     path = Path(folder) / MEMES
     if not path.is_file():
-        raise InputError(f"{path}: not here", hint=f"memantics collect {folder}")
+        raise InputError(
+            f"{path}: file not found", hint=f"create it with 'memantics collect {folder}'"
+        )
     found = {
         vote_result.item: vote_result for vote_result in queue.read_annotations(Path(annotations))
     }
     if any(vote_result.workflow != _TEXTS for vote_result in found.values()):
-        raise DataError(annotations, "are no corrected texts", hint=f"of the workflow {_TEXTS}")
+        raise DataError(
+            annotations,
+            "does not contain corrected texts",
+            hint=f"export a queue of the workflow {_TEXTS}",
+        )
     lines: list[dict[str, JsonValue]] = []
     changed = unreadable = 0
     for row, value in read_jsonl(path):
         if not isinstance(value, dict):
-            raise DataError(path, "a line is a JSON object", row=row)
+            raise DataError(path, "a line is not a JSON object", row=row)
         annotation = found.get(str(value.get("id")))
         if annotation is not None and not annotation.kept:
             value |= {"kept": False, "reason": "text not readable"}
@@ -134,14 +142,14 @@ def make_error_queue(
     runs: Folders,
     out: QueueFolder = "errors",
     share: Annotated[
-        float, Flag("Share of the runs that got an item wrong.", min=0.01, max=1)
+        float, Flag("Minimum proportion of runs that answered an item wrong.", min=0.01, max=1)
     ] = 0.5,
 ) -> MadeQueue:
-    """Items that at least ``share`` of the runs got wrong, for people to say why."""
+    """Write a queue of items that at least ``share`` of the runs answered wrong."""
     if not runs:
-        raise InputError("no run was given", hint="give run directories of one task")
+        raise InputError("no run was given", hint="give run folders of one task")
     if len({read_facts(run).task for run in runs}) > 1:
-        raise InputError("these runs are of different tasks", hint="give runs of one task")
+        raise InputError("the runs belong to different tasks", hint="give runs of one task")
     right: dict[str, list[bool]] = {}
     items: dict[str, Item] = {}
     replies: dict[str, list[str]] = {}
@@ -161,7 +169,7 @@ def make_error_queue(
         if len(run_hits) == len(runs) and run_hits.count(False) / len(run_hits) >= share
     ]
     if not wrong:
-        raise InputError("the runs got no shared item wrong", hint="give a smaller --share")
+        raise InputError("no item was answered wrong by enough runs", hint="lower --share")
     place = Path(out)
     places = find_run_places(runs)
     for name in wrong:
@@ -177,13 +185,14 @@ def make_error_queue(
 
 
 def _check_images(item: Item, places: Sequence[Path]) -> None:
-    """A run folder may come from anybody, and name any image of the machine."""
+    """Raise if an item of a run folder names an image outside the registered data."""
     for image in item.images[:1]:
         if not is_inside(image.path, places):
             raise DataError(
                 image.path,
-                "is outside of the registered data",
-                hint="register its folder with 'memantics data add', or run from above it",
+                "is outside the registered data folders",
+                hint="register its folder with 'memantics data add', or run the command "
+                "from a parent folder",
             )
 
 

@@ -1,4 +1,4 @@
-"""``build regenerate``: what people sent back or revised is made again, and goes back to them."""
+"""``build regenerate``: create memes again that annotators sent back or revised."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memantics.understanding.reappraisal.workshop import Reappraisal, Workshop
 
 @dataclass(frozen=True, slots=True)
 class Regenerated(Result):
-    """The queue of memes that were made again; ``failed`` says by meme and editor why not."""
+    """Store the queue of regenerated memes; ``failed`` gives the reason per meme and editor."""
 
     queue: Path | None
     memes: int
@@ -42,13 +42,13 @@ class Regenerated(Result):
 async def regenerate_async(
     folder: Annotated[
         Path | str,
-        Argument("The folder of 'build reappraisal', its queues with annotations.jsonl."),
+        Argument("Folder written by 'build reappraisal', with annotations.jsonl in its queues."),
     ],
     *,
     settings: EditorSettings | None = None,
     calls: CallSettings | None = None,
 ) -> Regenerated:
-    """Make memes again that the review of a build sent back, with people's corrections.
+    """Regenerate memes that annotators sent back or revised, using their corrections.
 
     The new images go into a second queue beside the first, which people annotate as before.
     Publishing the build takes the latest annotation of each meme.
@@ -73,7 +73,10 @@ async def regenerate_async(
     review = read_reviews(find_queues(build))
     back = list(list_sent_back(review))
     if not back:
-        raise InputError(f"{build}: nothing was sent back or revised", hint="publish it as it is")
+        raise InputError(
+            f"{build}: no meme was sent back or revised",
+            hint="nothing to regenerate; publish the build",
+        )
     made: dict[str, list[Reappraisal]] = {}
     memes, failed = [], dict[str, str]()
     with open_reader(text=settings.text) as ocr:
@@ -100,7 +103,7 @@ async def regenerate_async(
 
 
 async def _make(shop: Workshop, meme: Meme, reviewed: Reviewed) -> tuple[Reappraisal, str]:
-    """One meme by one editor, in the folder of its former picture."""
+    """Regenerate one meme with one editor, in the folder of its earlier image."""
     corrections = Corrections(reviewed)
     result = await reappraise(meme, replace(shop, review=corrections))
     return result, corrections.faults.get(meme.id, "")

@@ -1,4 +1,4 @@
-"""``build sample``: which questions of a build people judge, and in which round."""
+"""``build sample``: choose the questions of a build that people annotate, round by round."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _MOST_ROUNDS = 100
 
 
 KnownBuild = Annotated[
-    Path | str, Argument("A folder that 'memantics build knowledge' made.", kind=Path)
+    Path | str, Argument("Build folder written by 'memantics build knowledge'.", kind=Path)
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSample(Result):
-    """A queue that was drawn: its folder, its items, and its questions by dimension."""
+    """Store a sampled queue: its folder, its items, and its questions by dimension."""
 
     queue: Path
     items: int
@@ -44,7 +44,7 @@ class QuestionSample(Result):
     questions: Mapping[str, int]
 
     def table(self) -> Table:
-        """Questions by dimension, as people read them."""
+        """Return a table of question counts by dimension."""
         rows = tuple((name, f"{n:,}") for name, n in self.questions.items())
         return Table(("dimension", ">questions"), rows)
 
@@ -54,18 +54,22 @@ def sample_questions(
     *,
     first: Annotated[
         str | None,
-        Flag("Make the first round: this dimension with the questions linked to it."),
+        Flag(
+            "Create the first round: questions about this dimension and the questions "
+            "paired with them."
+        ),
     ] = None,
     per_dimension: Annotated[
-        int, Flag("Questions for each other dimension in a further round.", min=1)
+        int, Flag("Questions per remaining dimension in a further round.", min=1)
     ] = 50,
-    seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0,
+    seed: Annotated[int, Flag("Random seed.", min=0)] = 0,
 ) -> QuestionSample:
-    """Draw the questions of a build that people judge; asks no model.
+    """Sample the questions of a build for annotation, without calling a model.
 
-    With ``first``, the questions about that dimension and those linked with them become the first
-    round, ``queue``. Without, a further round (``queue-2``, …) holds at most ``per_dimension``
-    questions of each other dimension, drawn by ``seed`` among the memes that people kept so far.
+    With ``first``, the first round (``queue``) contains the questions about that dimension and the
+    questions paired with them. Without it, a further round (``queue-2``, …) contains at most
+    ``per_dimension`` questions of each other dimension. They are sampled with ``seed`` from the
+    memes that annotators kept in earlier rounds.
     """
     place = Path(folder)
     questions = list(read_questions(place))
@@ -75,8 +79,8 @@ def sample_questions(
             raise UnknownName("dimension", first, DIMENSIONS)
         if (place / QUEUE / ANNOTATIONS).is_file():
             raise InputError(
-                f"{place / QUEUE} has been judged already",
-                hint="leave --first out to draw the next round",
+                f"{place / QUEUE} is already annotated",
+                hint="omit --first to sample the next round",
             )
         name, drawn = QUEUE, sample_first(questions, dimension)
     else:
@@ -85,14 +89,15 @@ def sample_questions(
         if not done:
             raise InputError(
                 f"{place / QUEUE} has no annotations yet",
-                hint="let people judge the first round: build sample BUILD --first Toxicity",
+                hint="annotate the first round; 'build sample BUILD --first Toxicity' creates it",
             )
-        # A round that nobody has judged yet is drawn anew.
+        # A round without annotations is sampled again.
         name = rounds[len(done)].name
         drawn = sample_extension(questions, read_reviews(done), per_dimension, seed)
         if not drawn:
             raise InputError(
-                "no question is left to draw", hint="write more: build questions --per-dimension 2"
+                "no question is left to sample",
+                hint="write more questions: build questions --per-dimension 2",
             )
     subjects = pair_subjects(read_memes(place), list(read_knowledge(place)))
     items = write_review(place, drawn, subjects, drawn[0].language, name)

@@ -100,8 +100,8 @@ ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 _TAKEN = "Which text of an image is its caption: what the roles say, or all."
 TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
 FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit", min=1)]
-QueueVerdicts = Annotated[
-    Path | str | None, Flag("Verdicts. Default: verdicts.jsonl in the queue.")
+QueueAnnotations = Annotated[
+    Path | str | None, Flag("Annotations. Default: annotations.jsonl in the queue.")
 ]
 MemeFolder = Annotated[
     Path | str | None,

@@ -149,10 +149,10 @@ class Site:
             self.service.projects.consent(actor, project)
         return [self.user(name) for name in names]
 
-    def resolved(self, project: int, *names: str) -> list[dict[str, JsonValue]]:
+    def aggregated(self, project: int, *names: str) -> list[dict[str, JsonValue]]:
         """The resolved export as the lead downloads it; only what was asked for."""
         token = self.service.accounts.log_in("lead", PASSWORD).token
-        path = f"/p/{project}/export?what=resolved&form=jsonl"
+        path = f"/p/{project}/export?what=aggregated&form=jsonl"
         request = Request(self.address + path, headers={"cookie": f"{self.cookie}={token}"})
         with urlopen(request) as answer:
             rows = [json.loads(line) for line in answer]
@@ -178,7 +178,7 @@ def serve_site(service: AnnotationService, windows: Windows) -> Iterator[Site]:
         assert thread.is_alive()
         time.sleep(0.01)
     cookie = f"memantics-{port}"
-    site = Site(service, settings.address, windows, make_lead(service), cookie)
+    site = Site(service, settings.url, windows, make_lead(service), cookie)
     try:
         yield site
         assert [error for user in site.users for error in user.window.errors] == []

@@ -54,7 +54,7 @@ def test_mquest_asks_at_most_six_judgements_and_at_least_one(
     # A question that is not to the point is one judgement enough to leave the item out.
     judge.press("n", "y")
     judge.save()
-    kept = local_site.resolved(project, "item", "kept")
+    kept = local_site.aggregated(project, "item", "kept")
     assert kept == [{"item": "all", "kept": True}, {"item": "least", "kept": False}]
 
 
@@ -88,7 +88,7 @@ def test_toxicn_asks_who_people_are_and_whether_they_know_the_memes(
     lead = local_site.user("lead")
     assert "form-001" not in lead.go(f"/p/{project}/items").content(), "not shown one by one"
     lead.window.errors.clear()  # the browser notes the answer 403 on its console
-    data = local_site.service.exchange.export(local_site.lead, project, "verdicts").data
+    data = local_site.service.exchange.export(local_site.lead, project, "annotations").data
     assert [b'"kept":true' in line for line in data.splitlines()] == [True, False]
     assert b"knows" not in data
 
@@ -115,7 +115,7 @@ def test_mer_finds_resolves_and_trains(local_site: Site, tmp_path: Path) -> None
             expect(person.page.get_by_text("You judged this one before")).to_be_visible()
             person.page.locator('[name=f-source_emotion][value="sad"]').check(force=True)
             person.save()
-    assert local_site.resolved(project, "source_emotion") == [{"source_emotion": "sad"}] * 2
+    assert local_site.aggregated(project, "source_emotion") == [{"source_emotion": "sad"}] * 2
     page = lead.go(f"/p/{project}/setup")
     page.locator("#train_on").fill("1, 2")
     page.locator("main form button.main").click()
@@ -147,7 +147,7 @@ def test_punmemecn_chats_and_printed_texts_are_corrected(local_site: Site, tmp_p
     ann.save()
     ann.press("x")
     ann.save()
-    rows = local_site.resolved(project, "kept", "turns")
+    rows = local_site.aggregated(project, "kept", "turns")
     assert [row["kept"] for row in rows] == [True, True, False]
     assert rows[1]["turns"] == "A: The printer jams again."
     read = [QueueItem(id="t", group="t", values={"readable": "yes", "text": "HELL0"})]
@@ -161,4 +161,4 @@ def test_punmemecn_chats_and_printed_texts_are_corrected(local_site: Site, tmp_p
     expect(box).to_have_value("HELL0")
     box.fill("HELLO")
     ann.save()
-    assert local_site.resolved(other, "text", "kept") == [{"text": "HELLO", "kept": True}]
+    assert local_site.aggregated(other, "text", "kept") == [{"text": "HELLO", "kept": True}]

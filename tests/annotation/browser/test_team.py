@@ -143,9 +143,9 @@ def measure(rows: list[list[str | None]]) -> tuple[float, float, float]:
 
 def check_agreement(site: Site, project: int, said: dict[int, dict[str, str]]) -> None:
     rows = [[votes.get(name) for name in PEOPLE] for _, votes in sorted(said.items())]
-    figures = {one.field: one for one in site.service.lead.agreement(site.lead, project)}
-    question = figures["question"]
-    assert (question.items, question.people) == (COUNT, 5)
+    agreements = {one.field: one for one in site.service.lead.agreement(site.lead, project)}
+    question = agreements["question"]
+    assert (question.items, question.annotators) == (COUNT, 5)
     ours = (question.alpha, question.fleiss, question.ac1)
     assert ours == pytest.approx(measure(rows), abs=1e-9)
     low, high = question.spans["alpha"]
@@ -185,7 +185,7 @@ def test_five_people_a_lead_and_forty_questions(site: Site, drafts: Path, tmp_pa
     check_agreement(site, project, said)
 
     # What the lead downloads says the same, and under which version of the guideline.
-    table = list(csv.DictReader(io.StringIO(download(lead, project, "votes", "csv").decode())))
+    table = list(csv.DictReader(io.StringIO(download(lead, project, "individual", "csv").decode())))
     keys = [item.id for item in read_queue(build / "queue")[1]]
     judged = [row for row in table if row["field"] == "question" and row["stage"] == "judge"]
     assert Counter(row["value"] for row in judged) == Counter(
@@ -201,8 +201,10 @@ def test_five_people_a_lead_and_forty_questions(site: Site, drafts: Path, tmp_pa
 
 def publish_and_train(site: Site, lead: User, project: int, build: Path, folder: Path) -> None:
     shell = Shell(folder, alone=True)
-    (build / "queue" / "verdicts.jsonl").write_bytes(download(lead, project, "verdicts", "jsonl"))
-    kept = {str(row["item"]) for row in site.resolved(project, "item", "kept") if row["kept"]}
+    (build / "queue" / "annotations.jsonl").write_bytes(
+        download(lead, project, "annotations", "jsonl")
+    )
+    kept = {str(row["item"]) for row in site.aggregated(project, "item", "kept") if row["kept"]}
     shell.done("publish", "build", "--name", "team_questions", "--licence", "CC0-1.0")
     card = (folder / "published" / "team_questions" / "README.md").read_text()
     assert f"{len(kept)} " in card

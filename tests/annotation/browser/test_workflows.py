@@ -67,7 +67,7 @@ def test_validate(site: Site, tmp_path: Path) -> None:
     expect(ann.page.get_by_text("Is the question to the point?")).to_be_hidden()
     ann.save()
     expect(ann.page.get_by_role("heading", name="Nothing to do")).to_be_visible()
-    assert site.resolved(project, "item", "kept") == [
+    assert site.aggregated(project, "item", "kept") == [
         {"item": "m1", "kept": True},
         {"item": "m2", "kept": False},
         {"item": "m3", "kept": False},
@@ -116,7 +116,7 @@ def test_collect_and_edit_then_review(site: Site, tmp_path: Path) -> None:
         reviewer.press(*two)
         reviewer.save()
     # Of the first, "mocks robots" falls (3); of the second none stays, and "x" is best (3, 3).
-    assert site.resolved(project, "item", "intents", "background") == [
+    assert site.aggregated(project, "item", "intents", "background") == [
         {
             "item": "m1",
             "intents": ["asks for help", "complains"],
@@ -156,7 +156,7 @@ def test_label_by_vote(site: Site, tmp_path: Path) -> None:
     judge.press("y", "3", "t")
     judge.save()
     names = ("item", "harmful", "type", "modality", "target")
-    assert [tuple(row.values()) for row in site.resolved(project, *names)] == [
+    assert [tuple(row.values()) for row in site.aggregated(project, *names)] == [
         ("m1", "no", None, None, None),
         ("m2", "yes", "targeted", "fusion", "gender"),
         ("m3", "yes", "innuendo", "image", None),
@@ -218,7 +218,7 @@ def test_verify_stages(site: Site, tmp_path: Path) -> None:
         done += 1
     assert done == 7
     names = ("item", "kept", "source_emotion", "target_emotion", "rewritten", "plan", "reason")
-    rows = [tuple(row.values()) for row in site.resolved(project, *names)]
+    rows = [tuple(row.values()) for row in site.aggregated(project, *names)]
     assert rows[0] == ("m1", True, "sad", "calm", "rain", "add rain", "")
     assert (rows[1][1], rows[1][-1]) == (False, "removed at emotion")
     assert (rows[2][1], rows[2][-1]) == (False, "to be made again")
@@ -244,7 +244,7 @@ def test_pun_form(site: Site, tmp_path: Path) -> None:
     _fill_pun(judge, ("ok", "no", "1", "5", "ruled"))
     judge.save()
     names = ("caption", "pun", "pun_word", "homophone", "sentiment_target", "sentiment_type")
-    rows = site.resolved(project, *names, "explanation")
+    rows = site.aggregated(project, *names, "explanation")
     assert [tuple(row.values()) for row in rows] == [
         ("吃堡了", "yes", "堡", "饱", "other", "negative", "anyone"),
         ("ok", "no", None, None, "self", "neutral", "ruled"),
@@ -288,7 +288,7 @@ def test_rate_outputs(site: Site, tmp_path: Path) -> None:
                 rater.press(*keys)
             rater.save()
     names = ("completeness", "relevance", "correctness", "preference")
-    rows = [tuple(row.values()) for row in site.resolved(project, *names)]
+    rows = [tuple(row.values()) for row in site.aggregated(project, *names)]
     assert rows == [(4.0, 4.0, 3.5, None), (None, None, None, "a"), (None, None, None, "tie")]
     # For the lead alone: who won how often, ties counting half.
     page = site.user("lead").go(f"/p/{project}/agreement")

@@ -29,7 +29,7 @@ def make_queue(folder: Path, workflow: str, count: int, warning: str = "", **ext
             )
         )
     alone = 1 if workflow == "validate" else 0  # most tests have one person judge
-    card = QueueCard(title=workflow, workflow=workflow, warning=warning, people=alone)
+    card = QueueCard(title=workflow, workflow=workflow, warning=warning, annotators_per_item=alone)
     write_queue(folder, card, items)
     return folder
 

@@ -250,11 +250,11 @@ def test_every_message_is_there_in_both_languages_with_the_same_holes() -> None:
     for section, entries in sections.items():
         for key, texts in entries.items():
             assert set(texts) == set(LANGUAGES), f"{section}.{key}"
-            holes = {
+            placeholders = {
                 code: {name for _, name, _, _ in Formatter().parse(text) if name}
                 for code, text in texts.items()
             }
-            assert holes["en"] == holes["zh"], f"{section}.{key}"
+            assert placeholders["en"] == placeholders["zh"], f"{section}.{key}"
 
 
 def test_templates_and_code_name_only_messages_that_exist() -> None:

@@ -59,7 +59,7 @@ def _password(ask: PageRequest, name: str) -> str:
 
 @routes.post("/logout", public=True)
 def log_out(ask: PageRequest) -> Response:
-    """End the session here and in the database."""
+    """Exclusion the session here and in the database."""
     if ask.session:
         ask.service.accounts.log_out(ask.session)
     response = ask.go("/login", "out")

@@ -21,14 +21,14 @@ DAYS = (1, 7, 30)
 def show_agreement(ask: PageRequest) -> Response:
     """Live agreement by field, label, pair of people and time; each person against gold."""
     project, lead = ask.project, ask.service.lead
-    drawn_only = ask.query("items") == "random"
-    rows = lead.agreement(ask.actor, project.id, drawn_only=drawn_only)
+    random_only = ask.query("items") == "random"
+    rows = lead.agreement(ask.actor, project.id, random_only=random_only)
     flow, words = project.workflow, ask.words
     return ask.project_page(
         "agreement.html",
         "agreement",
         rows=rows,
-        drawn_only=drawn_only,
+        random_only=random_only,
         pairs=lead.pairs(ask.actor, project.id),
         labels=[
             (row, [(show_value(flow, row.field, _label(name), words)[0], n) for name, n in found])
@@ -98,14 +98,14 @@ def draw_split(
     people = list(dict.fromkeys(who for said in entry.fields.values() for who, _ in said))
     people += [who for who, _ in entry.notes if who not in people]
     names = {who: chr(65 + place % 26) if hidden else who for place, who in enumerate(people)}
-    votes: list[object] = [
+    annotations: list[object] = [
         (
             label_of(flow, name, words),
             [(names[who], show_value(flow, name, value, words)) for who, value in said],
         )
         for name, said in entry.fields.items()
     ]
-    return entry, votes, [(names[who], note) for who, note in entry.notes]
+    return entry, annotations, [(names[who], note) for who, note in entry.notes]
 
 
 @routes.post("/p/{project:int}/decide/{number:int}")
@@ -113,7 +113,7 @@ def decide(ask: PageRequest) -> Response:
     """Take the decision on an item in hand."""
     project, number = ask.place("project"), ask.place("number")
     try:
-        seat = ask.service.work.decide(ask.actor, project, number)
+        assignment = ask.service.work.decide(ask.actor, project, number)
     except Locked:
         return ask.go(f"/p/{project}/disagreements", "undecidable")
-    return ask.go(f"/work/{seat}")
+    return ask.go(f"/work/{assignment}")

@@ -52,7 +52,7 @@ def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
         _ = service.accounts.nobody  # made now, so that the first login takes no longer
-        note("started", address=settings.address)
+        note("started", address=settings.url)
         yield
         # Requests in hand were answered before this; what they began is finished here.
         client.threads.shutdown(wait=True)

@@ -16,9 +16,9 @@ from memantics.core.images import DEFAULT_BOUNDS
 routes = Routes()
 EXPORTS = {
     **TABLES,
-    "resolved": ("jsonl", "csv", "parquet"),
+    "aggregated": ("jsonl", "csv", "parquet"),
     "raw": ("jsonl", "csv", "parquet"),
-    "verdicts": ("jsonl",),
+    "annotations": ("jsonl",),
     "labelstudio": ("json", "zip"),
     "audit": ("jsonl", "csv"),
 }

@@ -34,7 +34,7 @@ def draw_item(
 ) -> dict[str, object]:
     """Everything that the item screen shows, for its template.
 
-    ``votes`` are fields with what each person said and whether they differ.
+    ``annotations`` are fields with what each person said and whether they differ.
     """
     flow = project.workflow
     fields = [flow.field(name) for name in task.fields]
@@ -60,7 +60,7 @@ def draw_item(
         "pairs": pairs,
         "suggestions": draw_values(flow, task.suggestions, words),
         "history": [(step, draw_values(flow, step.values, words)) for step in task.history],
-        "votes": _draw_votes(flow, task, words),
+        "annotations": _draw_annotations(flow, task, words),
     }
 
 
@@ -81,14 +81,16 @@ def _draw_standing(
     return draw_values(flow, rest, words)
 
 
-def _draw_votes(
+def _draw_annotations(
     flow: Workflow, task: AnnotationTask, words: Catalogue
 ) -> list[tuple[str, list[tuple[str, tuple[str, ...]]], bool]]:
     rows = []
-    for name in dict.fromkeys(name for vote in task.votes for name in vote.values):
+    for name in dict.fromkeys(
+        name for annotation in task.annotations for name in annotation.values
+    ):
         said = [
-            (vote.person, show_value(flow, name, vote.values.get(name), words))
-            for vote in task.votes
+            (annotation.person, show_value(flow, name, annotation.values.get(name), words))
+            for annotation in task.annotations
         ]
         rows.append((label_of(flow, name, words), said, len({text for _, text in said}) > 1))
     return rows

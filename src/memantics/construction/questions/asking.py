@@ -1,7 +1,7 @@
-"""What is sent for a question: to write one, and to try whether it can be solved unfairly.
+"""Requests to a model: write a question, or try to answer it without the meme.
 
-The image comes first, then what is known about the meme in a fixed order, then the task: servers
-that keep a prefix cache read the meme once for all of its questions.
+The image comes first, then the knowledge about the meme in a fixed order, then the task. Servers
+with a prefix cache therefore process each meme once for all of its questions.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PLAUSIBLE, _IMPLAUSIBLE = 3, 2
 
 
 class SaidQuestion(Closed):
-    """A question as a model gives it; what it is about is its first citation.
+    """Schema of a question as a model returns it; its first citation names its subject.
 
-    ``spare`` is a further plausible option, as earlier prompts asked for it.
+    ``spare`` is an additional plausible option, requested by earlier prompts.
     """
 
     about: str = ""
@@ -47,7 +47,7 @@ class SaidQuestion(Closed):
 
 @dataclass(frozen=True, slots=True)
 class QuestionSubject:
-    """A meme and what is known about it."""
+    """Store a meme and the knowledge about it."""
 
     meme: Meme
     knowledge: Knowledge
@@ -57,7 +57,7 @@ find_prompts = prompts_beside(__file__)
 
 
 def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
-    """What is known, one individual a line, in the order of the knowledge."""
+    """List individuals, one per line, in the order of the knowledge."""
     lines = [
         f"{individual.key}: {individual.label}"
         + (
@@ -71,7 +71,7 @@ def show_known(individuals: Iterable[Individual], label: str, *, details: bool) 
 
 
 def list_near(knowledge: Knowledge, focus: Individual) -> list[Individual]:
-    """The individuals that one is linked with, either way."""
+    """Return the individuals linked to ``focus`` in either direction."""
     ends = {link.target for link in focus.relations}
     return [
         individual
@@ -90,9 +90,10 @@ def ask_draft(
     earlier: str = "",
     others: Sequence[str] = (),
 ) -> Request:
-    """The request for one question; ``earlier`` is a version that readers solved blindly.
+    """Return the request for one question; ``earlier`` is a version answered without the meme.
 
-    ``others`` is what is so of other memes: a wrong option here that no wording tells.
+    ``others`` are facts about other memes. They serve as distractors whose wording does not reveal
+    that they are wrong.
     """
     knowledge = subject.knowledge
     focus = knowledge.by_key[slot.focus] if slot.focus else None
@@ -148,7 +149,7 @@ def _define(dimension: str, settings: QuestionSettings) -> str:
 
 
 def _guide(dimension: str, settings: QuestionSettings) -> str:
-    """What a question tests; one about a dimension of the user's own may say it in its file."""
+    """Return what a question tests; a user's dimension file may define it."""
     spec = settings.specs.get(dimension)
     if spec is not None and spec.question:
         return spec.question
@@ -157,7 +158,7 @@ def _guide(dimension: str, settings: QuestionSettings) -> str:
 
 
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
-    """What the question is about; the second of a toxicity pair is told the harm and its kind."""
+    """Describe the question's subject; add the harm and its kind for the second of a toxicity pair."""
     line = f"{focus.key}: {focus.label} ({focus.description})"
     toxic = next(
         (individual for individual in knowledge.of("Toxicity") if _points_to(individual, focus)),
@@ -170,7 +171,7 @@ def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
 
 
 def list_places(knowledge: Knowledge, focus: Individual) -> list[str]:
-    """How a thing, or those that take part in a scene, stand to others, a sentence each."""
+    """Return one sentence per spatial relation of an element, or of the participants of a scene."""
     shown = {focus.key, *(link.target for link in focus.relations if focus.dimension == "Scene")}
     return [
         f"{thing.label} is {SPATIAL[link.relation].label} {knowledge.by_key[link.target].label}."
@@ -187,7 +188,7 @@ def _points_to(toxic: Individual, focus: Individual) -> bool:
 
 
 def read_draft(text: str, knowledge: Knowledge) -> QuestionDraft:
-    """Read what a model wrote; citations are resolved where it is clear what they mean."""
+    """Parse a model's reply; resolve citations whose target is unambiguous."""
     said = read_object(text, SaidQuestion)
     cites = [said.about, *said.cites] if said.about else said.cites
     if not all(cite in knowledge.by_key for cite in cites):
@@ -217,7 +218,7 @@ def _even(said: str) -> str:
 
 
 def even_out(option: str) -> str:
-    """An option without the habits of writing that tell keys apart: stops, quotes, capitals.
+    """Remove punctuation, quotes and case patterns that could reveal the correct option.
 
     >>> even_out("“a cat on a mat.”"), even_out("Cats"), even_out("骂人的“下贱”")
     ('A cat on a mat', 'Cats', '骂人的“下贱”')
@@ -233,26 +234,26 @@ Posed = Sequence[tuple[str, Sequence[str]]]  # questions, each with its options
 
 
 def ask_blind(posed: Posed, settings: QuestionSettings, _: QuestionSubject) -> Request:
-    """Ask questions from their wording alone."""
+    """Return a request that contains only questions and options."""
     return _pose("blind", posed, settings, ())
 
 
 def ask_known(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
-    """Ask questions with all that is known, but without the meme."""
+    """Return a request with the knowledge about the meme, but without the image."""
     told = subject.knowledge.individuals[:_MOST_KNOWN]
     known = show_known(told, "known about the meme", details=True)
     return _pose("known", posed, settings, (known,))
 
 
 def ask_seen(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
-    """Ask questions with the meme, but with nothing that is known about it."""
+    """Return a request with the image, but without the knowledge about the meme."""
     return _pose("seen", posed, settings, (Image(subject.meme.image),))
 
 
 def _pose(
     prompt: str, posed: Posed, settings: QuestionSettings, before: tuple[MessagePart, ...]
 ) -> Request:
-    """One question is answered by a letter, several by a list of letters."""
+    """Return a request that expects one letter, or a list of letters for several questions."""
     listed = [
         [Option(letter, text) for letter, text in zip(LETTERS, options, strict=True)]
         for _, options in posed

@@ -34,7 +34,7 @@ from memantics.understanding.knowledge.records import Knowledge, Provenance
 
 @dataclass(frozen=True, slots=True)
 class SlotDraft:
-    """How a slot ended: with a draft, or with the reason why there is none."""
+    """Store the result of a slot: a draft, or the reason why there is none."""
 
     slot: records.Slot
     status: Status
@@ -47,9 +47,9 @@ class SlotDraft:
 def read_sound(
     text: str, slot: records.Slot, knowledge: Knowledge, settings: records.QuestionSettings
 ) -> records.QuestionDraft:
-    """A draft without the wrong options at fault; where too much is wrong, it is told."""
+    """Return a draft without faulty distractors; raise if too few options remain."""
     draft = read_draft(text, knowledge)
-    if not slot.focus:  # written from the image alone, so it rests on nothing that is known
+    if not slot.focus:  # written from the image only, so it cites no knowledge
         draft = replace(draft, cites=())
     defects = list(find_defects(draft, slot, knowledge, settings))
     faulty = {defect.option for defect in defects}
@@ -66,7 +66,7 @@ def read_sound(
 
 
 class _Unsound(Unparsed):
-    """A draft that is sent back; ``kept`` is what could be used of it if it is not repaired."""
+    """Signal a draft that is returned to the model; ``kept`` is its usable part."""
 
     def __init__(self, message: str, kept: records.QuestionDraft | None) -> None:
         super().__init__(message)
@@ -81,7 +81,7 @@ async def write_draft(
     earlier: str = "",
     others: Sequence[str] = (),
 ) -> SlotDraft:
-    """Have one question written; defects are told to the model, a bounded number of times."""
+    """Request one question; return defects to the model for a limited number of attempts."""
     spared: list[records.QuestionDraft] = []
 
     def read(text: str) -> records.QuestionDraft:
@@ -108,7 +108,7 @@ async def write_draft(
 
 
 def reject(drafted: SlotDraft) -> records.RejectedQuestion:
-    """The record of a slot without a usable draft."""
+    """Return the rejection record of a slot without a usable draft."""
     slot = drafted.slot
     return records.RejectedQuestion(
         slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
@@ -120,10 +120,10 @@ FROM_IMAGE = "written from the image alone: nothing was known of it"
 
 @dataclass(frozen=True, slots=True)
 class AssembledQuestion:
-    """A drafted question with the wrong options that it shows.
+    """Store a drafted question with the distractors that it shows.
 
-    ``correct`` is None where "None of the others" is the key. ``notes`` are what the critic found
-    worth telling.
+    ``correct`` is None if "None of the others" is the correct option. ``notes`` are remarks of the
+    critic.
     """
 
     drafted: SlotDraft
@@ -140,30 +140,30 @@ class AssembledQuestion:
 
     @property
     def slot(self) -> Slot:
-        """What it was planned as."""
+        """The plan of this question."""
         return self.drafted.slot
 
     @property
     def shown(self) -> tuple[QuestionOption, ...]:
-        """The three options that say something, the right one first if it is there."""
+        """The three content options; the correct one comes first if it is shown."""
         return self.wrong if self.correct is None else (self.correct, *self.wrong)
 
     @property
     def spares(self) -> list[QuestionOption]:
-        """Wrong options of its draft that it does not show."""
+        """Distractors of the draft that are not shown."""
         shown = {option.text for option in self.wrong}
         return [option for option in self.draft.wrong if option.text not in shown]
 
     @property
     def key_is_longest(self) -> bool:
-        """Whether the right option is strictly longer than the other two."""
+        """Whether the correct option is strictly longer than the other two."""
         if self.correct is None:
             return False
         return len(self.correct.text) > max(len(option.text) for option in self.wrong)
 
     @property
     def key_is_shortest(self) -> bool:
-        """Whether the right option is strictly shorter than the other two."""
+        """Whether the correct option is strictly shorter than the other two."""
         if self.correct is None:
             return False
         return len(self.correct.text) < min(len(option.text) for option in self.wrong)
@@ -175,18 +175,18 @@ class AssembledQuestion:
         return sizes[-1] > sizes[-2]
 
     def without(self, texts: set[str]) -> AssembledQuestion:
-        """The same item with a draft that lacks some wrong options; what it shows stays."""
+        """Return the item with a draft that lacks some distractors; the shown options do not change."""
         near = tuple(option for option in self.draft.plausible if option not in texts)
         far = tuple(option for option in self.draft.implausible if option not in texts)
         return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
 
     def swap(self, old: QuestionOption, new: QuestionOption) -> AssembledQuestion:
-        """The same item with another wrong option."""
+        """Return the item with one distractor replaced."""
         return replace(self, wrong=tuple(new if option is old else option for option in self.wrong))
 
 
 def make_item(drafted: SlotDraft, draft: QuestionDraft) -> AssembledQuestion:
-    """An item with the best two wrong options of its draft; empty ones where it has too few."""
+    """Return an item with the best two distractors of its draft; missing ones are empty."""
     empty = [QuestionOption("", "plausible") for _ in range(FEWEST_WRONG - len(draft.wrong))]
     wrong = (*draft.wrong, *empty)
     pairs = combinations(wrong, FEWEST_WRONG)
@@ -195,7 +195,7 @@ def make_item(drafted: SlotDraft, draft: QuestionDraft) -> AssembledQuestion:
 
 
 def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
-    """The same question with wrong options that it did not show; None where there are too few."""
+    """Return the question with distractors not shown before; None if there are too few."""
     pairs = list(combinations(item.spares, FEWEST_WRONG))
     if not pairs:
         return None
@@ -206,7 +206,7 @@ def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
 def _rate(
     correct: str, pair: tuple[QuestionOption, ...], slot: Slot
 ) -> tuple[bool, bool, bool, int]:
-    """The lower, the better: one of each kind, the longest option as dealt, no tie, like sizes."""
+    """Score two distractors (lower is better): mixed plausibility, planned longest option, no ties."""
     sizes = [len(option.text) for option in pair]
     size, top = len(correct), max(sizes)
     dealt = (size > top) == (slot.longest == "correct")
@@ -220,18 +220,18 @@ def _rate(
 
 
 def make_items(drafted: Sequence[SlotDraft]) -> list[AssembledQuestion]:
-    """The items of all drafts; each has a right option."""
+    """Return one item per draft; each has a correct option."""
     return [make_item(draft, draft.draft) for draft in drafted if draft.draft is not None]
 
 
 def deal_none(
     items: Sequence[AssembledQuestion], settings: QuestionSettings
 ) -> list[AssembledQuestion]:
-    """Take the right option away from the given share of items, never from more.
+    """Remove the correct option from a proportion of items; "None of the others" becomes correct.
 
-    They are drawn by the seed, evenly from those whose key is longest, shortest and neither: what
-    remains says no more by length than before. An item stays that has no third wrong option, or
-    none that leaves two who tempt: else nothing but the answer that was taken away makes sense.
+    Items are sampled evenly from those whose correct option is longest, shortest or neither, so
+    that length stays uninformative. An item keeps its correct option if two plausible distractors
+    would not remain; otherwise the removed answer would be the only sensible one.
     """
     most = math.floor(settings.none_proportion * len(items) + 1e-9)
     strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
@@ -239,7 +239,7 @@ def deal_none(
     for item in order:
         if _list_thirds(item):
             strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
-    # The share of each stratum that is drawn after n draws differs from the others' by one at most.
+    # After n samples, the proportions sampled from the strata differ by one item at most.
     queue = sorted(
         ((place + 0.5) / len(members), name, place)
         for name, members in strata.items()
@@ -250,20 +250,20 @@ def deal_none(
 
 
 def take_key(item: AssembledQuestion) -> AssembledQuestion:
-    """The same item without its right option: a third wrong one stands in its place."""
+    """Return the item without its correct option; a third distractor replaces it."""
     size = sum(len(option.text) for option in item.wrong) / len(item.wrong)
     third = min(_list_thirds(item), key=lambda option: abs(len(option.text) - size))
     return replace(item, correct=None, wrong=(*item.wrong, third))
 
 
 def _list_thirds(item: AssembledQuestion) -> list[QuestionOption]:
-    """Spares beside which at most one of three wrong options is implausible."""
+    """Return spare distractors that leave at most one implausible option among three."""
     far = sum(option.role == "implausible" for option in item.wrong)
     return [option for option in item.spares if far + (option.role == "implausible") <= 1]
 
 
 def finish(items: Sequence[AssembledQuestion], settings: QuestionSettings) -> list[DraftQuestion]:
-    """Shuffle options: the key comes equally often at every place, the others at random."""
+    """Shuffle options: the correct option is equally frequent at every position."""
     chance = random.Random(f"{settings.seed}/places")
     deck = [place % 4 for place in range(len(items))]
     chance.shuffle(deck)

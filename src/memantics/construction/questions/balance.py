@@ -1,8 +1,8 @@
-"""Level a set of items until neither length nor a blind solver finds the key more than by chance.
+"""Remove answer cues: adjust a set until option length and a blind solver are at chance level.
 
-Options are exchanged first (for one of the item's own spares, then for the right answer to another
-question of its kind); what cannot be levelled so is rejected. Every move is drawn by the seed:
-the same drafts always give the same set.
+Options are exchanged first: for a spare distractor of the item, then for the correct answer to a
+similar question about another meme. Items that still reveal their answer are rejected. Every choice
+depends on the seed, so the same drafts give the same set.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from memantics.understanding.knowledge.records import Knowledge
 FAIR_LENGTH = 1 / 3
 _ROUNDS = 16
 _REPEATS = 2
-# Aim inside the tolerance: another solver, or a reader, should find the same.
+# Aim well inside the tolerance, so that another solver or reader finds the same.
 _AIM = 0.4
-_TELLING = "its wording gives the key away to a solver that sees no meme"
+_TELLING = "its wording reveals the correct option to a solver without the meme"
 Remedy = Literal["exchange", "both", "drop"]
 
 
 @dataclass(slots=True)
 class QuestionSet:
-    """The set so far, and what was taken out of it."""
+    """Hold the current questions and the rejected ones."""
 
     items: dict[str, AssembledQuestion]
     rejected: list[RejectedQuestion] = field(default_factory=list)
@@ -47,7 +47,7 @@ class QuestionSet:
 
     @property
     def paired(self) -> set[str]:
-        """Questions that belong to a pair: taking one out would undo two."""
+        """Questions that belong to a pair; removing one breaks the pair."""
         seconds = [item for item in self.items.values() if item.slot.pair in self.items]
         return {name for item in seconds for name in (item.id, item.slot.pair)}
 
@@ -57,7 +57,7 @@ def remove_cues(
     knowledge: Mapping[str, Knowledge],
     settings: QuestionSettings,
 ) -> QuestionSet:
-    """Level a set; see the module. Of a small one no rate says anything: it stays as it is."""
+    """Remove answer cues from a set; sets with fewer than 100 questions are not changed."""
     state = QuestionSet({item.id: item for item in items})
     if len(items) < FEWEST:
         return state
@@ -77,7 +77,7 @@ def remove_cues(
 
 
 def _drop_telling(state: QuestionSet, settings: QuestionSettings) -> None:
-    """What exchanging left to the blind solver is rejected, the surest keys first."""
+    """Reject questions that the blind solver still answers, the most confident ones first."""
     for number in range(_ROUNDS // 2):
         items = list(state.items.values())
         solved = solve_blindly(items, settings.seed + 100 + number, 2 * _REPEATS)
@@ -99,16 +99,20 @@ def _trim(state: QuestionSet, settings: QuestionSettings) -> None:
 
 
 def bound_none(state: QuestionSet, settings: QuestionSettings) -> None:
-    """Set "None" items rejected where others went, so that their share grew beyond its bound."""
+    """Reject "None of the others" items while their proportion exceeds the limit."""
     without = [item for item in state.items.values() if item.correct is None]
     without.sort(key=lambda item: draw(2**60, settings.seed, "bound", item.id))
     while len(without) > settings.none_proportion * len(state.items) + 1e-9:
-        _drop(state, without.pop().id, "'None of the others' is the key of too many others")
+        _drop(
+            state,
+            without.pop().id,
+            "'None of the others' is the correct option in too many questions",
+        )
 
 
 @dataclass(slots=True)
 class Lengths:
-    """Of items with a right option: how many there are, and what their lengths say."""
+    """Count items with a correct option, and how often it is the longest or the shortest."""
 
     keyed: int = 0
     single: int = 0
@@ -117,14 +121,14 @@ class Lengths:
 
     @classmethod
     def of(cls, items: Iterable[AssembledQuestion]) -> Lengths:
-        """Count items."""
+        """Count the lengths of items."""
         lengths = cls()
         for item in items:
             lengths.count(item, 1)
         return lengths
 
     def count(self, item: AssembledQuestion, sign: int) -> None:
-        """Add an item, or take it away."""
+        """Add an item (``sign`` 1) or remove it (``sign`` -1)."""
         if item.correct is not None:
             self.keyed += sign
             self.single += sign * item.has_longest
@@ -133,30 +137,30 @@ class Lengths:
 
     @property
     def rate(self) -> float:
-        """How often the right option is strictly the longest of the three."""
+        """Proportion of items whose correct option is strictly the longest of the three."""
         return self.longest / self.keyed if self.keyed else FAIR_LENGTH
 
     @property
     def rate_shortest(self) -> float:
-        """How often the right option is strictly the shortest of the three."""
+        """Proportion of items whose correct option is strictly the shortest of the three."""
         return self.shortest / self.keyed if self.keyed else FAIR_LENGTH
 
     @property
     def fair(self) -> float:
-        """How often it would be if length said nothing; where two are longest, no key is."""
+        """Expected proportion if length carries no information; ties have no longest option."""
         return FAIR_LENGTH * self.single / self.keyed if self.keyed else FAIR_LENGTH
 
     def edge(self, tolerance: float) -> float:
-        """How far a rate may lie from what is fair; one item more or less is no leak."""
+        """Return the largest deviation from the expected rate that is not a cue: at least one item."""
         return max(0.8 * tolerance, 1 / self.keyed) if self.keyed else 1.0
 
     def aim(self, tolerance: float) -> float:
-        """What to level towards: a little nearer to one in three than ties leave it."""
+        """Return the target rate: between the expected rate and one third."""
         return min(FAIR_LENGTH, self.fair + _AIM * tolerance)
 
 
 def _replace_recurring(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
-    """An option that stands in many drafts and is never right there is a dead one."""
+    """Replace options that recur in many drafts and are never correct."""
     drafts = [item.draft.wrong for item in state.items.values()]
     counts = Counter(fold(option.text) for wrong in drafts for option in wrong)
     most = max(2, math.ceil(0.01 * len(state.items)))
@@ -173,12 +177,12 @@ def _replace_recurring(state: QuestionSet, pool: OptionPool, settings: QuestionS
             size = len(item.draft.correct)
             if not _exchange(state, pool, item.id, option, _between(0.5 * size, 1.5 * size + 8)):
                 count = counts[fold(option.text)]
-                _drop(state, item.id, f"option {option.text!r} recurs in {count} questions")
+                _drop(state, item.id, f"option {option.text!r} appears in {count} questions")
                 break
 
 
 def _balance_lengths(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
-    """Exchange options until the key is the longest one about as often as any other."""
+    """Exchange options until the correct option is the longest in about one third of items."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
     for item in _shuffled(keyed, settings, "lengths"):
@@ -197,7 +201,7 @@ def _balance_lengths(state: QuestionSet, pool: OptionPool, settings: QuestionSet
 
 
 def _balance_shortest(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> None:
-    """The same for the shortest option; no move here changes whether the key is the longest."""
+    """Balance the shortest option without changing whether the correct option is the longest."""
     keyed = [item for item in state.items.values() if item.correct is not None]
     now, slack = Lengths.of(keyed), settings.tolerance * _AIM
     for item in _shuffled(keyed, settings, "shortest"):
@@ -212,7 +216,7 @@ def _balance_shortest(state: QuestionSet, pool: OptionPool, settings: QuestionSe
 
 
 def trim_shortest(state: QuestionSet, settings: QuestionSettings) -> None:
-    """Reject what has the shortest option as its key, as far as there are too many."""
+    """Reject items whose correct option is the shortest, while there are too many of them."""
     now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim shortest")
@@ -220,11 +224,11 @@ def trim_shortest(state: QuestionSet, settings: QuestionSettings) -> None:
         edge = now.edge(settings.tolerance)
         if now.rate_shortest > FAIR_LENGTH + edge and item.key_is_shortest:
             now.count(item, -1)
-            _drop(state, item.id, "its key is the shortest option, as in too many others")
+            _drop(state, item.id, "its correct option is the shortest, as in too many questions")
 
 
 def _untie(state: QuestionSet, pool: OptionPool, item: AssembledQuestion, *, up: bool) -> None:
-    """Where two options are longest, make one of them longer, or all but the key shorter."""
+    """Break a tie for the longest option by exchanging distractors."""
     top = max(len(option.text) for option in item.shown)
     tied = [option for option in item.wrong if len(option.text) == top]
     if up or len(item.draft.correct) < top:
@@ -235,16 +239,16 @@ def _untie(state: QuestionSet, pool: OptionPool, item: AssembledQuestion, *, up:
 
 
 def trim_lengths(state: QuestionSet, settings: QuestionSettings) -> None:
-    """What exchanging could not level is rejected."""
+    """Reject items until the correct option is the longest as often as expected."""
     now = Lengths.of(state.items.values())
     paired = state.paired
     order = _shuffled(state.items.values(), settings, "trim")
     for item in sorted(order, key=lambda item: item.id in paired):
         edge = now.edge(settings.tolerance)
         if now.rate > now.fair + edge and item.key_is_longest:
-            reason = "its key is the longest option, as in too many others"
+            reason = "its correct option is the longest, as in too many questions"
         elif now.rate < now.fair - edge and item.has_longest and not item.key_is_longest:
-            reason = "its key is not the longest option, as in too many others"
+            reason = "its correct option is not the longest, as in too many questions"
         else:
             continue
         if item.correct is not None:
@@ -253,11 +257,11 @@ def trim_lengths(state: QuestionSet, settings: QuestionSettings) -> None:
 
 
 def _balance_wording(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> bool:
-    """Exchange or drop what the blind solver finds; return whether anything was changed."""
+    """Exchange or reject what the blind solver answers; return whether anything changed."""
     changed = False
     for number in range(_ROUNDS):
         items = list(state.items.values())
-        # Other folds each time: a set that fools one split only is not level.
+        # Other folds each time: the solver must fail on more than one split.
         solved = solve_blindly(items, settings.seed + number, _REPEATS)
         if solved is None:
             return changed
@@ -267,7 +271,7 @@ def _balance_wording(state: QuestionSet, pool: OptionPool, settings: QuestionSet
         changed = True
         count = max(1, math.ceil(0.7 * abs(excess) * len(items)))
         if excess > 0:
-            # Exchanging may go in circles: towards the end the surest keys are rejected.
+            # Exchanges may cycle, so the last rounds reject the most confident answers.
             last = number >= 3 * _ROUNDS // 4
             mode: Remedy = "drop" if last else "both" if number >= _ROUNDS // 4 else "exchange"
             _obscure(state, pool, items, solved, (count, mode))
@@ -283,7 +287,7 @@ def _obscure(
     solved: SolverResult,
     plan: tuple[int, Remedy],
 ) -> None:
-    """Take the surest keys: put a better rival beside each, or set the item rejected."""
+    """Add a stronger distractor to the items answered most confidently, or reject the item."""
     spared = state.paired
     count, remedy = plan
     for place in np.argsort(-settle(solved.margins), kind="stable")[:count]:
@@ -310,7 +314,7 @@ def _restore(
     solved: SolverResult,
     count: int,
 ) -> None:
-    """Too much was exchanged: lent options are as telling as bad ones. Give some back."""
+    """Undo exchanges: too many borrowed options are a cue, too."""
     for place in np.argsort(settle(solved.margins), kind="stable"):
         if count <= 0:
             return
@@ -325,7 +329,7 @@ def _restore(
 
 
 def _same_rank(item: AssembledQuestion, old: QuestionOption) -> Callable[[str], bool]:
-    """Texts on the same side of the key as the old one, so that its rank by length stays."""
+    """Return a test for texts that keep the length rank of the option they replace."""
     if item.correct is None:
         rest = max((len(option.text) for option in item.wrong if option is not old), default=0)
         return _between(0.5 * rest, 1.5 * rest + 8)
@@ -336,7 +340,7 @@ def _same_rank(item: AssembledQuestion, old: QuestionOption) -> Callable[[str], 
 
 
 def _same_longest(item: AssembledQuestion, old: QuestionOption) -> Callable[[str], bool]:
-    """Texts that leave it as it is whether the key is the longest option; the last resort."""
+    """Return a test for texts that keep whether the correct option is the longest."""
     if item.correct is None:
         return _same_rank(item, old)
     rest = max((len(option.text) for option in item.wrong if option is not old), default=0)
@@ -359,7 +363,7 @@ def _exchange(
 ) -> bool:
     item = state.items[name]
     taken = {len(option.text) for option in item.shown if option is not old}
-    # A tie hides which option is longest only until somebody counts it: rather none.
+    # Avoid ties: equal lengths are a cue, too.
     new = pool.lend(item, old, lambda text: len(text) not in taken and fits(text))
     new = new or pool.lend(item, old, fits)
     if new is None:

@@ -1,4 +1,4 @@
-"""From knowledge to questions: planned, written, tried, levelled, shuffled."""
+"""Build questions from knowledge: plan, write, try, remove answer cues, shuffle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memantics.core.model import Asker
 from memantics.understanding.extraction.chain import in_order
 from memantics.understanding.knowledge.records import Knowledge
 
-_OTHERS = 6  # things about other memes that a writer is told
+_OTHERS = 6  # facts about other memes given in the prompt
 _NEEDS: Mapping[str, records.QuestionNeed] = {
     "TextualMaterial": "words",
     "VisualMaterial": "picture",
@@ -36,9 +36,10 @@ _NEEDS: Mapping[str, records.QuestionNeed] = {
 
 @dataclass(frozen=True, slots=True)
 class BuiltQuestions:
-    """What came of a set of memes. ``trials`` are of the questions that were kept.
+    """Store the questions built from a set of memes; ``trials`` cover the kept questions.
 
-    ``repaired`` says how many questions that a critic guessed were saved, and how.
+    ``repaired`` counts questions that a critic answered without the meme and that were repaired, by
+    kind of repair.
     """
 
     questions: tuple[records.DraftQuestion, ...]
@@ -53,7 +54,7 @@ class BuiltQuestions:
 def pair_subjects(
     memes: Sequence[Meme], knowledge: Sequence[Knowledge]
 ) -> dict[str, QuestionSubject]:
-    """Memes with what is known about them; memes about which nothing is known are left out."""
+    """Pair each meme with its knowledge; leave out memes without knowledge."""
     known = {meme_knowledge.meme: meme_knowledge for meme_knowledge in knowledge}
     return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
@@ -61,7 +62,7 @@ def pair_subjects(
 def list_slots(
     subjects: Mapping[str, QuestionSubject], settings: records.QuestionSettings
 ) -> list[records.Slot]:
-    """All questions that shall be written."""
+    """Return the plan of all questions to write."""
     return [
         slot
         for subject in subjects.values()
@@ -76,9 +77,9 @@ async def build_questions(
     critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
-    """Build the questions about memes; what does not become one is rejected with its reason.
+    """Build questions about memes; unusable ones are rejected with a reason.
 
-    ``critic`` tries them where the settings want a model to; None: nobody does.
+    ``critic`` tries the questions if the settings ask for a model; with None, no model tries them.
     """
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
@@ -95,7 +96,7 @@ async def build_questions(
         items, trials, repaired = await _try_and_repair(writer, critic, items, subjects, settings)
         state = QuestionSet({item.id: item for item in items})
         _drop_solved(state, trials, settings)
-    # Whether a question can be solved blindly is found out with its right option beside others.
+    # Blind trials run while the correct option is still shown.
     keyed = dict(state.items)
     dealt, rejected_before = assembly.deal_none(list(keyed.values()), settings), state.rejected
     state = QuestionSet({item.id: item for item in dealt})
@@ -151,7 +152,7 @@ async def _write(
 def _drop_repeated(
     drafted: Sequence[SlotDraft],
 ) -> tuple[list[SlotDraft], list[records.RejectedQuestion]]:
-    """Of questions about one meme that ask the same, the first stays."""
+    """Keep the first of several questions about one meme that ask the same."""
     kept: list[SlotDraft] = []
     rejected: list[records.RejectedQuestion] = []
     by_meme: dict[str, list[SlotDraft]] = {}
@@ -188,10 +189,10 @@ async def _try_and_repair(
     subjects: Mapping[str, QuestionSubject],
     settings: records.QuestionSettings,
 ) -> tuple[list[assembly.AssembledQuestion], dict[str, BlindTrial], Counter[str]]:
-    """Try all, and repair what a model solves unfairly: by other options, then by another question.
+    """Try all questions and repair those answered without the meme; return counts by repair.
 
-    Options come from the draft first, then from questions about other memes. Says how many were
-    repaired in which way.
+    Repairs, in order: other distractors of the draft, correct answers to questions about other
+    memes, a rewritten question.
     """
     trials = await try_items(critic, items, subjects, settings)
     current = {item.id: item for item in items}
@@ -199,9 +200,9 @@ async def _try_and_repair(
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     pool = lending.OptionPool(items, known, settings.seed)
     for name, repair in (
-        ("other options", assembly.show_others),
-        ("a lent option", partial(lending.borrow_one, pool)),
-        ("lent options", partial(lending.borrow_others, pool)),
+        ("other distractors", assembly.show_others),
+        ("one borrowed distractor", partial(lending.borrow_one, pool)),
+        ("borrowed distractors", partial(lending.borrow_others, pool)),
     ):
         guessed = [current[one] for one, trial in trials.items() if trial.solved_blindly]
         tried = [made for item in guessed if (made := repair(item)) is not None]
@@ -233,12 +234,12 @@ async def _try_and_repair(
             break
         current |= {item.id: item for item in renewed}
         trials |= await try_items(critic, renewed, subjects, settings)
-        repaired["another question"] += sum(not is_bad(trials[item.id]) for item in renewed)
+        repaired["a rewritten question"] += sum(not is_bad(trials[item.id]) for item in renewed)
     return list(current.values()), trials, +repaired
 
 
 def is_bad(trial: BlindTrial) -> bool:
-    """Whether a question cannot stay as it is."""
+    """Return whether a question must be repaired or rejected."""
     return trial.solved_blindly or trial.contradicted
 
 
@@ -247,7 +248,7 @@ def _list_answers(
     items: Sequence[assembly.AssembledQuestion],
     settings: records.QuestionSettings,
 ) -> list[str]:
-    """Right answers of other memes to questions of its dimension, those of its form first."""
+    """Return correct answers about other memes in the same dimension, those of the same form first."""
     form, chance = (
         lending.find_form(item.draft.correct),
         random.Random(f"{settings.seed}/{item.id}"),
@@ -266,7 +267,7 @@ def _list_elements(
     subjects: Mapping[str, QuestionSubject],
     settings: records.QuestionSettings,
 ) -> list[str]:
-    """What other memes' questions of its dimension are about, where it is not so of this one."""
+    """Return subjects of other memes in the same dimension that do not apply to this meme."""
     known = subjects[slot.meme].knowledge.of(slot.dimension)
     chance = random.Random(f"{settings.seed}/{slot.id}")
     found: dict[str, str] = {}
@@ -298,9 +299,10 @@ async def _rewrite(
 def _drop_solved(
     state: QuestionSet, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
 ) -> None:
-    """Reject what the knowledge contradicts, and what a model solved blindly in both orders.
+    """Reject questions that the knowledge contradicts or that a model answers without the meme.
 
-    Of the latter so many stay, marked, that a dimension has as many as the settings want.
+    Questions answered without the meme are kept and marked until their dimension has the number
+    that the settings require.
     """
     judged = [(item, trials.get(item.id)) for item in list(state.items.values())]
     kept = Counter(item.slot.dimension for item, trial in judged if not trial or not is_bad(trial))
@@ -308,17 +310,19 @@ def _drop_solved(
         if trial is None or not is_bad(trial):
             continue
         if not trial.solved_blindly:
-            _drop(state, item, "trial", "the knowledge leads to another option than the key")
+            _drop(
+                state, item, "trial", "the knowledge supports an option other than the correct one"
+            )
         elif kept[item.slot.dimension] < settings.keep_per_dimension:
             kept[item.slot.dimension] += 1
         else:
-            _drop(state, item, "trial", "a model finds its key without the meme")
+            _drop(state, item, "trial", "a model finds the correct option without the meme")
 
 
 def rate_blind(
     items: Mapping[str, assembly.AssembledQuestion], trials: Mapping[str, BlindTrial]
 ) -> float:
-    """The share of answered blind trials that found the key."""
+    """Return the proportion of answered blind trials that found the correct option."""
     tries = [found for name in items if name in trials for found in trials[name].blind]
     answered = [found for found in tries if found is not None]
     return sum(answered) / len(answered) if answered else CHANCE
@@ -337,24 +341,25 @@ def _note(
 ) -> assembly.AssembledQuestion:
     notes = []
     if trial is not None and trial.solved_blindly:
-        notes.append("a model finds its key without the meme; kept for its dimension")
+        notes.append("a model finds the correct option without the meme; kept for its dimension")
     if trial is not None and trial.seen:
-        notes.append("solved from the meme alone, without the knowledge")
+        notes.append("answered from the meme alone, without the knowledge")
     return replace(item, notes=tuple(notes), needs=find_needs(item, trial, knowledge))
 
 
 def find_needs(
     item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
 ) -> tuple[records.QuestionNeed, ...]:
-    """What a question needs, by the dimensions that it rests on and by how the critic did.
+    """Return what is needed to answer: words, picture or background.
 
-    One that the meme did not answer and the knowledge did needs background.
+    The needs follow from the dimensions that the question cites. A question that the critic answers
+    with the knowledge but not with the image alone also needs background.
     """
     cited = {knowledge.by_key[key].dimension for key in item.draft.cites if key in knowledge.by_key}
     found = {_NEEDS[name] for name in (item.slot.dimension, *cited) if name in _NEEDS}
     if trial is not None and trial.known and trial.seen is False:
         found.add("background")
-    if not found & {"words", "picture"}:  # what is meant is told by both together
+    if not found & {"words", "picture"}:  # otherwise the meaning needs text and image together
         found |= {"words", "picture"}
     return tuple(need for need in get_args(records.QuestionNeed) if need in found)
 
@@ -362,7 +367,7 @@ def find_needs(
 def _clear_broken_pairs(
     questions: Sequence[records.DraftQuestion],
 ) -> tuple[records.DraftQuestion, ...]:
-    """A pair holds only where both questions are there."""
+    """Clear the pair id of questions whose partner was rejected."""
     there = Counter(question.id for question in questions)
     return tuple(
         question if not question.pair or question.pair in there else replace(question, pair="")

@@ -1,4 +1,4 @@
-"""The critic that needs no model: what can be seen from a draft and the graph behind it."""
+"""Rule-based critic: finds defects of a draft from its text and the knowledge graph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memantics.core.meaning import DIMENSIONS
 from memantics.understanding.knowledge.ontology.vocabulary import find_kind
 from memantics.understanding.knowledge.records import Individual, Knowledge
 
-# Words of options and questions: how long, how much alike, and what gives a key away.
+# Text measures for options and questions: length, similarity, answer cues.
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+(?:['’][^\W_]+)?")
@@ -36,12 +36,12 @@ _NONE_OF = re.compile(
     r"|都不(是|对)|以上皆非",
     re.IGNORECASE,
 )
-# "scene" and "emotion" are everyday words; as names of a class they stand with a capital.
+# "scene" and "emotion" are everyday words; only the capitalised form names a class.
 _EVERYDAY = frozenset({"Scene", "Emotion"})
 
 
 def _spell(name: str) -> re.Pattern[str]:
-    """A pattern for the common spellings of a class's name."""
+    """Return a pattern for the common spellings of a class name."""
     if name in _EVERYDAY:
         return re.compile(rf"(?<=[a-z,] ){name}\b|{name}/")
     spelled = r"[\s_-]*".join(re.findall(r"[A-Z][a-z]+", name))
@@ -55,7 +55,7 @@ _CLASS_NAMES = {
 
 @lru_cache(maxsize=65_536)
 def fold(text: str) -> str:
-    """A text without case, outer punctuation and compatibility forms.
+    """Normalise a text: no case, outer punctuation or compatibility forms.
 
     >>> fold(" “A  Cat.” ")
     'a cat'
@@ -65,7 +65,7 @@ def fold(text: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text; each Chinese, Japanese or Korean character is one.
+    """Split a text into words; each Chinese, Japanese or Korean character is one.
 
     >>> tokens("A cat's 键盘")
     ['a', "cat's", '键', '盘']
@@ -75,12 +75,12 @@ def tokens(text: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def content(text: str) -> frozenset[str]:
-    """The words that carry meaning."""
+    """Return the content words."""
     return frozenset(word for word in tokens(text) if word not in _STOP)
 
 
 def count_words(text: str) -> int:
-    """How many words a reader counts; two Chinese characters make about one.
+    """Count words; two Chinese characters count as one word.
 
     >>> count_words("Loose key caps"), count_words("键帽掉了")
     (3, 2)
@@ -90,7 +90,7 @@ def count_words(text: str) -> int:
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether two texts say the same in (nearly) the same words.
+    """Return whether two texts say the same in nearly the same words.
 
     >>> alike("A grumpy cat", "a grumpy cat."), alike("a cat", "a dog")
     (True, False)
@@ -110,7 +110,7 @@ def alike(one: str, other: str) -> bool:
 
 
 def find_class_name(text: str) -> str | None:
-    """The name of a class of our ontology that stands in a text, in any common spelling.
+    """Return the ontology class named in a text, in any common spelling.
 
     >>> find_class_name("What does SemioticProjection imply here?")
     'SemioticProjection'
@@ -121,7 +121,7 @@ def find_class_name(text: str) -> str | None:
 
 
 def claims_all(text: str) -> bool:
-    """Whether an option points to several others.
+    """Return whether an option refers to several others, such as "all of the above".
 
     >>> claims_all("All of the above"), claims_all("All the cats")
     (True, False)
@@ -130,7 +130,7 @@ def claims_all(text: str) -> bool:
 
 
 def claims_none(text: str) -> bool:
-    """Whether an option is a "none of these" of the model's own.
+    """Return whether an option means "none of these".
 
     >>> claims_none("None of these fits"), claims_none("Nobody laughs")
     (True, False)
@@ -139,7 +139,7 @@ def claims_none(text: str) -> bool:
 
 
 def leaks_into(question: str, correct: str, wrong: Sequence[str]) -> bool:
-    """Whether a question holds most words of its answer, and of no other option.
+    """Return whether a question contains most words of its answer, but of no other option.
 
     >>> leaks_into("Why is the grumpy cat angry?", "a grumpy cat", ["a tired dog", "a red car"])
     True
@@ -168,7 +168,7 @@ _LONGEST_QUESTION = 300
 def find_defects(
     draft: QuestionDraft, slot: Slot, knowledge: Knowledge, settings: QuestionSettings
 ) -> Iterator[Defect]:
-    """Everything that is wrong with a draft, the gravest first."""
+    """Yield all defects of a draft, the most severe first."""
     yield from check_citations(draft, slot, knowledge)
     yield from check_question(draft)
     yield from check_options(draft, settings)
@@ -177,7 +177,7 @@ def find_defects(
 
 
 def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
-    """Grounding: at least one citation, all of them of this meme, the focus among them."""
+    """Yield citation defects: none, dangling, or without the question's subject."""
     if not draft.cites and slot.focus:
         yield Defect("citation missing", f"cite what the question rests on, first {slot.focus}")
         return
@@ -189,7 +189,7 @@ def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> I
 
 
 def check_question(draft: QuestionDraft) -> Iterator[Defect]:
-    """The question: one sentence for people, without our classes and without its answer."""
+    """Yield defects of the question: several sentences, class names, words of its answer."""
     if count_words(draft.question) < 2 or len(draft.question) > _LONGEST_QUESTION:
         yield Defect("question form", "the question must be one sentence")
     wrong = [option.text for option in draft.wrong]
@@ -203,7 +203,7 @@ def check_question(draft: QuestionDraft) -> Iterator[Defect]:
 
 
 def check_options(draft: QuestionDraft, settings: QuestionSettings) -> Iterator[Defect]:
-    """The options: all different, each in the budget, none that points to others."""
+    """Yield defects of the options: duplicates, too many words, references to other options."""
     earlier = [draft.correct]
     yield from _check_option(draft.correct, "", settings)
     for text in (option.text for option in draft.wrong):
@@ -214,7 +214,7 @@ def check_options(draft: QuestionDraft, settings: QuestionSettings) -> Iterator[
 
 
 def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator[Defect]:
-    # A word or two more than was asked for does not make an option worse.
+    # One or two extra words are accepted.
     most = settings.words + max(1, settings.words // 4)
     if not 1 <= count_words(text) <= most:
         message = f"{text[:80]!r} must have 1 to {settings.words} words"
@@ -226,7 +226,7 @@ def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator
 
 
 def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
-    """The graph: it must not say that a wrong option is right, nor that the right one is wrong."""
+    """Yield conflicts with the graph: a distractor that is correct, or a correct option it denies."""
     rivals = [*knowledge.of(slot.dimension)]
     for text in (option.text for option in draft.wrong):
         if (support := find_support(text, rivals)) is not None:
@@ -245,7 +245,7 @@ def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Itera
 def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterator[Defect]:
     kinds = {individual.kind for individual in cited if individual.kind}
     named = {kind for word in tokens(draft.correct) if (kind := find_kind(word))}
-    # "harmful" is said of every kind.
+    # "harmful" applies to every kind.
     if kinds and named - kinds - {"Harmful"}:
         yield Defect(
             "contradicted", f"the knowledge says {' and '.join(sorted(kinds))}, the answer does not"
@@ -256,7 +256,7 @@ def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterat
 
 
 def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
-    """The individual that says what a text says; None where no one does.
+    """Return the individual that says the same as a text, or None.
 
     >>> cat = Individual("VisualMaterial", "cat", "a grumpy cat", "It sits on a red sofa")
     >>> find_support("Grumpy cat", [cat]), find_support("A sofa for sale", [cat])
@@ -274,7 +274,7 @@ def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
 
 
 def check_lengths(draft: QuestionDraft) -> Iterator[Defect]:
-    """The length: no option may stick out so far beside the right one that nobody reads it."""
+    """Yield options whose length differs so much from the correct one that it is a cue."""
     size = len(draft.correct)
     for text in (option.text for option in draft.wrong):
         short, long = sorted((len(text), size))

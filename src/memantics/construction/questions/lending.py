@@ -1,7 +1,7 @@
-"""Options lent from other memes: the right answer there is a wrong one here, in the same style.
+"""Borrowed distractors: correct answers about other memes, wrong here, in the same style.
 
-Only answers to the same kind of question are lent, and only in the same form: beside others an
-option of another kind can be ruled out by whoever has not seen the meme.
+Only answers to the same kind of question and of the same form are borrowed. An option of another
+kind could be ruled out without the meme.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from memantics.understanding.knowledge.records import Knowledge
 _MOST_USES = 4
 _AT_A_GLANCE = frozenset({"Scene", "SemioticProjection", "TargetCommunity", "VisualMaterial"})
 _COMMON = 0.02
-_SAME_ASKED = 0.5  # of the words of two questions, from which on they ask the same
+_SAME_ASKED = 0.5  # proportion of shared words above which two questions ask the same
 _ASKS = re.compile(
     r"\b(who|whom|whose|what|which|when|where|why|how)\b|为什么|怎么|如何|什么|哪|谁|几|多少", re.I
 )
-# Words that an answer of a certain form begins with: a purpose, a manner, a role, a statement.
+# First words that mark the form of an answer: a purpose, a manner, a role, a statement.
 _LEADING = (
     "to by with for because from in on at as like that when if it they he she we you i "
     "nobody everybody somebody"
@@ -39,7 +39,7 @@ _LEADS = frozenset(_LEADING.split(" "))
 
 @lru_cache(maxsize=65_536)
 def find_form(answer: str) -> str:
-    """The form of an answer, as far as its first word tells it.
+    """Return the form of an answer, judged by its first word.
 
     >>> [find_form(text) for text in ("A cat", "By copying", "Counting sheep", "Fans of films")]
     ['thing', 'by', 'doing', 'name']
@@ -54,7 +54,7 @@ def find_form(answer: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _split(question: str) -> tuple[str, frozenset[str]]:
-    """What a question asks by (who, which, …), and its other words; numbers tell nothing."""
+    """Return the question word (who, which, …) and the other words; numbers are ignored."""
     word = _ASKS.search(question)
     asked = word.group(0).casefold() if word else ""
     return asked, frozenset(
@@ -63,7 +63,7 @@ def _split(question: str) -> tuple[str, frozenset[str]]:
 
 
 def ask_alike(one: str, other: str) -> bool:
-    """Whether two questions ask for the same kind of thing.
+    """Return whether two questions ask for the same kind of answer.
 
     >>> ask_alike("Who is attacked here?", "Who is being attacked?")
     True
@@ -84,12 +84,12 @@ class _Offer(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What is counted: memes may share a text."""
+        """Id by which uses are counted, since memes may share a text."""
         return fold(self.text)
 
 
 class OptionPool:
-    """The right answers of all drafts, by dimension; each is lent a bounded number of times."""
+    """Hold the correct answers of all drafts by dimension; each is borrowed a limited number of times."""
 
     def __init__(
         self, items: Sequence[AssembledQuestion], knowledge: Mapping[str, Knowledge], seed: int
@@ -101,7 +101,7 @@ class OptionPool:
             form = (item.slot.dimension, find_form(draft.correct))
             self._offers.setdefault(form, []).append(offer)
         words = Counter(word for item in items for word in content(item.draft.correct))
-        # A word that many answers share tells nothing about one of them.
+        # A word that many answers share does not identify one of them.
         self._common = {word for word, n in words.items() if n > max(3, _COMMON * len(items))}
         self._knowledge = knowledge
         self._seed = seed
@@ -115,10 +115,10 @@ class OptionPool:
         *,
         spares: bool = True,
     ) -> QuestionOption | None:
-        """Another wrong option in the place of one: the item's own spares before others' answers.
+        """Return a replacement for a distractor: spares of the item first, then answers of others.
 
-        An own spare may share words with the key: its writer meant it to be wrong. Two implausible
-        options never stand side by side for it.
+        A spare may share words with the correct option, since its writer meant it to be wrong. Two
+        implausible options are never shown together.
         """
         far = any(one.role == "implausible" for one in item.wrong if one is not old)
         for spare in item.spares if spares else ():
@@ -143,7 +143,7 @@ class OptionPool:
         return None
 
     def take_back(self, choice: QuestionOption) -> None:
-        """An option that is no longer used may be lent again."""
+        """Make an unused option available again."""
         if choice.origin:
             self._uses[fold(choice.text)] -= 1
 
@@ -152,10 +152,10 @@ class OptionPool:
         return not any(alike(text, other) for other in others)
 
     def _suits(self, item: AssembledQuestion, old: QuestionOption, text: str) -> bool:
-        """Whether a text is wrong here, as far as words and graph can tell, and new."""
+        """Return whether a text is new and, by words and graph, wrong for this meme."""
         if not self._is_new(item, old, text):
             return False
-        # Another meme's answer that shares a telling word with this one may well be right, too.
+        # An answer about another meme that shares a specific word may be correct here, too.
         if (content(text) & content(item.draft.correct)) - self._common:
             return False
         known = self._knowledge.get(item.slot.meme)
@@ -166,7 +166,7 @@ class OptionPool:
 
 
 class Completed(NamedTuple):
-    """Items that have all their options, those that could not get them, and how many were lent."""
+    """Store completed items, rejected items, and the number of borrowed options."""
 
     items: list[AssembledQuestion]
     rejected: list[RejectedQuestion]
@@ -178,7 +178,7 @@ def complete(
     knowledge: Mapping[str, Knowledge],
     settings: QuestionSettings,
 ) -> Completed:
-    """Put lent options where drafts have none; an item that cannot be completed is rejected."""
+    """Fill missing distractors with borrowed ones; reject items that cannot be completed."""
     pool = OptionPool(items, knowledge, settings.seed)
     done: list[AssembledQuestion] = []
     rejected: list[RejectedQuestion] = []
@@ -193,7 +193,7 @@ def complete(
         if all(option.text for option in full.wrong):
             done.append(full)
             continue
-        slot, reason = item.slot, "it lacks wrong options, and no question of its kind lends one"
+        slot, reason = item.slot, "it lacks distractors, and no similar question provides one"
         rejected.append(
             RejectedQuestion(slot.id, slot.meme, slot.dimension, "lending", reason, item.draft)
         )
@@ -201,9 +201,10 @@ def complete(
 
 
 def borrow_one(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
-    """The same question with one option that is true of another meme; None: nobody lends.
+    """Return the question with one borrowed distractor; None if none is available.
 
-    The other wrong option stays: it tempts whoever saw the meme and did not understand it.
+    The other distractor stays: it is plausible for a reader who saw the meme but did not understand
+    it.
     """
     old = next((o for o in item.wrong if o.role != "plausible"), item.wrong[-1])
     new = _lend_fitting(pool, item, old, spares=False)
@@ -211,9 +212,9 @@ def borrow_one(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion |
 
 
 def borrow_others(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
-    """The same question with wrong options that are true of other memes; None: nobody lends.
+    """Return the question with all distractors borrowed; None if none is available.
 
-    Of what a picture shows at a glance nobody who sees it takes another meme's for its own.
+    Not for dimensions seen at a glance, where another meme's answer is obviously wrong.
     """
     if item.slot.dimension in _AT_A_GLANCE:
         return None
@@ -227,7 +228,7 @@ def borrow_others(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestio
 def _lend_fitting(
     pool: OptionPool, item: AssembledQuestion, old: QuestionOption, *, spares: bool = True
 ) -> QuestionOption | None:
-    """One of about the length of the answer if there is one, else any."""
+    """Borrow an option of similar length if there is one, else any."""
     size = len(item.draft.correct)
     near = pool.lend(
         item, old, lambda text: 0.5 * size <= len(text) <= 1.5 * size + 8, spares=spares

@@ -1,4 +1,4 @@
-"""Questions as they are planned, drafted, built and rejected."""
+"""Records of questions: planned, drafted, built and rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memantics.understanding.knowledge.records import Individual, Knowledge, Pro
 OptionRole = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
 QuestionNeed = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
-FEWEST_WRONG = 2  # beside a right option; an item without one shows three
+FEWEST_WRONG = 2  # beside a correct option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
 _DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
@@ -48,68 +48,77 @@ class QuestionSettings:
         specs: Dimensions that the user defined.
     """
 
-    per_dimension: Annotated[
-        int, Flag("Questions for each dimension of each meme.", min=1, max=50)
-    ] = 1
+    per_dimension: Annotated[int, Flag("Questions per dimension and meme.", min=1, max=50)] = 1
     dimensions: Annotated[
         tuple[Dimension, ...],
         Flag(
-            "Ask about this dimension only; may be repeated.",
+            "Write questions about this dimension only; repeatable.",
             "--dimension",
             kind=list[str],
             read=find_dimensions,
         ),
     ] = ()
     none_proportion: Annotated[
-        float, Flag("Share of questions whose key is 'None of the others'.", min=0.0, max=1.0)
+        float,
+        Flag(
+            "Proportion of questions whose correct option is 'None of the others'.",
+            min=0.0,
+            max=1.0,
+        ),
     ] = 0.25
-    words: Annotated[int, Flag("Words of an option at most.", min=2, max=40)] = 8
+    words: Annotated[int, Flag("Maximum number of words per option.", min=2, max=40)] = 8
     attempts: Attempts = 3
     rewrites: Annotated[
-        int, Flag("How often a question that a model solved is rewritten.", min=0, max=5)
+        int,
+        Flag(
+            "Number of rewrites of a question that a model answers without the meme.", min=0, max=5
+        ),
     ] = 1
-    seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0
+    seed: Annotated[int, Flag("Random seed.", min=0)] = 0
     language: Annotated[str, Flag("Language of the questions.")] = "en"
     critic: Annotated[
-        Critic, Flag("Who tries to solve questions blindly: a solver, a model, both.")
+        Critic,
+        Flag("Critic that tries to answer without the meme: statistics, model, both or off."),
     ] = "statistics"
-    at_once: Annotated[
-        int, Flag("Questions that the critic answers in one call.", min=1, max=20)
-    ] = 8
+    at_once: Annotated[int, Flag("Questions per call of the critic.", min=1, max=20)] = 8
     keep_per_dimension: Annotated[
-        int, Flag("Keep so many of each dimension, though a critic guesses them; marked.", min=0)
+        int,
+        Flag(
+            "Keep and mark this many questions per dimension even if a critic answers them "
+            "without the meme.",
+            min=0,
+        ),
     ] = 0
     tolerance: float = 0.05
     sampling: Sampling = field(default_factory=Sampling)
     from_image: Annotated[
         bool,
-        Flag("Where nothing is known of toxicity, write its question from the image; marked."),
+        Flag("If nothing is known about toxicity, write that question from the image and mark it."),
     ] = False
     specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
 
     @property
     def letters(self) -> int:
-        """About how many characters an option with all its words has: Chinese has two to a word."""
+        """Approximate maximum characters of an option; a Chinese word has about two."""
         return self.words * (2 if self.language in _DENSE else 6)
 
     @property
     def none_text(self) -> str:
-        """The text of the last resort, in the language of the questions."""
+        """Text of the option "None of the others", in the language of the questions."""
         return NONE_TEXTS.get(self.language, NONE_TEXTS["en"])
 
     def name_absent(self, correct: str) -> str:
-        """What would be right where it is not among the options, for the explanation."""
+        """Return the sentence that names the removed correct answer in the explanation."""
         return ABSENT_TEXTS.get(self.language, ABSENT_TEXTS["en"]).format(correct)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A question to be written: about which individual (``focus``), and in which pair.
+    """Plan one question: its subject (``focus``) and its pair.
 
-    Without a focus it is written from the image alone.
-
-    ``pair`` is the id of the toxicity question whose toxic element this one is about.
-    ``longest`` says which option shall be the longest, so that length says nothing.
+    Without a focus, the question is written from the image alone. ``pair`` is the id of the
+    toxicity question whose toxic element this question is about. ``longest`` fixes which option is
+    the longest, so that length is not a cue.
     """
 
     id: str
@@ -122,7 +131,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOption:
-    """One option; ``origin`` is where a borrowed one is right: a question or an individual."""
+    """Store one option; ``origin`` is the question or individual a borrowed one comes from."""
 
     text: str
     role: OptionRole
@@ -131,7 +140,7 @@ class QuestionOption:
 
 @dataclass(frozen=True, slots=True)
 class QuestionDraft:
-    """What a model wrote for a slot: more wrong options than an item shows, to choose from."""
+    """Store a model's draft for a slot, with more distractors than an item shows."""
 
     question: str
     correct: str
@@ -142,16 +151,16 @@ class QuestionDraft:
 
     @property
     def wrong(self) -> tuple[QuestionOption, ...]:
-        """All wrong options."""
+        """All distractors."""
         near = tuple(QuestionOption(text, "plausible") for text in self.plausible)
         return near + tuple(QuestionOption(text, "implausible") for text in self.implausible)
 
 
 @dataclass(frozen=True, slots=True)
 class DraftQuestion:
-    """A finished question. ``answer`` is the place of the key; the order came from ``seed``.
+    """Store a finished question; ``answer`` is the position of the correct option.
 
-    ``needs`` are what must be understood to answer it.
+    The order of the options depends on ``seed``. ``needs`` lists what must be understood to answer.
     """
 
     id: str
@@ -172,13 +181,13 @@ class DraftQuestion:
 
     @property
     def none_is_key(self) -> bool:
-        """Whether none of the other options is right."""
+        """Whether "None of the others" is the correct option."""
         return self.options[self.answer].role == "none"
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedQuestion:
-    """A slot that became no question: at which stage, and why. ``draft`` is the last one."""
+    """Store a rejected question: stage, reason and last draft."""
 
     id: str
     meme: str
@@ -190,9 +199,9 @@ class RejectedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something that is wrong with a draft; ``option`` is the wrong option at fault, if it is one.
+    """Store a defect of a draft; ``option`` is the faulty distractor, if there is one.
 
-    A draft does without an option at fault, as long as enough others are left.
+    A faulty distractor is dropped while enough others are left.
     """
 
     code: str
@@ -201,7 +210,7 @@ class Defect:
 
 
 def draw(below: int, *parts: object) -> int:
-    """A number below a bound that depends on the parts alone.
+    """Return a number below a bound that depends only on ``parts``.
 
     >>> draw(3, 0, "en-001/Scene/1") == draw(3, 0, "en-001/Scene/1")
     True
@@ -211,15 +220,15 @@ def draw(below: int, *parts: object) -> int:
 
 
 def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
-    """The questions about one meme; a dimension without individuals has none.
+    """Plan the questions about one meme; dimensions without individuals get none.
 
-    Every toxicity question whose individual points to a toxic element has a pair: a question
-    about that element, one that is asked anyway or one more.
+    A toxicity question whose individual names a toxic element is paired with a question about that
+    element: a planned one, or an additional one.
     """
     slots: dict[str, Slot] = {}
     links = Counter(key for individual in knowledge.individuals for key in _list_ends(individual))
     for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
-        # What has the most links matters most: it comes first, not what was named first.
+        # Individuals with the most links come first: they matter most.
         individuals = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
         if individuals and (not settings.dimensions or dimension in settings.dimensions):
             for number in range(settings.per_dimension):
@@ -259,7 +268,7 @@ def _draw_longest(name: str, settings: QuestionSettings) -> Longest:
 
 
 def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:
-    """The first individual that a toxicity individual says it comes from; None: it names none."""
+    """Return the first toxic element that a toxicity individual names, or None."""
     if toxicity.dimension != "Toxicity":
         return None
     for link in toxicity.relations:

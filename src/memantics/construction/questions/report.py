@@ -1,7 +1,4 @@
-"""What a set of questions amounts to: how many, what was rejected, shortcuts to the key.
-
-Files of a set of questions: lines to keep, lines rejected, and the queue that people judge.
-"""
+"""Report, files and annotation queue of a set of questions."""
 
 from __future__ import annotations
 
@@ -48,17 +45,17 @@ def write_questions(
 
 
 def read_questions(folder: Path) -> Iterator[DraftQuestion]:
-    """The questions of a build; a bad line is an error that names it."""
+    """Yield the questions of a build; raise an error that names an invalid line."""
     path = folder / QUESTIONS
     if not path.is_file():
         raise DataError(
-            folder, f"holds no {QUESTIONS}", hint="run 'memantics build questions' first"
+            folder, f"does not contain {QUESTIONS}", hint="run 'memantics build questions' first"
         )
     for row, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
-            raise DataError(path, first_fault(error), row=row, hint="repair that line") from error
+            raise DataError(path, first_fault(error), row=row, hint="correct that line") from error
 
 
 def write_review(
@@ -68,7 +65,7 @@ def write_review(
     language: str,
     name: str = QUEUE,
 ) -> int:
-    """Write the queue, images and all; a pair is judged together. Return how many items."""
+    """Write the queue with its images; paired questions form one item. Return the item count."""
     queue = folder / name
     (queue / IMAGES).mkdir(parents=True, exist_ok=True)
     for meme in {question.meme for question in questions}:
@@ -90,7 +87,7 @@ def write_review(
 def make_queue(
     questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
 ) -> Iterator[QueueItem]:
-    """One item for each question; the second of a pair comes with the first."""
+    """Yield one item per question; the second question of a pair is shown with the first."""
     seconds = {question.pair: question for question in questions if question.pair}
     for question in questions:
         if question.pair:
@@ -109,7 +106,7 @@ def make_queue(
 def _show(
     question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
 ) -> Iterator[Shown]:
-    """The labels are those that the workflow's judgements wait for."""
+    """Yield what the annotation form shows; the workflow refers to these labels."""
     known = subject.knowledge.by_key
     if question.focus in known:
         focus = known[question.focus]
@@ -140,10 +137,10 @@ def _tell(label: str, description: str, kind: str = "") -> str:
 def _hide(
     question: DraftQuestion, second: DraftQuestion | None, subject: QuestionSubject
 ) -> dict[str, JsonValue]:
-    """What comes back with the annotation: which questions it is about, and who wrote them.
+    """Return the metadata stored with an annotation: questions and the model that wrote them.
 
-    ``focus`` and ``element`` are what people are asked to confirm, ``version`` tells the judged
-    questions from others that a later build gives the same ids.
+    ``focus`` and ``element`` are what annotators confirm. ``version`` distinguishes the annotated
+    questions from later ones with the same ids.
     """
     made = question.provenance
     focus = subject.knowledge.by_key.get(question.focus)
@@ -166,15 +163,13 @@ def _fingerprint(*questions: DraftQuestion | None) -> str:
     return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
 
 
-# Which questions people judge, in two rounds: toxicity first, then a draw among accepted memes.
-#
-# As in the M-QUEST paper: the first round is about toxicity with the questions linked to it; the
-# second draws a number of questions for each other dimension among the memes whose toxicity
-# question people accepted.
+# Annotation in two rounds, as in the M-QUEST paper. The first covers toxicity questions and those
+# paired with them. The second samples questions of each other dimension from memes whose toxicity
+# question was accepted.
 
 
 def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
-    """The questions of one dimension, and those that are paired with one of them."""
+    """Return the questions of one dimension and the questions paired with them."""
     firsts = {
         question.id
         for question in questions
@@ -184,7 +179,8 @@ def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> li
     if not drawn:
         raise InputError(
             f"no question is about {dimension}",
-            hint="memantics build questions writes one where knowledge has such an individual",
+            hint="'memantics build questions' writes such questions if the knowledge has an "
+            "individual of it",
         )
     return drawn
 
@@ -192,15 +188,15 @@ def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> li
 def sample_extension(
     questions: Sequence[DraftQuestion], judged: Review, per_dimension: int, seed: int
 ) -> list[DraftQuestion]:
-    """At most so many questions for each dimension among the memes that were kept.
+    """Sample at most ``per_dimension`` questions of each dimension from kept memes.
 
-    What people judged before, and the dimensions of their first round, are left out.
+    Questions annotated before and the dimensions of earlier rounds are excluded.
     """
     kept = {reviewed.item.group for reviewed in judged.annotated if reviewed.kept}
     if not kept:
         raise InputError(
-            f"{judged.folder}: people kept no question, so there is no meme to draw from",
-            hint="look at their reasons in annotations.jsonl",
+            f"{judged.folder}: annotators kept no question, so there is no meme to sample from",
+            hint="see the reasons in annotations.jsonl",
         )
     seen = {
         name
@@ -214,7 +210,7 @@ def sample_extension(
             left.setdefault(question.dimension, []).append(question)
     drawn: set[str] = set()
     for dimension, own_questions in sorted(left.items()):
-        # One generator a dimension: another dimension more or fewer changes no other draw.
+        # One generator per dimension: adding a dimension does not change other samples.
         chance = random.Random(f"{seed}/{dimension}")
         count = min(per_dimension, len(own_questions))
         drawn |= {question.id for question in chance.sample(own_questions, count)}
@@ -225,14 +221,14 @@ def _list_ids(value: object) -> list[str]:
     return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
-_FEWEST = 60  # of fewer answers a rate lies many points from chance by chance
+_FEWEST = 60  # with fewer answers, a rate varies by several points by chance
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """One way to find keys without understanding: its rate, and what chance gives.
+    """Store how often one baseline finds the correct option, and the chance level.
 
-    ``value`` is None where it could not be measured; ``note`` says why.
+    ``value`` is None if it could not be measured; ``note`` gives the reason.
     """
 
     name: str
@@ -242,10 +238,10 @@ class Leak:
     note: str = ""
 
     def judge(self, tolerance: float) -> str:
-        """Whether the rate lies within the tolerance of chance, or on which side of it.
+        """Compare the rate with the chance level.
 
         >>> Leak("longest of the four", 0.28, 0.25, 400).judge(0.05)
-        'level'
+        'within tolerance'
         >>> Leak("longest of the four", 0.375, 0.25, 8).judge(0.05)
         'too few to tell'
         """
@@ -254,16 +250,16 @@ class Leak:
         if self.n < _FEWEST:
             return "too few to tell"
         if abs(self.value - self.chance) <= tolerance + 1e-9:
-            return "level"
+            return "within tolerance"
         return "leaks" if self.value > self.chance else "below chance"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionReport:
-    """``report-questions.json``.
+    """Contents of ``report-questions.json``.
 
-    ``fates`` are, by dimension, how many were planned, kept, and rejected for which reason;
-    ``repaired`` how questions that a critic guessed were saved.
+    ``fates`` gives, by dimension, the number of questions planned, kept, and rejected for each
+    reason. ``repaired`` counts the repairs of questions that a critic answered without the meme.
     """
 
     kind: str
@@ -300,7 +296,7 @@ def report_questions(
     critic_model: str = "",
     second: Mapping[str, BlindTrial] | None = None,
 ) -> QuestionReport:
-    """Add up a build; ``second`` are the trials of another reader, who decides nothing."""
+    """Summarise a build; ``second`` are the trials of an independent reader, reported only."""
     questions = built.questions
     n = len(questions)
     statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
@@ -360,7 +356,7 @@ def _count_fates(built: BuiltQuestions) -> dict[str, dict[str, int]]:
 
 
 def _short(stage: str, reason: str) -> str:
-    """A reason without what differs from item to item."""
+    """Return a reason without the parts that differ between items."""
     if stage == "writing":
         status, _, rest = reason.partition(": ")
         return f"{status}: {rest.partition(':')[0]}" if status == "unparsed" else status
@@ -368,7 +364,7 @@ def _short(stage: str, reason: str) -> str:
 
 
 def measure_leaks(built: BuiltQuestions, settings: QuestionSettings) -> Sequence[Leak]:
-    """The rates at which length and blind solvers find the key."""
+    """Return the rates at which option length and blind solvers find the correct option."""
     items = built.items
     lengths = Lengths.of(items)
     solved = solve_blindly(items, settings.seed + 1000, repeats=3)
@@ -409,7 +405,7 @@ def _measure_trials(built: BuiltQuestions) -> Leak:
 
 
 def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> Iterator[Leak]:
-    """How often a reader who wrote nothing finds the key, and how far both critics agree."""
+    """Yield the rate of an independent reader, and its agreement with the critic."""
     found = [one for trial in second.values() for one in trial.blind if one is not None]
     if found:
         both = [name for name in second if name in built.trials]
@@ -423,7 +419,7 @@ def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> 
 
 
 def _pick_longest(questions: Sequence[DraftQuestion]) -> float | None:
-    """How often the longest option is the key; ties are drawn by lot."""
+    """Return how often the longest option is correct; ties count in equal parts."""
     if not questions:
         return None
     total = 0.0

@@ -1,11 +1,11 @@
-"""Blind baselines for built questions: a cross-validated solver on wording, and trials by a model.
+"""Blind baselines: a cross-validated solver on wording, and trials by a model.
 
-The solver learns from the built set with memes kept apart and never sees a meme; chance level is
-one in four. A model is tried in three ways. ``blind`` asks twice from the wording alone, with the
-options in two orders: finding the correct option both times is not a guess. ``told`` asks once with
-all that is known and no meme: another answer means that the knowledge contradicts the key.
-``seen`` asks once with the meme alone, and records whether the knowledge was needed. Several
-questions go into one call: blind ones about different memes, the others about one meme.
+The solver is trained on the set itself, with group-disjoint folds by meme, and never sees a meme.
+Chance level is one in four. A model is tried in three ways. ``blind`` asks twice from the wording
+alone, with two option orders; a correct answer in both is unlikely by chance. ``known`` asks once
+with the knowledge but without the meme; a wrong answer means that the knowledge contradicts the
+correct option. ``seen`` asks once with the meme alone, and shows whether the knowledge was needed.
+One call holds several questions: blind ones about different memes, the others about one meme.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memantics.understanding.extraction.chain import in_order
 
 CHANCE = 0.25
 _FOLDS = 5
-# With fewer, the interval around chance is wider than any tolerance worth having.
+# With fewer items, the confidence interval around chance level exceeds the tolerance.
 FEWEST = 100
 _STEPS = 60
 _RATE = 0.1
@@ -52,7 +52,7 @@ PoseQuestion = Callable[[Posed, QuestionSettings, QuestionSubject], Request]
 
 @dataclass(frozen=True, slots=True)
 class SolverResult:
-    """What the solver reached: per item the share of repeats solved and the key's mean margin.
+    """Store solver results per item: proportion of repeats solved and mean margin.
 
     ``scores`` are the probabilities of the three shown options and of "none", per item.
     """
@@ -66,7 +66,7 @@ class SolverResult:
 def solve_blindly(
     items: Sequence[AssembledQuestion], seed: int = 0, repeats: int = 1
 ) -> SolverResult | None:
-    """Cross-validate the solver on items; None where there are too few to learn from."""
+    """Cross-validate the solver on items; None if there are too few."""
     memes = {item.slot.meme for item in items}
     if len(items) < FEWEST or len(memes) < _FOLDS:
         return None
@@ -84,7 +84,7 @@ def solve_blindly(
     rest = scores.copy()
     np.put_along_axis(rest, place, -1.0, axis=2)
     margins = key_scores - rest.max(axis=2)
-    # A tie is broken by a coin: what cannot be told apart counts as a guess.
+    # A tie counts as half a correct answer.
     right = np.where(margins > 1e-9, 1.0, np.where(margins > -1e-9, 0.5, 0.0))
     return SolverResult(
         float(right.mean()), right.mean(axis=0), margins.mean(axis=0), scores.mean(0)
@@ -92,9 +92,9 @@ def solve_blindly(
 
 
 class _Rows(NamedTuple):
-    """Features of the options of items, four rows each, one row behind the other.
+    """Hold option features of items: four consecutive rows per item.
 
-    ``sizes`` says how many features each row has; none is empty.
+    ``sizes`` is the number of features per row; no row is empty.
     """
 
     names: Numbers
@@ -103,19 +103,19 @@ class _Rows(NamedTuple):
     known: int
 
     def of(self, items: NDArray[np.bool_]) -> _Rows:
-        """The rows of some items."""
+        """Return the rows of the selected items."""
         rows = np.repeat(items, 4)
         kept = np.repeat(rows, self.sizes)
         return _Rows(self.names[kept], self.values[kept], self.sizes[rows], self.known)
 
     def weigh(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weighted sum of every row, items x options."""
+        """Return the weighted sum of each row, items x options."""
         starts = np.cumsum(self.sizes) - self.sizes
         return np.add.reduceat(weights[self.names] * self.values, starts).reshape(-1, 4)
 
 
 def _number(items: Sequence[Sequence[OptionFeatures]]) -> _Rows:
-    """Features as numbers."""
+    """Encode feature names as integers."""
     known: dict[str, int] = {}
     rows = [row for item in items for row in item]
     names = [known.setdefault(name, len(known)) for row in rows for name in row]
@@ -125,7 +125,7 @@ def _number(items: Sequence[Sequence[OptionFeatures]]) -> _Rows:
 
 
 def _learn(rows: _Rows, keys: Numbers) -> NDArray[np.float64]:
-    """A linear score of options whose softmax within an item fits the keys (Adam, L2)."""
+    """Fit a linear option score whose softmax within an item matches the answers (Adam, L2)."""
     weights, speed, scale = (np.zeros(rows.known) for _ in range(3))
     truth = np.eye(4)[keys]
     for step in range(1, _STEPS + 1):
@@ -143,11 +143,11 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def describe(item: AssembledQuestion) -> tuple[OptionFeatures, ...]:
-    """The features of the four options, "none" last; nothing about the meme is among them."""
+    """Return features of the four options, "none" last; none of them describes the meme."""
     return _describe(item.draft.question, tuple(option.text for option in item.shown))
 
 
-# Levelling asks about most items again and again, unchanged.
+# Removing answer cues evaluates most items many times without a change.
 @lru_cache(maxsize=8_192)
 def _describe(question: str, texts: tuple[str, ...]) -> tuple[OptionFeatures, ...]:
     return tuple(_list_features(content(question), texts))
@@ -199,7 +199,7 @@ _WINDOW = 256
 
 @dataclass(frozen=True, slots=True)
 class BlindTrial:
-    """How a model did without what it should need; None: it gave no answer that could be read."""
+    """Store how a model answered without the meme or the knowledge; None: unreadable reply."""
 
     blind: tuple[bool | None, bool | None]
     known: bool | None = None
@@ -207,7 +207,7 @@ class BlindTrial:
 
     @property
     def solved_blindly(self) -> bool:
-        """Whether the key was found from the wording alone, in both orders."""
+        """Whether the correct option was found from the wording alone, in both orders."""
         return self.blind == (True, True)
 
     @property
@@ -217,13 +217,13 @@ class BlindTrial:
 
 
 class SaidLetters(Closed):
-    """The letters of several questions, in their order."""
+    """Schema of the letters for several questions, in order."""
 
     answers: list[str]
 
 
 def read_letter(text: str, options: Sequence[str] = ("",) * len(LETTERS)) -> str:
-    r"""The letter of the option that a reply chooses, in any of the forms that runs read too.
+    r"""Return the letter that a reply chooses, in any form that runs accept.
 
     >>> read_letter("Answer: (B)"), read_letter("C. A cat"), read_letter("It frowns.\\nAnswer: D")
     ('B', 'C', 'D')
@@ -239,7 +239,7 @@ async def try_items(
     *,
     blind_only: bool = False,
 ) -> dict[str, BlindTrial]:
-    """Try every item, several in a call; ``blind_only`` where only its options have changed."""
+    """Try every item, several per call; ``blind_only`` if only options have changed."""
     orders = {item.id: _draw_orders(item, settings) for item in items}
 
     async def ask(
@@ -255,7 +255,7 @@ async def try_items(
     once = await ask(items, "blind-1", 0, ask_blind)
     twice = await ask(items, "blind-2", 1, ask_blind)
     trials = {item.id: BlindTrial((once[item.id], twice[item.id])) for item in items}
-    # What is solved blindly goes, whatever else would be found.
+    # An item answered blindly is rejected in any case, so the other trials are skipped.
     rest = [item for item in items if not trials[item.id].solved_blindly and not blind_only]
     known = await ask(rest, "known", 0, ask_known)
     seen = await ask(rest, "seen", 1, ask_seen)
@@ -265,7 +265,7 @@ async def try_items(
 
 
 def _spread(items: Sequence[AssembledQuestion], most: int) -> Iterator[list[AssembledQuestion]]:
-    """Groups in which no meme comes twice: one question would tell about another."""
+    """Yield groups without repeated memes, since one question may reveal another."""
     rounds: dict[int, list[AssembledQuestion]] = {}
     met: Counter[str] = Counter()
     for item in items:
@@ -290,7 +290,7 @@ def _by_meme(
 def _draw_orders(
     item: AssembledQuestion, settings: QuestionSettings
 ) -> tuple[OptionOrder, OptionOrder]:
-    """Two orders of the options; the key stands at different places in them."""
+    """Return two option orders with the correct option at different positions."""
     key = 0 if item.correct is not None else 3
     chance = random.Random(f"{settings.seed}/trial/{item.id}")
     first = chance.sample(range(4), 4)
@@ -307,7 +307,7 @@ async def _answer(
     settings: QuestionSettings,
     how: tuple[str, Mapping[str, OptionOrder], PoseQuestion],
 ) -> list[tuple[str, bool | None]]:
-    """For each item whether its key was found; None where the reply could not be read."""
+    """Return per item whether the correct option was found; None if the reply is unreadable."""
     way, orders, pose = how
     listed = [
         [
@@ -328,7 +328,9 @@ async def _answer(
 
     request = pose(posed, settings, subjects[items[0].slot.meme])
     taken = await asker.take(Step(f"{items[0].id}/{way}", request, read, 2))
-    if taken.value is None and len(items) > 1:  # one that gives orders spoils no other
+    if (
+        taken.value is None and len(items) > 1
+    ):  # a question with injected instructions must not spoil the others
         alone = [await _answer(asker, [item], subjects, settings, how) for item in items]
         return [found for few in alone for found in few]
     if taken.value is None:

@@ -234,7 +234,7 @@ def _sound_like(
     start = opening.group() if opening else ""
     for written in (thing for thing, _ in line.things if rate_drawable(thing)):
         usual = _say(written)
-        for word in lexicon.sounds.get(target, ()):
+        for word in lexicon.homophones.get(target, ()):
             for place, sign in enumerate(word):
                 if _say(sign) == usual:
                     said = word[:place] + written + word[place + 1 :]

@@ -50,7 +50,7 @@ class FoundTurn:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """One language: ``grave`` is what no joke answers, ``sounds`` kind words by target.
+    """One language: ``grave`` is what no joke answers, ``homophones`` kind words by target.
 
     ``ends`` are clauses with which a sentence goes on, by what it tells and target; ``heavy`` is
     what they do not mend, ``contrary`` what makes a turned word say the contrary.
@@ -60,7 +60,7 @@ class Lexicon:
     causes: Mapping[str, Cause]
     turns: tuple[PhraseTurn, ...]
     grave: re.Pattern[str]
-    sounds: Mapping[TargetEmotion, tuple[str, ...]]
+    homophones: Mapping[TargetEmotion, tuple[str, ...]]
     ends: Mapping[str, Mapping[TargetEmotion, Sequence[str]]]
     heavy: re.Pattern[str]
     contrary: re.Pattern[str]

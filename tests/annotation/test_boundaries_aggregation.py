@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotation.resolution import Ballot, ResolutionCase, needs_adjudication, resolve
+from memantics.annotation.aggregation import (
+    AggregationCase,
+    StageAnnotation,
+    aggregate,
+    needs_adjudication,
+)
 from memantics.annotation.workflow import Workflow, parse_workflow
 
 HEAD = """
@@ -25,7 +30,7 @@ STAGE = """
 [[stages]]
 id = "rate"
 kind = "independent"
-people = 4
+annotators = 4
 title = { en = "Rate" }
 fields = ["score"]
 """
@@ -37,7 +42,7 @@ role = "adjudicator"
 title = { en = "Decide" }
 fields = ["score"]
 
-[[resolve]]
+[[aggregate]]
 fields = ["score"]
 stage = "rate"
 rule = "majority"
@@ -46,13 +51,13 @@ tie = "adjudicate"
 
 
 def workflow(rule: str) -> Workflow:
-    text = f'{HEAD}{NUMBER}{STAGE}[[resolve]]\nfields = ["score"]\nstage = "rate"\n{rule}'
+    text = f'{HEAD}{NUMBER}{STAGE}[[aggregate]]\nfields = ["score"]\nstage = "rate"\n{rule}'
     return parse_workflow(text, "tiny.toml")
 
 
 def settle(rule: str, *scores: JsonValue) -> dict[str, JsonValue]:
-    ballots = [Ballot(0, seat, {"score": one}) for seat, one in enumerate(scores)]
-    found = resolve(workflow(rule), ResolutionCase("i", "g", {}, ballots))
+    annotations = [StageAnnotation(0, slot, {"score": one}) for slot, one in enumerate(scores)]
+    found = aggregate(workflow(rule), AggregationCase("i", "g", {}, annotations))
     return {**found.values, **{f"~{name}": value for name, value in found.details.items()}}
 
 
@@ -87,12 +92,14 @@ def test_what_a_tie_leads_to_is_said_by_the_rule() -> None:
     assert settle('rule = "longest"', 5, 17, 18)["score"] == 17
     text = f"{HEAD}{NUMBER}{STAGE}{DECIDE}"
     rules = parse_workflow(text, "tiny.toml")
-    ballots = [Ballot(0, seat, {"score": one}) for seat, one in enumerate(tied)]
-    assert needs_adjudication(rules, ResolutionCase("i", "g", {}, ballots))
-    assert not needs_adjudication(rules, ResolutionCase("i", "g", {}, ballots[:3]))
-    open_case = resolve(rules, ResolutionCase("i", "g", {}, ballots))
+    annotations = [StageAnnotation(0, slot, {"score": one}) for slot, one in enumerate(tied)]
+    assert needs_adjudication(rules, AggregationCase("i", "g", {}, annotations))
+    assert not needs_adjudication(rules, AggregationCase("i", "g", {}, annotations[:3]))
+    open_case = aggregate(rules, AggregationCase("i", "g", {}, annotations))
     assert (open_case.kept, open_case.reason) == (False, "no majority")
     assert open_case.details["tied"] is True
-    ruled = resolve(rules, ResolutionCase("i", "g", {}, [*ballots, Ballot(1, 0, {"score": 6})]))
+    ruled = aggregate(
+        rules, AggregationCase("i", "g", {}, [*annotations, StageAnnotation(1, 0, {"score": 6})])
+    )
     assert (ruled.kept, ruled.values, ruled.details["adjudicated"]) == (True, {"score": 6}, True)
     assert "tied" not in ruled.details

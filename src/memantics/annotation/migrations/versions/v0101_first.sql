@@ -109,13 +109,13 @@ CREATE TABLE media (
     CONSTRAINT uq_media_project_id_sha256 UNIQUE (project_id, sha256)
 );
 
-CREATE TABLE seats (
+CREATE TABLE assignments (
     id SERIAL NOT NULL,
     project_id INTEGER NOT NULL,
     item_id INTEGER NOT NULL,
     group_key VARCHAR(300) NOT NULL,
     stage INTEGER NOT NULL,
-    seat INTEGER NOT NULL,
+    slot INTEGER NOT NULL,
     place INTEGER NOT NULL,
     training_round INTEGER NOT NULL,
     state VARCHAR(10) NOT NULL,
@@ -125,24 +125,24 @@ CREATE TABLE seats (
     answer TEXT,
     submitted_at DOUBLE PRECISION,
     seconds DOUBLE PRECISION,
-    CONSTRAINT pk_seats PRIMARY KEY (id),
-    CONSTRAINT fk_seats_item_id FOREIGN KEY (item_id) REFERENCES items (id),
-    CONSTRAINT fk_seats_project_id FOREIGN KEY (project_id) REFERENCES projects (id),
-    CONSTRAINT fk_seats_user_id FOREIGN KEY (user_id) REFERENCES users (id),
-    CONSTRAINT uq_seats_item_id_stage_seat UNIQUE (item_id, stage, seat),
-    CONSTRAINT uq_seats_item_id_stage_user_id UNIQUE (item_id, stage, user_id)
+    CONSTRAINT pk_assignments PRIMARY KEY (id),
+    CONSTRAINT fk_assignments_item_id FOREIGN KEY (item_id) REFERENCES items (id),
+    CONSTRAINT fk_assignments_project_id FOREIGN KEY (project_id) REFERENCES projects (id),
+    CONSTRAINT fk_assignments_user_id FOREIGN KEY (user_id) REFERENCES users (id),
+    CONSTRAINT uq_assignments_item_id_stage_slot UNIQUE (item_id, stage, slot),
+    CONSTRAINT uq_assignments_item_id_stage_user_id UNIQUE (item_id, stage, user_id)
 );
-CREATE INDEX ix_seats_queue ON seats (project_id, state, stage, place, seat);
-CREATE INDEX ix_seats_user_group ON seats (user_id, project_id, group_key);
-CREATE INDEX ix_seats_user_time ON seats (user_id, project_id, submitted_at);
+CREATE INDEX ix_assignments_queue ON assignments (project_id, state, stage, place, slot);
+CREATE INDEX ix_assignments_user_group ON assignments (user_id, project_id, group_key);
+CREATE INDEX ix_assignments_user_time ON assignments (user_id, project_id, submitted_at);
 
 CREATE TABLE drafts (
-    seat_id INTEGER NOT NULL,
+    assignment_id INTEGER NOT NULL,
     user_id INTEGER NOT NULL,
     answer TEXT NOT NULL,
     saved_at DOUBLE PRECISION NOT NULL,
-    CONSTRAINT pk_drafts PRIMARY KEY (seat_id, user_id),
-    CONSTRAINT fk_drafts_seat_id FOREIGN KEY (seat_id) REFERENCES seats (id),
+    CONSTRAINT pk_drafts PRIMARY KEY (assignment_id, user_id),
+    CONSTRAINT fk_drafts_assignment_id FOREIGN KEY (assignment_id) REFERENCES assignments (id),
     CONSTRAINT fk_drafts_user_id FOREIGN KEY (user_id) REFERENCES users (id)
 );
 
@@ -172,7 +172,7 @@ CREATE TABLE revisions (
     id SERIAL NOT NULL,
     project_id INTEGER NOT NULL,
     item_id INTEGER NOT NULL,
-    seat_id INTEGER NOT NULL,
+    assignment_id INTEGER NOT NULL,
     user_id INTEGER NOT NULL,
     stage INTEGER NOT NULL,
     version INTEGER NOT NULL,
@@ -183,9 +183,9 @@ CREATE TABLE revisions (
     CONSTRAINT pk_revisions PRIMARY KEY (id),
     CONSTRAINT fk_revisions_item_id FOREIGN KEY (item_id) REFERENCES items (id),
     CONSTRAINT fk_revisions_project_id FOREIGN KEY (project_id) REFERENCES projects (id),
-    CONSTRAINT fk_revisions_seat_id FOREIGN KEY (seat_id) REFERENCES seats (id),
+    CONSTRAINT fk_revisions_assignment_id FOREIGN KEY (assignment_id) REFERENCES assignments (id),
     CONSTRAINT fk_revisions_user_id FOREIGN KEY (user_id) REFERENCES users (id),
-    CONSTRAINT uq_revisions_seat_id_version UNIQUE (seat_id, version)
+    CONSTRAINT uq_revisions_assignment_id_version UNIQUE (assignment_id, version)
 );
 CREATE INDEX ix_revisions_item_id ON revisions (item_id, id);
 CREATE INDEX ix_revisions_project_id ON revisions (project_id, id);

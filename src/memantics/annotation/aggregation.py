@@ -11,28 +11,28 @@ import orjson
 from pydantic import JsonValue
 
 from memantics.annotation.errors import FieldValues
-from memantics.annotation.records import Resolved
+from memantics.annotation.records import AggregatedItem
 from memantics.annotation.values import visible
 from memantics.annotation.workflow import Rule, Workflow
 
 
 @dataclass(frozen=True, slots=True)
-class Ballot:
-    """What one seat said. ``stage`` is its place in the workflow."""
+class StageAnnotation:
+    """What one assignment said. ``stage`` is its place in the workflow."""
 
     stage: int
-    seat: int
+    slot: int
     values: FieldValues
 
 
 @dataclass(frozen=True, slots=True)
-class ResolutionCase:
+class AggregationCase:
     """An item as resolution sees it: identity, drafts to start from, answers, expected answers."""
 
     item: str
     group: str
     prelabels: FieldValues
-    ballots: Sequence[Ballot]
+    annotations: Sequence[StageAnnotation]
     complete: bool = True
     labels: frozenset[str] = frozenset()
 
@@ -42,7 +42,7 @@ class _Tie(Exception):
 
 
 def state_before(
-    workflow: Workflow, stage: int, case: ResolutionCase, *, prelabels: bool
+    workflow: Workflow, stage: int, case: AggregationCase, *, prelabels: bool
 ) -> FieldValues:
     """What stands when a stage begins: drafts, then every earlier sequential answer on top.
 
@@ -55,53 +55,57 @@ def state_before(
         entry.start == "drafts" or (entry.start == "prelabels" and prelabels) for entry in stages
     )
     state: dict[str, JsonValue] = dict(case.prelabels) if usable else {}
-    for ballot in _in_order(case.ballots):
-        if ballot.stage <= stage and workflow.stages[ballot.stage].kind == "sequential":
-            _lay_over(workflow, ballot, state)
+    for annotation in _in_order(case.annotations):
+        if annotation.stage <= stage and workflow.stages[annotation.stage].kind == "sequential":
+            _lay_over(workflow, annotation, state)
     return state
 
 
-def _lay_over(workflow: Workflow, ballot: Ballot, state: dict[str, JsonValue]) -> None:
+def _lay_over(workflow: Workflow, annotation: StageAnnotation, state: dict[str, JsonValue]) -> None:
     """An editor's answer replaces the state of its fields; what was emptied is gone.
 
     A conditional field that was not asked keeps what it had: approving changes nothing.
     """
-    for name in workflow.stages[ballot.stage].fields:
-        if name in ballot.values:
-            state[name] = ballot.values[name]
+    for name in workflow.stages[annotation.stage].fields:
+        if name in annotation.values:
+            state[name] = annotation.values[name]
         elif not workflow.field(name).show_if:
             state.pop(name, None)
 
 
-def find_end(workflow: Workflow, case: ResolutionCase) -> str:
+def find_exclusion(workflow: Workflow, case: AggregationCase) -> str:
     """The reason for which an answer took the item out, or nothing.
 
     Where several people judge apart, more than half of them have to say so.
     """
     said: Counter[tuple[int, str]] = Counter()
-    for ballot in _in_order(case.ballots):
-        stage = workflow.stages[ballot.stage]
+    for annotation in _in_order(case.annotations):
+        stage = workflow.stages[annotation.stage]
         apart = stage.kind in ("independent", "review")
-        people = workflow.people_at(ballot.stage, case.item) if apart else 1
-        for end in stage.ends:
-            if ballot.values.get(end.field) in end.values:
-                said[ballot.stage, end.reason] += 1
-                if 2 * said[ballot.stage, end.reason] > people:
+        people = workflow.annotators_at(annotation.stage, case.item) if apart else 1
+        for end in stage.exclude_if:
+            if annotation.values.get(end.field) in end.values:
+                said[annotation.stage, end.reason] += 1
+                if 2 * said[annotation.stage, end.reason] > people:
                     return end.reason
     return ""
 
 
-def needs_adjudication(workflow: Workflow, case: ResolutionCase) -> bool:
+def needs_adjudication(workflow: Workflow, case: AggregationCase) -> bool:
     """Whether a rule that hands ties to an adjudicator finds one."""
-    return _resolve(workflow, case)[2]
+    return _aggregate(workflow, case)[2]
 
 
-def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True) -> Resolved:
+def aggregate(
+    workflow: Workflow, case: AggregationCase, *, prelabels: bool = True
+) -> AggregatedItem:
     """One item's outcome by the rules of its workflow."""
-    end = find_end(workflow, case)
-    values, details, tied = _resolve(workflow, case, prelabels=prelabels)
+    end = find_exclusion(workflow, case)
+    values, details, tied = _aggregate(workflow, case, prelabels=prelabels)
     deciding = [stage.kind == "adjudicate" and not stage.blind for stage in workflow.stages]
-    ruling = [ballot for ballot in _in_order(case.ballots) if deciding[ballot.stage]]
+    ruling = [
+        annotation for annotation in _in_order(case.annotations) if deciding[annotation.stage]
+    ]
     if ruling:
         values |= ruling[-1].values
         values = _only_asked(workflow, values, case.labels, ruling[-1].stage)
@@ -113,7 +117,7 @@ def resolve(workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True)
         kept, reason = False, "not finished"
     elif tied and not ruling and not end:
         kept, reason = False, "no majority"
-    return Resolved(case.item, case.group, kept, values, reason, case.complete, details)
+    return AggregatedItem(case.item, case.group, kept, values, reason, case.complete, details)
 
 
 def _judge(workflow: Workflow, values: FieldValues) -> tuple[bool, str]:
@@ -134,13 +138,13 @@ def _only_asked(
     return {name: value for name, value in values.items() if name in asked or name not in fields}
 
 
-def _resolve(
-    workflow: Workflow, case: ResolutionCase, *, prelabels: bool = True
+def _aggregate(
+    workflow: Workflow, case: AggregationCase, *, prelabels: bool = True
 ) -> tuple[dict[str, JsonValue], dict[str, JsonValue], bool]:
     values: dict[str, JsonValue] = {}
     details: dict[str, JsonValue] = {}
     tied = False
-    for rule in workflow.resolve:
+    for rule in workflow.aggregate:
         for names in (rule.fields,) if rule.joint else tuple((name,) for name in rule.fields):
             # A type is settled only for what was settled to be harmful.
             if not _applies(workflow, rule, names, values, case.labels):
@@ -177,7 +181,7 @@ def _apply(
     workflow: Workflow,
     rule: Rule,
     names: Sequence[str],
-    case: ResolutionCase,
+    case: AggregationCase,
     details: dict[str, JsonValue],
     *,
     prelabels: bool,
@@ -188,25 +192,25 @@ def _apply(
         return {name: state[name] for name in names if name in state}
     if rule.rule == "reviewed":
         return _filter_reviewed(workflow, rule, case, details, prelabels=prelabels)
-    ballots = [
-        ballot
-        for ballot in _in_order(case.ballots)
-        if ballot.stage == stage or workflow.stages[ballot.stage].blind
+    annotations = [
+        annotation
+        for annotation in _in_order(case.annotations)
+        if annotation.stage == stage or workflow.stages[annotation.stage].blind
     ]
     votes = [
-        tuple(ballot.values.get(name) for name in names)
-        for ballot in ballots
-        if any(name in ballot.values for name in names)
+        tuple(annotation.values.get(name) for name in names)
+        for annotation in annotations
+        if any(name in annotation.values for name in names)
     ]
     if not votes:
-        if any(workflow.field(name).required for name in names) and ballots:
+        if any(workflow.field(name).required for name in names) and annotations:
             raise _Tie
         return {}
     if rule.rule in ("mean", "median"):
         return _average(rule, names, votes, details)
     winner = _longest(votes) if rule.rule == "longest" else _elect(rule, votes)
     if rule.rule in ("majority", "plurality"):
-        details[f"votes:{'+'.join(names)}"] = _tally(votes)
+        details[f"counts:{'+'.join(names)}"] = _tally(votes)
     return {name: value for name, value in zip(names, winner, strict=True) if value is not None}
 
 
@@ -252,7 +256,7 @@ def _tally(votes: Sequence[tuple[JsonValue, ...]]) -> JsonValue:
 def _filter_reviewed(
     workflow: Workflow,
     rule: Rule,
-    case: ResolutionCase,
+    case: AggregationCase,
     details: dict[str, JsonValue],
     *,
     prelabels: bool,
@@ -263,7 +267,7 @@ def _filter_reviewed(
     elements = state.get(name)
     if not isinstance(elements, list):
         return {}
-    ratings = _ratings_by_element(case.ballots, stage, rule.by, len(elements))
+    ratings = _ratings_by_element(case.annotations, stage, rule.by, len(elements))
     if not all(ratings):
         return {name: elements}
     means = [fmean(rated) for rated in ratings]
@@ -279,20 +283,20 @@ def _filter_reviewed(
 
 
 def _ratings_by_element(
-    ballots: Sequence[Ballot], stage: int, by: str, count: int
+    annotations: Sequence[StageAnnotation], stage: int, by: str, count: int
 ) -> list[list[float]]:
     ratings: list[list[float]] = [[] for _ in range(count)]
-    for ballot in ballots:
-        given = ballot.values.get(by)
-        if ballot.stage == stage and isinstance(given, list):
+    for annotation in annotations:
+        given = annotation.values.get(by)
+        if annotation.stage == stage and isinstance(given, list):
             for place, one in enumerate(given[:count]):
                 if isinstance(one, int | float):
                     ratings[place].append(float(one))
     return ratings
 
 
-def _in_order(ballots: Sequence[Ballot]) -> list[Ballot]:
-    return sorted(ballots, key=lambda ballot: (ballot.stage, ballot.seat))
+def _in_order(annotations: Sequence[StageAnnotation]) -> list[StageAnnotation]:
+    return sorted(annotations, key=lambda annotation: (annotation.stage, annotation.slot))
 
 
 def label_key(vote: object) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "0102"
+down_revision = "0101"
 
 
 def upgrade() -> None:
-    """Add an index of held seats alone: it stays as small as the number of people at work."""
+    """Add an index of held assignments alone: it stays as small as the number of people at work."""
     held = sa.text("state = 'leased'")
     op.create_index(
-        "ix_seats_held",
-        "seats",
+        "ix_assignments_held",
+        "assignments",
         ["user_id", "project_id"],
         sqlite_where=held,
         postgresql_where=held,

@@ -1,4 +1,4 @@
-"""The first schema: tables and indices in ``v0001_first.sql`` as PostgreSQL takes them."""
+"""The first schema: tables and indices in ``v0101_first.sql`` as PostgreSQL takes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alembic import op
 
-revision = "0001"
+revision = "0101"
 down_revision = None
 
 _REFUSAL = "history is append-only"

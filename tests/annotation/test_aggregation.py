@@ -8,7 +8,7 @@ from itertools import permutations
 import pytest
 from pydantic import JsonValue
 
-from memantics.annotation.resolution import Ballot, ResolutionCase, resolve
+from memantics.annotation.aggregation import AggregationCase, StageAnnotation, aggregate
 from memantics.annotation.workflow import Workflow, parse_workflow, read_workflow
 
 Answer = Mapping[str, JsonValue]
@@ -18,13 +18,13 @@ def case(
     *stages: list[Answer],
     labels: frozenset[str] = frozenset(),
     prelabels: Answer | None = None,
-) -> ResolutionCase:
-    ballots = [
-        Ballot(stage, seat, answer)
+) -> AggregationCase:
+    annotations = [
+        StageAnnotation(stage, assignment, answer)
         for stage, answers in enumerate(stages)
-        for seat, answer in enumerate(answers)
+        for assignment, answer in enumerate(answers)
     ]
-    return ResolutionCase("i", "g", prelabels or {}, ballots, labels=labels)
+    return AggregationCase("i", "g", prelabels or {}, annotations, labels=labels)
 
 
 def harm(kind: str, modality: str = "text", **more: str) -> dict[str, JsonValue]:
@@ -57,7 +57,7 @@ NO: Answer = {"harmful": "no"}
     ],
 )
 def test_label_by_vote(votes: list[Answer], values: Answer, tied: bool) -> None:
-    found = resolve(read_workflow("label-by-vote"), case(votes))
+    found = aggregate(read_workflow("label-by-vote"), case(votes))
     assert found.values == values
     assert found.kept == (not tied)
     assert found.reason == ("no majority" if tied else "")
@@ -65,7 +65,7 @@ def test_label_by_vote(votes: list[Answer], values: Answer, tied: bool) -> None:
 
 def test_an_adjudicator_decides_the_whole_record() -> None:
     votes: list[Answer] = [harm("offence"), harm("innuendo"), harm("dispirited")]
-    ruled = resolve(read_workflow("label-by-vote"), case(votes, [NO]))
+    ruled = aggregate(read_workflow("label-by-vote"), case(votes, [NO]))
     assert (ruled.values, ruled.kept) == ({"harmful": "no"}, True)
 
 
@@ -84,7 +84,7 @@ JUDGED: Answer = {"unclear": False, "question": "yes", "answer": "yes"}
 )
 def test_validate_keeps_what_is_yes_twice(answer: Answer, kept: bool) -> None:
     labels = frozenset({"knowledge", "second question"})
-    found = resolve(read_workflow("validate"), case([answer], labels=labels))
+    found = aggregate(read_workflow("validate"), case([answer], labels=labels))
     assert found.kept == kept
     assert found.values == answer
 
@@ -101,7 +101,7 @@ def test_validate_keeps_what_is_yes_twice(answer: Answer, kept: bool) -> None:
 def test_other_options_must_be_wrong_and_plausible(said: Answer, reason: str) -> None:
     answer = {**JUDGED, **said}
     said_by_three = case([answer] * 3, labels=frozenset({"options"}))
-    found = resolve(read_workflow("validate"), said_by_three)
+    found = aggregate(read_workflow("validate"), said_by_three)
     assert (found.kept, found.reason) == (not reason, reason)
 
 
@@ -130,7 +130,7 @@ def test_reviewed_intents_drop_and_come_back(
         {"correctness": first, "completeness": [1, 1, 1]},
         {"correctness": second, "completeness": [1, 1, 1]},
     ]
-    found = resolve(read_workflow("collect-and-edit"), case(chain, reviews))
+    found = aggregate(read_workflow("collect-and-edit"), case(chain, reviews))
     assert found.values == {"intents": kept, "background": ["a fact"]}
     assert found.details["restored:intents"] == restored
 
@@ -150,7 +150,7 @@ def test_stages_fold_corrections_into_drafts() -> None:
         "source_emotion": "bored",
         "description": "a tired dog",
     }
-    found = resolve(
+    found = aggregate(
         read_workflow("verify-stages"),
         case([emotion], [{"plan_check": "approve"}], [{"edit_check": "approve"}], prelabels=DRAFTS),
     )
@@ -179,7 +179,7 @@ def test_stages_fold_corrections_into_drafts() -> None:
     ],
 )
 def test_a_removal_ends_an_item(stages: list[list[Answer]], reason: str) -> None:
-    found = resolve(read_workflow("verify-stages"), case(*stages, prelabels=DRAFTS))
+    found = aggregate(read_workflow("verify-stages"), case(*stages, prelabels=DRAFTS))
     assert (found.kept, found.reason) == (False, reason)
 
 
@@ -196,7 +196,7 @@ def test_sentiment_is_voted_on_as_one_label() -> None:
         pun("self", "positive", "the longest one"),
         pun("other", "negative", "longer"),
     ]
-    found = resolve(read_workflow("pun-form"), case(votes))
+    found = aggregate(read_workflow("pun-form"), case(votes))
     assert found.reason == "no majority"
     assert "sentiment_target" not in found.values
     assert found.values["explanation"] == "the longest one"
@@ -208,7 +208,7 @@ def test_pun_words_are_voted_on_among_those_who_see_a_pun() -> None:
         pun("self", "negative", "x", pun="yes", pun_word="堡", homophone="饱"),
         pun("self", "negative", "x"),
     ]
-    found = resolve(read_workflow("pun-form"), case(votes))
+    found = aggregate(read_workflow("pun-form"), case(votes))
     assert (found.kept, found.values["pun_word"], found.values["homophone"]) == (True, "堡", "饱")
 
 
@@ -218,18 +218,20 @@ def test_ratings_are_averaged_and_preferences_counted() -> None:
         {"completeness": 5, "relevance": 4, "correctness": 2},
         {"completeness": 4, "relevance": 4, "correctness": 5},
     ]
-    found = resolve(workflow, case(rated, labels=frozenset({"output"})))
+    found = aggregate(workflow, case(rated, labels=frozenset({"output"})))
     assert found.values == {"completeness": 4.5, "relevance": 4.0, "correctness": 3.5}
     pairs: list[Answer] = [{"preference": "a"}, {"preference": "a"}]
-    assert resolve(workflow, case(pairs, labels=frozenset({"pair"}))).values == {"preference": "a"}
+    assert aggregate(workflow, case(pairs, labels=frozenset({"pair"}))).values == {
+        "preference": "a"
+    }
     split: list[Answer] = [{"preference": "a"}, {"preference": "b"}]
-    undecided = resolve(workflow, case(split, labels=frozenset({"pair"})))
+    undecided = aggregate(workflow, case(split, labels=frozenset({"pair"})))
     assert (undecided.values, undecided.kept) == ({}, True)
 
 
 def test_an_unfinished_item_is_not_kept() -> None:
-    open_case = ResolutionCase("i", "g", {}, [Ballot(0, 0, JUDGED)], complete=False)
-    found = resolve(read_workflow("validate"), open_case)
+    open_case = AggregationCase("i", "g", {}, [StageAnnotation(0, 0, JUDGED)], complete=False)
+    found = aggregate(read_workflow("validate"), open_case)
     assert (found.kept, found.reason, found.complete) == (False, "not finished", False)
 
 
@@ -250,9 +252,9 @@ id = "vote"
 kind = "independent"
 title = {{ en = "Vote" }}
 fields = ["word"]
-people = 6
+annotators = 6
 
-[[resolve]]
+[[aggregate]]
 fields = ["word"]
 rule = "{rule}"
 stage = "vote"
@@ -281,46 +283,58 @@ def test_a_majority_is_more_than_half(
 ) -> None:
     answers: list[Answer] = [{"word": word} for word in votes]
     for rule, winner in (("majority", majority), ("plurality", plurality)):
-        found = resolve(vote_on(rule), case(answers))
+        found = aggregate(vote_on(rule), case(answers))
         assert found.values.get("word") == winner, rule
 
 
 @pytest.mark.parametrize(
     ("tie", "winner"), [("none", None), ("first", "short"), ("longest", "longest")]
 )
-def test_answers_count_by_their_seats_in_whatever_order_they_are_read(
+def test_answers_count_by_their_assignments_in_whatever_order_they_are_read(
     tie: str, winner: str | None
 ) -> None:
     words = ["short", "longest", "longer"]
-    ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(words)]
-    for order in permutations(ballots):
-        found = resolve(vote_on("majority", tie), ResolutionCase("i", "g", {}, order))
+    annotations = [StageAnnotation(0, slot, {"word": word}) for slot, word in enumerate(words)]
+    for order in permutations(annotations):
+        found = aggregate(vote_on("majority", tie), AggregationCase("i", "g", {}, order))
         assert found.values.get("word") == winner
 
 
 def test_the_earlier_of_two_equally_long_answers_wins() -> None:
-    ballots = [Ballot(0, seat, {"word": word}) for seat, word in enumerate(["ab", "cd"])]
-    for order in permutations(ballots):
-        assert resolve(vote_on("longest"), ResolutionCase("i", "g", {}, order)).values == {
+    annotations = [
+        StageAnnotation(0, assignment, {"word": word})
+        for assignment, word in enumerate(["ab", "cd"])
+    ]
+    for order in permutations(annotations):
+        assert aggregate(vote_on("longest"), AggregationCase("i", "g", {}, order)).values == {
             "word": "ab"
         }
 
 
-def test_chains_and_ends_follow_stages_and_seats() -> None:
+def test_chains_and_ends_follow_stages_and_assignments() -> None:
     chain = read_workflow("collect-and-edit")
-    ballots = [Ballot(0, seat, intents(text)) for seat, text in enumerate(["one", "two", "three"])]
-    for order in permutations(ballots):
-        found = resolve(chain, ResolutionCase("i", "g", {}, order))
+    annotations = [
+        StageAnnotation(0, assignment, intents(text))
+        for assignment, text in enumerate(["one", "two", "three"])
+    ]
+    for order in permutations(annotations):
+        found = aggregate(chain, AggregationCase("i", "g", {}, order))
         assert found.values["intents"] == ["three"]
-    removed = [Ballot(0, 0, {"emotion_check": "remove"}), Ballot(1, 0, {"plan_check": "remove"})]
+    removed = [
+        StageAnnotation(0, 0, {"emotion_check": "remove"}),
+        StageAnnotation(1, 0, {"plan_check": "remove"}),
+    ]
     for order in permutations(removed):
-        ended = resolve(read_workflow("verify-stages"), ResolutionCase("i", "g", DRAFTS, order))
+        ended = aggregate(read_workflow("verify-stages"), AggregationCase("i", "g", DRAFTS, order))
         assert ended.reason == "removed at emotion"
 
 
 def test_the_last_ruling_stands() -> None:
-    votes = [Ballot(0, seat, answer) for seat, answer in enumerate([NO, harm("offence")])]
-    rulings = [Ballot(1, 0, NO), Ballot(1, 1, harm("offence"))]
+    votes = [
+        StageAnnotation(0, assignment, answer)
+        for assignment, answer in enumerate([NO, harm("offence")])
+    ]
+    rulings = [StageAnnotation(1, 0, NO), StageAnnotation(1, 1, harm("offence"))]
     for order in permutations([*votes, *rulings]):
-        found = resolve(read_workflow("label-by-vote"), ResolutionCase("i", "g", {}, order))
+        found = aggregate(read_workflow("label-by-vote"), AggregationCase("i", "g", {}, order))
         assert found.values == harm("offence")
