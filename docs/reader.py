@@ -30,9 +30,9 @@ REASONS: dict[str, str] = {
     "memeintent/intent": "`majority` is the text that fits these very references best; with “the"
     " meme” kept, such a text beats every published model too.",
     "punmemecn/sentiment": "15 items are seven puns, two of them five times; one of these is all of"
-    " the commonest label. On sealed development data the reader is above it.",
+    " the commonest label. On the locked test set of the development data the reader is above it.",
     "punmemecn/chat": "the first option is right in 8 of 17 by the draw of their order, where 4 are"
-    " expected; on sealed development data the reader is above every fixed option.",
+    " expected; on the locked test set of the development data the reader is above every fixed option.",
     "punmemecn/harmful": "every meme of this task is harmful, so that always saying so cannot be"
     " surpassed.",
     "toxicn_mm/target": "one meme has a target, so that the commonest label is its own.",

@@ -1,7 +1,7 @@
 """The classifier that judges reappraisals: multilingual sentence vectors and logistic regression.
 
 ``python -m perf.kindness`` fits the one that ships on the
-groups that are not sealed (``research.protocol``), and prints its figures on held-out folds.
+groups outside the locked test set (``research.protocol``), and prints its cross-validated metrics.
 It is fitted on releases that lie beside the checkout and never sees what the planner's score is
 made of (word lists): English on MER-Bench's captions against their rewritings by people, Chinese on
 PunMemeCN's captions that annotators called negative or positive. Images of PunMemeCN's groups 1 to

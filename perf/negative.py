@@ -1,8 +1,8 @@
 """Is a caption negative? What word lists and a logistic regression say, against annotators.
 
 ``python -m perf.negative`` compares decisions on the open part of PunMemeCN, cross-validated by
-caption, the strength of the penalty selected inside the folds. ``--sealed`` fits the chosen one on
-all of it and looks at the sealed part, at the threshold that the folds gave.
+caption, the strength of the penalty selected inside the folds. ``--locked`` fits the chosen one on
+all of it and looks at the locked test set, at the threshold that the folds gave.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Told:
     negative: bool
 
 
-def read_told(*, sealed: bool) -> list[Told]:
+def read_told(*, locked: bool) -> list[Told]:
     made = []
     for name, row in kindness.read_release(kindness.DATA / "punmemecn" / "_Meta.json").items():
-        if is_in_test_set("punmemecn", name[:7]) == sealed:
+        if is_in_test_set("punmemecn", name[:7]) == locked:
             text = " ".join(row["caption_1"].split())
             found = understand([text])
             intended = found.lines[0].intended
@@ -131,9 +131,9 @@ def main() -> None:
     from sklearn.metrics import roc_auc_score
 
     parser = argparse.ArgumentParser(description="Negative or not, against annotators.")
-    parser.add_argument("--sealed", action="store_true", help="look at the sealed part as well")
-    sealed = parser.parse_args().sealed
-    rows = read_told(sealed=False)
+    parser.add_argument("--locked", action="store_true", help="also evaluate on the locked test set")
+    locked = parser.parse_args().locked
+    rows = read_told(locked=False)
     truth = [row.negative for row in rows]
     tell("lists alone, open part", truth, [row.listed for row in rows])
     found = []
@@ -143,12 +143,12 @@ def main() -> None:
         found.append((recall, threshold, view))
         area = roc_auc_score(truth, scores)
         print(f"{view:<40} AUC {area:.3f}, recall {recall:.2f} at {WANTED}", flush=True)
-    if sealed:
-        unseen, (_, threshold, view) = read_told(sealed=True), max(found)
+    if locked:
+        unseen, (_, threshold, view) = read_told(locked=True), max(found)
         gold = [row.negative for row in unseen]
-        tell("lists alone, sealed part", gold, [row.listed for row in unseen])
+        tell("lists alone, locked test set", gold, [row.listed for row in unseen])
         scores = fit(view, rows, select(view, rows))(unseen)
-        tell(f"{view}, sealed part", gold, scores >= threshold)
+        tell(f"{view}, locked test set", gold, scores >= threshold)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Costs are measured in a fresh process per language model. Quality needs the official data beside
 the checkout; the harm stress test also scikit-learn and ToxiCN MM. ``--fit`` learns the weights
-that ship from the groups that are not sealed, and writes them into the package.
+that ship from the groups outside the locked test set, and writes them into the package.
 """
 
 from __future__ import annotations

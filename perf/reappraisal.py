@@ -4,11 +4,12 @@
 pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
 failed, whether results read back, keep their layout and sound kinder to a classifier that the
 planner does not know (perf/kindness.py). It ends with what is wanted of each language, and exits
-with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, of sealed captions
-that nobody looked at (images, and cards by perf/reappraisal_cards.py); ``--rated`` prints what
+with 1 where that is missed. ``--sheet FOLDER`` writes fifty pairs to rate blind, from the
+locked test set (images, and cards by perf/reappraisal_cards.py); ``--rated`` prints what
 raters said (perf/reappraisal_ratings.py). ``--limit`` draws N memes of each corpus by a fixed seed;
 ``--limit 0`` takes all. ``--captions`` plans for captions without pictures instead: MER-Bench's
-second half and PunMemeCN's groups from 101 on; with ``--sheet``, sealed captions to rate.
+second half and PunMemeCN's groups from 101 on; with ``--sheet``, captions of the
+locked test set to rate.
 ``--cost`` times two memes. Readings are cached below $MEMANTICS_HOME.
 """
 
@@ -239,11 +240,11 @@ def list_samples(language: str) -> Iterator[Source]:
             yield Source(IMAGES / meme.file, bool(emotion), emotion)
 
 
-def list_puns(*, sealed: bool) -> Iterator[Source]:
+def list_puns(*, locked: bool) -> Iterator[Source]:
     notes = kindness.read_release(PUNS / "_Meta.json") if (PUNS / "_Meta.json").is_file() else {}
     for path in sorted((PUNS / "images").glob("*.png")):
         said = notes.get(path.name, {}).get("meme_sentiment", "")
-        if is_in_test_set("punmemecn", path.name[:7]) == sealed:
+        if is_in_test_set("punmemecn", path.name[:7]) == locked:
             yield Source(path, said.endswith("negative") if said else None)
 
 
@@ -329,14 +330,14 @@ def time_one(path: Path) -> None:
 
 
 def make_sheet(sheet: Path, place: Path, limit: int) -> None:
-    """Fifty pairs of sealed captions: negative images, and captions on cards, so many of each."""
+    """Fifty pairs of captions of the locked test set: negative images, and captions on cards, so many of each."""
     notes = kindness.read_release(PUNS / "_Meta.json")
-    images = [own.path for own in list_puns(sealed=True) if own.negative]
+    images = [own.path for own in list_puns(locked=True) if own.negative]
     texts = {path.stem: " ".join(notes[path.name]["caption_1"].split()) for path in images}
     random.Random(SEED).shuffle(images)
-    groups = [("PunMemeCN, sealed images", images[:limit], Counter[str]())]
-    for title, language in (("Chinese cards, sealed", "zh"), ("English cards, sealed", "en")):
-        drawn = [each for each in list_texts(sealed=True) if each[0].startswith(language)]
+    groups = [("PunMemeCN, images of the locked test set", images[:limit], Counter[str]())]
+    for title, language in (("Chinese cards, locked test set", "zh"), ("English cards, locked test set", "en")):
+        drawn = [each for each in list_texts(locked=True) if each[0].startswith(language)]
         random.Random(SEED).shuffle(drawn)
         texts.update(drawn)
         groups.append((title, *draw_cards(drawn, place / "cards", limit)))
@@ -393,8 +394,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     corpora: list[tuple[str, str, Iterable[Source], Judge | None]] = [
         ("English", "sample data, English", list_samples("en"), judges.english),
         ("Chinese", "sample data, Chinese", list_samples("zh"), judges.chinese),
-        ("Chinese", "PunMemeCN, development", list_puns(sealed=False), judges.chinese),
-        ("Chinese", "PunMemeCN, sealed", list_puns(sealed=True), judges.chinese),
+        ("Chinese", "PunMemeCN, development", list_puns(locked=False), judges.chinese),
+        ("Chinese", "PunMemeCN, locked test set", list_puns(locked=True), judges.chinese),
     ]
     found: dict[str, list[Measurements]] = {}
     with open_reader() as ocr, tempfile.TemporaryDirectory() as temporary:

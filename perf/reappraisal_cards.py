@@ -34,17 +34,17 @@ _SITES = re.compile(r"\.(?:com|net|org|me)\b|@|imgflip|mematic", re.IGNORECASE)
 _COLOURS = ("#f6e7c8", "#dbe9f4", "#e4f0dd", "#f3dfe3")
 
 
-def list_texts(*, sealed: bool) -> Iterator[tuple[str, str]]:
+def list_texts(*, locked: bool) -> Iterator[tuple[str, str]]:
     """Names and texts of captions that annotators call negative."""
     for name, row in kindness.read_release(kindness.DATA / "punmemecn" / "_Meta.json").items():
         unseen = int(name[2:7]) > kindness.SEEN_GROUPS
         negative = row["meme_sentiment"].endswith("negative")
-        if unseen and negative and is_in_test_set("punmemecn", name[:7]) == sealed:
+        if unseen and negative and is_in_test_set("punmemecn", name[:7]) == locked:
             yield f"zh-{Path(name).stem}", " ".join(row["caption_1"].split())
     for row in kindness.read_release(kindness.DATA / "mer_bench" / "index_final.json"):
         text = " ".join(row["text"].split())
         short = len(text) <= _LONGEST and not _SITES.search(text)
-        if short and is_in_test_set("mer_bench", name_group(row["text"])) == sealed:
+        if short and is_in_test_set("mer_bench", name_group(row["text"])) == locked:
             yield f"en-{Path(row['id']).stem}", text
 
 
@@ -110,9 +110,9 @@ def draw_cards(
 
 
 def write_captions(folder: Path, count: int) -> None:
-    """A sheet of sealed captions with their rewritings, without pictures: a third is English."""
-    corpora = {"zh": "Chinese captions, sealed", "en": "English captions, sealed"}
-    texts = {text: name for name, text in list_texts(sealed=True)}
+    """A sheet of captions of the locked test set with their rewritings, without pictures: a third is English."""
+    corpora = {"zh": "Chinese captions, locked test set", "en": "English captions, locked test set"}
+    texts = {text: name for name, text in list_texts(locked=True)}
     drawn = random.Random(_SEED).sample(sorted(texts), len(texts))
     ends: dict[str, Counter[str]] = {corpus: Counter() for corpus in corpora.values()}
     made: dict[str, list[tuple[str, str, str]]] = {corpus: [] for corpus in corpora.values()}

@@ -140,7 +140,7 @@ def read_drawn(profile: OcrProfile = "fast") -> list[Row[Picture]]:
 
     English captions stand where the Chinese ones were painted over; crowded pictures keep their
     captions and have other Chinese text drawn into them. A drawn meme belongs to the group of its
-    picture, so that the sealed part holds no ground that was learnt from.
+    picture, so that the locked test set holds no ground that was learnt from.
     """
     texts = [
         " ".join(str(value["text"]).split())

@@ -22,7 +22,7 @@ from memantics.moderation.neural.saved import (
     load_neural,
     open_deployed,
     open_neural,
-    open_sealed,
+    open_export,
     predict_neural,
 )
 from memantics.moderation.neural.seeds import SeedPlan, train_neural
@@ -146,7 +146,7 @@ def test_a_changed_file_is_refused(trained: tuple[Path, Path]) -> None:
     ]
     for bad, message in cases:
         with pytest.raises(StoreError, match=message):
-            open_sealed(bad, "x.zip")
+            open_export(bad, "x.zip")
 
 
 def test_what_is_a_neural_detector(trained: tuple[Path, Path], tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def check_files(place: Path, facts: SavedFacts) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class ExportedFacts:
     """The facts inside an exported file, and how texts are cut and filled."""
 
     facts: SavedFacts
@@ -200,7 +200,7 @@ class Sealed:
     format: int = FORMAT
 
 
-_SEALED = TypeAdapter(Sealed)
+_EXPORTED = TypeAdapter(ExportedFacts)
 
 
 class DeployedDetector(NeuralDetector):
@@ -240,23 +240,23 @@ def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
         data = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-    return open_sealed(data, str(path), threads)
+    return open_export(data, str(path), threads)
 
 
-def open_sealed(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
+def open_export(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
     """Open an exported detector from its bytes; anything that was changed is refused."""
     files = _unpack(data, name)
     try:
-        sealed = _SEALED.validate_json(files.get(FACTS, b""))
+        exported = _EXPORTED.validate_json(files.get(FACTS, b""))
     except ValidationError as error:
         raise _damaged(name, f"no readable {FACTS}") from error
-    if sealed.format != FORMAT or sealed.kind != "neural-onnx":
+    if exported.format != FORMAT or exported.kind != "neural-onnx":
         raise StoreError(
-            f"{name} has format {sealed.format} of kind {sealed.kind!r}; this version reads "
+            f"{name} has format {exported.format} of kind {exported.kind!r}; this version reads "
             f"format {FORMAT}",
             hint="export it again with this version",
         )
-    facts = sealed.facts
+    facts = exported.facts
     if set(facts.checksums) != set(files) - {FACTS} or GRAPH not in files:
         raise _damaged(name, "files were added or lost")
     for inner, expected in facts.checksums.items():
@@ -266,10 +266,10 @@ def open_sealed(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
         raise _damaged(name, "it names other classes than this version")
     splitter = preparation = None
     if TOKENIZER in files:
-        splitter = encoding.read_splitter(files[TOKENIZER], sealed.pad, f"{name}: {TOKENIZER}")
+        splitter = encoding.read_splitter(files[TOKENIZER], exported.pad, f"{name}: {TOKENIZER}")
     if PREPARATION in files:
         preparation = encoding.read_preparation(files[PREPARATION], f"{name}: {PREPARATION}")
-    reader = encoding.Reader(splitter, preparation, sealed.length)
+    reader = encoding.Reader(splitter, preparation, exported.length)
     return DeployedDetector(facts, _start(files[GRAPH], name, threads), reader, "cpu")
 
 
@@ -391,12 +391,12 @@ def export_onnx(folder: Path, target: Path) -> Path:
             files[PREPARATION] = (place / kind / PREPARATION).read_bytes()
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     splitter = detector.reader.splitter
-    sealed = Sealed(
+    exported = ExportedFacts(
         replace(detector.facts, checksums=sums),
         length=detector.reader.length,
         pad=0 if splitter is None else splitter.pad,
     )
-    files[FACTS] = orjson.dumps(asdict(sealed), option=orjson.OPT_INDENT_2)
+    files[FACTS] = orjson.dumps(asdict(exported), option=orjson.OPT_INDENT_2)
     data = _pack(files)
     _compare(detector, data)
     try:
@@ -450,7 +450,7 @@ def _trace(detector: NeuralDetector) -> bytes:
 
 def _compare(detector: NeuralDetector, data: bytes) -> None:
     """Refuse a file that does not say what the network says."""
-    torch, deployed = get_torch(), open_sealed(data, "the export")
+    torch, deployed = get_torch(), open_export(data, "the export")
     for count in (1, 5):
         sample = draw_sample(detector, count, seed=count)
         with torch.inference_mode():
