@@ -53,7 +53,7 @@ NAMES = [
     "Reappraisal",
     "ReappraisalDrafts",
     "ReappraiseSettings",
-    "RedonePaper",
+    "ReproducedPaper",
     "Regenerated",
     "Run",
     "Runs",

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from memantics.evaluation import Judgement as Judgement
     from memantics.evaluation import PerturbationReport as PerturbationReport
     from memantics.evaluation import PowerAnalysis as PowerAnalysis
-    from memantics.evaluation import RedonePaper as RedonePaper
+    from memantics.evaluation import ReproducedPaper as ReproducedPaper
     from memantics.evaluation import Run as Run
     from memantics.evaluation import Runs as Runs
     from memantics.evaluation import SuiteComparison as SuiteComparison

@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from memantics.core.records import Item, Outcome, Score
-from memantics.evaluation.audits.blind import PICTURE_ALONE, WORDS_ALONE, judge_memory, judge_needs
+from memantics.evaluation.audits.blind import (
+    PICTURE_ALONE,
+    WORDS_ALONE,
+    judge_contamination,
+    judge_needs,
+)
 from tests.audit.toys import make_items
 
 ITEMS = make_items(100)
@@ -68,9 +73,9 @@ def test_conditions_are_compared_on_shared_items() -> None:
     ],
 )
 def test_what_is_known_by_heart(low: float, canary: float | None, verdict: str) -> None:
-    recalled = {"memory=caption": Score("recalled", 0.3, 50, low, 0.5)}
-    recalled |= {"memory=canary": Score("recalled", canary, 1)}
-    found = judge_memory("toy/qa", "m", recalled, answer(lambda n: n < 40))
+    recalled = {"contamination=caption": Score("recalled", 0.3, 50, low, 0.5)}
+    recalled |= {"contamination=canary": Score("recalled", canary, 1)}
+    found = judge_contamination("toy/qa", "m", recalled, answer(lambda n: n < 40))
     assert found is not None
     assert found.verdict == verdict
     rows = {row.label: row.value for row in found.rows}
@@ -81,5 +86,7 @@ def test_what_is_known_by_heart(low: float, canary: float | None, verdict: str) 
 
 
 def test_nothing_is_said_of_memory_that_was_not_asked() -> None:
-    assert judge_memory("toy/qa", "m", {}) is None
-    assert judge_memory("toy/qa", "m", {"memory=id": Score("recalled", None, 0)}) is None
+    assert judge_contamination("toy/qa", "m", {}) is None
+    assert (
+        judge_contamination("toy/qa", "m", {"contamination=id": Score("recalled", None, 0)}) is None
+    )

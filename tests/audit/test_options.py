@@ -7,7 +7,7 @@ from scipy import stats
 
 from memantics.core.finding import Finding
 from memantics.core.records import Field, Option
-from memantics.evaluation.audits.options import chi_square_p, find_dead, find_option_flaws
+from memantics.evaluation.audits.options import chi_square_p, find_never_correct, find_option_flaws
 from tests.audit.toys import Flaws, make_exam, make_items
 
 
@@ -18,11 +18,13 @@ def find(flaws: Flaws, key: str, n: int = 120) -> Finding:
 
 
 def test_an_option_that_is_never_right_is_dead() -> None:
-    own = find(Flaws(dead=True), "options.dead")
+    own = find(Flaws(dead=True), "options.never_correct")
     assert own.verdict == "broken"
     assert (own.score.value, own.score.n, own.expected) == (0.0, 120, 0.25)
     assert "one in 3, not one in 4" in own.meaning
-    assert find_dead(make_exam(make_items(120, Flaws(dead=True)))) == {"none of the others"}
+    assert find_never_correct(make_exam(make_items(120, Flaws(dead=True)))) == {
+        "none of the others"
+    }
 
 
 def test_a_recurring_option_that_is_right_as_often_as_others_is_not_dead() -> None:
@@ -32,8 +34,8 @@ def test_a_recurring_option_that_is_right_as_often_as_others_is_not_dead() -> No
         for number, item in enumerate(items)
     ]
     exam = make_exam(revived)
-    assert find_dead(exam) == frozenset()
-    own = next(own for own in find_option_flaws(exam) if own.key == "options.dead")
+    assert find_never_correct(exam) == frozenset()
+    own = next(own for own in find_option_flaws(exam) if own.key == "options.never_correct")
     assert own.verdict == "sound"
     assert own.score.value == pytest.approx(0.25)
 

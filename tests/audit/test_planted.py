@@ -10,7 +10,7 @@ from memantics.core.data import GROUP_KINDS
 from memantics.core.finding import Finding
 from memantics.evaluation.audits.benchmark import AuditNotes
 from memantics.evaluation.audits.labels import LabelWishes, audit_label
-from memantics.evaluation.audits.options import Chance
+from memantics.evaluation.audits.options import ChanceLevel
 from memantics.evaluation.audits.texts import find_text_shortcuts
 from memantics.moderation.classifier import find_labelled
 from memantics.moderation.resplit import group_memes, judge_groups, settle_verdicts
@@ -79,12 +79,12 @@ def test_judges_that_do_not_know_give_no_share(tmp_path: Path) -> None:
 
 def test_questions_that_options_answer() -> None:
     exam = make_exam(make_questions(1200, 0.3))
-    (alone, _), gaps = find_text_shortcuts(exam, Chance(0.25, "a guess"))
+    (alone, _), gaps = find_text_shortcuts(exam, ChanceLevel(0.25, "a guess"))
     assert not gaps
     assert (alone.key, alone.verdict) == ("shortcut.options_only", "broken")
     # Three in ten are answered from the options, the others guessed among four.
     assert covers(alone, 0.3 + 0.7 * 0.25)
-    (clean, _), _ = find_text_shortcuts(make_exam(make_questions(1200, 0.0)), Chance(0.25, ""))
+    (clean, _), _ = find_text_shortcuts(make_exam(make_questions(1200, 0.0)), ChanceLevel(0.25, ""))
     assert clean.verdict == "sound"
 
 

@@ -26,7 +26,7 @@ def value(own: dict[str, Any]) -> float:
 
 def test_mquest(shell: Shell) -> None:
     found = audit(shell, "mquest")
-    dead = found["options.dead"]
+    dead = found["options.never_correct"]
     assert dead["verdict"] == "broken"
     assert (value(dead), dead["score"]["n"]) == (0.0, 2039)
     assert "none of the others" in dead["title"]

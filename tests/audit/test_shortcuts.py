@@ -10,7 +10,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 from memantics.core.finding import Finding
 from memantics.core.text import split_pieces
-from memantics.evaluation.audits.options import find_chance, find_shortcuts
+from memantics.evaluation.audits.options import find_chance_level, find_shortcuts
 from memantics.evaluation.audits.subject import Exam
 from memantics.evaluation.audits.texts import (
     FOLDS,
@@ -24,7 +24,7 @@ from tests.audit.toys import Flaws, make_exam, make_items, trivial
 
 def run(exam: Exam) -> dict[str, Finding]:
     async def both() -> list[Finding]:
-        chance = await find_chance(exam, trivial().coins)
+        chance = await find_chance_level(exam, trivial().coins)
         found = await find_shortcuts(exam, chance, trivial().strategies)
         return found + find_text_shortcuts(exam, chance)[0]
 
@@ -45,7 +45,7 @@ def test_the_longest_option_scores_where_keys_are_long() -> None:
 
 def test_chance_leaves_the_dead_option_out() -> None:
     found = run(make_exam(make_items(300, Flaws(dead=True))))
-    never = found["shortcut.never_dead"]
+    never = found["shortcut.skip_never_correct"]
     assert never.score.value == pytest.approx(1 / 3)
     assert never.expected == pytest.approx(0.25)
     assert found["shortcut.longest"].expected == pytest.approx(1 / 3)
@@ -65,7 +65,7 @@ def test_a_word_that_tells_the_key_is_learnt_from_other_memes() -> None:
 
 def test_too_few_memes_teach_nothing() -> None:
     exam = make_exam(make_items(40))
-    findings, gaps = find_text_shortcuts(exam, asyncio.run(find_chance(exam, ())))
+    findings, gaps = find_text_shortcuts(exam, asyncio.run(find_chance_level(exam, ())))
     assert not findings
     assert "too few" in gaps[0].reason
 

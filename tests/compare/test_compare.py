@@ -169,7 +169,7 @@ def test_resampling_keeps_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(resample, "_DRAWS", 100)
+    monkeypatch.setattr(resample, "_RESAMPLES", 100)
     task = Task("t", lambda: iter(()), never, never, score, "metric", InvalidPolicy())
     chance = random.Random(1)
     found = {"bootstrap": 0, "jackknife": 0}

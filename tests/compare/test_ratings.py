@@ -9,7 +9,7 @@ from scipy import stats
 
 from memantics.core.records import Score
 from memantics.evaluation.human_eval import (
-    Followed,
+    MetricCorrelation,
     HumanScores,
     Rated,
     SettingMeans,
@@ -98,20 +98,20 @@ def test_metrics_follow_people_over_replies_and_over_settings(found: HumanScores
         for rating in RATED
         if (mark := rating.marks["rouge_l"]) is not None and rating.mean("correctness") is not None
     ]
-    replies, settings, *_ = found.followed
+    replies, settings, *_ = found.correlations
     assert (replies.metric, replies.scale, replies.over) == ("rouge_l", "correctness", "replies")
     assert replies.n == len(kept) == 10
     assert replies.value == pytest.approx(stats.spearmanr(kept).statistic)
     assert replies.low is not None
     assert replies.high is not None
     assert replies.low <= (replies.value or 0.0) <= replies.high
-    assert settings == Followed("rouge_l", "correctness", "settings", None, None, None, 2)
+    assert settings == MetricCorrelation("rouge_l", "correctness", "settings", None, None, None, 2)
     third = [rate(meme, "human", 6.0 + meme, 0.95) for meme in range(3)]
-    settings = score_ratings([*RATED, *third]).followed[1]
+    settings = score_ratings([*RATED, *third]).correlations[1]
     assert (settings.over, settings.n) == ("settings", 3)
     assert settings.value == pytest.approx(1.0)
     unmarked = [rate(meme, "none", 9.0, None) for meme in range(3)]
-    assert score_ratings([*RATED, *unmarked]).followed[1].n == 2
+    assert score_ratings([*RATED, *unmarked]).correlations[1].n == 2
 
 
 def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanScores) -> None:

@@ -172,16 +172,16 @@ def test_from_ratings_to_means_tests_and_agreement(rated: Path) -> None:
     assert alphas["correctness"].value is not None
     assert 0.5 < alphas["correctness"].value < 1
     assert alphas["correctness"].n == 90
-    assert not found.followed, "metrics need the runs"
+    assert not found.correlations, "metrics need the runs"
 
 
 def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None:
     found = score_human_eval(rated, runs)
-    over = {(own.metric, own.scale, own.over): own for own in found.followed}
+    over = {(own.metric, own.scale, own.over): own for own in found.correlations}
     replies = over["rouge_l", "correctness", "replies"]
     assert replies.n == 90
     assert over["rouge_l", "correctness", "settings"].n == 3
-    assert len(found.metric_table().rows) == len(found.followed)
+    assert len(found.metric_table().rows) == len(found.correlations)
     with pytest.raises(InputError, match="was not exported"):
         score_human_eval(rated, [rated])
 

@@ -42,7 +42,7 @@ OUTCOMES = [
 ]
 
 
-def test_figures_are_means_of_the_best_reference() -> None:
+def test_metrics_are_means_of_the_best_reference() -> None:
     scores = make().score(OUTCOMES)
     assert row(scores, "rouge_l").value == pytest.approx((0.8 + 1 + 0 + 2 / 3) / 4)
     assert row(scores, "rouge_l").n == 4
@@ -139,7 +139,7 @@ def test_captions_are_called_descriptive_and_have_no_bleu() -> None:
     assert not [score for score in scores if score.key == "bleu_4"]
 
 
-def test_marks_average_to_the_figures() -> None:
+def test_marks_average_to_the_metrics() -> None:
     task = make()
     assert task.marks is not None
     marks, scores = task.marks(OUTCOMES), task.score(OUTCOMES)

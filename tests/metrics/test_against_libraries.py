@@ -88,7 +88,7 @@ def test_bootstrap_agrees_with_scipy() -> None:
         (values,), np.mean, method="percentile", n_resamples=4000, random_state=rng
     ).confidence_interval
     rows = np.column_stack([values, np.ones(200)])
-    found = bootstrap(rows, lambda s: s[:, 0] / s[:, 1], draws=4000)
+    found = bootstrap(rows, lambda s: s[:, 0] / s[:, 1], resamples=4000)
     assert found == pytest.approx((expected.low, expected.high), abs=0.005)
 
 

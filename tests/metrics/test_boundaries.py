@@ -7,7 +7,7 @@ import pytest
 
 from memantics.metrics.agreement import RatingRow, fleiss_kappa
 from memantics.metrics.comparison import paired_bootstrap, resampled_p
-from memantics.metrics.interval import clustered_wilson, draw_sums, wilson
+from memantics.metrics.interval import clustered_wilson, resample_sums, wilson
 
 
 def test_fleiss_takes_the_commonest_number_of_ratings() -> None:
@@ -49,10 +49,10 @@ def test_where_all_items_agree_the_clusters_are_the_sample() -> None:
 
 
 def test_the_seen_difference_counts_as_one_draw() -> None:
-    certain = paired_bootstrap([1.0] * 20, list(range(20)), draws=99)
+    certain = paired_bootstrap([1.0] * 20, list(range(20)), resamples=99)
     assert certain is not None
     assert certain.p == 1 / 100
-    nothing = paired_bootstrap([0.0] * 20, list(range(20)), draws=99)
+    nothing = paired_bootstrap([0.0] * 20, list(range(20)), resamples=99)
     assert nothing is not None
     assert nothing.p == 1.0
     # A draw exactly as far away counts as far; one just nearer does not.
@@ -65,11 +65,11 @@ def test_the_seen_difference_counts_as_one_draw() -> None:
 @pytest.mark.parametrize("clusters", [2_000, 2_001])
 def test_many_clusters_of_few_kinds_are_drawn_by_kind(clusters: int) -> None:
     sums = np.array([[float(place % 4 == 0), 1.0] for place in range(clusters)])
-    drawn = np.concatenate(list(draw_sums(sums, 4_000)))
+    drawn = np.concatenate(list(resample_sums(sums, 4_000)))
     rates = drawn[:, 0] / drawn[:, 1]
     expected = sums[:, 0].mean()
     assert set(drawn[:, 1]) == {float(clusters)}
     assert rates.mean() == pytest.approx(expected, abs=0.001)
     assert rates.std() == pytest.approx(np.sqrt(expected * (1 - expected) / clusters), rel=0.05)
-    again = np.concatenate(list(draw_sums(sums, 4_000)))
+    again = np.concatenate(list(resample_sums(sums, 4_000)))
     assert np.array_equal(drawn, again)

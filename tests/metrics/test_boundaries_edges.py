@@ -9,7 +9,7 @@ from memantics.metrics import text as constant
 from memantics.metrics.agreement import complete_agreement, krippendorff_alpha
 from memantics.metrics.classification import BinaryCounts, balanced_accuracy
 from memantics.metrics.comparison import holm, paired_bootstrap, paired_t_test
-from memantics.metrics.interval import draw_sums
+from memantics.metrics.interval import resample_sums
 from memantics.metrics.reappraisal import Formula, align_target, combine_fidelity, components
 from memantics.metrics.text import find_best_constant, find_constant_text
 
@@ -49,9 +49,9 @@ def test_whole_numbers_are_compared_as_numbers() -> None:
 
 def test_clusters_are_drawn_by_kind_where_that_is_asked_for() -> None:
     sums = np.array([[1.0, 1.0]] * 30 + [[0.0, 1.0]] * 30)
-    by_kind = np.concatenate(list(draw_sums(sums, 400, 3, by_kind=True)))
-    alone = np.concatenate(list(draw_sums(sums, 400, 3, by_kind=False)))
-    chosen = np.concatenate(list(draw_sums(sums, 400, 3)))
+    by_kind = np.concatenate(list(resample_sums(sums, 400, 3, by_kind=True)))
+    alone = np.concatenate(list(resample_sums(sums, 400, 3, by_kind=False)))
+    chosen = np.concatenate(list(resample_sums(sums, 400, 3)))
     assert by_kind.shape == alone.shape == (400, 2)
     assert np.array_equal(chosen, alone)  # few clusters are drawn one by one
     assert not np.array_equal(by_kind, alone)

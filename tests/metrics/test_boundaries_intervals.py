@@ -1,4 +1,4 @@
-"""Intervals against a plain loop over the same draws, and both sides of their thresholds."""
+"""Intervals against a plain loop over the same resamples, and both sides of their thresholds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memantics.metrics.classification import (
 from memantics.metrics.interval import (
     bootstrap,
     bootstrap_items,
-    draw_sums,
+    resample_sums,
     sum_by_cluster,
     wilson,
 )
@@ -40,10 +40,10 @@ SAID = [truth if CHANCE.random() < 0.7 else CHANCE.choice(["p", "n", None]) for 
 MEMES = [place // 3 for place in range(60)]
 
 
-def draw_items(count: int, draws: int = DRAWS) -> list[list[int]]:
+def draw_items(count: int, resamples: int = DRAWS) -> list[list[int]]:
     """How often each cluster is drawn, by the documented generator."""
     weights = np.random.default_rng([0, 0]).multinomial(
-        count, np.full(count, 1 / count), size=draws
+        count, np.full(count, 1 / count), size=resamples
     )
     return [list(map(int, row)) for row in weights]
 
@@ -123,11 +123,11 @@ def test_multiclass_intervals_equal_a_loop() -> None:
 def test_a_class_that_vanishes_from_most_draws_has_no_interval_of_means() -> None:
     """One item in 300 is of class b: in 37 % of draws it is absent, and they do not count."""
     gold = ["a"] * 299 + ["b"]
-    few = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), draws=99)
-    many = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), draws=400)
+    few = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), resamples=99)
+    many = multiclass_intervals(gold, gold, ["a", "b"], list(range(300)), resamples=400)
     assert (few.f1, few.f1_by_class["a"]) == (None, None)
     assert many.f1 == (1.0, 1.0)
-    exact = multiclass_intervals(["a"] * 9, ["a"] * 9, ["a"], list(range(9)), draws=100)
+    exact = multiclass_intervals(["a"] * 9, ["a"] * 9, ["a"], list(range(9)), resamples=100)
     assert exact.f1 == (1.0, 1.0)
     unasked = multiclass_intervals(["a"] * 9, ["a"] * 9, ["a", "z"], list(range(9)))
     assert (unasked.f1, unasked.f1_by_class["z"]) == ((1.0, 1.0), None)
@@ -136,16 +136,16 @@ def test_a_class_that_vanishes_from_most_draws_has_no_interval_of_means() -> Non
 
 def test_draws_come_in_pieces_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 5.0]])
-    whole = list(draw_sums(sums, 10))
+    whole = list(resample_sums(sums, 10))
     assert [len(piece) for piece in whole] == [10]
     monkeypatch.setattr(interval, "_MOST_WEIGHTS", 12)
-    pieces = list(draw_sums(sums, 10))
+    pieces = list(resample_sums(sums, 10))
     assert [len(piece) for piece in pieces] == [4, 4, 2]
     first = np.random.default_rng([0, 0]).multinomial(3, [1 / 3] * 3, size=4) @ sums
     last = np.random.default_rng([0, 2]).multinomial(3, [1 / 3] * 3, size=2) @ sums
     assert np.array_equal(pieces[0], first)
     assert np.array_equal(pieces[2], last)
-    other = next(iter(draw_sums(sums, 4, 7)))
+    other = next(iter(resample_sums(sums, 4, 7)))
     assert np.array_equal(
         other, np.random.default_rng([7, 0]).multinomial(3, [1 / 3] * 3, size=4) @ sums
     )
@@ -197,7 +197,7 @@ def plain_summary(weights: Sequence[float], combine: str = "soft") -> dict[str, 
 
 @pytest.mark.parametrize("combine", ["soft", "product"])
 def test_metrics_of_reappraisal_equal_a_loop(combine: str) -> None:
-    summary = summarise(UNITS, RUNS, TEMPLATES, Formula(combine), draws=60)  # type: ignore[arg-type]
+    summary = summarise(UNITS, RUNS, TEMPLATES, Formula(combine), resamples=60)  # type: ignore[arg-type]
     assert summary is not None
     assert (summary.judged, summary.runs) == (11, 2)
     plain = plain_summary([1.0] * 12, combine)
@@ -215,7 +215,7 @@ def test_metrics_of_reappraisal_equal_a_loop(combine: str) -> None:
 def test_a_draw_without_a_run_averages_over_the_others() -> None:
     """Each template is in one run only: some draws leave a run, or all but one, empty."""
     units = np.array([[0.2] * 8, [0.8] * 8])
-    summary = summarise(units, [[0], [1]], ["a", "b"], draws=200)
+    summary = summarise(units, [[0], [1]], ["a", "b"], resamples=200)
     assert summary is not None
     assert summary.metrics["vgq"].value == pytest.approx(0.5)
     assert summary.metrics["vgq"].low == pytest.approx(0.2)
@@ -262,11 +262,11 @@ def test_any_statistic_is_resampled_as_sums_are(monkeypatch: pytest.MonkeyPatch)
     def mean(places: Sequence[int]) -> float:
         return float(values[list(places)].mean())
 
-    by_sums = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1], draws=300)
-    assert bootstrap_items(clusters, mean, draws=300) == pytest.approx(by_sums)
-    # In pieces, as for very many clusters: other draws, nearly the same interval.
+    by_sums = bootstrap(sums, lambda drawn: drawn[:, 0] / drawn[:, 1], resamples=300)
+    assert bootstrap_items(clusters, mean, resamples=300) == pytest.approx(by_sums)
+    # In pieces, as for very many clusters: other resamples, nearly the same interval.
     monkeypatch.setattr("memantics.metrics.interval._MOST_WEIGHTS", 25 * 70)
-    assert bootstrap_items(clusters, mean, draws=300) == pytest.approx(by_sums, abs=0.03)
+    assert bootstrap_items(clusters, mean, resamples=300) == pytest.approx(by_sums, abs=0.03)
 
 
 def test_an_interval_of_any_statistic_needs_two_clusters_and_defined_draws() -> None:
@@ -277,10 +277,10 @@ def test_an_interval_of_any_statistic_needs_two_clusters_and_defined_draws() -> 
         assert list(places) == sorted(places)
         return float(len(counts)) if len(counts) > 100 else (None if len(counts) % 2 else math.nan)
 
-    assert bootstrap_items("aab", note, draws=101) == (101.0, 101.0)
+    assert bootstrap_items("aab", note, resamples=101) == (101.0, 101.0)
     # Two clusters of two and one items, drawn twice.
     assert set(counts) == {2, 3, 4}
-    assert bootstrap_items("aab", lambda _: None, draws=9) is None
+    assert bootstrap_items("aab", lambda _: None, resamples=9) is None
     assert bootstrap_items("aaa", lambda _: 1.0) is None
-    assert bootstrap_items("ab", lambda _: 1.0, draws=0) is None
-    assert bootstrap_items("ab", lambda _: 1.0, draws=1) == (1.0, 1.0)
+    assert bootstrap_items("ab", lambda _: 1.0, resamples=0) is None
+    assert bootstrap_items("ab", lambda _: 1.0, resamples=1) == (1.0, 1.0)

@@ -109,7 +109,7 @@ def test_bootstrap_keeps_its_level_where_memes_have_several_items() -> None:
     for _ in range(300):
         memes = rng.normal(0, 1, 40)
         values, groups = np.repeat(memes, 5).tolist(), np.repeat(np.arange(40), 5).tolist()
-        ours = paired_bootstrap(values, groups, draws=400)
+        ours = paired_bootstrap(values, groups, resamples=400)
         plain = paired_t_test([0.0] * 200, values)
         assert ours is not None
         assert plain is not None

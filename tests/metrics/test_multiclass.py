@@ -130,7 +130,7 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
         means: Floats = (2 * tp / (2 * tp + fp + fn)).mean(axis=1)
         return means
 
-    plain = bootstrap(cells, macro, draws=4000)
+    plain = bootstrap(cells, macro, resamples=4000)
     assert plain is not None
     assert spans.f1 == pytest.approx(plain, abs=0.006)
 

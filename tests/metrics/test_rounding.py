@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memantics.metrics.agreement import spearman
-from memantics.metrics.interval import draw_sums
+from memantics.metrics.interval import resample_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
 from memantics.metrics.weighted import Case, MetricSpec, MetricName, prepare
 from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
@@ -39,7 +39,7 @@ def test_kinds_of_clusters_are_drawn_alike() -> None:
     sums = np.array([[0.5, 1.0], [0.25, 1.0], [0.5, 1.0], [0.75, 1.0]])
     other = sums.copy()
     other[2, 0] = nudge(0.5)
-    [plain], [nudged] = (list(draw_sums(rows, 50, by_kind=True)) for rows in (sums, other))
+    [plain], [nudged] = (list(resample_sums(rows, 50, by_kind=True)) for rows in (sums, other))
     assert np.allclose(plain, nudged, rtol=1e-9, atol=0)
 
 

@@ -88,7 +88,7 @@ def test_reweighting_gives_the_metric_of_another_mixture() -> None:
     ]
     even = reweigh(cases, "kind", {"x": 1, "y": 1})
     assert even is not None
-    assert measure(cases, MetricSpec("accuracy"), even, draws=0).value == pytest.approx(0.5)
+    assert measure(cases, MetricSpec("accuracy"), even, resamples=0).value == pytest.approx(0.5)
     only = reweigh(cases, "kind", {"y": 2.0})
     assert only is not None
-    assert measure(cases, MetricSpec("accuracy"), only, draws=0).value == pytest.approx(0)
+    assert measure(cases, MetricSpec("accuracy"), only, resamples=0).value == pytest.approx(0)

@@ -61,24 +61,26 @@ def names(items: Sequence[Item]) -> list[list[str]]:
     return [[image.path.name for image in item.images] for item in items]
 
 
-@pytest.mark.parametrize("perturbation", ["colour=red", "picture", "picture=gone", "memory=", ""])
+@pytest.mark.parametrize(
+    "perturbation", ["colour=red", "image", "image=gone", "contamination=", ""]
+)
 def test_an_unknown_probe_is_refused(perturbation: str) -> None:
     with pytest.raises(UnknownName, match="unknown"):
         check_perturbation(perturbation)
-    assert check_perturbation("memory=id") == ("memory", "id")
+    assert check_perturbation("contamination=id") == ("contamination", "id")
 
 
 def test_without_tools_a_task_only_knows_its_probe() -> None:
     task = pose(make("a1"), make("b1"))
-    changed = perturb_task(task, "picture=blank", None)
+    changed = perturb_task(task, "image=blank", None)
     assert (changed.perturbation, names(list(changed.items()))) == (
-        "picture=blank",
+        "image=blank",
         [["a.png"], ["b.png"]],
     )
 
 
 def test_blank_pictures_leave_the_rest() -> None:
-    (item,) = perturb_task(pose(make("a1", "x.png", "y.png")), "picture=blank", tools()).items()
+    (item,) = perturb_task(pose(make("a1", "x.png", "y.png")), "image=blank", tools()).items()
     assert item == make("a1", "x-blank.png", "y-blank.png")
 
 
@@ -86,7 +88,7 @@ def test_pictures_go_round_among_memes_with_as_many() -> None:
     lone = replace(make("z1"), images=())
     pairs = [make("d1", "d1.png", "d2.png"), make("e1", "e1.png", "e2.png")]
     items = [make("a1"), make("a2"), make("b1"), make("c1"), lone, *pairs]
-    found = list(perturb_task(pose(*items), "picture=swapped", tools()).items())
+    found = list(perturb_task(pose(*items), "image=swapped", tools()).items())
     shown = names(found)
     assert [item.id for item in found] == [item.id for item in items]
     assert shown[0] == shown[1], "both items of a meme see the same"
@@ -95,18 +97,18 @@ def test_pictures_go_round_among_memes_with_as_many() -> None:
     assert all(own != other for own, other in zip(("a.png", "b.png", "c.png"), given, strict=True))
     assert shown[4:] == [[], ["e1.png", "e2.png"], ["d1.png", "d2.png"]]
     with pytest.raises(DataError, match="no other meme to swap"):
-        list(perturb_task(pose(make("a1"), make("a2")), "picture=swapped", tools()).items())
+        list(perturb_task(pose(make("a1"), make("a2")), "image=swapped", tools()).items())
 
 
 def test_a_fed_task_is_changed_too() -> None:
     plain = pose(make("a1"), make("b1"))
     fed = replace(plain, feed=lambda _: pose(make("c1"), make("d1")))
-    changed = perturb_task(fed, "picture=blank", tools())
+    changed = perturb_task(fed, "image=blank", tools())
     assert changed.feed is not None
     again = changed.feed({})
-    assert again.perturbation == "picture=blank"
+    assert again.perturbation == "image=blank"
     assert names(list(again.items())) == [["c-blank.png"], ["d-blank.png"]]
-    assert perturb_task(plain, "picture=blank", tools()).feed is None
+    assert perturb_task(plain, "image=blank", tools()).feed is None
 
 
 def test_captions_are_changed_when_an_item_is_asked() -> None:
@@ -120,7 +122,7 @@ def test_captions_are_changed_when_an_item_is_asked() -> None:
     chained = perturb_task(before, "caption=removed", tools()).complete
     assert chained is not None
     assert (chained(item).gold, chained(item).form.context["text"]) == ("done before", "")
-    assert perturb_task(before, "picture=blank", tools()).complete is before.complete
+    assert perturb_task(before, "image=blank", tools()).complete is before.complete
 
 
 def test_words_are_told_in_another_order() -> None:
@@ -174,7 +176,7 @@ def test_options_that_are_no_letters_keep_their_keys_and_their_gold() -> None:
 
 
 def remember(how: str, *items: Item) -> tuple[Task, list[Item]]:
-    task = perturb_task(pose(*items), f"memory={how}", tools())
+    task = perturb_task(pose(*items), f"contamination={how}", tools())
     assert task.complete is not None
     return task, [task.complete(item) for item in task.items()]
 
@@ -192,13 +194,13 @@ def test_the_rest_of_a_caption_is_asked_once_for_each_meme() -> None:
     assert head in text
     assert tail not in text
     assert (task.main, task.perturbation, list(task.prompts)) == (
-        *("recalled", "memory=caption"),
+        *("recalled", "contamination=caption"),
         ["memory_caption"],
     )
     # What is told nowhere is read from the picture.
     silent = replace(make("b1"), form=replace(FORM, context={}))
     assert remember("caption", silent)[1][0].gold == "not simply b"
-    bare = perturb_task(pose(make("a1")), "memory=caption", None)
+    bare = perturb_task(pose(make("a1")), "contamination=caption", None)
     assert bare.complete is None
 
 
@@ -216,7 +218,7 @@ def test_ids_and_templates_are_asked_with_the_picture() -> None:
 
 def test_a_canary_string_is_asked_for_once() -> None:
     known = replace(tools(), canary="CANARY 7f3a-99e0")
-    task = perturb_task(pose(make("a1"), make("b1")), "memory=canary", known)
+    task = perturb_task(pose(make("a1"), make("b1")), "contamination=canary", known)
     (item,) = task.items()
     (text,) = task.ask(item, None).messages[0].parts
     assert isinstance(text, str)
@@ -226,7 +228,7 @@ def test_a_canary_string_is_asked_for_once() -> None:
     scores = [task.score([Outcome(item, "answered", value)])[0].value for value in said]
     assert scores == [1.0, 1.0, 0.0, 0.0]
     with pytest.raises(DataError, match="no canary string"):
-        list(perturb_task(pose(make("a1")), "memory=canary", tools()).items())
+        list(perturb_task(pose(make("a1")), "contamination=canary", tools()).items())
 
 
 @pytest.mark.parametrize(
@@ -242,7 +244,7 @@ def test_captions_of_four_words_have_halves(text: str, halves: tuple[str, str]) 
 
 
 def test_what_is_recalled_is_counted_over_what_is_known() -> None:
-    task = perturb_task(pose(), "memory=caption", tools())
+    task = perturb_task(pose(), "contamination=caption", tools())
     golds = [
         ("1", "not simply walk"),
         ("2", "not simply walk"),
@@ -262,7 +264,7 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
     assert (similarity.key, similarity.n) == ("rouge_l", 3)
     assert similarity.value == pytest.approx((1.0 + 0.8 + 0.0) / 3)
     assert "word for word" in recalled.note
-    by_id = perturb_task(pose(), "memory=id", tools())
+    by_id = perturb_task(pose(), "contamination=id", tools())
     found = [
         Outcome(Item(name, name, image_key("CN90001.png"), FORM), "answered", value)
         for name, value in (("1", "CN90001.png"), ("2", "CN90002"), ("3", "cn90001 or so"))
@@ -273,7 +275,7 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
 
 
 def test_a_reply_is_one_text_within_bounds() -> None:
-    task = perturb_task(pose(), "memory=id", tools())
+    task = perturb_task(pose(), "contamination=id", tools())
     assert task.parse("  CN90001\n", FORM) == "CN90001"
     assert len(str(task.parse("x" * 2001, FORM))) == 2000
     with pytest.raises(Unparsed, match="empty reply"):

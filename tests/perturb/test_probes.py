@@ -108,15 +108,15 @@ def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
     found = mm.perturb(
         HARM,
         model=[plant("reader", read), plant("viewer", see)],
-        perturbations=["picture=blank", "caption=removed"],
+        perturbations=["image=blank", "caption=removed"],
         settings=mm.EvaluationSettings(limit=5),
         calls=UNCACHED,
         out=tmp_path,
     )
     said = {(own.model.rpartition("/")[2], own.perturbation): own for own in found.found}
     assert {key: own.says for key, own in said.items()} == {
-        ("reader", "picture=blank"): "the picture makes no difference",
-        ("viewer", "picture=blank"): "answers rest on the picture",
+        ("reader", "image=blank"): "the picture makes no difference",
+        ("viewer", "image=blank"): "answers rest on the picture",
         ("reader", "caption=removed"): "answers rest on the caption",
         ("viewer", "caption=removed"): "the caption makes no difference",
     }
@@ -142,7 +142,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
     found = mm.perturb(
         QA,
         model=name,
-        perturbations=["picture=swapped"],
+        perturbations=["image=swapped"],
         settings=FEW_ITEMS,
         calls=UNCACHED,
         out=tmp_path,
@@ -158,7 +158,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         QA,
         "baseline/longest",
         out=tmp_path / "b",
-        settings=mm.EvaluationSettings(limit=FEW, perturbation="picture=swapped"),
+        settings=mm.EvaluationSettings(limit=FEW, perturbation="image=swapped"),
     )
     pairs = [
         [(line.item.id, line.item.images) for line in read_items(each.folder)]
@@ -170,7 +170,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         QA, "baseline/longest", out=tmp_path / "b", settings=mm.EvaluationSettings(limit=FEW)
     )
     assert plain.ground != again.ground
-    assert "perturbation picture=swapped" in mm.report(again, tmp_path / "r.md").read_text("utf-8")
+    assert "perturbation image=swapped" in mm.report(again, tmp_path / "r.md").read_text("utf-8")
 
 
 def test_permuted_options_show_a_model_that_guesses_by_place(
@@ -264,14 +264,14 @@ def test_what_a_model_knows_by_heart(plant: Callable[..., str], tmp_path: Path) 
     found = mm.perturb(
         HARM,
         model=names,
-        perturbations=["memory=caption", "memory=id"],
+        perturbations=["contamination=caption", "contamination=id"],
         settings=FEW_ITEMS,
         calls=UNCACHED,
         out=tmp_path,
     )
     shares = {(own.model.rpartition("/")[2], own.perturbation): own.recalled for own in found.found}
-    assert shares["leaked", "memory=caption"] == shares["leaked", "memory=id"] == 1.0
-    assert shares["fresh", "memory=caption"] == shares["fresh", "memory=id"] == 0.0
+    assert shares["leaked", "contamination=caption"] == shares["leaked", "contamination=id"] == 1.0
+    assert shares["fresh", "contamination=caption"] == shares["fresh", "contamination=id"] == 0.0
     # Scoring again needs no data.
     assert mm.score(found.found[0].run).scores["recalled"].value == 1.0
 
@@ -312,7 +312,11 @@ def test_templates_known_by_heart_where_the_data_name_them(
 
     model = plant("fan", recall)
     found = mm.perturb(
-        "meanings", model=model, perturbations=["memory=template"], calls=UNCACHED, out=tmp_path
+        "meanings",
+        model=model,
+        perturbations=["contamination=template"],
+        calls=UNCACHED,
+        out=tmp_path,
     )
     (own,) = found.found
     # Two memes have a template's name; of these one is told, whatever its case.
@@ -325,21 +329,21 @@ def test_templates_known_by_heart_where_the_data_name_them(
             QA,
             model,
             out=tmp_path,
-            settings=mm.EvaluationSettings(limit=2, perturbation="memory=template"),
+            settings=mm.EvaluationSettings(limit=2, perturbation="contamination=template"),
         )
 
 
 def test_the_command(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     base = ["perturb", QA, "--model", "baseline/longest", "--limit", "6"]
-    ran = shell.run(*base, "--perturb", "picture=blank", "--perturb", "options=permuted", "--json")
+    ran = shell.run(*base, "--perturb", "image=blank", "--perturb", "options=permuted", "--json")
     assert ran.code == 0, ran
     found = orjson.loads(ran.out)["found"]
     # The longest option stays the longest, whatever is shown and wherever it stands.
     assert [one["difference"]["difference"] for one in found] == [0.0, 0.0]
     assert "unknown perturbation 'colour'" in shell.refused(*base, "--perturb", "colour=red")
     assert "unknown value of the perturbation picture: 'gone'" in shell.refused(
-        *base, "--perturb", "picture=gone"
+        *base, "--perturb", "image=gone"
     )
 
 

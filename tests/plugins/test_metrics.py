@@ -211,7 +211,7 @@ def test_a_large_run_is_scored_in_another_process_with_its_metrics(
 
 
 def test_metrics_are_checked_when_they_are_made() -> None:
-    for wrong in ({"name": ""}, {"name": "none"}, {"name": "a\nb"}, {"draws": -1}):
+    for wrong in ({"name": ""}, {"name": "none"}, {"name": "a\nb"}, {"resamples": -1}):
         with pytest.raises(InputError, match=r"is not a valid name|must be 0 or more"):
             Metric(**({"name": "x", "what": "", "compute": len} | wrong))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="answers must be among boolean, choice"):

@@ -56,7 +56,7 @@ def ask(model: str, out: Path) -> Path:
     return rename(done.folder, f"openai/{model}")
 
 
-def check(sheet: mm.RedonePaper, page: Path) -> Counter[str]:
+def check(sheet: mm.ReproducedPaper, page: Path) -> Counter[str]:
     """Every cell says what it is; what is closed says why, and the page shows it."""
     text = sheet.save(page).read_text(encoding="utf-8")
     assert find_empty(sheet) == {}
@@ -139,6 +139,6 @@ def test_memeintent(tmp_path: Path) -> None:
     (remark,) = parts["Table 3"].remarks
     assert remark.endswith("cannot be read in our copy of the paper.")
     ratings = mm.score_human_eval(done.humans, intents)
-    assert {own.metric for own in ratings.followed} >= {"rouge_l", "bleu_4", "bertscore_f1"}
+    assert {own.metric for own in ratings.correlations} >= {"rouge_l", "bleu_4", "bertscore_f1"}
     effects = mm.contrast(intents, "background", metrics=["rouge_l"]).effects
     assert len(effects) == 3

@@ -154,7 +154,7 @@ def test_toxicn_mm_has_no_cell_left_to_fill(encoder: Make, tmp_path: Path) -> No
 class Redone:
     """MemeIntent's paper with all that fills it."""
 
-    sheet: mm.RedonePaper
+    sheet: mm.ReproducedPaper
     intents: list[Path]
     humans: Path
 

@@ -36,7 +36,7 @@ from memantics.evaluation import (
     Judgement,
     MetricNames,
     PaperForm,
-    RedonePaper,
+    ReproducedPaper,
     Scope,
     ScoringOptions,
     Variation,
@@ -119,7 +119,7 @@ def score(
         score_run(folder, invalid=invalid, options=options, metrics=metrics) for folder in folders
     ]
     if as_json:
-        print_json([{"folder": run.folder, "scores": run.figures} for run in runs])
+        print_json([{"folder": run.folder, "scores": run.results} for run in runs])
     else:
         console().print(tabulate(load_runs(folders)))
 
@@ -206,7 +206,7 @@ def score_ratings(done: evaluation.HumanScores) -> None:
     if done.contrasts:
         show_table(done.contrast_table())
     show_table(done.agreement_table())
-    if done.followed:
+    if done.correlations:
         show_table(done.metric_table())
 
 
@@ -219,7 +219,7 @@ def preferences(done: list[Score]) -> None:
 
 @expose(evaluation.paper, json=None)
 def show_paper(
-    sheet: RedonePaper,
+    sheet: ReproducedPaper,
     name: str,
     out: Annotated[
         Path | None,
@@ -267,9 +267,9 @@ def perturb(
     perturbations: Annotated[
         Sequence[str],
         Flag(
-            "What to change, may be repeated: picture=swapped|blank, "
+            "What to change, may be repeated: image=swapped|blank, "
             "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
-            "memory=caption|id|template|canary. Default: picture=swapped and blank, "
+            "contamination=caption|id|template|canary. Default: image=swapped and blank, "
             "caption=removed, options=permuted.",
             "--perturb",
             metavar="WHAT=HOW",
@@ -288,7 +288,7 @@ def perturb(
 ) -> None:
     """Say what answers rest on: change picture, caption or options, and compare with the plain run.
 
-    Differences are paired by item and clustered by meme. memory=… asks what a model knows by heart.
+    Differences are paired by item and clustered by meme. contamination=… asks what a model knows by heart.
     """
     wanted = EvaluationPlan(
         [name],

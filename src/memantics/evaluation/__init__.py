@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.paired import Side as Side
     from memantics.evaluation.paired import compare_sides as compare_sides
     from memantics.evaluation.paper import PaperForm as PaperForm
-    from memantics.evaluation.paper import RedonePaper as RedonePaper
+    from memantics.evaluation.paper import ReproducedPaper as ReproducedPaper
     from memantics.evaluation.paper import paper as paper
     from memantics.evaluation.perturb import DEFAULT_PERTURBATIONS as DEFAULT_PERTURBATIONS
     from memantics.evaluation.perturb import PerturbationReport as PerturbationReport

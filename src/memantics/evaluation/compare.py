@@ -301,7 +301,7 @@ class PowerAnalysis(Result):
     task: str
     metric: str
     effect: float
-    chance: float
+    power: float
     memes: int | None
     rows: tuple[PowerRow, ...]
 
@@ -330,7 +330,7 @@ class PowerAnalysis(Result):
         whole = "" if self.memes is None else f" The data hold {self.memes:,}."
         return (
             f"{self.needed:,} memes show a difference of {self.effect:g} points in "
-            f"{100 * self.chance:g} % of cases, at the 5 % level, uncorrected.{whole}"
+            f"{100 * self.power:g} % of cases, at the 5 % level, uncorrected.{whole}"
         )
 
 
@@ -339,7 +339,7 @@ def power(
     *,
     effect: Annotated[float, Flag("The difference to be seen, in points of a hundred.")],
     runs: Annotated[Path, Flag("The folder with pilot runs of two models or more.")] = Path("runs"),
-    chance: Annotated[float, Flag("How often it shall be seen.", min=0.5, max=0.999)] = 0.8,
+    power: Annotated[float, Flag("Target statistical power.", min=0.5, max=0.999)] = 0.8,
 ) -> PowerAnalysis:
     """Estimate how many memes are needed to detect a difference between two models.
 
@@ -350,7 +350,7 @@ def power(
         task: ``NAME/TASK``, or ``NAME`` where it has one task.
         effect: The difference to detect, in percentage points.
         runs: Folder with pilot runs of two models or more.
-        chance: Target statistical power.
+        power: Target statistical power.
 
     Returns:
         The number of memes that are needed, for each pair of models.
@@ -383,20 +383,20 @@ def power(
     rows = [
         row
         for difference in found.rows
-        if (row := _measure(difference, effect / 100, chance, total))
+        if (row := _measure(difference, effect / 100, power, total))
     ]
     if not rows:
         raise InputError(f"the runs of {name} in {runs} never differ", hint="give other pilot runs")
-    return PowerAnalysis(name, found.rows[0].found.key, effect, chance, total, tuple(rows))
+    return PowerAnalysis(name, found.rows[0].found.key, effect, power, total, tuple(rows))
 
 
 def _measure(
-    row: SuiteDifference, effect: float, chance: float, total: int | None
+    row: SuiteDifference, effect: float, power: float, total: int | None
 ) -> PowerRow | None:
     found = row.found
     if found.low is None or found.high is None or found.high <= found.low:
         return None
     error = (found.high - found.low) / 2 / _BOUND
-    needed = clusters_needed(error, found.memes, effect, power=chance)
-    whole = effect_seen(error, found.memes, total, power=chance) if total else None
+    needed = clusters_needed(error, found.memes, effect, power=power)
+    whole = effect_seen(error, found.memes, total, power=power) if total else None
     return PowerRow(row.first, row.second, found.memes, error, needed, whole)

@@ -175,8 +175,8 @@ class Variation:
     perturbation: Annotated[
         str,
         Flag(
-            "Change one thing: picture=swapped|blank, caption=removed|reworded|shuffled, "
-            "meme=removed, options=permuted, memory=caption|id|template|canary.",
+            "Change one thing: image=swapped|blank, caption=removed|reworded|shuffled, "
+            "meme=removed, options=permuted, contamination=caption|id|template|canary.",
             metavar="WHAT=HOW",
         ),
     ] = ""

@@ -89,7 +89,7 @@ class RatingContrast(PairedContrast):
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class MetricCorrelation:
     """How a metric follows people on a scale: Spearman's correlation over replies or settings."""
 
     metric: str
@@ -111,7 +111,7 @@ class HumanScores(Result):
     settings: tuple[SettingMeans, ...]
     contrasts: tuple[RatingContrast, ...]
     agreement: tuple[Score, ...]
-    followed: tuple[Followed, ...]
+    correlations: tuple[MetricCorrelation, ...]
 
     @property
     def scales(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ class HumanScores(Result):
                 else f"{followed_run.low:+.2f} to {followed_run.high:+.2f}",
                 str(followed_run.n),
             )
-            for followed_run in self.followed
+            for followed_run in self.correlations
         ]
         columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
         return Table(columns, tuple(rows), "Metrics against people")
@@ -211,7 +211,7 @@ def score_ratings(rated: Sequence[Rated]) -> HumanScores:
         agreement=tuple(
             score for scale in scales for score in _agree(rated, scale, sorted(people))
         ),
-        followed=_follow(rated, scales, settings),
+        correlations=_follow(rated, scales, settings),
     )
 
 
@@ -261,7 +261,7 @@ def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[S
 
 def _follow(
     rated: Sequence[Rated], scales: Sequence[str], settings: Sequence[str]
-) -> tuple[Followed, ...]:
+) -> tuple[MetricCorrelation, ...]:
     metrics = dict.fromkeys(name for rating in rated for name in rating.marks)
     found = []
     for metric in metrics:
@@ -276,7 +276,9 @@ def _follow(
             span = spearman_span(marks, said, [rating.meme for rating, _, _ in kept])
             low, high = span or (None, None)
             found.append(
-                Followed(metric, scale, "replies", spearman(marks, said), low, high, len(kept))
+                MetricCorrelation(
+                    metric, scale, "replies", spearman(marks, said), low, high, len(kept)
+                )
             )
             groups = [[row for row in kept if row[0].setting == name] for name in settings]
             groups = [members for members in groups if members]
@@ -284,7 +286,9 @@ def _follow(
                 [fmean(mark for _, mark, _ in members) for members in groups],
                 [fmean(given for _, _, given in members) for members in groups],
             )
-            found.append(Followed(metric, scale, "settings", value, None, None, len(groups)))
+            found.append(
+                MetricCorrelation(metric, scale, "settings", value, None, None, len(groups))
+            )
     return tuple(found)
 
 

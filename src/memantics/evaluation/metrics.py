@@ -56,7 +56,7 @@ class Metric:
     finite number, or None where the statistic is undefined, and is never given zero predictions.
     ``answers`` are the kinds of answers that it understands (``choice``: the key of an option;
     ``record``: several fields), ``tasks`` patterns of task names such as ``toxicn_mm/*`` (empty:
-    all tasks). The 95 % confidence interval resamples memes ``draws`` times and calls ``compute``
+    all tasks). The 95 % confidence interval resamples memes ``resamples`` times and calls ``compute``
     each time; with 0 there is no interval.
 
     >>> rate = Metric("yes_rate", "proportion of answers that are yes",
@@ -70,7 +70,7 @@ class Metric:
     compute: Callable[[Sequence[PredictedAnswer]], float | None]
     answers: frozenset[AnswerKind] = ANSWER_KINDS
     tasks: tuple[str, ...] = ()
-    draws: int = 2000
+    resamples: int = 2000
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.answers) - ANSWER_KINDS)
@@ -79,8 +79,10 @@ class Metric:
         if unknown or not self.answers:
             wanted = ", ".join(sorted(ANSWER_KINDS))
             raise InputError(f"metric {self.name!r}: answers must be among {wanted}")
-        if self.draws < 0:
-            raise InputError(f"metric {self.name!r}: draws must be 0 or more, not {self.draws}")
+        if self.resamples < 0:
+            raise InputError(
+                f"metric {self.name!r}: resamples must be 0 or more, not {self.resamples}"
+            )
 
 
 def find_answer_kind(item: Item) -> AnswerKind:
@@ -211,7 +213,7 @@ def _score(metric: Metric, rows: Sequence[PredictedAnswer], *, intervals: bool) 
         span = bootstrap_items(
             [row.group for row in rows],
             lambda places: _compute(metric, [rows[place] for place in places]),
-            draws=metric.draws,
+            resamples=metric.resamples,
         )
     low, high = span or (None, None)
     return Score(metric.name, value, len(rows), low, high, note=metric.what)

@@ -30,7 +30,7 @@ from memantics.metrics.comparison import resampled_p, student_bound, student_tai
 from memantics.metrics.interval import percentile_span
 
 SMALL = 300
-_DRAWS, _BLOCKS = 1000, 50
+_RESAMPLES, _BLOCKS = 1000, 50
 OutcomePair = tuple[Outcome, Outcome]
 RIGHT = "right"
 PERMUTED = "options=permuted"
@@ -164,7 +164,7 @@ def _bootstrap(
     """Draw memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
     chance = random.Random(0)
     drawn = []
-    for _ in range(_DRAWS):
+    for _ in range(_RESAMPLES):
         counts = Counter(chance.choices(range(len(memes)), k=len(memes)))
         sample = [
             _rename(pair, copy) if copy else pair

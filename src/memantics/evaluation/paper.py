@@ -48,7 +48,7 @@ from memantics.moderation.study.running import STUDY, read_study, read_verdicts
 from memantics.web import plot
 from memantics.web.page import TemplateValues, fill_page
 
-__all__ = ["PaperForm", "RedonePaper", "paper"]
+__all__ = ["PaperForm", "ReproducedPaper", "paper"]
 
 STATUS_WORDS: Mapping[CellStatus, str] = {
     "reproduced": "computed here; the same to the digits that the paper prints",
@@ -192,7 +192,7 @@ _BADGES: dict[CellStatus, str] = {
 }
 
 
-class RedonePaper(PaperSheet):
+class ReproducedPaper(PaperSheet):
     """A redone paper that can be written: as a page, Markdown, LaTeX, CSV or JSON."""
 
     __slots__ = ()
@@ -323,7 +323,7 @@ def paper(
     parts: Annotated[
         Sequence[str], Flag("Only this table or figure ('Table 5'); may be repeated.", "--part")
     ] = (),
-) -> RedonePaper:
+) -> ReproducedPaper:
     """Reproduce a benchmark's paper: its tables and figures from your data, runs and annotations.
 
     Each cell holds the paper's value, the one computed here with its 95% confidence interval, and
@@ -374,9 +374,9 @@ def paper(
 
 def _fill(
     benchmark: Benchmark, material: PaperMaterial[Any], declared: Any, parts: Sequence[str]
-) -> RedonePaper:
+) -> ReproducedPaper:
     card, source = benchmark.card, material.source
-    return RedonePaper(
+    return ReproducedPaper(
         name=card.name,
         title=_title(card, declared.title),
         citation=card.citation,

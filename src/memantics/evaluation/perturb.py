@@ -23,9 +23,9 @@ from memantics.evaluation.reports.runs import Run
 from memantics.models.client import CallSettings
 from memantics.models.progress import ProgressWish, read_wish
 
-DEFAULT_PERTURBATIONS = ("picture=swapped", "picture=blank", "caption=removed", "options=permuted")
+DEFAULT_PERTURBATIONS = ("image=swapped", "image=blank", "caption=removed", "options=permuted")
 RESTS = {
-    "picture": ("answers rest on the picture", "the picture makes no difference"),
+    "image": ("answers rest on the picture", "the picture makes no difference"),
     "caption": ("answers rest on the caption", "the caption makes no difference"),
     "meme": ("answers rest on the meme", "question and options alone tell as much"),
     "options": ("answers hang on the order of options", "the order makes no difference"),
@@ -94,12 +94,12 @@ async def perturb_async(
     """Run a task plainly and with each perturbation, and compare item by item.
 
     A model that ignores what a perturbation changes answers as before. Differences are paired by
-    item and clustered by meme. ``memory=…`` tests for contamination.
+    item and clustered by meme. ``contamination=…`` tests for contamination.
 
     Args:
         task: ``NAME/TASK``.
         model: One model, ``KIND/NAME``, or several.
-        perturbations: Perturbations, ``WHAT=HOW``, such as ``picture=swapped``.
+        perturbations: Perturbations, ``WHAT=HOW``, such as ``image=swapped``.
         settings: Data, items and options; see :class:`EvaluationSettings`.
         calls: How models are called; see :class:`CallSettings`.
         out: Folder for the run directories.
@@ -129,8 +129,8 @@ async def perturb_evaluation(
     for one in perturbations:
         check_perturbation(one)
     if not perturbations:
-        raise InputError("no perturbation was given", hint="such as --perturb picture=swapped")
-    compared = [one for one in perturbations if not one.startswith("memory=")]
+        raise InputError("no perturbation was given", hint="such as --perturb image=swapped")
+    compared = [one for one in perturbations if not one.startswith("contamination=")]
     plain = {run.model: run for run in await _run(wanted, "", progress)} if compared else {}
     found: list[Perturbed] = []
     for one in dict.fromkeys(perturbations):

@@ -1,17 +1,17 @@
 """Perturbations: a task with one thing changed, to see what its answers depend on.
 
 ===================  ==========================================================================
-``picture=swapped``  the picture of another meme; caption, question and options stay
-``picture=blank``    a white picture of the same size
+``image=swapped``  the picture of another meme; caption, question and options stay
+``image=blank``    a white picture of the same size
 ``caption=removed``  the caption is not told, and painted over in the picture
 ``caption=reworded`` the caption in other words, from a table; painted over in the picture
 ``caption=shuffled`` the caption's words in another order; painted over in the picture
 ``meme=removed``     neither: a white picture and no caption, so question and options alone
 ``options=permuted`` the options in another order
-``memory=caption``   contamination: the first half of a caption is shown, the rest is wanted
-``memory=id``        contamination: the picture is shown, its id in the data set is wanted
-``memory=template``  contamination: the picture's template, where the data name it
-``memory=canary``    contamination: the rest of the canary string of the data, where they have one
+``contamination=caption``   contamination: the first half of a caption is shown, the rest is wanted
+``contamination=id``        contamination: the picture is shown, its id in the data set is wanted
+``contamination=template``  contamination: the picture's template, where the data name it
+``contamination=canary``    contamination: the rest of the canary string of the data, where they have one
 ===================  ==========================================================================
 
 A model that ignores what was changed answers as before; one that rests on it falls.
@@ -37,11 +37,11 @@ from memantics.evaluation.run import CAPTIONS
 from memantics.metrics.text import join_tokens, rouge_l, rouge_tokens
 
 PERTURBATIONS: Mapping[str, tuple[str, ...]] = {
-    "picture": ("swapped", "blank"),
+    "image": ("swapped", "blank"),
     "caption": ("removed", "reworded", "shuffled"),
     "meme": ("removed",),
     "options": ("permuted",),
-    "memory": ("caption", "id", "template", "canary"),
+    "contamination": ("caption", "id", "template", "canary"),
 }
 _LEAST = 4
 
@@ -65,7 +65,7 @@ class PerturbationTools:
 def check_perturbation(perturbation: str) -> tuple[str, str]:
     """What is changed, and how.
 
-    >>> check_perturbation("picture=swapped")
+    >>> check_perturbation("image=swapped")
     ('picture', 'swapped')
     """
     what, _, how = perturbation.partition("=")
@@ -78,8 +78,8 @@ def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None)
     """The task with one thing changed; without tools it can parse and score only."""
     what, how = check_perturbation(perturbation)
     changed = replace(task, perturbation=perturbation)
-    if what == "memory":
-        return _ask_memory(changed, how, tools)
+    if what == "contamination":
+        return _ask_contamination(changed, how, tools)
     if tools is None:
         return changed
     whole, feed = task.items, task.feed
@@ -103,7 +103,7 @@ def _chain(
 def _find_change(
     what: str, how: str, task: Task, tools: PerturbationTools
 ) -> Callable[[Item], Item]:
-    if what == "picture":
+    if what == "image":
         if how == "swapped":
             return _Swap(task.items)
         return lambda item: replace(item, images=_change_images(item.images, tools.blank))
@@ -225,7 +225,7 @@ _QUESTIONS = {
 }
 
 
-def _ask_memory(task: Task, how: str, tools: PerturbationTools | None) -> Task:
+def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) -> Task:
     """What a model that has seen the data may know by heart, asked once for each meme."""
 
     def items() -> Iterator[Item]:
@@ -237,7 +237,7 @@ def _ask_memory(task: Task, how: str, tools: PerturbationTools | None) -> Task:
         for item in task.items():
             if item.images and item.group not in seen:
                 seen.add(item.group)
-                made = _make_memory(item, how)
+                made = _make_contamination(item, how)
                 if made is not None:
                     asked += 1
                     yield made
@@ -245,7 +245,7 @@ def _ask_memory(task: Task, how: str, tools: PerturbationTools | None) -> Task:
             raise DataError(
                 task.name,
                 "its data name no template",
-                hint="items need a tag 'template'; else use memory=caption or memory=id",
+                hint="items need a tag 'template'; else use contamination=caption or contamination=id",
             )
 
     def complete(item: Item) -> Item:
@@ -265,7 +265,7 @@ def _ask_memory(task: Task, how: str, tools: PerturbationTools | None) -> Task:
         items=items,
         ask=ask,
         parse=_read_line,
-        score=lambda outcomes: _score_memory(how, outcomes),
+        score=lambda outcomes: _score_contamination(how, outcomes),
         main="recalled",
         prompts={f"memory_{how}": hashlib.sha256(_QUESTIONS[how].encode()).hexdigest()[:16]},
         needs=(),
@@ -279,7 +279,7 @@ def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
     """One question about the whole set."""
     canary = tools.canary if tools else ""
     if not canary:
-        hint = "name it in the card (canary); else use memory=caption or memory=id"
+        hint = "name it in the card (canary); else use contamination=caption or contamination=id"
         raise DataError(task.name, "its data hold no canary string", hint=hint)
     head, tail = canary[: len(canary) // 2], canary[len(canary) // 2 :]
     field, context = Field("memory", "text"), {"head": head}
@@ -287,7 +287,7 @@ def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
     return Item("canary", "canary", tail, form)
 
 
-def _make_memory(item: Item, how: str) -> Item | None:
+def _make_contamination(item: Item, how: str) -> Item | None:
     """The question about one meme; None where its answer is not known."""
     gold: JsonValue = image_key(item.images[0].path.name) if how == "id" else ""
     if how == "template":
@@ -320,7 +320,7 @@ def _read_line(text: str, _form: Form) -> JsonValue:
     return body[:2000]
 
 
-def _score_memory(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+def _score_contamination(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     """How many memes are known by heart; of captions also how much of the rest is given."""
     known = [o for o in outcomes if o.item.gold]
     memes = [o.item.group for o in known]

@@ -264,7 +264,7 @@ class EvaluationSettings:
         invalid: Refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or
             ``retry:N,drop``. Default: the task's.
         captioner: Model that describes images for tasks that need it. Default: the model.
-        perturbation: Change one thing, such as ``picture=swapped``; :func:`perturb` compares
+        perturbation: Change one thing, such as ``image=swapped``; :func:`perturb` compares
             several.
         rewordings: Captions in other words: a table with the columns ``image`` and ``text``.
         prompts: Folder of prompts that replace the task's.

@@ -224,7 +224,7 @@ def _beyond_chance(observed: float, expected: float) -> float | None:
 
 # 95% confidence intervals of agreement: items are resampled with all their ratings.
 
-_DRAWS = 1000
+_RESAMPLES = 1000
 
 
 def agreement_spans(
@@ -237,7 +237,7 @@ def agreement_spans(
     """Intervals of ``fleiss``, ``alpha``, ``ac1`` and, for numbers, ``icc``, where they have one.
 
     ``clusters`` names the item of each row, where an item has several. All four are functions of
-    sums over items, so that a thousand draws are one product of matrices.
+    sums over items, so that a thousand resamples are one product of matrices.
 
     >>> rows = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]] * 20
     >>> low, high = agreement_spans(rows)["alpha"]
@@ -281,7 +281,7 @@ def _fleiss(counts: Floats, by: Sequence[Hashable]) -> Span | None:
         expected = ((sums[:, 2:] / sums[:, :1]) ** 2).sum(axis=1)
         return np.asarray((sums[:, 1] / sums[:, 0] - expected) / (1 - expected))
 
-    return bootstrap(sum_by_cluster(columns, by), kappa, draws=_DRAWS)
+    return bootstrap(sum_by_cluster(columns, by), kappa, resamples=_RESAMPLES)
 
 
 def _ac1(counts: Floats, by: Sequence[Hashable], labels: int) -> Span | None:
@@ -295,7 +295,7 @@ def _ac1(counts: Floats, by: Sequence[Hashable], labels: int) -> Span | None:
         expected = (shares * (1 - shares)).sum(axis=1) / (labels - 1)
         return np.asarray((sums[:, 1] / sums[:, 0] - expected) / (1 - expected))
 
-    return bootstrap(sum_by_cluster(columns, by), beyond, draws=_DRAWS)
+    return bootstrap(sum_by_cluster(columns, by), beyond, resamples=_RESAMPLES)
 
 
 def _alpha(
@@ -321,7 +321,7 @@ def _alpha(
         expected = 2 * (totals[:, first] * totals[:, second] * apart).sum(axis=1)
         return np.asarray(1 - (n - 1) * (sums[:, : met.shape[1]] * apart).sum(axis=1) / expected)
 
-    return bootstrap(sum_by_cluster(np.hstack([met, counts]), by), alpha, draws=_DRAWS)
+    return bootstrap(sum_by_cluster(np.hstack([met, counts]), by), alpha, resamples=_RESAMPLES)
 
 
 def _icc(units: Sequence[Sequence[Any]], by: Sequence[Hashable]) -> Span | None:
@@ -340,7 +340,7 @@ def _icc(units: Sequence[Sequence[Any]], by: Sequence[Hashable]) -> Span | None:
         size = (n - squares / n) / (k - 1)
         return np.asarray((between - within) / (between + (size - 1) * within))
 
-    return bootstrap(sum_by_cluster(columns, by), icc, draws=_DRAWS)
+    return bootstrap(sum_by_cluster(columns, by), icc, resamples=_RESAMPLES)
 
 
 def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
@@ -374,7 +374,7 @@ def spearman_span(
     second: Sequence[float],
     clusters: Sequence[Hashable],
     *,
-    draws: int = 500,
+    resamples: int = 500,
     seed: int = 0,
 ) -> tuple[float, float] | None:
     """95 % interval of Spearman's correlation, resampling whole clusters (memes).
@@ -392,7 +392,7 @@ def spearman_span(
         return None
     rng = np.random.default_rng(seed)
     found = []
-    for _ in range(draws):
+    for _ in range(resamples):
         drawn = np.concatenate(
             [groups[group] for group in rng.integers(0, len(groups), len(groups))]
         )

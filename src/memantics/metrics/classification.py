@@ -247,7 +247,7 @@ def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
     )
 
 
-# The same figures of many tables at once: draws of a bootstrap, seeds of a study, thresholds.
+# The same figures of many tables at once: resamples of a bootstrap, seeds of a study, thresholds.
 # Arrays end in an axis of classes; counts may be weighted.
 
 
@@ -330,12 +330,12 @@ def multiclass_intervals(
     predicted: Sequence[str | None],
     classes: Sequence[str],
     clusters: Sequence[Hashable],
-    draws: int = 2000,
+    resamples: int = 2000,
 ) -> MulticlassIntervals:
-    """Percentile intervals that keep the items of a cluster together, all from the same draws.
+    """Percentile intervals that keep the items of a cluster together, all from the same resamples.
 
     Draws in which a class vanishes do not count for the means: they would be means over other
-    classes. Where too few draws are left, a mean has no interval.
+    classes. Where too few resamples are left, a mean has no interval.
 
     >>> found = multiclass_intervals(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], list(range(40)))
     >>> found.f1, found.f1_by_class["a"]
@@ -344,8 +344,8 @@ def multiclass_intervals(
     sums = interval.sum_by_cluster(_class_cells(gold, predicted, classes), clusters)
     if len(sums) < 2:
         return MulticlassIntervals(None, None, None, dict.fromkeys(classes))
-    parts = list(interval.draw_sums(sums, draws, by_kind=True))
-    drawn = np.concatenate(parts).reshape(draws, 3, len(classes))
+    parts = list(interval.resample_sums(sums, resamples, by_kind=True))
+    drawn = np.concatenate(parts).reshape(resamples, 3, len(classes))
     tp, fp, fn = drawn[:, 0], drawn[:, 1], drawn[:, 2]
     tables = (tp, tp + fp, tp + fn)
     whole = _occur(*tables)[:, sums.reshape(-1, 3, len(classes)).sum(axis=(0, 1)) > 0]

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.metrics.interval import draw_sums, percentile_span, sum_by_cluster
+from memantics.metrics.interval import resample_sums, percentile_span, sum_by_cluster
 from memantics.metrics.rounding import Floats
 
 Correction = Literal["holm", "bh"]
@@ -224,12 +224,12 @@ def paired_bootstrap(
     differences: Sequence[float],
     clusters: Sequence[Hashable],
     *,
-    draws: int = 10_000,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> Resampled | None:
     """Resample memes with their paired differences; None with fewer than two memes.
 
-    The interval is the percentile one. The p-value is the share of draws, from differences
+    The interval is the percentile one. The p-value is the share of resamples, from differences
     shifted to mean zero, at least as far from zero as the mean that was seen.
 
     >>> found = paired_bootstrap([0.1, 0.2, 0.3, 0.2] * 10, list(range(40)))
@@ -241,14 +241,14 @@ def paired_bootstrap(
     rows = np.column_stack([np.asarray(differences, float), np.ones(len(differences))])
     sums = sum_by_cluster(rows, clusters)
     mean = float(sums[:, 0].sum() / sums[:, 1].sum())
-    totals = np.concatenate(list(draw_sums(sums, draws, seed)))
+    totals = np.concatenate(list(resample_sums(sums, resamples, seed)))
     means = totals[:, 0] / totals[:, 1]
     low, high = percentile_span(means)
     return Resampled(mean, low, high, resampled_p(means, mean))
 
 
 def resampled_p(drawn: Floats, seen: float) -> float:
-    """The share of draws, shifted to mean zero, at least as far from zero as what was seen.
+    """The share of resamples, shifted to mean zero, at least as far from zero as what was seen.
 
     What was seen counts as one more draw, so that no p-value is 0.
 

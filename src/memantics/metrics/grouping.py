@@ -138,14 +138,14 @@ def weigh_vote(
     classes: int,
     *,
     beside: int = 0,
-    draws: int = 200,
+    resamples: int = 200,
     seed: int = 0,
 ) -> GroupVote | None:
     """How far groups tell the label; None where no item has a companion.
 
     With ``beside`` the items are a row, neighbours vote, and ``groups`` are for the interval
     alone. The p-value holds the figure against labels dealt anew to all items, as a normal tail:
-    200 draws could not show less than 0.005.
+    200 resamples could not show less than 0.005.
     """
 
     def vote(given: Ints) -> Ints:
@@ -160,7 +160,7 @@ def weigh_vote(
     value = rate_recalls(labels[voted], said[voted], classes)
     rng = np.random.default_rng(seed)
     null = []
-    for _ in range(draws):
+    for _ in range(resamples):
         dealt = rng.permutation(labels)
         null.append(rate_recalls(dealt[voted], vote(dealt)[voted], classes))
     spread = max(float(np.std(null)), 1e-9)

@@ -74,11 +74,11 @@ def clustered_wilson(
 
 
 def bootstrap(
-    sums: Floats, statistic: Callable[[Floats], Floats], *, draws: int = 2000, seed: int = 0
+    sums: Floats, statistic: Callable[[Floats], Floats], *, resamples: int = 2000, seed: int = 0
 ) -> tuple[float, float] | None:
     """Percentile interval of a statistic of column sums, resampling clusters (rows).
 
-    ``statistic`` maps an array of shape (draws, columns) to one value per draw; draws where it
+    ``statistic`` maps an array of shape (resamples, columns) to one value per draw; resamples where it
     is undefined (NaN) do not count.
 
     >>> hits_and_items = np.array([[1.0, 1.0], [0.0, 1.0]] * 50)
@@ -90,7 +90,7 @@ def bootstrap(
     if clusters < 2:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = np.concatenate([statistic(part) for part in draw_sums(sums, draws, seed)])
+        drawn = np.concatenate([statistic(part) for part in resample_sums(sums, resamples, seed)])
     drawn = drawn[~np.isnan(drawn)]
     return percentile_span(drawn) if len(drawn) else None
 
@@ -99,7 +99,7 @@ def bootstrap_items(
     clusters: Sequence[Hashable],
     statistic: Callable[[Sequence[int]], float | None],
     *,
-    draws: int = 2000,
+    resamples: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float] | None:
     """Percentile interval of any statistic of items, resampling clusters.
@@ -109,13 +109,13 @@ def bootstrap_items(
 
     Args:
         clusters: The cluster of each item.
-        statistic: Maps places of items, in order and with repetitions, to a value; draws where it
+        statistic: Maps places of items, in order and with repetitions, to a value; resamples where it
             is None or NaN do not count.
-        draws: How many times clusters are resampled.
+        resamples: How many times clusters are resampled.
         seed: Seed of the resampling.
 
     Returns:
-        The interval; None for fewer than two clusters, without draws, or if no draw is defined.
+        The interval; None for fewer than two clusters, without resamples, or if no draw is defined.
 
     >>> marks = [1, 0] * 50
     >>> low, high = bootstrap_items(range(100), lambda places: fmean(marks[p] for p in places))
@@ -124,12 +124,12 @@ def bootstrap_items(
     """
     order: dict[Hashable, int] = {}
     of_item = np.array([order.setdefault(cluster, len(order)) for cluster in clusters], np.int64)
-    if len(order) < 2 or draws < 1:
+    if len(order) < 2 or resamples < 1:
         return None
     drawn: list[float] = []
     chunk = max(1, _MOST_WEIGHTS // len(order))
-    for place, start in enumerate(range(0, draws, chunk)):
-        for weights in _draw_weights(len(order), min(chunk, draws - start), seed, place):
+    for place, start in enumerate(range(0, resamples, chunk)):
+        for weights in _resample_weights(len(order), min(chunk, resamples - start), seed, place):
             items = np.repeat(np.arange(len(of_item)), weights[of_item].astype(np.int64))
             value = statistic(items.tolist())
             if value is not None and not math.isnan(value):
@@ -143,10 +143,10 @@ def percentile_span(values: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def draw_sums(
-    sums: Floats, draws: int, seed: int = 0, *, by_kind: bool | None = None
+def resample_sums(
+    sums: Floats, resamples: int, seed: int = 0, *, by_kind: bool | None = None
 ) -> Iterator[Floats]:
-    """Column sums over resampled clusters, in pieces of bounded size: (some draws, columns).
+    """Column sums over resampled clusters, in pieces of bounded size: (some resamples, columns).
 
     Where clusters are many and few kinds of them differ, kinds are drawn with their frequencies
     (``by_kind``): the same distribution as drawing clusters one by one, in a fraction of the time.
@@ -156,17 +156,17 @@ def draw_sums(
         sums, counts = np.unique(settle(sums), axis=0, return_counts=True)
         shares = counts / clusters
     chunk = max(1, _MOST_WEIGHTS // len(sums))
-    for place, start in enumerate(range(0, draws, chunk)):
-        size = min(chunk, draws - start)
+    for place, start in enumerate(range(0, resamples, chunk)):
+        size = min(chunk, resamples - start)
         if shares is None:
-            yield _draw_weights(clusters, size, seed, place) @ sums
+            yield _resample_weights(clusters, size, seed, place) @ sums
         else:
             rng = np.random.default_rng([seed, place])
             yield rng.multinomial(clusters, shares, size=size) @ sums
 
 
 @lru_cache(maxsize=2)
-def _draw_weights(clusters: int, size: int, seed: int, place: int) -> Floats:
+def _resample_weights(clusters: int, size: int, seed: int, place: int) -> Floats:
     """How often each cluster is drawn; kept, since all figures of a run share their clusters."""
     rng = np.random.default_rng([seed, place])
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size).astype(float)

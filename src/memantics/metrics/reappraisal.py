@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.interval import draw_sums, sum_by_cluster
+from memantics.metrics.interval import resample_sums, sum_by_cluster
 from memantics.metrics.rounding import Floats
 
 METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
@@ -145,7 +145,7 @@ def summarise(
     clusters: Sequence[Hashable],
     formula: Formula = PAPER,
     *,
-    draws: int = 1000,
+    resamples: int = 1000,
 ) -> ReappraisalSummary | None:
     """Figures of judgements that take part in runs (a number twice: drawn twice); None without any.
 
@@ -179,7 +179,7 @@ def summarise(
 
     points = per_run(sums.sum(axis=0, keepdims=True))[0]
     sds = points.std(axis=0, ddof=1) if len(names) > 1 else None
-    spans = _spans(sums, per_run, draws)
+    spans = _spans(sums, per_run, resamples)
     return ReappraisalSummary(
         {
             key: RunMetric(
@@ -194,12 +194,12 @@ def summarise(
     )
 
 
-def _spans(sums: Floats, per_run: Callable[[Floats], Floats], draws: int) -> Floats | None:
-    """Percentile intervals of all figures from one set of draws."""
+def _spans(sums: Floats, per_run: Callable[[Floats], Floats], resamples: int) -> Floats | None:
+    """Percentile intervals of all figures from one set of resamples."""
     if len(sums) < 2:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.concatenate([per_run(part) for part in draw_sums(sums, draws)])
+        values = np.concatenate([per_run(part) for part in resample_sums(sums, resamples)])
     # A run may be empty in a draw: that draw averages over the others.
     there = ~np.isnan(values[..., 0])
     counted = there.sum(axis=1)

@@ -76,7 +76,7 @@ class Measure:
 
 
 def measure(
-    cases: Sequence[Case], spec: MetricSpec, weights: Floats | None = None, draws: int = 1000
+    cases: Sequence[Case], spec: MetricSpec, weights: Floats | None = None, resamples: int = 1000
 ) -> Measure:
     """A figure and its 95 % interval: groups are drawn with replacement, as wholes.
 
@@ -93,13 +93,15 @@ def measure(
     low, high = None, None
     if value is not None and len(order) > 1:
         rng = np.random.default_rng(0)
-        drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=draws)
+        drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=resamples)
         found = [
             own_value
             for row in drawn
             if (own_value := rate(case_weights * row[places])) is not None
         ]
-        low, high = percentile_span(np.array(found)) if len(found) > draws // 2 else (None, None)
+        low, high = (
+            percentile_span(np.array(found)) if len(found) > resamples // 2 else (None, None)
+        )
     return Measure(value, low, high, len(cases), len(order))
 
 

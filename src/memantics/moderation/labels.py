@@ -257,13 +257,13 @@ class LabelEvaluation(Result):
 
 
 def evaluate_labels(
-    data: Loaded, said: Sequence[LabelPrediction], draws: int = 1000
+    data: Loaded, said: Sequence[LabelPrediction], resamples: int = 1000
 ) -> LabelEvaluation:
     """Figures with 95 % intervals; groups are drawn as wholes."""
     if data.labels.several:
-        metrics, classes = _rate_several(data, said, draws)
+        metrics, classes = _rate_several(data, said, resamples)
     else:
-        metrics, classes = _rate_one(data, said, draws)
+        metrics, classes = _rate_one(data, said, resamples)
     return LabelEvaluation(
         label=data.labels.name,
         count=len(data.examples),
@@ -291,22 +291,22 @@ def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -
 LabelScores = tuple[tuple[Score, ...], tuple[Score, ...]]
 
 
-def _rate_one(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
+def _rate_one(data: Loaded, said: Sequence[LabelPrediction], resamples: int) -> LabelScores:
     cases = list_cases(data, said)
     metrics = [
-        _score(key, measure(cases, MetricSpec(key), draws=draws))
+        _score(key, measure(cases, MetricSpec(key), resamples=resamples))
         for key in ("accuracy", "macro_f1", "calibration_error")
     ]
     known = Counter(gold[0] for gold in data.gold)
     classes = [
-        _score("f1", measure(cases, MetricSpec("f1", name), draws=draws), name, known[name])
+        _score("f1", measure(cases, MetricSpec("f1", name), resamples=resamples), name, known[name])
         for name in data.labels.classes
         if known[name]
     ]
     return tuple(metrics), tuple(classes)
 
 
-def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> LabelScores:
+def _rate_several(data: Loaded, said: Sequence[LabelPrediction], resamples: int) -> LabelScores:
     classes: list[Score] = []
     means: dict[str, list[float]] = {}
     for name in data.labels.classes:
@@ -314,7 +314,7 @@ def _rate_several(data: Loaded, said: Sequence[LabelPrediction], draws: int) -> 
         positives = sum(case.gold == "yes" for case in cases)
         for key in ("auroc", "f1", "macro_f1", "accuracy", "calibration_error"):
             shown = key in ("auroc", "f1")
-            found = measure(cases, MetricSpec(key, "yes"), draws=draws if shown else 0)
+            found = measure(cases, MetricSpec(key, "yes"), resamples=resamples if shown else 0)
             if found.value is not None:
                 means.setdefault(key, []).append(found.value)
             if shown:

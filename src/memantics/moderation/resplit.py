@@ -54,7 +54,7 @@ WORDS: dict[GroupKind, str] = {
 ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
 KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
 _BESIDE = 10  # neighbours on each side in the order of collection
-_DRAWS = 500
+_RESAMPLES = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
 _MACRO, _ACCURACY = MetricSpec("macro_f1"), MetricSpec("accuracy")
@@ -323,7 +323,7 @@ def _list_parts(
     rows = []
     for label, mask in zip(words, (known, ~known), strict=True):
         part = [case for case, kept in zip(cases, mask.tolist(), strict=True) if kept]
-        found = measure(part, _ACCURACY, draws=_DRAWS)
+        found = measure(part, _ACCURACY, resamples=_RESAMPLES)
         said = f"{name}, {label}"
         rows.append(Score("accuracy", found.value, len(part), found.low, found.high, "run", said))
     rate = prepare(cases, _ACCURACY)
@@ -359,7 +359,7 @@ def _list_constant(data: Loaded, grouping: Grouping) -> list[Case]:
 
 def measure_macro(cases: Sequence[Case], by: str, label: str) -> Score:
     """Macro-F1 of cases as a row of a breakdown."""
-    found = measure(cases, _MACRO, draws=_DRAWS)
+    found = measure(cases, _MACRO, resamples=_RESAMPLES)
     return Score("macro_f1", found.value, found.cases, found.low, found.high, by, label)
 
 
@@ -398,7 +398,7 @@ def _draw(cases: Sequence[Case], rate: Callable[[Floats], float]) -> Floats:
     places = np.array([order.setdefault(case.group, len(order)) for case in cases], np.int64)
     rng = np.random.default_rng(0)
     shares = np.full(len(order), 1 / len(order))
-    rows = rng.multinomial(len(order), shares, size=_DRAWS)
+    rows = rng.multinomial(len(order), shares, size=_RESAMPLES)
     return np.array([rate(row[places].astype(float)) for row in rows])
 
 
@@ -429,7 +429,7 @@ def _list_nearness(data: Loaded, grouping: Grouping, random: HeldOutVerdicts) ->
             Case(str(n), grouping.groups[n], "right", "right" if right[n] else "wrong")
             for n in chosen
         ]
-        found = measure(cases, _ACCURACY, draws=_DRAWS)
+        found = measure(cases, _ACCURACY, resamples=_RESAMPLES)
         label = f"nearest training meme {bounds[number]:.1f} to {bounds[number + 1]:.1f}"
         rows.append(
             Score("accuracy", found.value, found.cases, found.low, found.high, "nearness", label)

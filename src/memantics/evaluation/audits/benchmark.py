@@ -20,8 +20,8 @@ from memantics.evaluation.audits.blind import (
     swap_images,
 )
 from memantics.evaluation.audits.options import (
-    Chance,
-    find_chance,
+    ChanceLevel,
+    find_chance_level,
     find_option_flaws,
     find_shortcuts,
     list_options,
@@ -87,7 +87,7 @@ async def audit(
     found.findings += subject.hooks.findings(subject.part)
     known: set[str] = set()
     for exam in exams:
-        chance = await find_chance(exam, trivial.coins)
+        chance = await find_chance_level(exam, trivial.coins)
         await _audit_data(found, subject, exam, chance, trivial)
         floor = chance if chance.value is not None else _find_floor(found, exam)
         texts = {find_text(item) for item in exam.texts} - {""}
@@ -113,7 +113,11 @@ async def audit(
 
 
 async def _audit_data(
-    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, trivial: TrivialModels
+    found: AuditNotes,
+    subject: AuditSubject,
+    exam: Exam,
+    chance: ChanceLevel,
+    trivial: TrivialModels,
 ) -> None:
     if is_judge(exam.items[0]):
         reason = "its figures describe what is judged, not who judges"
@@ -131,18 +135,18 @@ def _few(n: int) -> str:
     return f"{n} items are too few to tell anything from chance; it takes {FEWEST}"
 
 
-def _find_floor(found: AuditNotes, exam: Exam) -> Chance:
+def _find_floor(found: AuditNotes, exam: Exam) -> ChanceLevel:
     """Where nothing can be guessed, what the best constant text reaches."""
     values = [
         finding.score.value or 0.0
         for finding in found.findings
         if finding.task == exam.name and finding.key in ("shortcut.constant", "shortcut.majority")
     ]
-    return Chance(max(values), "the best constant text") if values else Chance(None, "")
+    return ChanceLevel(max(values), "the best constant text") if values else ChanceLevel(None, "")
 
 
 async def _audit_models(
-    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: Chance, inquiry: Inquiry
+    found: AuditNotes, subject: AuditSubject, exam: Exam, chance: ChanceLevel, inquiry: Inquiry
 ) -> None:
     scores: list[tuple[str, Score]] = []
     for model in inquiry.models:
@@ -158,7 +162,7 @@ async def _audit_models(
 
 
 async def _question(
-    found: AuditNotes, exam: Exam, chance: Chance, model: Model, inquiry: Inquiry
+    found: AuditNotes, exam: Exam, chance: ChanceLevel, model: Model, inquiry: Inquiry
 ) -> Score | None:
     """Ask with images where there are any, and without; return the fuller figure."""
     items = draw_items(exam.seen or exam.items, inquiry.limit)
@@ -245,7 +249,7 @@ def drop_repeated(findings: Sequence[Finding]) -> list[Finding]:
     kept: dict[tuple[str, str, str, str], Finding] = {}
     for finding in findings:
         # Titles tell apart what one check finds several of, such as recurring options.
-        title = finding.title if finding.key in ("options.dead", "tables.feasible") else ""
+        title = finding.title if finding.key in ("options.never_correct", "tables.feasible") else ""
         kept.setdefault((finding.task, finding.model, finding.key, title), finding)
     return list(kept.values())
 

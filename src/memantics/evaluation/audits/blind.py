@@ -12,25 +12,25 @@ from dataclasses import dataclass, replace
 from memantics.benchmarks.factories import hits, proportion_score
 from memantics.core.finding import Finding, FindingVerdict, FindingWords, rank
 from memantics.core.records import Item, Outcome, Score
-from memantics.evaluation.audits.options import Chance, list_options
+from memantics.evaluation.audits.options import ChanceLevel, list_options
 from memantics.evaluation.audits.subject import Exam, keep_both, mean, place
 from memantics.metrics.rounding import settle
 
-WORDS_ALONE, PICTURE_ALONE = "picture=blank", "caption=removed"
+WORDS_ALONE, PICTURE_ALONE = "image=blank", "caption=removed"
 NAMES: Mapping[str, str] = {
     WORDS_ALONE: "words alone",
     PICTURE_ALONE: "picture alone",
-    "picture=swapped": "another meme's picture",
+    "image=swapped": "another meme's picture",
     "meme=removed": "neither: question and options alone",
     "caption=reworded": "the caption in other words",
     "caption=shuffled": "the caption's words in another order",
     "options=permuted": "options in another order",
 }
 HEART: Mapping[str, str] = {
-    "memory=caption": "second halves of captions",
-    "memory=template": "names of templates",
-    "memory=id": "ids in the data set",
-    "memory=canary": "the canary string",
+    "contamination=caption": "second halves of captions",
+    "contamination=template": "names of templates",
+    "contamination=id": "ids in the data set",
+    "contamination=canary": "the canary string",
 }
 _LITTLE = 0.1
 _SOME, _MUCH = 0.02, 0.1  # of the memes known by heart: worth knowing, broken
@@ -76,7 +76,7 @@ def judge_needs(
     )
 
 
-def judge_memory(
+def judge_contamination(
     task: str, model: str, recalled: Mapping[str, Score], removed: Sequence[Outcome] = ()
 ) -> Finding | None:
     """What a model knows by heart; None where nothing was asked.
@@ -91,24 +91,26 @@ def judge_memory(
         return None
     most = max(known.values(), key=lambda score: score.value or 0.0)
     rows = [
-        place(score, "memory", HEART.get(perturbation, perturbation))
+        place(score, "contamination", HEART.get(perturbation, perturbation))
         for perturbation, score in known.items()
     ]
     if removed:
         memes = [outcome.item.group for outcome in removed]
         rows.append(
             proportion_score(
-                "accuracy", hits(removed), memes, "memory", "question and options alone"
+                "accuracy", hits(removed), memes, "contamination", "question and options alone"
             )
         )
-    canary = known.get("memory=canary")
+    canary = known.get("contamination=canary")
     told = canary is not None and canary.value == 1
     low = settle(most.value or 0.0 if most.low is None else most.low)
     score = Score("proportion", most.value, most.n, most.low, most.high)
     verdict = rank(bool(low >= _SOME), broken=told or bool(low >= _MUCH))
-    said = f" It knows {HEART['memory=canary']}." if told else ""
+    said = f" It knows {HEART['contamination=canary']}." if told else ""
     values = {"said": said, "value": most.value}
-    return _WORDS.find("memory", score, verdict, values, task=task, model=model, rows=tuple(rows))
+    return _WORDS.find(
+        "contamination", score, verdict, values, task=task, model=model, rows=tuple(rows)
+    )
 
 
 def judge_blind(
@@ -116,7 +118,7 @@ def judge_blind(
     model: str,
     blind: Sequence[Outcome],
     seen: Sequence[Outcome],
-    chance: Chance,
+    chance: ChanceLevel,
 ) -> Finding:
     """Hold the blind run against chance and, where there is one, against the run with images."""
     score = exam.score(blind)
@@ -171,7 +173,7 @@ def solved(outcome: Outcome) -> bool:
     return outcome.status == "answered" and outcome.value == outcome.item.gold
 
 
-def _keep_share(score: Score, full: Score | None, chance: Chance) -> float | None:
+def _keep_share(score: Score, full: Score | None, chance: ChanceLevel) -> float | None:
     """Which share of what a model has over chance it has without images."""
     base = chance.value or 0.0
     if score.value is None:
@@ -180,7 +182,7 @@ def _keep_share(score: Score, full: Score | None, chance: Chance) -> float | Non
     return (score.value - base) / (top - base) if top - base > 0.02 else None
 
 
-def _weigh(score: Score, chance: Chance, kept: float | None) -> FindingVerdict:
+def _weigh(score: Score, chance: ChanceLevel, kept: float | None) -> FindingVerdict:
     low = score.low if score.low is not None else score.value
     above = low is not None and low > (chance.value or 0.0)
     return rank(above, broken=above and kept is not None and kept >= 0.5)

@@ -22,7 +22,7 @@ from memantics.evaluation.audits.blind import (
     HEART,
     PICTURE_ALONE,
     WORDS_ALONE,
-    judge_memory,
+    judge_contamination,
     judge_needs,
 )
 from memantics.evaluation.compare import open_run
@@ -251,7 +251,7 @@ def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
         facts, outcomes, key = run.facts, run.outcomes, (run.task.name, run.facts.model)
         if not facts.perturbation:
             plain[key] = outcomes
-        elif facts.perturbation.startswith("memory="):
+        elif facts.perturbation.startswith("contamination="):
             scores = {score.key: score for score in run.task.score(outcomes) if not score.by}
             if "recalled" in scores:
                 recalled.setdefault(key, {})[facts.perturbation] = scores["recalled"]
@@ -261,7 +261,7 @@ def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
     for key in dict.fromkeys((*plain, *perturbed, *recalled)):
         changed = perturbed.get(key, {})
         found = judge_needs(*key, plain[key], changed) if key in plain else None
-        learnt = judge_memory(*key, recalled.get(key, {}), changed.get("meme=removed", ()))
+        learnt = judge_contamination(*key, recalled.get(key, {}), changed.get("meme=removed", ()))
         findings += [finding for finding in (found, learnt) if finding is not None]
         if found is None:
             need = f"a plain run, one with {WORDS_ALONE} and one with {PICTURE_ALONE}"
@@ -272,6 +272,6 @@ def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
                 Gap(key[0], f"what is known by heart, {key[1]}", f"it takes a run with {asked}")
             )
     if not folders:
-        hint = "memantics perturbation TASK --model MODEL --perturb memory=caption; then --run DIR"
+        hint = "memantics perturbation TASK --model MODEL --perturb contamination=caption; then --run DIR"
         gaps.append(Gap("", "what needs both, what is known by heart", "no run was given", hint))
     return findings, gaps

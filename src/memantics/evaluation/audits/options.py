@@ -69,7 +69,7 @@ def find_recurring(items: Sequence[Item]) -> list[str]:
     return sorted(text for text, count in counts.items() if count >= _RECURRING * len(items))
 
 
-def find_dead(exam: Exam) -> frozenset[str]:
+def find_never_correct(exam: Exam) -> frozenset[str]:
     """Recurring options that are right so seldom that everybody may pass them over."""
     if not exam.lettered or not has_own_texts(exam.items):
         return frozenset()
@@ -121,7 +121,9 @@ def _judge_recurring(exam: Exam, text: str) -> Finding:
     values = {"text": text, "right": right, "items": n, "left": left, "options": all_options}
     score = Score("proportion", right / n, n, *found.span)
     fair = found.fair
-    return _WORDS.find("options.dead", score, verdict, values, expected=fair, task=exam.name)
+    return _WORDS.find(
+        "options.never_correct", score, verdict, values, expected=fair, task=exam.name
+    )
 
 
 def _judge_places(exam: Exam) -> Finding:
@@ -234,7 +236,7 @@ TITLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class ChanceLevel:
     """What guessing gives, and how that was found."""
 
     value: float | None
@@ -274,21 +276,23 @@ class ReplyReader:
         return Outcome(item, "answered", value)
 
 
-async def find_chance(exam: Exam, coins: Sequence[Model]) -> Chance:
+async def find_chance_level(exam: Exam, coins: Sequence[Model]) -> ChanceLevel:
     """The main figure of a guess: among the options that live, or the mean of seeded coins."""
     first = exam.items[0]
     if choice_field(first) is not None and exam.task.main == "accuracy":
-        dead = find_dead(exam)
+        dead = find_never_correct(exam)
         shares = [1 / max(1, len(live_options(item, dead))) for item in exam.items]
         words = "a guess among the options that are not dead" if dead else "a guess"
-        return Chance(sum(shares) / len(shares), words)
+        return ChanceLevel(sum(shares) / len(shares), words)
     if first.form.reply == "text" or not coins:
-        return Chance(None, "")
+        return ChanceLevel(None, "")
     values = [
         exam.score(await answer_trivially(exam.items, exam.task, coin)).value for coin in coins
     ]
     known = [value for value in values if value is not None]
-    return Chance(sum(known) / len(known) if known else None, f"mean of {len(known)} seeded coins")
+    return ChanceLevel(
+        sum(known) / len(known) if known else None, f"mean of {len(known)} seeded coins"
+    )
 
 
 def live_options(item: Item, dead: frozenset[str]) -> list[Option]:
@@ -296,7 +300,9 @@ def live_options(item: Item, dead: frozenset[str]) -> list[Option]:
     return [option for option in list_options(item) if fold(option.text) not in dead]
 
 
-async def find_shortcuts(exam: Exam, chance: Chance, trivial: Sequence[Model]) -> list[Finding]:
+async def find_shortcuts(
+    exam: Exam, chance: ChanceLevel, trivial: Sequence[Model]
+) -> list[Finding]:
     """One finding for each trivial answer that the task admits."""
     if not exam.items or is_judge(exam.items[0]):
         return []
@@ -326,7 +332,7 @@ def _fits(strategy: str, exam: Exam) -> bool:
 
 def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     """A guess that never takes an option that is dead, in expectation."""
-    dead = find_dead(exam)
+    dead = find_never_correct(exam)
     if not dead:
         return
     hits, sizes = [], []
@@ -342,15 +348,20 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     nominal = sum(1 / len(list_options(item)) for item in exam.items) / len(exam.items)
     yield judge_shortcut(
         exam,
-        "shortcut.never_dead",
+        "shortcut.skip_never_correct",
         "Guessing, but never the dead option",
         score,
-        Chance(nominal, "a guess among all options"),
+        ChanceLevel(nominal, "a guess among all options"),
     )
 
 
 def judge_shortcut(
-    exam: Exam, key: str, title: str, score: Score, chance: Chance, kind: ShortcutKind = "trivial"
+    exam: Exam,
+    key: str,
+    title: str,
+    score: Score,
+    chance: ChanceLevel,
+    kind: ShortcutKind = "trivial",
 ) -> Finding:
     """Hold a figure against chance and against what was published."""
     value = score.value or 0.0
@@ -373,7 +384,7 @@ def judge_shortcut(
 
 
 def _weigh(
-    score: Score, chance: Chance, below: int, published: int, kind: ShortcutKind
+    score: Score, chance: ChanceLevel, below: int, published: int, kind: ShortcutKind
 ) -> FindingVerdict:
     """Broken: far above chance, or no lower than a third of what was published."""
     if chance.value is None:
@@ -388,7 +399,7 @@ def _weigh(
     return rank(True, broken=kind != "text" and (far or rivals))
 
 
-def _meaning(score: Score, chance: Chance, verdict: FindingVerdict) -> str:
+def _meaning(score: Score, chance: ChanceLevel, verdict: FindingVerdict) -> str:
     if chance.value is None:
         return f"It reaches {score.value or 0:.3f} without looking at any meme."
     if verdict == "sound":

@@ -16,7 +16,7 @@ from memantics.core.finding import Finding, FindingWords, Gap, rank
 from memantics.core.records import Item, Option, Outcome
 from memantics.core.text import split_pieces
 from memantics.evaluation.audits.options import (
-    Chance,
+    ChanceLevel,
     ReplyReader,
     fold,
     has_own_texts,
@@ -101,7 +101,7 @@ def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
     return list(seen.values())
 
 
-def find_text_shortcuts(exam: Exam, chance: Chance) -> tuple[list[Finding], list[Gap]]:
+def find_text_shortcuts(exam: Exam, chance: ChanceLevel) -> tuple[list[Finding], list[Gap]]:
     """What a learner reaches from options alone, and from all text there is."""
     items = exam.texts
     if not items or choice_field(items[0]) is None:
@@ -141,7 +141,7 @@ def _score(
     key: str,
     title: str,
     describe: Callable[[Item, Option], Features],
-    chance: Chance,
+    chance: ChanceLevel,
 ) -> Finding:
     outcomes = choose_options(exam.texts, describe)
     score = exam.score(outcomes)

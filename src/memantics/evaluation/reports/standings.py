@@ -17,7 +17,7 @@ from memantics.metrics.interval import wilson
 from memantics.metrics.rounding import settle
 from memantics.web.plot import Mark, draw_axis, draw_strip, fit_scale
 
-_DRAWS = 20_000
+_RESAMPLES = 20_000
 BaselineComparison = Literal["above", "level", "below"]
 
 
@@ -128,8 +128,8 @@ def simulate_f1(tpr: float, tnr: float, classes: tuple[int, int]) -> tuple[float
     """
     positives, negatives = classes
     draw = np.random.default_rng(0)
-    hits = draw.binomial(positives, tpr, _DRAWS)
-    alarms = negatives - draw.binomial(negatives, tnr, _DRAWS)
+    hits = draw.binomial(positives, tpr, _RESAMPLES)
+    alarms = negatives - draw.binomial(negatives, tnr, _RESAMPLES)
     f1 = 2 * hits / (positives + hits + alarms)
     low, high = np.quantile(f1, (0.025, 0.975))
     return float(low), float(high)

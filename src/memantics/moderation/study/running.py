@@ -31,7 +31,7 @@ from memantics.metrics.classification import (
     split_confusions,
 )
 from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
-from memantics.metrics.interval import bootstrap, draw_sums, percentile_span
+from memantics.metrics.interval import bootstrap, resample_sums, percentile_span
 from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation.evaluation import percent
 from memantics.moderation.examples import (
@@ -64,7 +64,7 @@ from memantics.moderation.study.variants import (
     read_variant,
 )
 
-_DRAWS = 2000
+_RESAMPLES = 2000
 STUDY = "study.json"
 
 
@@ -128,7 +128,7 @@ def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tupl
     whole = sheet.count(cells.sum(0)[None])
     scores = []
     for (key, by, label), compute in list_metrics(sheet.classes).items():
-        span = bootstrap(cells, _average(sheet, compute), draws=_DRAWS)
+        span = bootstrap(cells, _average(sheet, compute), resamples=_RESAMPLES)
         by_seed = compute(whole)[0].tolist()
         scores.append(_score((key, by, label), by_seed, len(sheet.memes), span))
     if len(sheet.classes) == 2:
@@ -179,7 +179,7 @@ def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -
             span = bootstrap(
                 np.column_stack([hits.mean(0), np.ones(len(rows))]),
                 lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float),
-                draws=_DRAWS,
+                resamples=_RESAMPLES,
             )
             name = ("accuracy", "modality", modality)
             found.append(_score(name, hits.mean(1).tolist(), len(rows), span))
@@ -229,7 +229,7 @@ def contrast(
     seen = float(difference(cells.sum(0)[None])[0])
     low = high = p = None
     if len(shared) > 1:
-        drawn = np.concatenate([difference(part) for part in draw_sums(cells, _DRAWS)])
+        drawn = np.concatenate([difference(part) for part in resample_sums(cells, _RESAMPLES)])
         (low, high), p = percentile_span(drawn), resampled_p(drawn, seen)
     by_seed = [_macro_f1(side.count(side.cells.sum(0)[None]))[0].tolist() for side in (one, other)]
     seeds = welch_t_test(*by_seed)
