@@ -45,7 +45,8 @@ LONG = {
     *("read-homophones.md", "read-the-report.md", "reproduce-a-paper.md", "screen-at-scale.md"),
     *("screen-memes.md", "toxicn_mm.md", "train-a-classifier.md", "train-neural-detectors.md"),
     *("use-official-data.md", "compare-runs.md", "collect-memes.md", "studio.md"),
-    *("README.zh.md", "analyze-a-meme.md"),
+    *("README.zh.md", "analyze-a-meme.md", "first-evaluation.md", "moderate-a-forum.md"),
+    *("build-a-benchmark-with-a-team.md", "understand-one-meme.md"),
 }
 CLONES = {
     "semantic-memes": "mquest",
@@ -104,6 +105,10 @@ def test_the_commands_of_a_page_run(page: Path, client: Path) -> None:
                 name, _, value = words[1].partition("=")
                 variables[name] = value
                 continue
+            if words[0] == "python":
+                ran = run_in_shell(shell, command, variables)
+                assert ran.code == 0, f"{command}\n{ran.out}\n{ran.err}"
+                continue
             assert words[0] == "memantics", command
             if set(command) & set("|<>;&$`"):
                 ran = run_in_shell(shell, command.replace(SERVER, server.url), variables)
@@ -126,8 +131,10 @@ def expand(word: str, folder: Path) -> list[str]:
 
 def run_in_shell(shell: Shell, command: str, variables: dict[str, str]) -> Ran:
     """A line with pipes or the like, in a shell and another process."""
+    program, _, arguments = command.partition(" ")
+    runs = {"memantics": f"{sys.executable} -m memantics.cli.main", "python": sys.executable}
     done = subprocess.run(
-        command.replace("memantics", f"{sys.executable} -m memantics.cli.main", 1),
+        f"{runs[program]} {arguments}",
         shell=True,
         cwd=shell.folder,
         env=shell.environment | variables,
