@@ -90,7 +90,7 @@ def describe(caption: str, toy: Lattice) -> dict[str, JsonValue]:
         paths.append({"path": show_path(path), "changes": changes, **show_numbers(features)})
     return {
         "plain": show_path(plain),
-        "sound": write_pronunciation(script),
+        "pronunciation": write_pronunciation(script),
         "paths": paths,
         "literal_rank": found.literal_rank,
         "signals": show_numbers(found.signals),

@@ -46,7 +46,7 @@ def test_puns_are_told_from_plain_captions() -> None:
 
 def test_the_reasons_name_reading_and_span() -> None:
     verdict = mm.detect_pun("年年有鱼", language_model="dictionary")
-    assert verdict.kind == "sound"
+    assert verdict.kind == "homophone"
     assert "年年有余" in verdict.why[0]
     assert any("鱼" in line and "余" in line for line in verdict.why[1:])
     assert "年年有鱼" in verdict._repr_html_()
@@ -142,7 +142,7 @@ def test_english_puns_are_judged_by_what_was_heard() -> None:
         found = [mm.detect_pun(caption, language="en") for caption, _ in ENGLISH_PUNS[:4]]
     except mm.MissingExtra:
         pytest.skip("no English data installed")
-    assert all(own.is_pun and own.kind == "sound" for own in found)
+    assert all(own.is_pun and own.kind == "homophone" for own in found)
 
 
 def test_nothing_heard_is_no_pun() -> None:

@@ -1,4 +1,4 @@
-"""Read captions aloud: what they may mean by their sound, and how well that works."""
+"""Homophone readings, pun detection and their evaluation, for Python and the command line."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ def read_homophones(
     """List the homophone readings of a caption, the most probable first.
 
     Args:
-        caption: The text as it is written.
-        image: The image, which ``model`` describes unless a description is given.
-        model: Vision-language model that looks at the image, ``KIND/NAME``.
-        description: What the image shows: evidence for the literal reading.
+        caption: The caption as printed on the image.
+        image: Path of the image; ``model`` describes it unless ``description`` is given.
+        model: Vision-language model for the image, ``KIND/NAME``.
+        description: Description of the image, used as evidence for the literal reading.
         language: Language of the caption.
-        language_model: Chinese language model; ``auto`` takes the best that is installed.
-        limit: How many readings to give.
-        threshold: Confidence from which a reading is the intended one (``intended``).
-        calls: How the model is called; see :class:`CallSettings`.
+        language_model: Chinese language model; ``auto`` uses the best one installed.
+        limit: Maximum number of readings.
+        threshold: Minimum confidence of an intended reading (``intended``).
+        calls: Settings of the model calls; see :class:`CallSettings`.
         call_log: Folder of the model's calls; logged calls are reused.
 
     Returns:
-        The caption with its sound, its readings and the evidence for them.
+        The caption with its pronunciation, its readings and the evidence for them.
 
     Raises:
-        InputError: The caption is not text, or the model cannot be opened.
+        InputError: The caption is not a string, or the model cannot be opened.
 
     Example:
         >>> readings = read_homophones("压力山大", language_model="dictionary")
@@ -114,29 +114,29 @@ async def detect_pun_async(
 ) -> PunVerdict:
     """Decide whether a caption is a pun.
 
-    With ``model`` the model is given the homophone readings and asked one structured question
-    about the image: what it shows, which word has two readings, and which of them is visible.
-    What it sees counts as a description, unless one is given.
+    With ``model``, the prompt contains the homophone readings and asks one structured question
+    about the image: what it shows, which word has two readings, and which of them is visible. The
+    model's description of the image is used unless ``description`` is given.
 
     Args:
-        caption: The text as it is written.
-        image: The image; it counts only with ``model``.
-        model: Vision-language model that looks at the image, ``KIND/NAME``.
-        description: What the image shows: evidence for the literal reading.
-        described_by: Who described it. What a ``person`` who saw the image does not mention counts
-            as absent.
+        caption: The caption as printed on the image.
+        image: Path of the image; used only with ``model``.
+        model: Vision-language model for the image, ``KIND/NAME``.
+        description: Description of the image, used as evidence for the literal reading.
+        described_by: Source of the description. Things that a ``person`` who saw the image does not
+            mention count as absent.
         language: Language of the caption.
-        language_model: Chinese language model; ``auto`` takes the best that is installed.
-        limit: How many readings to give.
-        threshold: Confidence from which a reading is the intended one (``intended``).
-        calls: How the model is called; see :class:`CallSettings`.
+        language_model: Chinese language model; ``auto`` uses the best one installed.
+        limit: Maximum number of readings.
+        threshold: Minimum confidence of an intended reading (``intended``).
+        calls: Settings of the model calls; see :class:`CallSettings`.
         call_log: Folder of the model's calls; logged calls are reused.
 
     Returns:
         ``is_pun``, ``probability``, ``kind``, ``readings`` and the reasons (``why``).
 
     Raises:
-        InputError: The caption is not text, or the model cannot be opened.
+        InputError: The caption is not a string, or the model cannot be opened.
 
     Example:
         >>> verdict = detect_pun("年年有鱼", language_model="dictionary")
@@ -177,7 +177,7 @@ def _judge(
 
 
 detect_pun = make_sync(detect_pun_async)
-_UNSEEN = "the picture was not looked at: name a model that sees it (model), or give a description"
+_UNSEEN = "the image was not used: name a vision-language model (model) or pass a description"
 
 
 @cache
@@ -199,7 +199,7 @@ async def _ask(
     calls: CallSettings | None,
     call_log: Path,
 ) -> tuple[PunSeen | None, str]:
-    """What a model that sees the picture says, or why nothing was said."""
+    """Ask a vision-language model about the image; return its answer, or None and the reason."""
     from memantics.understanding.analysis.asking import ask_pun
 
     if model is None:
@@ -207,20 +207,21 @@ async def _ask(
     meme = Meme(image.stem, image, readings.caption, readings.language)
     async with open_client(model, calls or CallSettings(), call_log) as client:
         taken = await client.take(ask_pun(meme, readings.language, client.model, hint(readings)))
-    return taken.value, "" if taken.value else f"{model} gave no answer: {taken.reason}"
+    return taken.value, "" if taken.value else f"{model} returned no usable answer: {taken.reason}"
 
 
 def read_captions(
     captions: Iterable[str], description: str | None, settings: Settings
 ) -> Sequence[HomophoneReadings]:
-    """Read several captions of one picture."""
+    """Read several captions of one image."""
     return tuple(read_many(((caption, description) for caption in captions), settings=settings))
 
 
 def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> ReadingScores:
-    """Figures on a PunMemeCN release, on groups that were held out of every fitted part.
+    """Evaluate homophone readings and pun detection on a PunMemeCN release.
 
-    ``groups`` restricts them: ``train``, ``test``, or numbers such as ``1-100,205``.
+    All scores are on held-out groups. ``groups`` restricts them: ``train``, ``test``, or group
+    numbers such as ``1-100,205``.
     """
     encoder = _open_embedder()
     return evaluate(folder, model, groups=groups, embed=encoder.encode if encoder else None)

@@ -109,7 +109,7 @@ def _parse(text: str, form: Form) -> JsonValue:
         word, homophone = reply.get(names["word"]), reply.get(names["homophone"])
         if isinstance(word, str) and (homophone is None or isinstance(homophone, str)):
             return {"word": word.strip(), "homophone": (homophone or "").strip()}
-    raise Unparsed(f"no JSON object with {names['word']} and {names['heard']}")
+    raise Unparsed(f"no JSON object with {names['word']} and {names['homophone']}")
 
 
 def names_part(said: str, whole: str, part: str) -> bool:

@@ -64,7 +64,7 @@ def describe_homophones(homophones: Iterable[HomophoneFinding]) -> dict[str, str
     """
     note = "; ".join(
         f"{homophone.reading} ({show_probability(homophone.confidence)} sure)"
-        for homophone in sounds
+        for homophone in homophones
         if homophone.confidence >= PROMPT_THRESHOLD
     )
     return {HOMOPHONES: note} if note else {}

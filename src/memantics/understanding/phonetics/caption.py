@@ -1,4 +1,4 @@
-"""A caption as something to be said: tokens, and the sounds each of them may have."""
+"""Tokens of a caption and the possible pronunciations of each token."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LETTERS = parse_table(
     "n=en o=ou p=pi q=kou|qiu r=a|er s=ai+si t=ti u=you v=wei w=da+bu+liu x=ai+ke+si y=wai z=zei|zi"
 )
 DIGITS = parse_table("0=ling 1=yi|yao 2=er|liang 3=san 4=si 5=wu 6=liu 7=qi 8=ba 9=jiu")
-# Signs that have a name of their own when a line is read out.
+# Signs that are pronounced when a line is read out.
 SIGNS = parse_table("+=jia ×=cheng ÷=chu ==deng π=pai @=ai+te #=jing &=he|an ℃=du ♂=nan ♀=nv")
-# Words of English that Chinese chats use, so that a caption may be heard as one of them.
+# English loanwords of Chinese chats; a caption may be a homophone of one of them.
 LOANS = (
     *("ok", "nice", "sorry", "thank you", "bye bye", "baby", "no", "yes", "good", "cool", "happy"),
     *("hello", "hi", "love", "money", "honey", "show", "fans", "high", "fine", "wow", "today"),
@@ -37,7 +37,7 @@ LOANS = (
     "top",
 )
 
-# How a single consonant is said when no vowel follows, and the initials for one that has a vowel.
+# Pronunciations of a consonant without a following vowel, and initials for one with a vowel.
 _ALONE = parse_table(
     "B=bu P=pu M=mu F=fu V=wu+fu D=de T=te L=er+ou G=ge K=ke HH=he JH=ji+zhi CH=qi+chi "
     "SH=xi+shi R=er Z=zi S=si TH=si DH=de W=wu Y=yi ZH=ri N=en NG=eng"
@@ -54,7 +54,7 @@ _CODAS = {"N": "n", "NG": "ng", "M": "n"}
 
 
 def speak_letters(text: str) -> tuple[frozenset[str], ...]:
-    """Letters by their names, one set of possible syllables per syllable.
+    """Spell out letters by their Chinese names: one set of possible syllables per syllable.
 
     >>> [sorted(s) for s in speak_letters("OK")]
     [['ou'], ['kai']]
@@ -63,7 +63,7 @@ def speak_letters(text: str) -> tuple[frozenset[str], ...]:
 
 
 def speak_sign(sign: str) -> tuple[frozenset[str], ...]:
-    """A digit or another sign as it is said; nothing where it is silent.
+    """Return the syllables of a digit or another sign; empty if it is not pronounced.
 
     >>> [sorted(s) for s in speak_sign("1")], [sorted(s) for s in speak_sign("@")], speak_sign("!")
     ([['yao', 'yi']], [['ai'], ['te']], ())
@@ -76,7 +76,7 @@ def _name(names: Iterable[str]) -> tuple[frozenset[str], ...]:
 
 
 def speak_phonemes(phonemes: Iterable[str], valid: frozenset[str]) -> tuple[frozenset[str], ...]:
-    """An English word, given in ARPABET, as Mandarin would say it.
+    """Transcribe an English word, given in ARPABET, into Mandarin syllables.
 
     >>> syllables = frozenset("tou tuo ni bu lu".split())
     >>> [sorted(s) for s in speak_phonemes(["T", "OW", "N", "IY"], syllables)]
@@ -127,7 +127,7 @@ def _spell(head: str, tail: str) -> str:
 
 
 def find_phonemes(word: str) -> tuple[str, ...]:
-    """How an English word is said, in ARPABET; nothing where it is unknown.
+    """Look up the ARPABET pronunciation of an English word; empty for an unknown word.
 
     >>> find_phonemes("no such word")
     ()
@@ -142,9 +142,9 @@ def find_phonemes(word: str) -> tuple[str, ...]:
 
 @cache
 def load_dictionary() -> bytes:
-    """The pronunciation dictionary as it is on disk, a line per word; empty without the package.
+    """Read the pronunciation dictionary, one line per word; empty without pocketsphinx.
 
-    A search in three megabytes takes less than a millisecond and saves the memory of an index.
+    A search in the three megabytes takes less than a millisecond and needs no index in memory.
     """
     try:
         sphinx = import_module("pocketsphinx")
@@ -159,7 +159,7 @@ _TOKEN = re.compile(r"[a-zA-Z]+|.", re.DOTALL)
 _MAX_LATIN = 12
 _OTHER_READING = 0.2
 _ANY_TONE = range(1, 6)
-# Two syllables that quick speech runs into one: what chats write with one character.
+# Two syllables that fast speech merges into one; chats write them with one character.
 FUSED = parse_table(
     "jiang=zhe+yang niang=na+yang biao=bu+yao bao=bu+hao zao=zhi+dao xuan=xi+huan "
     "beng=bu+yong mao=mei+you nia=ni+ya"
@@ -168,7 +168,7 @@ FUSED = parse_table(
 
 @dataclass(frozen=True, slots=True)
 class CaptionToken:
-    """A piece of the caption: a character, a run of letters, a digit, or something silent."""
+    """A token of the caption: a character, a run of letters, a digit, or an unpronounced sign."""
 
     text: str
     start: int
@@ -178,10 +178,10 @@ class CaptionToken:
 
 @dataclass(frozen=True, slots=True)
 class SyllableSlot:
-    """One syllable that is said. Silent tokens have one slot without sounds.
+    """One pronounced syllable; an unpronounced token has one slot without pronunciations.
 
-    ``sounds`` maps each possible sound to what it costs to take it. ``simple`` is the character
-    in simplified form, empty where the slot is no character.
+    ``sounds`` maps each possible pronunciation to its cost. ``simple`` is the simplified character;
+    it is empty if the slot is not a character.
     """
 
     token: int
@@ -192,14 +192,14 @@ class SyllableSlot:
 
 @dataclass(frozen=True, slots=True)
 class SpokenCaption:
-    """A caption ready to be said: tokens and slots; a token may take several slots."""
+    """The tokens of a caption and their syllable slots; a token may have several slots."""
 
     tokens: tuple[CaptionToken, ...]
     slots: tuple[SyllableSlot, ...]
 
 
 def clean_text(text: str) -> str:
-    r"""Drop what cannot be said or seen: control, format and unpaired surrogate characters.
+    r"""Remove control, format and unpaired surrogate characters.
 
     >>> clean_text("a\u202eb\x00c\nd")
     'abc d'
@@ -208,7 +208,7 @@ def clean_text(text: str) -> str:
     return re.sub(r"[\n\r\t]", " ", kept).translate(_NARROW)
 
 
-# Full-width letters, digits and signs are said like narrow ones; commas and the like stay.
+# Full-width letters, digits and signs are pronounced like half-width ones; punctuation is kept.
 _NARROW = {
     code: code - 0xFEE0
     for code in range(0xFF01, 0xFF5F)
@@ -217,7 +217,7 @@ _NARROW = {
 
 
 def split_tokens(caption: str) -> tuple[CaptionToken, ...]:
-    """Split a caption into what is said as one.
+    """Split a caption into units that are pronounced together.
 
     >>> [(t.text, t.kind) for t in split_tokens("你peach1！")]
     [('你', 'han'), ('peach', 'latin'), ('1', 'digit'), ('！', 'other')]
@@ -238,7 +238,7 @@ def _classify(text: str) -> TokenKind:
 
 @lru_cache(maxsize=8192)
 def simplify(character: str) -> str:
-    """The simplified form of a traditional character, where the converter is installed.
+    """Convert a traditional character to simplified, if the converter is installed.
 
     >>> simplify("马")
     '马'
@@ -254,7 +254,7 @@ def simplify(character: str) -> str:
 
 
 def write_scripts(caption: str) -> Iterator[SpokenCaption]:
-    """The caption as it is said: plainly, then with each fused syllable spoken in full."""
+    """Yield the syllables of a caption: as written, then with each merged syllable expanded."""
     tokens = split_tokens(caption)
     plain = "".join(simplify(t.text) if t.kind == "han" else "，" * len(t.text) for t in tokens)
     context = read_in_context(plain)
@@ -278,7 +278,7 @@ _NUMBER = re.compile(r"(第?)\d+((?:[.:：/-]\d+)*)(\s?[%°℃]|\s?[\u4e00-\u9ff
 
 
 def _find_numbers(caption: str) -> frozenset[int]:
-    """Places of digits that are a plain number: a time, a date, an amount of something counted.
+    """Find the positions of digits in plain numbers: times, dates and counted amounts.
 
     >>> [sorted(_find_numbers(text)) for text in ("早上8点，520", "12:30见", "6啊")]
     [[2], [0, 1, 3, 4], []]
@@ -342,7 +342,7 @@ def _speak_latin(text: str) -> tuple[frozenset[str], ...]:
 
 @lru_cache(maxsize=4096)
 def _cut_pinyin(word: str) -> tuple[str, ...]:
-    """Letters as pinyin syllables of two letters and more, as few as possible; else nothing.
+    """Split letters into the fewest pinyin syllables of at least two letters; else empty.
 
     >>> _cut_pinyin("nihao"), _cut_pinyin("yyds")
     (('ni', 'hao'), ())

@@ -1,4 +1,4 @@
-"""A pun detector from captions alone: a logistic regression over what reading aloud found."""
+"""A pun detector for captions: logistic regression over homophone-reading features."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _scale(rows: Floats) -> tuple[Floats, Floats]:
 def fit_logistic(
     rows: Floats, labels: npt.NDArray[np.bool_], names: Sequence[str], ridge: float = 1.0
 ) -> Linear:
-    """Logistic regression; the ridge acts on standardised features, not on the bias.
+    """Fit a logistic regression; the ridge penalty applies to standardised features, not the bias.
 
     >>> rows = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = fit_logistic(rows, np.array([False, False, True, True]), ["x"])
@@ -55,10 +55,10 @@ def fit_logistic(
 def _climb(
     design: Floats, target: Floats, penalty: Floats, importance: Floats, renew: int = 1
 ) -> Floats:
-    """Newton's steps to the top of a penalised logistic likelihood.
+    """Maximise a penalised logistic likelihood with Newton steps.
 
-    The curvature, which is what costs with hundreds of features, is computed every ``renew`` steps.
-    At the start it is as large as it can be, so that steps with an old one fall short, not beyond.
+    The Hessian is expensive with hundreds of features, so it is computed every ``renew`` steps. It
+    is largest at the start, so steps with an old Hessian are too short rather than too long.
     """
     weights = np.zeros(design.shape[1])
     for number in range(_STEPS * renew):
@@ -76,9 +76,9 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class PunData:
-    """Captions to learn from: signals and sentence vectors in rows, labels, and folds of groups.
+    """Training captions: features and sentence embeddings in rows, labels, and group folds.
 
-    ``homophone`` tells puns by sound from puns by sense.
+    ``homophone`` separates homophone puns from polysemy puns.
     """
 
     signals: Floats
@@ -88,7 +88,7 @@ class PunData:
     folds: npt.NDArray[np.int64]
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> PunData:
-        """Some of the captions."""
+        """Select some of the captions."""
         return PunData(
             self.signals[chosen],
             self.vectors[chosen],
@@ -98,7 +98,7 @@ class PunData:
         )
 
     def weigh(self, polysemy: float) -> Floats:
-        """Weights under which puns by sense have this share of the puns."""
+        """Return caption weights under which polysemy puns have this proportion among puns."""
         sense = self.pun & ~self.homophone
         found = sense.sum() / max(self.pun.sum(), 1)
         if not 0 < found < 1:
@@ -107,23 +107,24 @@ class PunData:
         return np.where(self.pun, shares, 1.0)
 
 
-# Puns by sense are 16 % of the whole release and 37 % of the groups that nobody here has seen. The
-# first is learnt from, since most of these cannot be told by a caption; with the picture described
-# they can. Chances are for a mixture between the two, so that they are not far off on either.
+# Polysemy puns are 16 % of the puns in the whole release and 37 % in the unseen groups. Training
+# uses the first proportion, since most polysemy puns cannot be detected from the caption alone; a
+# description of the image makes them detectable. Probabilities are calibrated for a proportion
+# between the two.
 LEARNT, LEARNT_DESCRIBED, EXPECTED = 0.16, 0.37, 0.37
 _CHANCES = 0.22
-ALARMS = 0.045  # of captions that are no puns, while learning
+ALARMS = 0.045  # maximum false positive rate on held-out folds
 _STRENGTH = 10.0
-_VECTORS = (3.0, 4.0, 6.0)  # what a sentence vector may count; learning chooses one
+_VECTORS = (3.0, 4.0, 6.0)  # candidate scales of the sentence embedding
 
 
 def fit_pun(
     data: PunData, names: Sequence[str], learnt: float = LEARNT
 ) -> tuple[Linear, tuple[float, ...], float]:
-    """Weights of signals and of sentence vectors, and the threshold.
+    """Fit weights for features and sentence embeddings, and the decision threshold.
 
-    What a sentence vector counts, chances and threshold come from captions that were held out by
-    their fold. ``learnt`` is the share of puns by sense that the weights are learnt for.
+    The embedding scale, the calibration and the threshold come from held-out folds. ``learnt`` is
+    the proportion of polysemy puns that the weights are fitted for.
     """
     target, importance = data.pun.astype(float), data.weigh(_CHANCES)
     best: tuple[float, float, Floats, Floats] | None = None
@@ -156,7 +157,7 @@ def _hold_out(data: PunData, learnt: float, vector: float) -> Floats:
 def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Floats, float]:
     middle, spread = _scale(data.signals)
     shift = np.concatenate([middle, data.vectors.mean(axis=0)])
-    # A sentence vector stays as long as it is: its telling directions are the wide ones.
+    # Embeddings are not standardised: their informative directions have the largest variance.
     scale = np.concatenate([spread, np.full(data.vectors.shape[1], 1 / vector)])
     rows = (np.hstack([data.signals, data.vectors]) - shift) / scale
     design = np.column_stack([rows, np.ones(len(rows))])
@@ -170,7 +171,7 @@ def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Floats, float
 def apply_pun(
     data: PunData, names: Sequence[str], fitted: tuple[Linear, tuple[float, ...], float]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Chances and verdicts of captions under what ``fit_pun`` learnt from others."""
+    """Compute probabilities and decisions with weights that ``fit_pun`` fitted on other captions."""
     linear, meaning, limit = fitted
     weights = np.array([linear.weights[name] for name in names])
     odds = data.signals @ weights + data.vectors @ np.array(meaning) + linear.bias
@@ -181,7 +182,7 @@ def apply_pun(
 def fit_choice(
     groups: Sequence[tuple[Floats, int]], names: Sequence[str], ridge: float = 1.0
 ) -> Linear:
-    """Weights under which the right one of each group's rows scores highest (softmax).
+    """Fit weights that give the right row of each group the highest score (softmax).
 
     >>> groups = [(np.array([[1.0], [0.0]]), 0), (np.array([[0.2], [0.9]]), 1)]
     >>> fit_choice(groups, ["x"]).weights["x"] > 0
@@ -202,7 +203,8 @@ def fit_choice(
             curve += (rows * chance[:, None]).T @ rows - np.outer(mean, mean)
         step = np.linalg.solve(curve, gradient)
         size = np.abs(step).max()
-        weights -= step * min(1.0, 2.0 / max(size, 1e-9))  # damped: far from the top it overshoots
+        # damped, since full steps far from the optimum overshoot
+        weights -= step * min(1.0, 2.0 / max(size, 1e-9))
         if size < _ENOUGH:
             break
     return Linear(dict(zip(names, map(float, weights / spread), strict=True)))
@@ -210,7 +212,7 @@ def fit_choice(
 
 @dataclass(frozen=True, slots=True)
 class DetectionScores:
-    """Rates of a detector on labelled captions."""
+    """Detection scores on labelled captions."""
 
     tpr: float
     tnr: float
@@ -225,7 +227,7 @@ def score_detection(
     threshold: float,
     weights: Floats | None = None,
 ) -> DetectionScores:
-    """True positive rate, true negative rate, F1 of the pun class, balanced accuracy.
+    """Compute true positive rate, true negative rate, F1 of the pun class and balanced accuracy.
 
     >>> score_detection([0.9, 0.2, 0.8, 0.1], [True, True, False, False], 0.5)
     DetectionScores(tpr=0.5, tnr=0.5, f1=0.5, balanced_accuracy=0.5, count=4)
@@ -241,18 +243,18 @@ def score_detection(
     return DetectionScores(tpr, tnr, f1, (tpr + tnr) / 2, len(truth))
 
 
-# Is a caption a pun? One chance from what was heard, what a dictionary says, and what it means.
+# The pun probability combines homophone readings, dictionary senses and the sentence embedding.
 
 PunKind = Literal["homophone", "polysemy", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class PunVerdict(Result):
-    """Whether a caption is a pun, how likely, by which readings, and why.
+    """A pun verdict: decision, probability, readings and reasons.
 
-    ``probability`` is calibrated for memes of which a third are puns. ``kind`` says whether the
-    sound or the sense of a word is played with. ``readings`` are best first. ``seen_by`` names
-    the model that looked at the picture, empty where none did.
+    ``probability`` is calibrated for a set in which a third of the memes are puns. ``kind`` is
+    ``homophone``, ``polysemy`` or ``none``. ``readings`` are sorted, best first. ``seen_by`` names
+    the model that was given the image; it is empty without a model.
     """
 
     caption: str
@@ -268,14 +270,14 @@ class PunVerdict(Result):
 
     def _repr_html_(self) -> str:
         rows = tuple(("", line) for line in self.why)
-        title = f"{'a pun' if self.is_pun else 'no pun'}, {show_probability(self.probability)}"
+        title = f"{'a pun' if self.is_pun else 'not a pun'}, {show_probability(self.probability)}"
         return Table((self.caption, title), rows)._repr_html_()
 
 
 class PunWeights(NamedTuple):
-    """What tells puns from the rest with one language model.
+    """Weights of the pun detector for one language model.
 
-    ``meaning`` weighs the numbers of a sentence vector; nothing where there is none.
+    ``meaning`` has the weights of the sentence embedding; it is empty if none is used.
     """
 
     linear: Linear
@@ -288,7 +290,7 @@ class PunWeights(NamedTuple):
         vector: Sequence[float] | None,
         picture: Sequence[float] | None = None,
     ) -> float:
-        """The log-odds that a caption is a pun."""
+        """Compute the log-odds that a caption is a pun."""
         if vector is None or len(vector) != len(self.meaning):
             return self.linear.score(readings.signals)
         similar = _multiply(vector, picture) if picture is not None else 0.0
@@ -306,7 +308,7 @@ SHOWN = ("shown_rarest", "shown_share", "shown_thing", "shown_word")
 
 @cache
 def load_pun_weights(model: str, described: bool = False) -> PunWeights:
-    """The weights for a language model, for captions alone or with the picture described."""
+    """Load the detector's weights for a language model, for captions with or without a description."""
     file = resources.files("memantics.understanding.phonetics") / "weights.json"
     entry = orjson.loads(file.read_bytes())[model]["described" if described else "pun"]
     linear = Linear(entry["weights"], entry["bias"])
@@ -321,13 +323,13 @@ def judge_pun(
     *,
     trusted: bool = False,
 ) -> PunVerdict:
-    """The verdict on a caption that was read aloud, alone or with a description of the picture.
+    """Decide whether a caption is a pun, from its readings and an optional image description.
 
-    ``vector`` is its sentence vector where there is one, ``picture`` that of the description. A
-    description counts where it names what the caption says, and then for a pun only: one that is
-    silent, short, wrong or a list of tags is no evidence against it, unless it is ``trusted``.
-    ``seen`` is what a model that sees the picture says; it counts as much as the published
-    accuracy of such models has it, so neither the sound nor the model decides alone.
+    ``vector`` is the sentence embedding of the caption, ``picture`` that of the description. A
+    description only counts as evidence for a pun, and only if it mentions words of the caption. It
+    counts as evidence against a pun only if it is ``trusted``, since a short or wrong description
+    mentions little. ``seen`` is the decision of a vision-language model; it shifts the log-odds by
+    the published accuracy of such models, so neither source decides alone.
     """
     if readings.language != "zh" or readings.model == "none":
         odds, limit = _logit(readings.confidence), readings.threshold
@@ -360,8 +362,8 @@ def judge_pun(
     )
 
 
-# Published models with image and caption are right about four times in five (F1 .61 to .76):
-# what they say makes a pun four times likelier, or less likely.
+# Published models that get image and caption are right about four times in five (F1 .61 to .76).
+# Their decision therefore multiplies or divides the odds by four.
 _WITNESS = math.log(4.0)
 
 

@@ -1,8 +1,8 @@
-"""English captions: "lettuce pray" is heard as "let us pray".
+"""Homophone readings of English captions: "lettuce pray" reads as "let us pray".
 
-Smaller than the Chinese part, and honest about it: words by a pronunciation dictionary, near
-sounds by a table, commonness by the word trigrams that come with pocketsphinx. There is no
-training data of ours behind the confidence, only the shape of a sensible curve.
+The English part is simpler than the Chinese one. It uses a pronunciation dictionary, a table of
+similar phonemes, and the word trigrams of pocketsphinx. The confidence is a hand-made logistic
+curve, not fitted to data.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from memantics.understanding.phonetics.reading import (
 )
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_LOG10 = math.log10(1.0001)  # the unit of the model's integer scores
-_COMMON = -5.6  # rarer words are not offered
+_LOG10 = math.log10(1.0001)  # unit of the model's integer scores
+_COMMON = -5.6  # log10 probability; rarer words are not candidates
 _UNKNOWN = -7.0
 _MAX_WORDS, _MAX_PHONEMES, _MAX_LENGTH = 24, 90, 14
 _ARCS, _BEAM = 36, 24
@@ -49,7 +49,7 @@ _SKIPPED = {"HH": 0.4, "T": 0.45, "D": 0.45, "AH": 0.5, "R": 0.5, "Y": 0.5, "N":
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the caption: where it stands, and how it is said."""
+    """A word of the caption with its offsets and phonemes."""
 
     text: str
     start: int
@@ -78,14 +78,14 @@ class _Path(NamedTuple):
 
 
 class EnglishVocabulary:
-    """Common English words by their sound, and how likely each is after two others."""
+    """Frequent English words by pronunciation, with trigram probabilities."""
 
     def __init__(self) -> None:
         try:
             sphinx = import_module("pocketsphinx")
         except ImportError as error:
             raise MissingExtra("English readings", "phonetics") from error
-        # Not its constructor: without a decoder's configuration that crashes in version 5.1.
+        # Not the constructor: it crashes in version 5.1 without a decoder configuration.
         model = sphinx.NGramModel.readfile(sphinx.get_model_path("en-us/en-us.lm.bin"))
         self._prob: Callable[[list[str]], int] = model.prob
         self.pronunciations: dict[str, tuple[str, ...]] = {}
@@ -109,18 +109,18 @@ class EnglishVocabulary:
             node.words.append(word)
 
     def weigh(self, words: Sequence[str]) -> float:
-        """log10 probability of the last word after those before it."""
+        """Return the log10 probability of the last word after the words before it."""
         return max(_UNKNOWN, self._prob(list(reversed(words[-3:]))) * _LOG10)
 
 
 @cache
 def load_vocabulary() -> EnglishVocabulary:
-    """The vocabulary, built once per process."""
+    """Load the vocabulary once per process."""
     return EnglishVocabulary()
 
 
 def compare_phonemes(first: str, second: str) -> float:
-    """How far two phonemes are apart; 9 where they have nothing in common.
+    """Compute the distance of two phonemes; 9 means completely different.
 
     >>> compare_phonemes("S", "S"), compare_phonemes("S", "Z"), compare_phonemes("S", "AA")
     (0.0, 0.35, 9.0)
@@ -132,7 +132,7 @@ def compare_phonemes(first: str, second: str) -> float:
 
 
 def _find_arcs(vocabulary: EnglishVocabulary, phonemes: Sequence[str], start: int) -> list[_Arc]:
-    """Words that sound like the phonemes from a position on, nearest and commonest first."""
+    """Find words that match the phonemes from a position on, by distance and frequency."""
     best: dict[tuple[str, int], float] = {}
     stack = [(vocabulary.root, start, 0.0)]
     while stack:
@@ -154,7 +154,7 @@ def _find_arcs(vocabulary: EnglishVocabulary, phonemes: Sequence[str], start: in
             if phoneme in node.next and distance + cost <= _REACH:
                 stack.append((node.next[phoneme], at, distance + cost))
     arcs = [_Arc(word, end, round(distance, 3)) for (word, end), distance in best.items()]
-    # Longer stretches are compared per phoneme: else short words would fill the list.
+    # Scores are per phoneme; otherwise short words would fill the list.
     arcs.sort(key=lambda a: (vocabulary.weigh((a.word,)) - _SOUND * a.distance) / (a.end - start))
     return arcs[-_ARCS:]
 
@@ -196,7 +196,7 @@ def _split_words(caption: str, vocabulary: EnglishVocabulary) -> Iterator[Word]:
 
 
 def read_english(caption: str, notes: tuple[str, ...], settings: Settings) -> HomophoneReadings:
-    """What an English caption may mean when it is read aloud."""
+    """Find the homophone readings of an English caption."""
     vocabulary = load_vocabulary()
     words = list(_split_words(caption, vocabulary))
     unknown = [word.text for word in words if not word.phonemes]
@@ -231,7 +231,7 @@ def _weigh_plainly(words: Sequence[Word], vocabulary: EnglishVocabulary) -> floa
 
 
 def _rate_confidence(reading: Reading) -> float:
-    """Sure when much is gained for little distance; two powers of ten and no distance are even."""
+    """Rate the confidence from gain and distance; a gain of 2 at distance 0 gives 0.5."""
     odds = 1.2 * (reading.gain - 2.0) - 3.0 * reading.distance
     return round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
 
@@ -256,7 +256,7 @@ def _build_reading(caption: str, words: Sequence[Word], path: _Path, plain: floa
 
 
 def _find_changes(caption: str, words: Sequence[Word], path: _Path) -> Iterator[HomophoneSpan]:
-    """Between phoneme positions where both sides begin a word, those that are not the same."""
+    """Yield the spans between common word boundaries where both word sequences differ."""
     ours: list[_Arc] = []
     theirs: list[Word] = []
     arcs = iter(path.arcs)
@@ -284,5 +284,5 @@ def _build_change(caption: str, theirs: Sequence[Word], ours: Sequence[_Arc]) ->
         written_pronunciation=written,
         homophone_pronunciation=" ".join(arc.word for arc in ours),
         distance=distance,
-        notes=() if distance == 0 else (f"sounds about {distance:g} apart",),
+        notes=() if distance == 0 else (f"phonetic distance about {distance:g}",),
     )

@@ -1,9 +1,9 @@
-"""How well it reads: figures on a PunMemeCN release, measured on groups that were held out.
+"""Evaluation of homophone readings on a PunMemeCN release, by cross-validation over groups.
 
-``memantics pun --evaluate FOLDER`` prints them. The order of readings, the confidence and the
-detector are fitted anew for each of five folds of groups, so no figure comes from a caption that
-its weights have seen. The costs of the search were made with these captions in view: expect a
-little less on others.
+``memantics pun --evaluate FOLDER`` prints the scores. The ranking, the confidence and the detector
+are fitted again for each of five group-disjoint folds, so no caption is scored by weights that were
+fitted on it. The search costs were chosen on these captions, so scores on other captions may be
+slightly lower.
 """
 
 from __future__ import annotations
@@ -43,9 +43,8 @@ from memantics.understanding.phonetics.lattice import Lattice
 from memantics.understanding.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.understanding.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 
-# Captions to learn from, and what ``pun --evaluate`` learns from them without those it measures.
-#
-# The weights that ship are fitted in ``research/pun_weights.py``.
+# Reads training captions and fits the models of ``pun --evaluate`` without the measured captions.
+# ``research/pun_weights.py`` fits the weights in the package.
 
 FOLDS = 5
 _RIDGE = 3.0
@@ -66,7 +65,7 @@ Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True)
 class CaptionSample:
-    """One caption of the release; ``intended`` is None for what is no pun."""
+    """One caption of the release; ``intended`` is None for captions that are not puns."""
 
     name: str
     group: str
@@ -76,12 +75,12 @@ class CaptionSample:
 
     @property
     def homophone(self) -> bool:
-        """Whether the caption is meant to be heard as another."""
+        """Whether the caption is a homophone pun: its intended reading differs from the text."""
         return self.intended is not None and self.intended != self.caption
 
 
 def read_samples(folder: Path) -> list[CaptionSample]:
-    """Captions of a PunMemeCN release in any of its layouts; ``_Meta.json`` alone is needed."""
+    """Read the captions of a PunMemeCN release in any layout; only ``_Meta.json`` is required."""
     try:
         rows = _META_FILE.validate_python(read_json(find_folder(folder) / META))
     except ValidationError as error:
@@ -100,7 +99,7 @@ def read_samples(folder: Path) -> list[CaptionSample]:
 
 
 def assign_fold(group: str) -> int:
-    """The fold of a group, by its name: the three memes of a group stay together.
+    """Assign a group to a fold by its name; the three memes of a group stay together.
 
     >>> assign_fold("CN00001") == assign_fold("CN00001")
     True
@@ -112,7 +111,7 @@ START = Linear({"total": 1.0})
 
 
 def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]) -> Linear:
-    """Weights that put the intended caption first."""
+    """Fit weights that rank the intended reading first."""
     groups: list[tuple[Floats, int]] = []
     for sample, analysis in zip(samples, analyses, strict=True):
         texts = [c.path.text for c in analysis.candidates]
@@ -120,12 +119,15 @@ def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSear
             rows = [[c.features[n] for n in RANK_FEATURES] for c in analysis.candidates]
             groups.append((np.array(rows), texts.index(sample.intended)))
     if not groups:
-        raise InputError("no homophone pun to learn the order from", hint="give more groups")
+        raise InputError(
+            "the training groups contain no homophone pun, so readings cannot be ranked",
+            hint="choose more groups with --groups",
+        )
     return fit_choice(groups, RANK_FEATURES, _RIDGE)
 
 
 def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]) -> Linear:
-    """Weights that tell homophone puns from captions that are none."""
+    """Fit weights that separate homophone puns from captions that are not puns."""
     kept = [
         (a, s.homophone)
         for s, a in zip(samples, analyses, strict=True)
@@ -138,26 +140,26 @@ def fit_confidence(samples: Sequence[CaptionSample], analyses: Sequence[Homophon
 def fit_first_right(
     samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]
 ) -> Linear:
-    """Weights of the chance that the first reading of a caption is the one that is meant."""
+    """Fit the model of the probability that the first reading is the intended one."""
     right = [is_first_right(s, a) for s, a in zip(samples, analyses, strict=True)]
     return fit_logistic(matrix_of(analyses), np.array(right, bool), CAPTION_FEATURES, _RIDGE)
 
 
 def is_first_right(sample: CaptionSample, analysis: HomophoneSearch) -> bool:
-    """Whether the first reading is what the caption of a homophone pun means."""
+    """Tell whether the first reading of a homophone pun is the intended one."""
     first = analysis.candidates[0].path.text if analysis.candidates else None
     return sample.homophone and first == sample.intended
 
 
 def matrix_of(analyses: Iterable[HomophoneSearch]) -> Floats:
-    """The signals of captions, one row each."""
+    """Build the feature matrix of captions, one row per caption."""
     return np.array([[a.signals[name] for name in CAPTION_FEATURES] for a in analyses])
 
 
 def gather(
     samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch], embed: Embed | None
 ) -> PunData:
-    """Signals, sentence vectors and labels of captions, for a detector to learn from."""
+    """Collect features, sentence embeddings and labels of captions to train a detector."""
     senses = [describe_senses(cut_words("".join(map(simplify, s.caption)))) for s in samples]
     rows = [[features[name] for name in SENSE_FEATURES] for features in senses]
     vectors = embed([s.caption for s in samples]) if embed else np.zeros((len(samples), 0))
@@ -175,7 +177,7 @@ _UNMEASURED = FOLDS
 
 @dataclass(frozen=True, slots=True)
 class ReadingScores:
-    """The figures, all from held-out groups but the costs."""
+    """Scores on held-out groups; only the search costs were chosen on the same captions."""
 
     model: str
     captions: int
@@ -199,7 +201,7 @@ class ReadingScores:
 
 
 def _assign_folds(samples: Sequence[CaptionSample], wanted: str) -> list[int]:
-    """The fold of each caption; groups of the user's choice are one, all others not measured."""
+    """Assign a fold to each caption; chosen groups form one fold, all others are training data."""
     groups = {sample.group for sample in samples}
     chosen = choose_groups(wanted, groups) if wanted else groups
     if chosen == groups:
@@ -214,9 +216,10 @@ def evaluate(
     groups: str = "",
     embed: Embed | None = None,
 ) -> ReadingScores:
-    """Measure everything on a release; about a minute for 1,500 captions.
+    """Evaluate readings and the pun detector on a release; 1,500 captions take about a minute.
 
-    With ``groups`` (``test``, ``1-100``) figures are of those, weights fitted on all others.
+    With ``groups`` (``test`` or ``1-100``) only those groups are scored, by weights fitted on all
+    others.
     """
     samples = read_samples(folder)
     folds = _assign_folds(samples, groups)
@@ -284,7 +287,7 @@ def _peak_mb() -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """Chances that captions are puns, and verdicts, all from weights without their fold."""
+    """Pun probabilities and decisions for captions, from weights fitted without their fold."""
 
     data: detectors.PunData
     chances: Floats
@@ -292,18 +295,18 @@ class _Judged:
     folds: range
 
     def take(self, places: Sequence[int]) -> _Judged:
-        """Some of the captions."""
+        """Select some of the captions."""
         chosen = np.zeros(len(self.said), dtype=bool)
         chosen[list(places)] = True
         part = self.data.take(chosen)
         return _Judged(part, self.chances[chosen], self.said[chosen], self.folds)
 
     def score(self, weights: Floats) -> detectors.DetectionScores:
-        """Rates of the verdicts under weights of the captions."""
+        """Compute detection scores, with a weight per caption."""
         return detectors.score_detection(self.said.astype(float), self.data.pun, 0.5, weights)
 
     def measure_gap(self, weights: Floats) -> float:
-        """Mean distance of chance and share, in ten bins of equally many captions."""
+        """Compute the calibration error in ten bins with equal numbers of captions."""
         gap = weights * (self.chances - self.data.pun)
         bins = np.array_split(np.argsort(self.chances, kind="stable"), 10)
         return float(sum(abs(gap[in_bin].sum()) for in_bin in bins) / weights.sum())
@@ -315,12 +318,12 @@ def _hold_out(
     folds: Sequence[int],
     embed: Embed | None,
 ) -> tuple[list[HomophoneSearch], list[float], _Judged]:
-    """Analyses, confidences and verdicts under weights that have not seen a caption's group."""
+    """Compute analyses, confidences and decisions with weights fitted without the caption's group."""
     held: list[HomophoneSearch] = list(analyses)
     chances = [0.0] * len(samples)
     data = gather(samples, analyses, embed)
     likely, said = np.zeros(len(samples)), np.zeros(len(samples), dtype=bool)
-    # Where the user chose groups, the others are there to learn from only.
+    # If the user chose groups, the other groups are training data only.
     numbers = range(1 if _UNMEASURED in folds else FOLDS)
     for number in numbers:
         held_out = np.array(folds) == number
@@ -343,9 +346,9 @@ def _hold_out(
 def _count_double_meanings(
     samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch], lattice: Lattice
 ) -> tuple[int, float, float]:
-    """Polysemy puns, and the shares of them and of other captions with a double meaning.
+    """Count polysemy puns and the proportions with a double meaning among puns and non-puns.
 
-    The description is the first line of the release's explanation, without what it quotes.
+    The description is the first line of the release's explanation, without quoted text.
     """
     hints: dict[bool, list[bool]] = {True: [], False: []}
     for sample, analysis in zip(samples, analyses, strict=True):
@@ -358,30 +361,34 @@ def _count_double_meanings(
 
 
 def format_metrics(metrics: ReadingScores) -> str:
-    """The figures as lines of at most 80 columns."""
+    """Format the scores as lines of at most 80 columns."""
     f, d = metrics, metrics.detector
     rows = (
         ("language model", f.model, ""),
         ("captions", str(f.captions), f"{f.homophones} homophone, {f.polysemy} polysemy puns"),
-        ("intended first", f"{f.first:.1%}", ""),
-        ("intended in first 5", f"{f.first_five:.1%}", f"found at all {f.found:.1%}"),
-        ("not puns, yet heard", f"{f.quiet:.1%}", f"homophone puns heard {f.detected:.1%}"),
+        ("intended ranked 1st", f"{f.first:.1%}", ""),
+        ("intended in top 5", f"{f.first_five:.1%}", f"found at all {f.found:.1%}"),
+        ("false positives", f"{f.quiet:.1%}", f"homophone puns detected {f.detected:.1%}"),
         (
             "detector F1",
             f"{d.f1:.3f}",
             f"TPR {d.tpr:.3f}, TNR {d.tnr:.3f}, balanced {d.balanced_accuracy:.3f}",
         ),
         (
-            "  37 % by sense",
+            "  37 % polysemy",
             f"{f.detector_expected_f1:.3f}",
             f"calibration error {100 * f.calibration_error:.1f} points",
         ),
-        ("polysemy hinted", f"{f.polysemy_hinted:.1%}", f"not puns {f.others_hinted:.1%}"),
+        (
+            "double meanings",
+            f"{f.polysemy_hinted:.1%}",
+            f"of polysemy puns; non-puns {f.others_hinted:.1%}",
+        ),
         ("CPU per caption", f"{f.cpu_ms:.1f} ms", f"worst {f.cpu_ms_worst:.0f} ms"),
         ("first call", f"{f.first_call_s:.2f} s", f"CPU {f.first_call_cpu_s:.2f} s"),
         ("peak memory", f"{f.memory_mb:.0f} MB", ""),
     )
     lines = [f"{name:<21}{value:<13}{more}".rstrip() for name, value, more in rows]
-    lines.append("Groups were held out; the weights are fitted without them,")
-    lines.append("the costs of the search were made with them in view.")
+    lines.append("Scores are on held-out groups: the weights were fitted without them.")
+    lines.append("The search costs were chosen on all captions of the release.")
     return "\n".join(lines)

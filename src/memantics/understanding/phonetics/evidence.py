@@ -1,4 +1,4 @@
-"""What the picture says: support for the literal reading, and words with two meanings."""
+"""Evidence from the image description: support for the literal reading, and double meanings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,9 @@ from memantics.understanding.phonetics.senses import (
     rate_drawable,
 )
 
-# Puns whose sound does not change: one word, two senses.
-#
-# What a dictionary tells of the words of a caption: whether they have several senses, a
-# figurative or slang one, and things one can draw that the word's own meaning does not name (the
-# egg in 混蛋, "a scoundrel"). With a description of the picture the thing must be seen in it.
+# Polysemy puns have one word with two senses. The features describe the caption's words: several
+# senses, figurative or slang senses, and drawable things that the word's meaning does not name (the
+# egg in 混蛋, "a scoundrel"). With a description, the thing must be visible in the image.
 
 SENSE_FEATURES = (
     "many_senses",
@@ -38,7 +36,7 @@ _MANY, _LONGEST = 3, 8
 
 @lru_cache(maxsize=8192)
 def find_hidden_thing(word: str) -> str:
-    """The first drawable character of a word whose meaning does not speak of it; else nothing.
+    """Find the first drawable character in a word whose meaning does not mention it; else empty.
 
     >>> find_hidden_thing("混蛋"), find_hidden_thing("鸡蛋"), find_hidden_thing("我们")
     ('蛋', '', '')
@@ -54,7 +52,7 @@ def find_hidden_thing(word: str) -> str:
 
 
 def cut_words(text: str) -> list[str]:
-    """The words of a text, each the longest that the dictionary has; what it has not alone.
+    """Split a text into the longest dictionary words; other characters stay alone.
 
     >>> cut_words("我在打酱油")
     ['我', '在', '打酱油']
@@ -69,19 +67,19 @@ def cut_words(text: str) -> list[str]:
 
 
 def list_second_senses(words: Sequence[str]) -> tuple[SecondSense, ...]:
-    """The words of a caption that may be meant in two ways, with what the dictionary says."""
+    """List the words of a caption with two possible senses, with their dictionary entries."""
     found = []
     for word in dict.fromkeys(words):
         senses, hidden = list_senses(word), find_hidden_thing(word)
         marked = has_style(word, "figurative") or is_informal(word) or len(senses) >= _MANY
         if len(word) > 1 and senses and (marked or hidden):
-            seen = (f"{hidden} alone is {list_glosses(hidden)[0]}",) if hidden else ()
+            seen = (f"{hidden} alone means {list_glosses(hidden)[0]}",) if hidden else ()
             found.append(SecondSense(word, "; ".join((*senses[:_MANY], *seen))))
     return tuple(found)
 
 
 def describe_senses(words: Sequence[str]) -> dict[str, float]:
-    """Numbers for a detector, most of them shares of the words of two characters and more.
+    """Compute sense features, mostly proportions of the words with two or more characters.
 
     >>> describe_senses(["我", "摸鱼"])["figurative"], describe_senses([])["figurative"]
     (1.0, 0.0)
@@ -104,11 +102,11 @@ def describe_senses(words: Sequence[str]) -> dict[str, float]:
 _MAX_DESCRIPTION = 4000
 _QUOTED = re.compile(r"[“\"「『‘《][^”\"」』’》]{1,120}[”\"」』’》]")
 _LATIN_WORD = re.compile(r"[a-z]+")
-_TOO_COMMON = -3.4  # words this common are in any description
+_TOO_COMMON = -3.4  # log10 probability; more frequent words occur in any description
 
 
 def clean_description(description: str, caption: str) -> str:
-    """The description without what it quotes: the caption must not be its own evidence.
+    """Remove quoted text from a description: the caption must not count as evidence for itself.
 
     >>> clean_description("一条鱼，写着“年年有鱼”。", "年年有鱼")
     '一条鱼，写着 。'
@@ -118,7 +116,7 @@ def clean_description(description: str, caption: str) -> str:
 
 
 def find_in_description(character: str, description: str) -> str:
-    """The word of a description that names what a character names; empty where there is none.
+    """Find the word of a description that has a character's meaning; empty if there is none.
 
     >>> find_in_description("鱼", "a steamer with a fish"), find_in_description("鱼", "一条鱼")
     ('fish', '鱼')
@@ -139,7 +137,7 @@ def find_in_description(character: str, description: str) -> str:
 
 
 def find_evidence(caption: str, description: str, lattice: Lattice) -> dict[str, str]:
-    """Characters of the caption that name things in the picture → the description's words."""
+    """Map characters of the caption that name visible things to words of the description."""
     text = clean_description(description, caption)
     found = {
         character: find_in_description(character, text)
@@ -152,17 +150,17 @@ def find_evidence(caption: str, description: str, lattice: Lattice) -> dict[str,
 PICTURE_FEATURES = (
     *("evidence", "shown_rarest", "shown_share", "shown_thing", "shown_word", "similar"),
 )
-_EVERYDAY = -3.0  # characters that are commoner say nothing, wherever they stand
+_EVERYDAY = -3.0  # log10 probability; more frequent characters are not evidence
 
 
 def describe_picture(
     caption: str, description: str, changed: Sequence[str], lattice: Lattice
 ) -> dict[str, float]:
-    """How much of the caption is seen: numbers for a detector, all but ``similar``.
+    """Compute features of how much of the caption is visible, all except ``similar``.
 
-    ``evidence`` counts characters that are heard as others (``changed``) and shown, two at most;
-    the rest is about all characters and words: how rare the rarest one shown is, their sum by
-    length, the rarest that can be drawn, and the longest word.
+    ``evidence`` counts replaced characters (``changed``) that are visible, at most two. The other
+    features cover all characters and words: the rarity of the rarest visible one, their sum by
+    length, the rarest drawable one and the longest word.
     """
     text, simple = clean_description(description, caption), "".join(map(simplify, caption))
     pictured = find_evidence(caption, description, lattice)
@@ -188,10 +186,10 @@ def describe_picture(
 def find_double_meanings(
     plain: Path, description: str, caption: str, lattice: Lattice
 ) -> tuple[DoubleMeaning, ...]:
-    """Words that stand in the caption with one meaning and in the picture with another.
+    """Find caption words that are visible in the image, with possibly another meaning.
 
-    Without knowledge of meanings this is only a hint: the word is in the picture, and the caption
-    uses it, at best inside a longer expression.
+    This is a weak signal: the function does not compare meanings. It checks that a word is visible
+    and that the caption uses it, perhaps inside a longer expression.
     """
     text = clean_description(description, caption)
     found: dict[str, DoubleMeaning] = {}

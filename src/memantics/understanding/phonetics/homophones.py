@@ -1,4 +1,4 @@
-"""Reading aloud: a caption in, its likely readings out."""
+"""Homophone readings of Chinese and English captions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PICTURED = 1.5
 
 @dataclass(frozen=True, slots=True)
 class HomophoneSearch:
-    """Everything the search found for a caption; candidates are best first."""
+    """The search result for one caption; candidates are sorted, best first."""
 
     script: SpokenCaption
     plain: Path
@@ -55,13 +55,13 @@ class HomophoneSearch:
     signals: dict[str, float]
 
     def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> HomophoneSearch:
-        """The same candidates under other weights."""
+        """Rank the same candidates with other weights."""
         ranked = _sort(_score(c, order, pictured) for c in self.candidates)
         signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
         return replace(self, candidates=ranked, signals=signals)
 
     def list_changed(self) -> list[str]:
-        """The written characters that the first candidate hears as others."""
+        """List the written characters that the first candidate replaces."""
         return [d.written for c in self.candidates[:1] for d in c.differences]
 
 
@@ -72,8 +72,9 @@ def _score(candidate: PathCandidate, order: Linear, pictured: frozenset[str]) ->
 
 @cache
 def load_lattice(model: reading.ModelName, file: FilePath | None) -> Lattice:
-    """The search over a language model, built once per process."""
-    # Hundreds of thousands of objects that all stay: collecting in between only costs time.
+    """Load the search lattice of a language model once per process."""
+    # The lattice creates hundreds of thousands of permanent objects; garbage collection would only
+    # slow this down.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -90,10 +91,10 @@ def analyze_caption(
     order: Linear | None = None,
     pictured: frozenset[str] = frozenset(),
 ) -> HomophoneSearch:
-    """Search what a caption may sound like and order what was found.
+    """Search the homophone readings of a caption and rank them.
 
-    ``pictured`` are characters of things in the picture: the caption was written to name them,
-    so a reading that hears them as something else is the likelier.
+    ``pictured`` are characters that name things in the image. The caption was probably written to
+    name these things, so readings that replace them rank higher.
     """
     rank = order or load_weights(lattice.model.name)[0]
     scripts = list(write_scripts(caption))
@@ -121,7 +122,7 @@ def _sort(candidates: Iterable[PathCandidate]) -> tuple[PathCandidate, ...]:
 
 
 def write_pronunciation(script: SpokenCaption, differences: Sequence[SlotDifference] = ()) -> str:
-    """The caption in pinyin as it is said, with what a reading changes in it."""
+    """Write the pinyin of a caption, with the changes of a reading if given."""
     changed = {d.slot: d for d in differences}
     parts: list[str] = []
     for number, slot in enumerate(script.slots):
@@ -134,14 +135,14 @@ def write_pronunciation(script: SpokenCaption, differences: Sequence[SlotDiffere
             text = pinyin.write_marked(slot.main)
         else:
             text = slot.main.syllable
-        # A loan covers several slots but is one word.
+        # A loanword covers several slots but is one word.
         if text and not (change and change.sound is None and parts and parts[-1] == text):
             parts.append(text)
     return " ".join(parts)
 
 
 def build_reading(candidate: PathCandidate) -> reading.Reading:
-    """A reading with its changed spans."""
+    """Build the public record of a reading with its changed spans."""
     script, differences = candidate.script, candidate.differences
     said = sum(bool(slot.sounds) for slot in script.slots)
     far = sum(d.distance > pinyin.MERGED for d in differences)
@@ -160,7 +161,7 @@ def build_reading(candidate: PathCandidate) -> reading.Reading:
 def _build_changes(
     script: SpokenCaption, differences: Sequence[SlotDifference]
 ) -> list[reading.HomophoneSpan]:
-    # Neighbouring slots make one span: slot minus rank is constant in a run.
+    # Neighbouring slots form one span: slot minus rank is constant within a run.
     runs: dict[int, list[SlotDifference]] = {}
     for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
         runs.setdefault(difference.slot - rank, []).append(difference)
@@ -179,7 +180,7 @@ def _build_change(script: SpokenCaption, run: Sequence[SlotDifference]) -> readi
         if difference.sound:
             homophone.append(pinyin.write_marked(difference.sound))
             notes.append(pinyin.describe_difference(nearest, difference.sound.syllable))
-    # A loan stands in each of its slots but is one word.
+    # A loanword is repeated in each of its slots but is one word.
     pieces = [d.homophone for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
     return reading.HomophoneSpan(
         start=tokens[0].start,
@@ -195,7 +196,7 @@ def _build_change(script: SpokenCaption, run: Sequence[SlotDifference]) -> readi
 
 
 def _nearest(slot: SyllableSlot, difference: SlotDifference) -> str:
-    """The sound of a slot that the heard one is nearest to."""
+    """Return the syllable of a slot that is nearest to the replaced one."""
     if difference.sound is None:
         return slot.main.syllable if slot.main else ""
     syllable = difference.sound.syllable
@@ -206,23 +207,26 @@ def _nearest(slot: SyllableSlot, difference: SlotDifference) -> str:
 
 
 _PLAIN = Settings()
-_EVIDENCE = 0.7  # what each supporting word of the picture adds to the log-odds, two at most
+_EVIDENCE = 0.7  # added to the log-odds per supporting word of the description, at most two words
 
 
 def read_homophones(
     caption: str, *, description: str | None = None, settings: Settings = _PLAIN
 ) -> reading.HomophoneReadings:
-    """What a caption may mean when it is read aloud.
+    """Find the homophone readings of a caption.
 
-    ``description`` says what the picture shows, in Chinese or English; its words support the
-    literal reading. Any text is taken; what was left out is in ``notes``.
+    ``description`` describes the image in Chinese or English; its words support the literal
+    reading. Any text is accepted; ``notes`` explain what was omitted.
 
     >>> readings = read_homophones("年年有鱼", settings=Settings(model="dictionary"))
     >>> readings.pronunciation, readings.language
     ('nián nián yǒu yú', 'zh')
     """
     if not isinstance(caption, str):
-        raise InputError(f"a caption is text, not {type(caption).__name__}", hint="pass a string")
+        raise InputError(
+            f"the caption must be a string, not {type(caption).__name__}",
+            hint="pass the caption as str",
+        )
     text, notes = _prepare(caption, settings)
     language = _choose_language(text, settings)
     if language == "en":
@@ -233,7 +237,7 @@ def read_homophones(
 def read_many(
     captions: Iterable[str | tuple[str, str | None]], *, settings: Settings = _PLAIN
 ) -> Iterator[reading.HomophoneReadings]:
-    """Read captions one after the other, each alone or with a description; lazily, in order.
+    """Read several captions lazily and in order, each with an optional description.
 
     >>> [r.caption for r in read_many(["好", ("鱼", None)], settings=Settings(model="dictionary"))]
     ['好', '鱼']
@@ -245,14 +249,14 @@ def read_many(
 
 def _prepare(caption: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
     notes = []
-    # Cut first: cleaning must not walk through megabytes.
+    # Truncate first, so that megabytes of text are not cleaned.
     text = clean_text(caption[: 4 * settings.max_characters])
     if len(caption) <= 4 * settings.max_characters and len(text) < len(caption):
-        notes.append("characters that cannot be said or seen were left out")
+        notes.append("control and other invisible characters were removed")
     if len(text) > settings.max_characters or len(caption) > 4 * settings.max_characters:
         text = text[: settings.max_characters]
         notes.append(
-            f"only the first {settings.max_characters} of {len(caption)} characters were read"
+            f"the caption was truncated to {settings.max_characters} of {len(caption)} characters"
         )
     return text, tuple(notes)
 
@@ -276,7 +280,7 @@ def _read_english(
     except MissingExtra as missing:
         if settings.language == "en":
             raise
-        # Among Chinese captions a stray English one must not end the batch.
+        # One English caption in a Chinese batch must not stop the batch.
         return reading.HomophoneReadings(
             text, "en", "none", "", (), 0.0, settings.threshold, notes=(str(missing),)
         )
@@ -304,7 +308,7 @@ def _read_chinese(
     confidence = round(odds.probability(signals), 4) if readings else 0.0
     chance = load_first_right(lattice.model.name).probability(analysis.signals) if readings else 0.0
     if not any(slot.sounds for slot in analysis.script.slots):
-        notes = (*notes, "nothing in it can be read aloud")
+        notes = (*notes, "the caption contains nothing that can be pronounced")
     intended = bool(readings) and confidence >= settings.threshold
     return reading.HomophoneReadings(
         caption=text,

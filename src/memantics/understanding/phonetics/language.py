@@ -1,8 +1,8 @@
-"""Language models for Chinese words: how common a word is after the words before it.
+"""Language models for Chinese words: the probability of a word after its predecessors.
 
-Three, from best to plainest: a trigram model as input methods use it (kenlm, with the model file
-of Debian's ``libime-data-language-model``), word frequencies with character transitions from pip
-packages (wordfreq, Pinyin2Hanzi), and the word list of jieba alone. All scores are log10.
+There are three, from best to simplest: a trigram model (kenlm, with the model file of Debian's
+``libime-data-language-model``), word frequencies with character transitions (wordfreq and
+Pinyin2Hanzi), and jieba's word list. All scores are log10 probabilities.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ _UNSEEN = -1.0
 _SHARE = 0.35
 
 
-State = object  # what a model remembers of the words before; only the model looks inside
+State = object  # the model's context; opaque to callers
 
 
 class LanguageModel:
-    """How common words are, alone and after others.
+    """Probabilities of words, alone and after other words.
 
-    ``name`` is for outputs, ``words`` the vocabulary, ``common`` the log10 probability of each
-    word by itself; ``transitions``, where known, tell how well two characters follow each other.
+    ``name`` appears in outputs, ``words`` is the vocabulary, and ``common`` has the log10
+    probability of each word. ``transitions`` rate how well two characters follow each other, if
+    known.
     """
 
     def __init__(
@@ -53,30 +54,30 @@ class LanguageModel:
         self.transitions: Transitions | None = None
 
     def begin(self) -> State:
-        """The state at the start of a sentence: no character before."""
+        """Return the state at the start of a sentence."""
         return ""
 
     def step(self, state: State, word: str) -> tuple[float, State]:
-        """The word's own score, and how well its first character follows the last one."""
+        """Return the word's score plus the transition score, and the next state."""
         score = self.weights.get(word, UNKNOWN)
         if self.transitions and isinstance(state, str) and state:
             score += _SHARE * self.transitions.rate(state, word[0])
         return score, word[-1]
 
     def end(self, state: State) -> float:  # noqa: ARG002 -- other models look at it
-        """The score of ending here; without a context every ending is the same."""
+        """Return the score of ending the sentence; 0 for a model without context."""
         return 0.0
 
     def weigh(self, word: str) -> float:
-        """log10 probability of a word by itself."""
+        """Return the log10 probability of a word."""
         return self.weights.get(word, UNKNOWN)
 
     def join(self, first: str, second: str) -> float:
-        """How much more often than chance a character follows another; 0 where unknowable."""
+        """Return the log10 ratio of a character pair to independence; 0 if unknown."""
         return self.transitions.rate(first, second) if self.transitions else 0.0
 
 
-# One pass in C over a vocabulary of some hundred thousand words.
+# One regular expression reads a vocabulary of some hundred thousand words quickly.
 _WORD = rf"[〇\u4e00-\u9fff]{{1,{MAX_WORD}}}"
 _VOCABULARY = re.compile(rf"(?<=\0){_WORD}(?=\0)")
 _ENTRY = re.compile(rf"^({_WORD}) (\d+) ", re.MULTILINE)
@@ -84,7 +85,7 @@ _is_word = re.compile(_WORD).fullmatch
 
 
 class TrigramModel(LanguageModel):
-    """A word trigram model in kenlm's binary form, with its vocabulary inside."""
+    """A word trigram model in kenlm's binary format that includes its vocabulary."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -96,15 +97,15 @@ class TrigramModel(LanguageModel):
             data = path.read_bytes()
         except (OSError, RuntimeError) as error:
             raise InputError(
-                f"language model {path} cannot be read",
-                hint="give a kenlm binary file, such as zh_CN.lm of libime-data-language-model",
+                f"cannot read the language model {path}",
+                hint="use a kenlm binary file, such as zh_CN.lm of libime-data-language-model",
             ) from error
         start = data.rfind(b"<unk>\0")
         tail = data[start:].decode("utf-8", errors="replace") if start >= 0 else ""
         words: Sequence[str] = _VOCABULARY.findall(tail)
         if not words:
             raise InputError(
-                f"language model {path} has no Chinese vocabulary inside",
+                f"the language model {path} contains no Chinese vocabulary",
                 hint="build it with kenlm's build_binary and keep the vocabulary",
             )
         self._state = kenlm.State
@@ -116,26 +117,26 @@ class TrigramModel(LanguageModel):
         scores = [self._score(self._null, word, out) for word in words]
         super().__init__("trigram", words, scores)
         self.weights = dict(zip(words, scores, strict=True))
-        # Most pairs of words this model has never seen: it then judges each word alone.
+        # Most word pairs are unseen; the model then scores each word alone.
         self.transitions = _find_transitions(words, self.common)
 
     def begin(self) -> State:
-        """The state at the start of a sentence."""
+        """Return the state at the start of a sentence."""
         return self._begin
 
     def step(self, state: State, word: str) -> tuple[float, State]:
-        """The score of a word in a state, and the state after it."""
+        """Return the score of a word in a state, and the next state."""
         out = self._state()
         return self._score(state, word, out), out
 
     def end(self, state: State) -> float:
-        """The score of ending here."""
+        """Return the score of ending the sentence."""
         score: float = self._score(state, "</s>", self._state())
         return score
 
 
 class FrequencyModel(LanguageModel):
-    """Word frequencies; where character transitions are known, they join the words."""
+    """Word frequencies, combined with character transitions if these are known."""
 
     def __init__(
         self, name: str, frequencies: Mapping[str, float], transitions: Transitions | None = None
@@ -161,16 +162,16 @@ def _load_frequencies() -> FrequencyModel:
 
 
 class Transitions:
-    """How much more often one character follows another than chance has it, log10."""
+    """The log10 ratio of character pairs to independence."""
 
     def __init__(
         self, rows: Mapping[str, Mapping[str, float]], single: Mapping[str, float]
     ) -> None:
         self._rows, self._single = rows, single
-        self._known: dict[str, float] = {}  # at most one entry per pair of the rows
+        self._known: dict[str, float] = {}  # cache; at most one entry per pair of the rows
 
     def rate(self, first: str, second: str) -> float:
-        """The ratio of a pair, bounded; the same malus for every unknown one.
+        """Return the bounded log ratio of a pair; unknown pairs get a fixed penalty.
 
         >>> table = Transitions({"合": {"理": 0.5}}, {"理": 0.005})
         >>> table.rate("合", "理"), table.rate("合", "鱼")
@@ -188,7 +189,7 @@ class Transitions:
 
 
 def _find_transitions(words: Sequence[str], common: Distances) -> Transitions | None:
-    """The transitions of Pinyin2Hanzi against how common characters are in these words."""
+    """Load Pinyin2Hanzi's transitions and relate them to character frequencies in these words."""
     import orjson
 
     if find_spec("Pinyin2Hanzi") is None:
@@ -204,7 +205,7 @@ def _find_transitions(words: Sequence[str], common: Distances) -> Transitions | 
 
 
 def _load_dictionary() -> FrequencyModel:
-    # Found without importing jieba, which takes longer than reading its list.
+    # jieba is located without an import, which would take longer than reading its list.
     need_offline("jieba")
     spec = find_spec("jieba")
     assert spec is not None
@@ -216,7 +217,7 @@ def _load_dictionary() -> FrequencyModel:
 
 
 def find_model_file() -> Path | None:
-    """The trigram model: ``$MEMANTICS_ZH_LM``, our home folder, then where Debian puts it."""
+    """Find the trigram model: ``$MEMANTICS_ZH_LM``, the Memantics home folder, then Debian's path."""
     given = os.environ.get(MODEL_VARIABLE)
     if given:
         return Path(given).expanduser()
@@ -228,7 +229,7 @@ def find_model_file() -> Path | None:
 
 @cache
 def load_model(name: ModelName = "auto", file: Path | None = None) -> LanguageModel:
-    """Load a model once per process.
+    """Load a language model once per process.
 
     >>> load_model("dictionary").name
     'dictionary'

@@ -1,4 +1,4 @@
-"""The search: paths of words that sound like the caption, best first."""
+"""Beam search for word sequences that are homophones of the caption."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from memantics.understanding.phonetics.pinyin import (
 )
 from memantics.understanding.phonetics.senses import rate_drawable
 
-REACH = 1.3  # the farthest single syllable that is tried
-SPAN_REACH = 1.7  # the farthest word
+REACH = 1.3  # maximum distance of a single syllable
+SPAN_REACH = 1.7  # maximum distance of a word
 _COSTS = Costs(change=1.4, tone=0.25, sound=3.0, common=1.0)
 _ARCS, _BEAM = 40, 24
-_FOREIGN = -4.5  # what a word of letters or digits scores where it stands
+_FOREIGN = -4.5  # score of a written word in letters or digits
 _LOAN = -5.5
 _LOAN_REACH = 0.5
-_LISTED = -6.5  # a word that the dictionary has and the language model has not
+_LISTED = -6.5  # score of a dictionary word without a language-model entry
 _BOOST, _WIDTH = 2.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class PathWord:
-    """A word of a path over slots ``start`` to ``end``; ``kept`` where it is the token itself."""
+    """A word of a path over slots ``start`` to ``end``; ``kept`` if it is the written token."""
 
     word: str
     start: int
@@ -50,7 +50,7 @@ class PathWord:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A whole path: its text, its pieces, the language model's score and the total."""
+    """A complete path: text, words, language-model score and total score."""
 
     text: str
     pieces: tuple[PathWord, ...]
@@ -59,7 +59,7 @@ class Path:
 
 
 class _Partial(NamedTuple):
-    """A path so far, as a chain: millions of these are made, so a tuple, not a dataclass."""
+    """A partial path as a linked list; a tuple, since a search creates millions of them."""
 
     total: float
     common: float
@@ -68,7 +68,7 @@ class _Partial(NamedTuple):
     before: _Partial | None
 
     def pieces(self) -> tuple[PathWord, ...]:
-        """The pieces from the first on."""
+        """Return the words of the path in order."""
         chain: list[PathWord] = []
         here: _Partial | None = self
         while here is not None and here.piece is not None:
@@ -78,7 +78,7 @@ class _Partial(NamedTuple):
 
 
 class _Front:
-    """The paths that reach one position, and the best total among them."""
+    """The partial paths that end at one position, with their best total score."""
 
     __slots__ = ("best", "entries")
 
@@ -87,12 +87,12 @@ class _Front:
         self.entries: dict[str, _Partial] = {}
 
     def rank(self, count: int) -> list[tuple[str, _Partial]]:
-        """The best paths, best first."""
+        """Return the best paths, best first."""
         return nlargest(count, self.entries.items(), key=lambda entry: entry[1].total)
 
 
 class Lattice:
-    """A language model and its lexicon, ready to search; ``listed`` are words of a dictionary."""
+    """A language model with its pronunciation index; ``listed`` are further dictionary words."""
 
     def __init__(self, model: LanguageModel, listed: Iterable[str] = ()) -> None:
         self.model = model
@@ -103,14 +103,14 @@ class Lattice:
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
-        """How firmly a written character stands: everyday ones more, drawable things less."""
+        """Rate how costly it is to replace a character: high for frequent, low for drawable ones."""
         if not character:
             return 0.5
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
         return everyday * (1 - 0.35 * rate_drawable(character))
 
     def list_near(self, script: SpokenCaption) -> list[NearSyllables | None]:
-        """What is syllables in each slot; None where nothing is said."""
+        """List the similar syllables of each slot; None for unpronounced slots."""
         return [
             self.lexicon.list_near(
                 slot.sounds,
@@ -124,11 +124,11 @@ class Lattice:
         ]
 
     def search(self, script: SpokenCaption, limit: int) -> list[Path]:
-        """The best paths, among them (anywhere, perhaps absent) the caption itself."""
+        """Return the best paths; they may include the written caption itself."""
         syllables = self.list_near(script)
         count = len(syllables)
         starts = _token_starts(script)
-        # Long captions get a narrower beam: the time per caption stays bounded.
+        # Long captions get a narrower beam, which bounds the time per caption.
         beam = max(6, min(_BEAM, 300 // max(count, 1)))
         fronts = [_Front() for _ in range(count + 1)]
         fronts[0].entries[""] = _Partial(0.0, 0.0, self.model.begin(), None, None)
@@ -149,7 +149,7 @@ class Lattice:
         return [Path(text, p.pieces(), common, total) for total, text, common, p in best]
 
     def read_plainly(self, script: SpokenCaption) -> Path:
-        """The caption itself, in the words that make it most common."""
+        """Segment the written caption into the most probable words."""
         starts = _token_starts(script)
         fronts = [_Front() for _ in range(len(script.slots) + 1)]
         fronts[0].entries[""] = _Partial(0.0, 0.0, self.model.begin(), None, None)
@@ -181,9 +181,9 @@ class Lattice:
         silent: bool,
     ) -> None:
         step, word = self.model.step, piece.word
-        foreign = word[0] < "\u3400"  # letters, digits and signs, not characters
+        foreign = word[0] < "\u3400"  # letters, digits and signs
         fixed = 0.0 if silent else _FOREIGN if piece.kept else _LOAN
-        # The best a word can do after any other; what stays far below the front is not scored.
+        # Upper bound of a word's score; paths far below the best are pruned.
         hope = 0.0 if silent or foreign else min(0.0, self.model.weigh(word) + _BOOST)
         for text, partial in ranked:
             if partial.total - cost + hope < front.best - _WIDTH:
@@ -249,7 +249,7 @@ class Lattice:
 
 
 def _token_starts(script: SpokenCaption) -> dict[int, int]:
-    """First slot of each token → the slot after its last."""
+    """Map the first slot of each token to the slot after its last."""
     starts: dict[int, int] = {}
     first = 0
     for i in range(1, len(script.slots) + 1):

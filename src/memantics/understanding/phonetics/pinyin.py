@@ -1,9 +1,9 @@
-"""Mandarin syllables, distances between them, and an index of words by sound.
+"""Mandarin syllables, distances between them, and an index of words by pronunciation.
 
-Distances have one unit for all parts: 0 is the same toneless syllable, about 0.4 a merger that
-many speakers have (n/l, zh/z, in/ing, …), about 1 one clearly different part. The index is made of
-arrays: a word of n characters has one row in the table of length n, sorted by its syllables packed
-into one integer. A search is a few binary searches, and memory use stays small.
+A distance of 0 is the same toneless syllable. About 0.4 is a merger that many speakers have (n/l,
+zh/z, in/ing). About 1 is one clearly different part. The index stores the words of each length in
+arrays, sorted by their syllables packed into one integer. A search needs a few binary searches and
+little memory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
 _MAX_READINGS = 4
 MAX_WORD = 6
 _BITS = 9
-RARE_READING = 0.3  # what it costs to take a character in its second reading, per rank
+RARE_READING = 0.3  # cost of a character's less usual pronunciation, per rank
 Distances = npt.NDArray[np.float32]
 
 
 def parse_table(text: str) -> dict[str, str]:
-    """Pairs such as ``f=ai+fu``; a plus stands for a space in the value.
+    """Parse pairs such as ``f=ai+fu``; a plus sign becomes a space in the value.
 
     >>> parse_table("a=ei f=ai+fu")
     {'a': 'ei', 'f': 'ai fu'}
@@ -43,7 +43,7 @@ _INITIALS = (
     *("zh", "ch", "sh", "b", "p", "m", "f", "d", "t", "n", "l", "g", "k", "h"),
     *("j", "q", "x", "r", "z", "c", "s"),
 )
-# Spelling without an initial consonant, and shortened spellings, in full.
+# Full forms of syllables without an initial consonant and of shortened spellings.
 _WHOLE = parse_table(
     "yi=i ya=ia yo=io ye=ie yao=iao you=iou yan=ian yang=iang yin=in ying=ing yong=iong yu=v "
     "yue=ve yuan=van yun=vn wu=u wa=ua wo=uo wai=uai wei=uei wan=uan wen=uen wang=uang weng=ueng"
@@ -51,7 +51,7 @@ _WHOLE = parse_table(
 _FULL = {"ui": "uei", "un": "uen", "iu": "iou"}
 _BUZZ = frozenset(("zh", "ch", "sh", "r", "z", "c", "s"))
 
-# Pairs of initials that dialects or quick speech merge, and near ones.
+# Initials that dialects or fast speech merge, and similar initials.
 _INITIAL_PAIRS = {
     **dict.fromkeys(("z zh", "c ch", "s sh"), 0.35),
     **dict.fromkeys(("l n", "f h"), 0.45),
@@ -76,7 +76,7 @@ MERGED = 0.5
 
 
 class Syllable(NamedTuple):
-    """A toneless syllable in its parts: ``zhuang`` is zh + u + a + ng."""
+    """A toneless syllable split into parts: ``zhuang`` is zh + u + a + ng."""
 
     initial: str
     medial: str
@@ -120,7 +120,7 @@ def _pair(table: dict[str, float], first: str, second: str, other: float) -> flo
 
 @lru_cache(maxsize=1 << 18)
 def measure_distance(first: str, second: str) -> float:
-    """How far two toneless syllables are apart.
+    """Compute the phonetic distance of two toneless syllables.
 
     >>> measure_distance("zheng", "zhen"), measure_distance("li", "ni"), measure_distance("a", "a")
     (0.35, 0.45, 0.0)
@@ -133,14 +133,14 @@ def measure_distance(first: str, second: str) -> float:
     initial = _pair(_INITIAL_PAIRS, a.initial, b.initial, _OTHER)
     medial = _MEDIAL if a.medial != b.medial else 0.0
     if {a.initial, b.initial} == {"f", "h"} and {a.medial, b.medial} == {"", "u"}:
-        medial = 0.0  # "hua" and "fa" are one merger, not two differences
+        medial = 0.0  # "hua" and "fa" count as one merger, not as two differences
     vowel = _pair(_VOWEL_PAIRS, a.vowel, b.vowel, _VOWEL)
     coda = _pair(_CODA_PAIRS, a.coda, b.coda, _CODA)
     return round(initial + medial + vowel + coda, 3)
 
 
 def describe_difference(first: str, second: str) -> str:
-    """Name the parts that differ, in words.
+    """Name the differing parts of two syllables, for example "n/l merged".
 
     >>> describe_difference("zheng", "zhen"), describe_difference("hua", "fa")
     ('eng/en merged', 'hua/fa merged')
@@ -162,7 +162,7 @@ def describe_difference(first: str, second: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SyllableSound:
-    """One syllable as it is said: toneless pinyin (ü as v) and tone 1 to 5."""
+    """One pronounced syllable: toneless pinyin (ü as v) and a tone from 1 to 5."""
 
     syllable: str
     tone: int
@@ -170,7 +170,7 @@ class SyllableSound:
 
 @lru_cache(maxsize=4096)
 def parse_marked(text: str) -> SyllableSound:
-    """Read a syllable with a tone mark.
+    """Parse a pinyin syllable with a tone mark.
 
     >>> parse_marked("lǜ"), parse_marked("de")
     (SyllableSound(syllable='lv', tone=4), SyllableSound(syllable='de', tone=5))
@@ -189,7 +189,7 @@ def parse_marked(text: str) -> SyllableSound:
 
 @lru_cache(maxsize=32768)
 def list_sounds(character: str) -> tuple[SyllableSound, ...]:
-    """Every reading of a character, the usual one first; nothing for what is not one.
+    """List the pronunciations of a character, the most usual first; empty for non-characters.
 
     >>> [sound.syllable for sound in list_sounds("行")][:2], list_sounds("A")
     (['xing', 'hang'], ())
@@ -205,7 +205,7 @@ def list_sounds(character: str) -> tuple[SyllableSound, ...]:
 
 
 def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
-    """The reading of each character where it stands; None for what has none.
+    """Return the pronunciation of each character in its context; None for other signs.
 
     >>> [s.syllable for s in read_in_context("银行行长") if s]
     ['yin', 'hang', 'hang', 'zhang']
@@ -213,9 +213,9 @@ def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
     need_offline("pypinyin")
     from pypinyin import Style, pinyin
 
-    # Silent characters come back as themselves, one by one, so that places are kept.
+    # The library returns other signs unchanged, one by one, which keeps the positions.
     groups = pinyin(text, style=Style.TONE, errors=list)  # type: ignore[arg-type]  # its stubs leave lists out
-    if len(groups) != len(text):  # a character that the library drops or joins
+    if len(groups) != len(text):  # the library dropped or joined a character
         return tuple((list_sounds(character) or (None,))[0] for character in text)
     return tuple(
         parse_marked(group[0]) if list_sounds(character) else None
@@ -224,7 +224,7 @@ def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
 
 
 def write_marked(sound: SyllableSound) -> str:
-    """Pinyin with its tone mark.
+    """Write a syllable as pinyin with its tone mark.
 
     >>> [write_marked(SyllableSound(*said)) for said in (("lv", 4), ("jiu", 3), ("ma", 5))]
     ['lǜ', 'jiǔ', 'ma']
@@ -241,7 +241,7 @@ def write_marked(sound: SyllableSound) -> str:
 
 @cache
 def phrase_sounds() -> dict[str, tuple[SyllableSound, ...]]:
-    """Words whose characters are not all read in their usual way."""
+    """Return words in which at least one character has an unusual pronunciation."""
     return dict(_unusual_phrases())
 
 
@@ -259,7 +259,7 @@ def _unusual_phrases() -> Iterator[tuple[str, tuple[SyllableSound, ...]]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """The words of one length, sorted by key. ``codes`` and ``tones`` have one row per word."""
+    """The words of one length, sorted by key; ``codes`` and ``tones`` have one row per word."""
 
     keys: Ints
     codes: npt.NDArray[np.uint32]
@@ -270,7 +270,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearSyllables:
-    """What is heard at one position: near syllables with their distances, tones, character."""
+    """The candidate syllables of one position: ids, distances, tones, character code and firmness."""
 
     ids: Ints
     distances: Distances
@@ -281,7 +281,7 @@ class NearSyllables:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What it costs a word to differ from what was written, per character."""
+    """Costs per character of a word that differs from the written one."""
 
     change: float
     tone: float
@@ -291,14 +291,14 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A word that may stand in a span. ``cost`` is what its sound and its changes cost."""
+    """A candidate word for a span; ``cost`` combines phonetic distance and changed characters."""
 
     word: str
     cost: float
 
 
 class PinyinLexicon:
-    """An index of words by sound; ``common`` is the log10 probability of each word."""
+    """An index of words by pronunciation; ``common`` is the log10 probability of each word."""
 
     def __init__(self, words: Sequence[str], common: Sequence[float] | Distances) -> None:
         self._ids: dict[str, int] = {}
@@ -358,7 +358,7 @@ class PinyinLexicon:
     def list_near(
         self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
     ) -> NearSyllables:
-        """All syllables within ``reach`` of the given sounds (each with its own cost)."""
+        """Find all syllables within distance ``reach`` of the given pronunciations and their costs."""
         best: dict[int, float] = {}
         tones = 0
         for sound, cost in sounds.items():
@@ -386,7 +386,7 @@ class PinyinLexicon:
     def find(
         self, syllables: Sequence[NearSyllables], costs: Costs, reach: float, keep: int
     ) -> list[list[Match]]:
-        """The best words for each span that starts at the first position, by length."""
+        """Find the best words for each span that starts at the first position, by span length."""
         found: list[list[Match]] = []
         keys = np.zeros(1, dtype=np.int64)
         distances = np.zeros(1, dtype=np.float32)

@@ -1,6 +1,6 @@
-"""Which reading is meant: features of readings and captions, and small linear models over them.
+"""Features of readings and captions, and linear models that rank the readings.
 
-The weights are in ``weights.json``, one set per language model; ``tuning`` fits them again.
+``weights.json`` has one set of weights per language model; ``research/pun_weights.py`` fits them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memantics.understanding.phonetics.pinyin import (
 from memantics.understanding.phonetics.senses import is_informal, load_phrases, rate_drawable
 
 PARTICLES = frozenset("啊呀哇哦耶吧吗嘛呢啦了喽呗咯哈嘿么噢呐哟诶唉喔")
-# Words that want something after them: a clause does not end in one.
+# Conjunctions and prepositions: a clause does not end with one of these.
 DANGLING = frozenset("于与或和及把被从向对以而且但因则其在为由")
 _EVERYDAY = -3.6
 
@@ -46,7 +46,7 @@ CAPTION_FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class SlotDifference:
-    """A slot that is heard as something else than is written."""
+    """A syllable slot where a reading differs from the written caption."""
 
     slot: int
     written: str
@@ -75,7 +75,7 @@ class Linear:
     bias: float = 0.0
 
     def score(self, features: Mapping[str, float]) -> float:
-        """The weighted sum.
+        """Return the weighted sum of the features plus the bias.
 
         >>> Linear({"gain": 2.0}, 1.0).score({"gain": 0.5, "other": 9.0})
         2.0
@@ -83,13 +83,13 @@ class Linear:
         return self.bias + sum(w * features.get(name, 0.0) for name, w in self.weights.items())
 
     def probability(self, features: Mapping[str, float]) -> float:
-        """The score through the logistic function."""
+        """Return the score transformed by the logistic function."""
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, self.score(features)))))
 
 
 @cache
 def load_weights(model: str) -> tuple[Linear, Linear]:
-    """The weights that order readings, and those that tell a pun, for a language model."""
+    """Load two models for a language model: one ranks readings, one detects homophone puns."""
     file = resources.files("memantics.understanding.phonetics") / "weights.json"
     entry = orjson.loads(file.read_bytes())[model]
     rank, confidence = entry["rank"], entry["confidence"]
@@ -101,19 +101,19 @@ def load_weights(model: str) -> tuple[Linear, Linear]:
 
 @cache
 def load_first_right(model: str) -> Linear:
-    """The weights of the chance that the first reading is the one that is meant."""
+    """Load the model of the probability that the first reading is the intended one."""
     file = resources.files("memantics.understanding.phonetics") / "first_right.json"
     entry = orjson.loads(file.read_bytes())[model]
     return Linear(entry["weights"], entry["bias"])
 
 
 def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
-    """The slots in which a path is not what is written."""
+    """List the slots where a path differs from the written caption."""
     found = []
     for piece in path.pieces:
         if piece.kept:
             continue
-        if piece.end - piece.start != len(piece.word):  # a loan, as a whole
+        if piece.end - piece.start != len(piece.word):  # a loanword replaces the whole slot
             found += [
                 SlotDifference(slot, "", piece.word, 0.2, False, None)
                 for slot in range(piece.start, piece.end)
@@ -127,7 +127,7 @@ def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
 
 
 def _sounds_in(word: str, offset: int) -> tuple[SyllableSound, ...]:
-    """How a character is read in a word: alone in any of its readings, else in one."""
+    """List the pronunciations of a character: all of them alone, one inside a known word."""
     homophone = word[offset]
     if len(word) == 1:
         return list_sounds(homophone)
@@ -154,7 +154,7 @@ def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> SlotDiff
 def describe_path(
     path: Path, script: SpokenCaption, plain: Path, lattice: Lattice
 ) -> tuple[tuple[SlotDifference, ...], dict[str, float]]:
-    """The differences of a path and its features."""
+    """Return a path's differences from the caption and its features."""
     differences = compare(path, script)
     changed = {d.slot for d in differences}
     loans = sum(d.sound is None for d in differences)
@@ -190,7 +190,7 @@ def describe_path(
 
 
 def _find_expressions(path: Path, changed: Set[int]) -> dict[str, float]:
-    """The share of changed characters that are in a set phrase, and in a slang or vulgar word."""
+    """Return the proportions of changed characters inside set phrases and inside slang words."""
     places: list[int] = []
     offset = 0
     for piece in path.pieces:
@@ -222,9 +222,9 @@ def _find_expressions(path: Path, changed: Set[int]) -> dict[str, float]:
 
 
 def _find_weakest_joint(path: Path, lattice: Lattice) -> float:
-    """How badly the worst two neighbouring words of a path go together: -1 unheard of, 0 fine.
+    """Rate the least plausible pair of neighbouring words in a path: -1 is unseen, 0 is usual.
 
-    A pun that is only half undone still has a joint that nobody says.
+    A reading that resolves only half of a pun still contains an implausible word pair.
     """
     model = lattice.model
     rates = [
@@ -242,7 +242,7 @@ def _ends_clause(slot: int, script: SpokenCaption) -> bool:
 def describe_caption(
     ranked: Sequence[PathCandidate], plain: Path, script: SpokenCaption, literal_rank: int
 ) -> dict[str, float]:
-    """Features of a caption with its readings, best first, for telling puns from the rest."""
+    """Compute the features of a caption and its ranked readings for the pun detector."""
     said = [slot for slot in script.slots if slot.sounds]
     count = max(len(said), 1)
     drawable = sum(rate_drawable(slot.simple) for slot in said if slot.simple)

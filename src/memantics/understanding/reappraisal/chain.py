@@ -115,7 +115,7 @@ def _check_caption(
         return
     threshold = load_model()["threshold"]
     for region, caption in changed.items():
-        if max(line.chance for line in caption.block.lines) < threshold:
+        if max(line.probability for line in caption.block.lines) < threshold:
             what = (
                 f"text {region} ({caption.text!r}) may be a label or a watermark, not the caption"
             )
