@@ -1,8 +1,8 @@
-"""Build the documentation as a site with search that works offline: ``python -m docs.website``.
+"""Build the documentation as a website with offline search: ``python -m docs.website``.
 
-Pages are taken as they are; the index, the lists of pages and the Python reference are written
-here. Files of the repository that pages link to are copied beside them. A warning of the
-generator (a page in no list, a link that leads nowhere) ends the build.
+The script copies the pages, rewrites their links, and writes the index and the Python reference.
+Files of the repository that pages link to are copied as well. A page that is missing in
+``SECTIONS`` and a broken link are warnings of Sphinx; with any warning, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memantics import __version__
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "Start here": ("readme", "readme.zh"),
+    "Start here": ("readme", "readme.zh", "pages", "how-to/troubleshooting"),
     "Tutorials": (
         "tutorials/first-evaluation",
         "tutorials/moderate-a-forum",
@@ -84,24 +84,30 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Project": ("research/*", "contributing", "changelog"),
     "中文教程": ("zh/*",),
 }
-# Files outside of docs/ that are pages of the site, by the name they have there.
-OUTSIDE = {
+# Files that have another name on the site. README.md and readme.md would be one file on macOS.
+RENAMED = {
     "README.md": "readme.md",
     "README.zh.md": "readme.zh.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "docs/README.md": "pages.md",
 }
-TITLES = {"readme": "What it is, and how to begin", "readme.zh": "中文说明"}
+TITLES = {
+    "readme": "Introduction",
+    "readme.zh": "中文说明",
+    "pages": "All pages by user and by kind",
+}
 LINK = re.compile(r"(\]\()([^)#\s]+)(#[^)]*)?(\))")
 
 
 def stage(target: Path) -> None:
-    """Write the sources of the site: our pages, the index and the Python reference."""
+    """Write the sources of the site: the pages, the index and the Python reference."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for page in DOCS.rglob("*.md"):
-        _copy(page, target / page.relative_to(DOCS), target)
-    for name, page_name in OUTSIDE.items():
+        if str(page.relative_to(ROOT)) not in RENAMED:
+            _copy(page, target / page.relative_to(DOCS), target)
+    for name, page_name in RENAMED.items():
         _copy(ROOT / name, target / page_name, target)
     shutil.copytree(DOCS / "pictures", target / "pictures", dirs_exist_ok=True)
     (target / "api.md").write_text("\n".join(_write_api()), encoding="utf-8")
@@ -109,14 +115,14 @@ def stage(target: Path) -> None:
 
 
 def _copy(source: Path, page: Path, target: Path) -> None:
-    """Copy a page with its links turned to where their files are on the site."""
+    """Copy a page, with links changed to the places of their files on the site."""
 
-    def turn(found: re.Match[str]) -> str:
+    def rewrite(found: re.Match[str]) -> str:
         start, link, anchor, end = found.groups()
         if "://" in link or link.startswith("mailto:"):
             return found.group()
         place = (source.parent / link).resolve()
-        known = OUTSIDE.get(str(place.relative_to(ROOT)))
+        known = RENAMED.get(str(place.relative_to(ROOT)))
         if known is not None:
             aim = target / known
         elif place.is_relative_to(DOCS):
@@ -132,7 +138,7 @@ def _copy(source: Path, page: Path, target: Path) -> None:
         return f"{start}{up}{aim.relative_to(target).as_posix()}{anchor or ''}{end}"
 
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(LINK.sub(turn, source.read_text(encoding="utf-8")), encoding="utf-8")
+    page.write_text(LINK.sub(rewrite, source.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _keep(place: Path, aim: Path) -> None:
@@ -143,7 +149,7 @@ def _keep(place: Path, aim: Path) -> None:
 
 def _write_index(target: Path) -> Iterator[str]:
     yield "# Memantics\n\nA Python workbench for computational meme understanding.\n"
-    yield "![A meme taken apart](pictures/tour.png)\n"
+    yield "![The analysis of one meme](pictures/tour.png)\n"
     for title, names in SECTIONS.items():
         yield f"```{{toctree}}\n:caption: {title}\n:maxdepth: 1\n"
         for name in names:
@@ -154,10 +160,10 @@ def _write_index(target: Path) -> Iterator[str]:
 
 
 def _write_api() -> Iterator[str]:
-    """Every public name with its signature and docstring."""
+    """Write the page of all public names with their signatures and docstrings."""
     import memantics
 
-    yield "# Python API\n\nEverything that `import memantics as mm` offers.\n"
+    yield "# Python API\n\nAll names of `import memantics as mm`.\n"
     for name in memantics.__all__:
         value = getattr(memantics, name)
         if isinstance(value, str):
@@ -175,7 +181,7 @@ SETTINGS = {
     "project": "Memantics",
     "extensions": ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"],
     "html_theme": "furo",
-    # Beside the list of pages and in the title of each: which version it is for.
+    # Shown beside the list of pages and in the title of each page.
     "html_title": f"Memantics {__version__}",
     "version": __version__,
     "release": __version__,
@@ -191,7 +197,7 @@ SETTINGS = {
 
 
 def build(out: Path, source: Path | None = None) -> int:
-    """Build the site, from sources that are staged where none are given; returns the warnings."""
+    """Build the site from ``source`` (default: staged first); return the number of warnings."""
     from sphinx.application import Sphinx
 
     if source is None:

@@ -1,4 +1,4 @@
-"""The documentation site builds without a warning, loads nothing from elsewhere, and has search."""
+"""The documentation site builds without a warning, loads no external file, and has search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from docs.website import stage
+from docs.website import RENAMED, stage
 
 from memantics import __version__
 from tests.browser import launch, watch
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def build(*places: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own, since the generator keeps what it registered."""
+    """Build in another process: Sphinx keeps global state."""
     command = [sys.executable, "-m", "docs.website", *map(str, places)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
@@ -35,7 +35,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_in_the_site(site: Path) -> None:
     for page in (ROOT / "docs").rglob("*.md"):
-        made = site / page.relative_to(ROOT / "docs").with_suffix(".html")
+        name = RENAMED.get(page.relative_to(ROOT).as_posix())
+        made = site / Path(name or page.relative_to(ROOT / "docs")).with_suffix(".html")
         assert made.is_file(), page
         assert f"Memantics {__version__}</title>" in made.read_text(encoding="utf-8")
     assert "mm.evaluate" in (site / "api.html").read_text(encoding="utf-8")
@@ -52,8 +53,8 @@ def test_a_link_that_leads_nowhere_is_a_warning(tmp_path: Path) -> None:
 
 def test_links_to_files_of_the_repository_are_kept(tmp_path: Path) -> None:
     stage(tmp_path / "source")
-    page = (tmp_path / "source" / "publish-a-benchmark.md").read_text(encoding="utf-8")
-    assert "(files/examples/build_benchmark.sh)" in page
+    page = tmp_path / "source" / "how-to" / "publish-a-benchmark.md"
+    assert "(../files/examples/build_benchmark.sh)" in page.read_text(encoding="utf-8")
     assert (tmp_path / "source" / "files" / "examples" / "build_benchmark.sh").is_file()
     assert "(readme.md)" not in (tmp_path / "source" / "index.md").read_text(encoding="utf-8")
 
@@ -67,7 +68,7 @@ def test_it_is_searched_offline(site: Path) -> None:
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path: Path) -> None:
-    """Built and installed as a user would; the core's packages are borrowed from here."""
+    """Build and install as a user does; the packages of the core come from this environment."""
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     wheel = [
         *pip,

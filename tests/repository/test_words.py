@@ -17,7 +17,7 @@ from tests.places import ROOT
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCES = ROOT / "src" / "memantics"
-SPELLED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "src/memantics", "perf")
+PLACES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "src/memantics", "perf")
 # The glossary and the changelog name replaced terms; readability.md quotes texts from before.
 QUOTING = {"docs/glossary.md", "CHANGELOG.md", "docs/research/readability.md"}
 # Folders whose texts are data or prompts: their words are not ours to change.
@@ -185,7 +185,7 @@ def terms() -> list[ReplacedTerm]:
 
 
 def test_words_are_spelled_right() -> None:
-    command = [sys.executable, "-m", "codespell_lib", *SPELLED]
+    command = [sys.executable, "-m", "codespell_lib", *PLACES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
