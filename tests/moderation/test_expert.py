@@ -163,7 +163,7 @@ def test_several_labels_can_hold_or_none() -> None:
     )
     assert [set(own.labels) for own in said] == [{"race", "sex"}, set(), {"sex"}]
     assert sum(said[0].chances.values()) > 1
-    found = evaluate_labels(data, trained.said, draws=50)
+    found = evaluate_labels(data, trained.said, resamples=50)
     assert (found.find("auroc") or 0) > 0.95
     assert {score.label for score in found.classes} == {"race", "sex"}
     cases = list_cases(data, trained.said, "race")

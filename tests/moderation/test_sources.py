@@ -63,7 +63,7 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
     assert loaded.examples[1].image is None
     assert loaded.notes == ("1 images are named but missing: their texts are used alone",)
     write(tmp_path / "metadata.csv", "file_name,text\n../../etc/passwd,hi\n")
-    with pytest.raises(DataError, match="leads outside"):
+    with pytest.raises(DataError, match="points outside"):
         read_examples(tmp_path)
 
 
@@ -75,7 +75,7 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
         ("text,type\nhi,rude\n", "row 2: unknown type 'rude'"),
         ("text,modality\nhi,smell\n", "row 2: unknown modality"),
         ("text,lable\nhi,1\n", "row 2: unknown field 'lable'"),
-        ("text,label\nhi,1,2\n", "row 2: has another number of cells"),
+        ("text,label\nhi,1,2\n", "row 2: has more or fewer cells than the header"),
         ("text,label,type\nhi,0,sexual\n", "label 0 does not go with type sexual"),
         ("id,text\n1,hi\n1,ho\n", "row 3: id '1' comes twice"),
         ("text\n", "holds no examples"),

@@ -75,16 +75,17 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
     slur = "you are all stupid and I hate every one of you"
     source = write(tmp_path / "a.jsonl", {"a": {"text": slur}, "b": {"text": CRUEL[0]}})
     _, rows = run(source, tmp_path / "out", detector)
-    reason = "the text is in en; the detector was trained on zh"
+    reason = "the text is in en, a script without training texts; the detector was trained on zh"
     assert (rows["a"]["status"], rows["a"]["reason"], rows["a"]["label"]) == (
         "not_scored",
         reason,
-        None,
+        "review",
     )
     assert rows["b"]["status"] == "judged"
     judge = Detector.load(detector)
     served, other = Moderator(judge).judge([slur, CRUEL[0]])
     assert (served.status, served.reason, served.label) == ("not_scored", reason, None)
+    assert (served.review, served.flagged) == (reason, True)
     assert other.status == "judged"
     studio = Studio(judge)
     assert judge_in_studio(studio, slur, "en") == HarmFound(
@@ -101,7 +102,7 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
         (CRUEL[0], "Chinese", "judged", "zh"),
         (CRUEL[0], "und", "judged", "zh"),
         (CRUEL[0], "en", "judged", "zh"),
-        (CRUEL[0], "ja", "not_scored", "ja"),
+        (CRUEL[0], "ja", "judged", "ja"),
         ("我们 so happy today", "", "judged", "und"),
         ("我们 so happy today", "zh", "judged", "zh"),
         ("you are all stupid and I hate every one of you", "zh", "not_scored", "en"),
@@ -120,7 +121,6 @@ def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
     ("text", "reason"),
     [
         ("你" * 20_000, ""),
-        ("你" * 20_001, "the text is longer than 20,000 characters"),
         (f"{KIND[0]}.png", "the text is the name of an image, which was not opened"),
         (f"memes/{KIND[0]}.JPEG ", "the text is the name of an image, which was not opened"),
         (f"{KIND[0]}.png?size=2#a", "the text is the name of an image, which was not opened"),
@@ -135,10 +135,18 @@ def test_texts_that_are_cut_or_name_a_file_are_not_judged(
     source = write(tmp_path / "a.jsonl", {"a": {"text": text}})
     _, rows = run(source, tmp_path / "out", detector)
     assert rows["a"]["reason"] == reason or (not reason and rows["a"]["reason"] == OUTSIDE_NOTE)
-    assert (rows["a"]["label"] is None) == bool(reason)
+    assert not reason or rows["a"]["label"] == "review"
     judge = Detector.load(detector)
     assert Moderator(judge).judge([text])[0].reason == reason
     assert judge.predict([Example("a", text)])[0].not_scored == reason
+
+
+def test_a_long_text_is_scored_in_part_and_reviewed(detector: Path) -> None:
+    judge = Detector.load(detector)
+    whole, cut = judge.verdicts([KIND[0] * 3333 + "好好", KIND[0] * 3333 + "好好好"])
+    assert (len(whole.text), whole.review) == (20_000, "")
+    assert (cut.status, cut.outcome) == ("judged", "review")
+    assert cut.review == "only the first 20,000 characters of the text were scored"
 
 
 def test_the_samples_card_says_what_it_was_trained_on() -> None:
@@ -149,7 +157,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, dete
     source = write(
         tmp_path / "a.jsonl", {"near": {"text": KIND[0] + KIND[1]}, "far": {"text": FAR}}
     )
-    done, rows = run(source, tmp_path / "out", detector)
+    done, rows = run(source, tmp_path / "out", detector, threshold=0.99)
     near, far = rows["near"], rows["far"]
     assert (near["label"], near["out_of_domain"]) == ("harmless", False)
     assert (far["label"], far["out_of_domain"], far["status"]) == ("review", True, "judged")
@@ -211,9 +219,9 @@ def test_an_explanation_says_where_it_explains_no_verdict(
         )
         for name, text in texts.items()
     }
-    reason = "the text is in en; the detector was trained on zh"
+    reason = "the text is in en, a script without training texts; the detector was trained on zh"
     for said, (printed, page) in found.items():
-        assert (f"not scored: {reason}" in printed) == (said == "foreign")
+        assert (f"not scored: {reason}" in " ".join(printed.split())) == (said == "foreign")
         assert (f"Not scored: {reason}" in page) == (said == "foreign")
         assert ("chance of harm" in printed) == (said != "foreign")
         flat = " ".join(printed.split())
@@ -357,7 +365,7 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
         hostile
     )
     assert all(found[name]["reason"].startswith(f"image {name}") for name in hostile)
-    assert all(found[name]["label"] is None for name in hostile)
+    assert all(found[name]["label"] == "review" for name in hostile)
 
 
 def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path: Path) -> None:
@@ -405,7 +413,8 @@ def test_a_mixed_text_that_is_harmless_by_the_known_part_is_for_people(detector:
     )
     reason = "part of the text is in en; the detector was trained on zh"
     assert kind.status == cruel.status == "judged"
-    assert (kind.outcome, kind.review) in (("review", reason), ("review", OUTSIDE_NOTE))
+    assert kind.outcome == "review"
+    assert reason in kind.review
     assert (cruel.label, alone.outcome) == ("harmful", "harmless")
 
 
@@ -414,12 +423,13 @@ def test_a_language_is_said_once_for_all_texts(tmp_path: Path, detector: Path) -
         tmp_path / "a.jsonl", {"a": {"text": CRUEL[0]}, "b": {"text": CRUEL[0], "language": "zh"}}
     )
     _, rows = run(source, tmp_path / "out", detector, language="ja")
-    assert [rows[name]["status"] for name in ("a", "b")] == ["not_scored", "judged"]
+    assert [rows[name]["language"] for name in ("a", "b")] == ["ja", "zh"]
     judge = Detector.load(detector)
-    assert judge.predict(CRUEL[0], "ja")[0].not_scored.startswith("the text is in ja")
-    assert judge.verdicts(CRUEL[0], "ja")[0].status == "not_scored"
-    assert Moderator(judge, language="ja").judge([CRUEL[0]])[0].status == "not_scored"
-    assert Moderator(judge, language="zh").judge([CRUEL[0]])[0].status == "judged"
+    doubt = "the text may be in ja; the detector was trained on zh"
+    assert doubt in judge.verdicts(KIND[0], "ja")[0].review
+    assert doubt in judge.predict(KIND[0], "ja")[0].review
+    assert doubt in Moderator(judge, language="ja").judge([KIND[0]])[0].review
+    assert doubt not in Moderator(judge, language="zh").judge([KIND[0]])[0].review
     with pytest.raises(InputError, match="is not a valid language code"):
         ScreenSettings(language="chinese?")
 
@@ -439,3 +449,16 @@ def test_words_tell_a_text_apart_where_a_detector_learnt_words(tmp_path: Path) -
     near, far = made.verdicts(["we eat you all", "semua baik saja kawan"], "en")
     assert (near.out_of_domain, far.out_of_domain) == (False, True)
     assert made.unseen_ngram_rate == UnseenNgrams(made.unseen_ngram_rate.known, 0.0, "phrases")  # type: ignore[union-attr]
+
+
+def test_a_prediction_that_was_not_scored_has_no_label(
+    tmp_path: Path, detector: Path, shell: Shell
+) -> None:
+    texts = (CRUEL[0] + CRUEL[1], "you are all stupid")
+    said = json.loads(shell.done("detector", "predict", detector, *texts, "--json"))
+    shell.done("detector", "predict", detector, *texts, "--out", tmp_path / "p.jsonl")
+    lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
+    for scored, other in (said, map(json.loads, lines)):
+        assert (scored["label"], scored["not_scored"]) == (1, "")
+        assert (other["label"], other["probability"], other["types"]) == (None, None, {})
+        assert other["review"] == other["not_scored"] != ""

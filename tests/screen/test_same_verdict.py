@@ -57,7 +57,7 @@ def tell(label: str | None, chance: float | None, kind: str | None, outside: obj
     """A verdict of a interface that has no third label beside harmless and harmful."""
     assert label is not None
     assert chance is not None
-    if outside:
+    if outside and label != "harmful":
         return Said("review", round(chance, 6), "", OUTSIDE_NOTE)
     kind = kind if label == "harmful" and kind != "none" else ""
     return Said(label, round(chance, 6), kind or "")
@@ -101,11 +101,11 @@ def interfaces(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def read_row(row: dict[str, Any]) -> Said:
     if row["status"] != "judged":
-        assert row["label"] is row["probability"] is row["type"] is row["unseen_ngram_rate"] is None
+        assert row["probability"] is row["type"] is row["unseen_ngram_rate"] is None
+        assert row["label"] == "review"
         return Said(row["status"], reason=row["reason"])
     if row["label"] == "review":
         return tell("harmless", row["probability"], "", row["out_of_domain"])
-    assert not row["out_of_domain"]
     return tell(row["label"], row["probability"], row["type"], outside=False)
 
 
@@ -123,9 +123,9 @@ def read_moderation(answer: Any) -> Said:
     (verdict,) = result["verdicts"]
     assert result["status"] == verdict["status"]
     if verdict["status"] != "judged":
-        assert (result["flagged"], result["reason"]) == (False, verdict["reason"])
+        assert (result["flagged"], result["reason"]) == (True, verdict["reason"])
         return Said(verdict["status"], reason=verdict["reason"])
-    assert result["flagged"] == (verdict["label"] == "harmful")
+    assert result["flagged"] == (verdict["label"] == "harmful" or bool(verdict["review"]))
     assert result["category_scores"]["harmful"] == verdict["probability"]
     said = tell(*(verdict[name] for name in ("label", "probability", "type", "out_of_domain")))
     assert said.reason == result["reason"] == verdict["review"]
@@ -198,23 +198,25 @@ def ask_python(interfaces: Interfaces, item: Example | Path) -> Said:
     if verdict.status != "judged":
         return Said(verdict.status, reason=verdict.reason)
     outside = bool(verdict.out_of_domain)
-    assert verdict.outcome == ("review" if outside else verdict.label)
+    assert verdict.outcome == (
+        "review" if outside and verdict.label == "harmless" else verdict.label
+    )
     return tell(verdict.label, verdict.probability, verdict.type, outside)
 
 
 def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, middle: str) -> None:
     reasons = {
         "empty": "the text is empty",
-        "foreign": "the text is in en; the detector was trained on zh",
+        "foreign": (
+            "the text is in en, a script without training texts; the detector was trained on zh"
+        ),
         "name": "the text is the name of an image, which was not opened",
-        "long": "the text is longer than 20,000 characters",
     }
     texts = {
         "empty": "  ",
         "foreign": "you are all so stupid",
         "untold": "1450 ???",
         "name": f"{KIND[0]}.png?size=2",
-        "long": "好" * 20_001,
         "harmful": CRUEL[0] + CRUEL[1],
         "harmless": KIND[0] + KIND[1],
         "at": middle,
@@ -223,35 +225,30 @@ def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, midd
     source = interfaces.folder / "table.jsonl"
     rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
     source.write_text("\n".join(rows), encoding="utf-8")
-    bounded = interfaces.folder / "bounded.jsonl"
-    bounded.write_text("\n".join(row for row in rows if len(row) < 20_000), encoding="utf-8")
     found = {
         "screen": screen_all(interfaces, source),
-        "predict": predict_all(interfaces, bounded),
-        "python": {name: ask_python(interfaces, Example(name, text)) for name, text in texts.items()},
+        "predict": predict_all(interfaces, source),
+        "python": {
+            name: ask_python(interfaces, Example(name, text)) for name, text in texts.items()
+        },
         "http": {name: moderate(interfaces, text) for name, text in texts.items()},
         "studio": {name: ask_studio(interfaces, text) for name, text in texts.items()},
         "analyze": analyze_all(interfaces, texts),
     }
-    expected = found["python"]
+    expected, unlike = found["python"], ("far", "untold")
+    threshold = Detector.load(interfaces.detector).threshold
+    for name in unlike:  # a doubt never lowers a verdict
+        chance = expected[name].probability or 0.0
+        assert (expected[name].outcome == "harmful") == (round(chance, 6) >= round(threshold, 6))
     assert {name: said.reason for name, said in expected.items()} == {
         **dict.fromkeys(texts, ""),
         **reasons,
-        "far": OUTSIDE_NOTE,
-        "untold": OUTSIDE_NOTE,
+        **{name: OUTSIDE_NOTE for name in unlike if expected[name].outcome == "review"},
     }
-    assert {name: expected[name].outcome for name in texts if name not in reasons} == {
-        "harmful": "harmful",
-        "harmless": "harmless",
-        "at": "harmful",
-        "far": "review",
-        "untold": "review",  # no letter speaks against the language that the detector knows
-    }
+    clear = {name: expected[name].outcome for name in ("harmful", "harmless", "at")}
+    assert clear == {"harmful": "harmful", "harmless": "harmless", "at": "harmful"}
     assert expected["harmful"].type in TYPES
-    # Bodies and rows of labelled tables are bounded before anything is judged.
-    for interface in ("http", "studio"):
-        assert found[interface].pop("long") == Said("refused")
-    assert not {"empty", "long"} & found["predict"].keys()
+    assert "empty" not in found["predict"]
     # What stands on a picture may look like the name of a file, and is read where it is not given.
     for interface in ("studio", "analyze"):
         assert found[interface].pop("name").outcome != "not_scored"
@@ -289,11 +286,11 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     screen(source, settings, out=tmp_path / "s", engine=InlineEngine())
     screened = list(read_rows(tmp_path / "s"))
     assert [row["label"] for row in screened] == ["review", "harmless"]
-    assert "is between" in screened[0]["reason"]
+    assert "is in the review band" in screened[0]["reason"]
     Image.new("RGB", (64, 64), "white").save(tmp_path / "empty.png")
     memes = [Meme(name, tmp_path / "empty.png", text) for name, text in texts.items()]
     harms = [found.harms[0] for found in run_sync(analyze_memes(memes, detector=file))]
-    found["analyze"] = [(harm.harmful, "is between" in harm.reason) for harm in harms]
+    found["analyze"] = [(harm.harmful, "is in the review band" in harm.reason) for harm in harms]
     served = ServeSettings(models=ServedModels(detector=file), state=tmp_path / "state")
     with serving(served, tmp_path / "served") as site:
         interfaces = Interfaces(file, site, shell, tmp_path)
@@ -307,7 +304,8 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
     assert all(said == [(False, True), (False, False)] for said in found.values()), found
     for given, label in (
         (replace(settings, threshold=chance), "harmful"),
-        (replace(settings, review_range=(0.0, 0.0001)), "harmless"),
+        # The gap between the range and the threshold belongs to the review band.
+        (replace(settings, review_range=(chance, chance + 0.001)), "review"),
     ):
         out = tmp_path / f"s-{label}"
         screen(source, given, out=out, engine=InlineEngine())

@@ -82,7 +82,8 @@ def test_only_flagged_memes_are_saved_and_what_was_saved_before_is_replaced(tmp_
     source = write_source(tmp_path)
     whole = run(source, tmp_path / "out", save="webdataset")
     assert whole.saved == 3
-    chances = sorted(row["probability"] for row in read_rows(whole.folder) if row["label"])
+    scored = (row["probability"] for row in read_rows(whole.folder))
+    chances = sorted(chance for chance in scored if chance is not None)
     one = run(source, tmp_path / "high", threshold=chances[-1], save="webdataset")
     assert one.saved == Counter(row["label"] for row in read_rows(one.folder))["harmful"] == 1
     assert run(source, tmp_path / "out", save="imagefolder").saved == 2

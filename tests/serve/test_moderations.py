@@ -50,16 +50,22 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
     assert flags["harmful"] is True
     assert flags[str(two.type)] is True
     assert said.model.startswith("sample@")
-    assert "not a verdict to act on" in str((said.model_extra or {})["note"])
+    assert "for demonstration only" in str((said.model_extra or {})["note"])
 
 
 def test_a_text_unlike_the_training_texts_asks_for_a_person() -> None:
     near = Verdict(status="judged", detector="a", label="harmless", probability=0.1)
     far = replace(near, out_of_domain=True, review=OUTSIDE_NOTE)
-    not_scored = Verdict(status="not_scored", detector="a", reason="the text is empty")
+    empty = "the text is empty"
+    not_scored = Verdict(status="not_scored", detector="a", reason=empty, review=empty)
     found = _sum_up([("text", near), ("text", far), ("text", far), ("text", not_scored)])
     assert found["reason"] == f"{OUTSIDE_NOTE}; the text is empty"
-    assert (found["flagged"], found["status"]) == (False, "partly judged")
+    assert (found["flagged"], found["status"]) == (True, "partly judged")
+    assert [_sum_up([("text", one)])["flagged"] for one in (near, far, not_scored)] == [
+        False,
+        True,
+        True,
+    ]
     assert _sum_up([("text", near)])["reason"] == ""
     assert _sum_up([("text", far)])["status"] == "judged"
 
@@ -88,7 +94,7 @@ def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     assert result.category_applied_input_types.hate == ["image"]
     # The Korean text was not judged, and the result does not hide it.
     assert extra["status"] == "partly judged"
-    assert extra["reason"] == "the text is in ko; the detector was trained on en, zh"
+    assert extra["reason"].startswith("the text is in ko, a script without training texts")
     assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "judged"]
     # Marks of the drawing are read by some processors; they are no part of the caption.
     assert extra["verdicts"][1]["caption"] == "最近有点键忘"
@@ -126,7 +132,8 @@ def test_an_image_without_text_is_not_scored_and_a_broken_one_failed(
     assert extra["status"] == "failed"
     assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "failed"]
     assert "truncated" in extra["reason"]
-    assert result.flagged is False
+    assert result.flagged is True
+    assert (result.categories.model_extra or {})["review"] is True
 
 
 def test_models_are_listed_and_unknown_ones_refused(client: openai.OpenAI) -> None:

@@ -70,7 +70,7 @@ def site(
     folder = tmp_path_factory.mktemp("served")
     live = Path(shutil.copy(english, folder / "live.zip"))
     chinese = train("zh", folder / "zh.zip")
-    models = ServedModels(detector=live, others=(chinese,), shadow=strict, flag_not_scored=True)
+    models = ServedModels(detector=live, others=(chinese,), shadow=strict)
     with serving(ServeSettings(models=models, state=folder / "state"), folder / "home") as made:
         yield made, live
 
@@ -101,11 +101,12 @@ def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, 
     # No type is told: harm fills OpenAI's widest category.
     assert cruel["categories"]["harassment"] is True
     assert cruel["category_scores"]["harassment"] == cruel["category_scores"]["harmful"]
-    assert (foreign["status"], foreign["flagged"]) == ("not_scored", True)
-    assert foreign["categories"]["not_scored"] is True
-    assert foreign["categories"]["harmful"] is False
-    assert "trained on en" in foreign["reason"]
-    assert "trained on zh" in foreign["reason"]
+    # German has the script of English: it is scored, and the doubt about its language is a reason
+    # for review.
+    assert (foreign["status"], foreign["flagged"]) == ("judged", True)
+    (verdict,) = foreign["verdicts"]
+    assert verdict["detector"].startswith("live.zip@")
+    assert verdict["label"] == "harmful" or "may be in de" in verdict["review"]
 
 
 def test_metrics_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Site, Path]) -> None:
@@ -211,7 +212,7 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
         (row["status"], row["label"], row["probability"]) for row in read_rows(tmp_path / "out")
     ]
     found = []
-    models = ServedModels(detector=live, flag_not_scored=True)
+    models = ServedModels(detector=live)
     with (
         serving(ServeSettings(models=models, state=tmp_path / "s"), tmp_path / "home") as site,
         openai.OpenAI(base_url=f"{site.address}/v1", api_key="none", timeout=120) as client,
@@ -222,7 +223,7 @@ def test_the_official_client_gets_the_verdicts_of_screen(english: Path, tmp_path
                 (verdict,) = extra["verdicts"]
                 label = "review" if verdict["review"] else verdict["label"]
                 found.append((extra["status"], label, verdict["probability"]))
-                assert result.flagged == (verdict["label"] == "harmful" or verdict["label"] is None)
+                assert result.flagged == (label != "harmless")
     assert [row[:2] for row in found] == [row[:2] for row in expected]
     assert {row[1] for row in found} >= {"harmless", "harmful", "review"}
     assert [row[2] for row in found] == pytest.approx([row[2] for row in expected])

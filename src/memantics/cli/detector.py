@@ -309,7 +309,7 @@ def evaluate_detector(done: moderation.Measured, page: Path | None) -> None:
 
 
 @app.command("predict")
-@expose(moderation.predict_harm, dump=lambda done: done.harms)
+@expose(moderation.predict_harm, dump=lambda done: done.rows)
 def predict(done: moderation.Predicted, out: Path | None) -> None:
     """Judge texts, images, or memes from a file, with a trained detector."""
     print_lines(done.data.describe_skips())

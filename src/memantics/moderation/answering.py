@@ -1,6 +1,6 @@
-"""``detector/FILE``: a detector as a model, for tasks that ask whether or how memes are harmful.
+"""The model ``detector/FILE``: a detector answers tasks that ask whether or how memes are harmful.
 
-A folder that was tuned to write intents answers as the local model that it is.
+A folder with a model tuned to write intents is opened as that local model.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from memantics.moderation.lora.judging import ADAPTER
 from memantics.moderation.lora.tuning import find_writer
 from memantics.understanding.vision.roles import read_image_text
 
-# How forms call the texts that a detector reads.
+# Names of form fields whose text the detector reads.
 _TEXTS = ("text", "caption")
-# How the texts of options begin that stand for a verdict.
+# First words of answer options, by the label that they stand for.
 _VERDICTS: Mapping[str, tuple[str, ...]] = {
     "harmless": ("harmless", "无害"),
     "harmful": ("harmful", "有害"),
@@ -47,10 +47,10 @@ _TYPES: Mapping[str, tuple[str, ...]] = {
 
 
 class DetectorModel:
-    """Answers with the verdict of a detector; a question of another kind is refused.
+    """A model that answers with the verdict of a detector, and rejects other questions.
 
-    It reads the text that the task gives. Where the task gives none, the text is read from the
-    image, and the graver verdict on its caption or on all of it stands, as in ``memantics screen``.
+    It scores the text that the task gives. Without one, OCR reads the image; the more severe
+    verdict of its caption and of all its text counts, as in ``memantics screen``.
     """
 
     cacheable = False
@@ -65,31 +65,34 @@ class DetectorModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The detector's files, wherever they lie."""
+        """Identify the detector by the digest of its files, independent of their location."""
         return {"name": "detector", "sha256": self._digest}
 
     async def answer(self, request: Request) -> Reply:
-        """The option that the detector's verdict stands for."""
+        """Answer with the option that corresponds to the detector's verdict."""
         return await asyncio.to_thread(self._answer, request)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: the model holds no connections."""
 
     def _answer(self, request: Request) -> Reply:
-        options = _find_verdicts(request.form)  # before an image is read for nothing
+        options = _find_verdicts(
+            request.form
+        )  # raises before OCR runs if the question is not supported
         with self._alone:  # one set of weights and one OCR reader
             said = max(self._detector.say(_read(request)), key=lambda one: one.probability)
         verdict = said.name if len(options) == 2 else _name_type(said)
         if verdict not in options:
             raise Rejected(
-                "this detector tells no types apart", hint="give one that was trained on types"
+                "this detector predicts no harm types",
+                hint="use a detector trained on data with harm types",
             )
         text = answer_choice(request.form, options[verdict])
         return Reply(text, finish="stop", served_by=f"{said.probability:.4f}")
 
 
 def _name_type(said: Prediction) -> str | None:
-    """The type that goes with the label, which an operating point may have moved."""
+    """Return the predicted type; none if the operating point changed the label to harmless."""
     harms = {kind: chance for kind, chance in said.types.items() if kind != "none"}
     if not said.label and harms:
         return "none"
@@ -99,12 +102,12 @@ def _name_type(said: Prediction) -> str | None:
 
 
 def open_writer(name: str, params: Mapping[str, str]) -> LocalModel | None:
-    """A model that was tuned to write, where the folder holds one."""
+    """Open the model tuned to write intents; None if the folder holds another kind of model."""
     folder = Path(name.removeprefix("detector/")).expanduser()
     facts = find_writer(folder)
     if facts is None:
         return None
-    # Images are shrunk as they were when it learnt.
+    # Images are resized as in training.
     settings = read_settings(params)
     pixels = settings.max_pixels or int(facts["tuning"]["max_pixels"])
     made = LocalModel(
@@ -115,7 +118,7 @@ def open_writer(name: str, params: Mapping[str, str]) -> LocalModel | None:
 
 
 def _find_verdicts(form: Form) -> dict[str, str]:
-    """The key of the option that each verdict stands for; a question of another kind has none."""
+    """Map each label to the key of its option; raise Rejected if the options are not labels."""
     choices = [field.options for field in form.fields if field.options]
     options = choices[0] if len(choices) == 1 else ()
     words = _VERDICTS if len(options) == 2 else _TYPES
@@ -128,13 +131,13 @@ def _find_verdicts(form: Form) -> dict[str, str]:
     if len(found) == len(words) == len(options):
         return found
     raise Rejected(
-        "the options are not labels of the detector",
+        "the answer options are not labels that a detector predicts",
         hint="run toxicn_mm/detection, toxicn_mm/type or punmemecn/harmful",
     )
 
 
 def _read(request: Request) -> list[Example]:
-    """The meme of a request as a detector sees it: by its caption and, if it has more, by all."""
+    """Make examples of a request: the caption and, if the image has more text, all of it."""
     context = request.form.context
     parts = [part for message in request.messages for part in message.parts]
     image = next((part.path for part in parts if isinstance(part, Image)), None)
@@ -151,7 +154,7 @@ def _read(request: Request) -> list[Example]:
 
 
 def _digest(path: Path) -> str:
-    """One hash over the files of a detector."""
+    """Compute one hash over the files of a detector."""
     files = [folder for folder in path.rglob("*") if folder.is_file()] if path.is_dir() else [path]
     return checksum(files, path if path.is_dir() else path.parent)
 
@@ -163,6 +166,6 @@ def _open(name: str, settings: ModelSettings) -> Model:
 KIND = ModelKind(
     "detector",
     "detector/FILE",
-    "a detector of harmful memes: fast, neural, exported or LoRA; or a tuned writer of intents",
+    "a detector of harmful memes (fast, neural, exported or LoRA), or a model tuned on intents",
     _open,
 )

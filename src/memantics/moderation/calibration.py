@@ -1,4 +1,4 @@
-"""From raw scores to probabilities and decisions, fitted on predictions for held-out memes."""
+"""Calibration and thresholds: raw scores to probabilities and labels, fitted on held-out scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Softmax:
-    """A softmax over weighted scores, after each was brought to mean 0 and deviation 1."""
+    """A softmax over weighted scores, each standardised to mean 0 and standard deviation 1."""
 
     mean: Floats
     deviation: Floats
@@ -29,18 +29,21 @@ class Softmax:
     intercepts: Floats
 
     def logits(self, scores: Floats) -> Floats:
-        """One column per class. Sums run row by row, so that rows do not depend on each other."""
+        """Compute one column of logits per class.
+
+        Sums run row by row, so that the result of a row does not depend on the batch.
+        """
         scaled = (scores - self.mean) / self.deviation
         found: Floats = (scaled[:, :, None] * self.weights[None]).sum(axis=1) + self.intercepts
         return found
 
     def probabilities(self, scores: Floats) -> Floats:
-        """One column per class, each row with sum 1."""
+        """Compute one column of probabilities per class; each row sums to 1."""
         return normalise(self.logits(scores))
 
 
 def normalise(logits: Floats) -> Floats:
-    """Softmax of each row.
+    """Compute the softmax of each row.
 
     >>> normalise(np.array([[0.0, 0.0]])).tolist()
     [[0.5, 0.5]]
@@ -53,7 +56,10 @@ def normalise(logits: Floats) -> Floats:
 def fit_softmax(
     scores: Floats, classes: Ints, count: int, importance: Floats | None = None
 ) -> Softmax:
-    """Multinomial logistic regression with a light ridge; calibrated where nothing is weighted."""
+    """Fit multinomial logistic regression with a small ridge penalty.
+
+    The probabilities are calibrated if no ``importance`` weights are given.
+    """
     from scipy.optimize import minimize
 
     mean = scores.mean(axis=0)
@@ -82,9 +88,9 @@ def fit_softmax(
 
 
 def fit_even(scores: Floats, labels: Ints, groups: Ints) -> Softmax:
-    """A combination of scores learnt with groups evened out, then calibrated on memes as they are.
+    """Fit a softmax with classes balanced within each group, then calibrate on unweighted memes.
 
-    Calibration stretches and shifts the log-odds: it changes chances, and no order.
+    Calibration scales and shifts the log-odds: probabilities change, their order does not.
     """
     even = fit_softmax(scores, labels, 2, even_out(labels, groups))
     logits = even.logits(scores)
@@ -136,7 +142,7 @@ def choose_threshold(chances: Floats, truth: Ints) -> float:
     chances = settle(chances)
     order = np.argsort(chances, kind="stable")
     positives, total = int(truth.sum()), len(truth)
-    # Calling all from place i on harmful: hits and calls for each i at once.
+    # True positives and predicted positives for every cut of the sorted scores at once.
     hits = positives - np.concatenate([[0], np.cumsum(truth[order])])
     calls = total - np.arange(total + 1)
     other = total - positives - (calls - hits)
@@ -151,7 +157,7 @@ def choose_threshold(chances: Floats, truth: Ints) -> float:
 
 
 def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
-    """Additive biases per class by coordinate ascent on macro-F1; the first stays 0."""
+    """Choose additive biases per class by coordinate ascent on macro-F1; the first stays 0."""
     count = logits.shape[1]
     biases = np.zeros(count)
     best = place_macro_f1(truth, logits.argmax(axis=1), count)
@@ -203,11 +209,11 @@ _NESTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What scores mean.
+    """How scores become probabilities and labels.
 
-    Harm has a ``threshold``: one softmax of harmless and harmful and, where types are known, one
-    of types with a bias each. Of other labels one holds (one softmax of the classes, and a bias
-    each), or ``several`` (a softmax of two for each class, and its threshold in ``biases``).
+    For harm: a softmax of harmless and harmful with a ``threshold`` and, if types are known, a
+    softmax of types with one bias per type. For other labels: one softmax with one bias per class,
+    or with ``several`` (multi-label) a two-class softmax per class and its threshold in ``biases``.
     """
 
     softmaxes: tuple[Softmax, ...]
@@ -237,12 +243,14 @@ class Decision:
         chances = np.column_stack(
             [softmax.probabilities(scores)[:, 1] for softmax in self.softmaxes]
         )
-        held = settle(chances) >= settle(self.biases)  # at its threshold a label holds
+        held = settle(chances) >= settle(
+            self.biases
+        )  # a probability equal to the threshold counts as predicted
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 
 def rate_harm(table: Floats, labels: Ints, groups: Ints) -> float:
-    """Macro-F1 of held-out scores at their best threshold."""
+    """Compute macro-F1 of held-out scores at their best threshold."""
     chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
     said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
     return place_macro_f1(labels, said, 2)
@@ -256,7 +264,7 @@ def fit_harm_decision(
     *,
     hierarchical: bool,
 ) -> Decision:
-    """Calibrate and choose thresholds on scores of held-out examples."""
+    """Fit calibration and thresholds for harm on scores of held-out examples."""
     labels = np.array([int(e.label or 0) for e in examples], np.int64)
     harm = fit_even(table, labels, groups)
     threshold = choose_threshold(harm.probabilities(table)[:, 1], labels)
@@ -271,7 +279,7 @@ def fit_harm_decision(
 
 
 class Nested(NamedTuple):
-    """Decisions on each fold by what was calibrated on the others, and their macro-F1."""
+    """Decisions on each fold with calibration fitted on the other folds, and their macro-F1."""
 
     chances: Floats
     places: list[tuple[int, ...]]
@@ -280,9 +288,9 @@ class Nested(NamedTuple):
 
 
 def decide_nested(table: Floats, signs: Flags, folds: Ints, *, several: bool) -> Nested:
-    """The better way to decide: with biases for rare classes, or without.
+    """Choose between decisions with and without class biases, by nested cross-validation.
 
-    Biases must earn their place on memes that they were not chosen on.
+    Biases are kept only if they improve macro-F1 on folds that they were not fitted on.
     """
     plain, biased = (
         _decide_nested(table, signs, folds, several=several, biased=biased)
@@ -315,9 +323,10 @@ def _decide_nested(
 
 
 def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = True) -> Decision:
-    """Calibrate and choose biases or thresholds of any labels on scores of held-out examples.
+    """Fit calibration and biases or thresholds for any labels on scores of held-out examples.
 
-    Without ``biased`` the likeliest class is said, and a label holds from one half on.
+    Without ``biased`` the most probable class is predicted; with several labels per meme, each
+    label with a probability of at least one half.
     """
     count = signs.shape[1]
     if not several:

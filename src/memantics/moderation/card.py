@@ -27,25 +27,25 @@ from memantics.moderation.operating_points import (
 )
 
 LIMITS = (
-    "It reads texts and captions, not images; what only an image says stays unseen.",
-    "It repeats the judgement of those who labelled its data, with their blind spots.",
-    "It was fitted to one time and place; words change, and so do obfuscations.",
+    "It reads texts and captions, not images: it misses harm that is only in the image.",
+    "It reproduces the judgements of its annotators, including their biases.",
+    "It was trained on data of one time and place: new words and obfuscations reduce its accuracy.",
     "Its file holds the pieces of its training texts: share it only where you may share these.",
-    "It is a filter for people who decide, not a judge: look at what it finds.",
+    "It is a filter for human reviewers: do not act on its verdicts without review.",
 )
 SAMPLE_LIMIT = (
-    "Trained on the sample data of a few dozen memes: it shows how things work, and its"
-    " verdicts mean nothing beyond that."
+    "Trained on the sample data of a few dozen memes, for demonstration only: do not use its"
+    " verdicts for moderation."
 )
 SAMPLE_NOTE = (
-    "judged by a detector trained on the sample data's few dozen memes: an example of how it"
-    " works, not a verdict to act on; train your own with 'memantics detector train'"
+    "scored by the sample detector, which was trained on a few dozen memes: for demonstration"
+    " only; train your own detector with 'memantics detector train'"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What a reader should know before using a detector."""
+    """The contents of a model card: data, selection, metrics and limits of a detector."""
 
     name: str
     data: str
@@ -67,7 +67,7 @@ class ModelCard:
     threshold: float | None = None
 
     def dump(self) -> dict[str, object]:
-        """As JSON."""
+        """Return the card as JSON values."""
         return asdict(self)
 
 
@@ -77,7 +77,7 @@ def make_card(
     evaluation: DetectorEvaluation | LabelEvaluation,
     note: str,
 ) -> ModelCard:
-    """The card of a detector that was trained just now."""
+    """Make the model card of a newly trained detector."""
     settings, classifier = detector.settings, bool(detector.labels.name)
     if isinstance(evaluation, DetectorEvaluation):
         metrics = {"harmful": evaluation.harmful, "types": evaluation.types}
@@ -114,7 +114,7 @@ def make_card(
 
 
 def format_card(card: ModelCard) -> str:
-    """The card as Markdown."""
+    """Format the card as Markdown."""
     filters = {
         "clean": clean_markdown,
         "count": "{:,}".format,
@@ -141,12 +141,12 @@ _CARDS = TypeAdapter(ModelCard)
 
 
 def read_stored(stored: Mapping[str, object], name: str) -> ModelCard:
-    """The card inside a model's file, among what else is stored there."""
+    """Read the model card among the metadata stored in a detector file."""
     known = {field.name for field in fields(ModelCard)}
     try:
         return _CARDS.validate_python({key: value for key, value in stored.items() if key in known})
     except ValidationError as error:
-        problem = f"{name} holds no model card ({first_fault(error)})"
+        problem = f"{name} has no valid model card ({first_fault(error)})"
         raise InputError(
             problem, hint="give a file that 'memantics detector train' wrote"
         ) from error
@@ -160,9 +160,9 @@ def _count_labels(card: ModelCard) -> str:
 
 
 def write_card(card: ModelCard, model: Path, picture: str = "") -> tuple[Path, Path]:
-    """Write the card beside a model, as Markdown and as JSON; return both places.
+    """Write the card beside a model, as Markdown and as JSON; return both paths.
 
-    ``picture`` is SVG of what thresholds do, which the Markdown shows.
+    ``picture`` is an SVG of precision and recall by threshold, shown in the Markdown file.
     """
     pages = place_card(model)
     text = format_card(card)
@@ -177,14 +177,14 @@ def write_card(card: ModelCard, model: Path, picture: str = "") -> tuple[Path, P
 
 
 def place_card(model: Path) -> tuple[Path, Path]:
-    """Where the cards of a model lie."""
-    # Only .zip goes: the cards of model.v1 and model.v2 must not take each other's place.
+    """Return the paths of a model's cards: Markdown and JSON."""
+    # Only .zip is removed: the cards of model.v1 and model.v2 need different names.
     stem = model.name.removesuffix(".zip")
     return model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
 
 
 def clean_markdown(text: str) -> str:
-    r"""Text from outside, in one line and without the signs that Markdown reads.
+    r"""Put a text in one line and remove Markdown syntax.
 
     >>> clean_markdown("a|b\n# c")
     'a b   c'

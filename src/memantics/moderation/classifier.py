@@ -1,4 +1,4 @@
-"""Classifiers for labels other than harm: training, the topics they serve, their files."""
+"""Classifiers for labels other than harm: training, prediction, default classifier per topic."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from memantics.moderation.judges import FastJudge, open_classifier
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels, gather_examples
 from memantics.moderation.training import TrainOptions, train_judge
 
-# Labelled memes by name: ``NAME/LABEL`` of a benchmark, or a column of a table.
+# Labelled memes are named ``NAME/LABEL``: a label of a benchmark, or a column of a table.
 
-_APART = "|"  # between the labels of a cell, where several hold
+_APART = "|"  # separates several labels in one cell
 _GIVEN = (
     "text", "group", "text_caption", "image_caption", "split", "source", "author", "date",
     "template_cluster",
@@ -54,7 +54,7 @@ _GIVEN = (
 
 @dataclass(frozen=True, slots=True)
 class LabelInfo(Result):
-    """A kind of label that can be learnt, and whether a release of it is registered."""
+    """A label that a classifier can be trained on, and whether its data are registered."""
 
     name: str
     what: str
@@ -63,7 +63,7 @@ class LabelInfo(Result):
 
 
 def list_labels() -> list[LabelInfo]:
-    """Every ``NAME/LABEL`` that benchmarks offer."""
+    """List the ``NAME/LABEL`` pairs of all benchmarks that a classifier can be trained on."""
     return [
         LabelInfo(f"{name}/{label}", source.what, source.topic, source.several)
         for name, benchmark in (find_benchmarks() | find_dataset_configs()).items()
@@ -73,7 +73,7 @@ def list_labels() -> list[LabelInfo]:
 
 
 def tabulate_labels(known: Iterable[LabelInfo]) -> Table:
-    """The labels as a table."""
+    """Show the labels as a table."""
     return Table(("name", "what", "topic"), tuple((o.name, o.what, o.topic) for o in known))
 
 
@@ -85,13 +85,18 @@ def find_labelled(
     classes: tuple[str, ...] | None = None,
     captions: Path | None = None,
 ) -> Loaded:
-    """Labelled memes by ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
+    """Load labelled memes by ``NAME/LABEL``.
 
-    Without a registered release (or with ``data="sample"``) that is the benchmark's sample; other
-    ``data`` than ``sample`` and ``release`` are a table whose column LABEL is read. ``classes``
-    are those of a classifier that is to be judged on them. ``captions`` is a file whose captions
-    take the place of those in the data, such as ``build captions`` writes. ``split`` is a part of
-    the release, or FILE:PART of a split that ``audit --resplit`` wrote.
+    Args:
+        name: ``NAME/LABEL``; NAME is a benchmark, a table, or a folder with metadata.
+        data: ``release``, ``sample``, or a table with a column LABEL. Default: the registered
+            release, else the benchmark's sample.
+        split: A split of the release, or FILE:PART of a file that ``audit --resplit`` wrote.
+        classes: The classes of the classifier that is evaluated on the data.
+        captions: A file from ``build captions``; its captions replace those in the data.
+
+    Raises:
+        InputError: If the name, label or split does not exist.
     """
     head, _, label = name.rpartition("/")
     cut, split = cut_split(split)
@@ -103,7 +108,7 @@ def find_labelled(
     elif not head:
         offered = [info.name for info in list_labels() if info.name.startswith(f"{label}/")]
         hint = f"such as {', '.join(offered)}" if offered else "such as mer_bench/emotion"
-        raise InputError(f"{name!r} names no label", hint=f"use NAME/LABEL, {hint}")
+        raise InputError(f"{name!r} is not of the form NAME/LABEL", hint=f"use NAME/LABEL, {hint}")
     else:
         kind = cast("DataKind | None", data)
         loaded = _read_benchmark(find_benchmark(head), label, kind, split, classes)
@@ -112,7 +117,7 @@ def find_labelled(
 
 
 def read_memes(data: str) -> Loaded:
-    """Memes of a table or a folder with metadata, whatever else its columns say."""
+    """Read memes from a table or a folder with metadata, without labels."""
     table = _find_table(Path(data))
     memes = [_make(number, row, "", table) for number, row in read_rows(table)]
     return Loaded(
@@ -160,7 +165,7 @@ def _find_table(place: Path) -> Path:
         table = next((place / text for text in METADATA if (place / text).is_file()), place)
     if not table.is_file():
         raise InputError(
-            f"no table in {place}", hint=f"give one that ends in {', '.join(TABLE_ENDINGS)}"
+            f"{place} contains no table", hint=f"add a file ending in {', '.join(TABLE_ENDINGS)}"
         )
     return table
 
@@ -193,7 +198,7 @@ def _has_several(cell: str) -> bool:
 
 
 def _cut(cell: str) -> tuple[str, ...]:
-    """The labels of a cell; a list in a JSON table is written as JSON.
+    """Split a cell into labels; a list in a JSON table is written as JSON.
 
     >>> _cut("angry"), _cut("race|sex"), _cut('["race", "sex"]'), _cut("[]")
     (('angry',), ('race', 'sex'), ('race', 'sex'), ())
@@ -211,7 +216,7 @@ ClassifierOptions = TrainOptions  # the public name for labels other than harm
 
 
 class Classifier(TrainedDetector[LabelEvaluation]):
-    """A detector of labels other than harm."""
+    """A trained classifier for a label other than harm, kept loaded."""
 
     word = "classifier"
     machine: FastJudge
@@ -221,22 +226,22 @@ class Classifier(TrainedDetector[LabelEvaluation]):
 
     @property
     def label(self) -> str:
-        """What it was trained for, as ``NAME/LABEL``."""
+        """The label it was trained on, as ``NAME/LABEL``."""
         return self.name
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The labels that it tells apart."""
+        """The classes that it predicts."""
         return self.labels.classes
 
     @property
     def accuracy(self) -> float | None:
-        """Its accuracy on memes held out inside training of which it was sure."""
+        """Accuracy on held-out training memes with a confident prediction; None if unknown."""
         return find_accuracy(self)
 
     @classmethod
     def train(cls, data: str | Loaded, options: TrainOptions | None = None) -> Classifier:
-        """Train a classifier for ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
+        """Train a classifier on ``NAME/LABEL``: a label of a benchmark, or a column of a table."""
         options = options or TrainOptions()
         judge, loaded, found, card = train_judge(
             data if isinstance(data, Loaded) else load_labelled(data, options), options
@@ -250,38 +255,45 @@ class Classifier(TrainedDetector[LabelEvaluation]):
     def load(
         cls, path: str | Path, embedder: Path | None = None, pictures: Path | None = None
     ) -> Classifier:
-        """Open a classifier: a file, or the ``NAME/LABEL`` of one that was trained here.
+        """Open a classifier by file, or by the ``NAME/LABEL`` that it was trained on.
 
-        ``embedder`` and ``pictures`` are the folders of the models that it was trained with.
+        ``embedder`` and ``pictures`` are the folders of the text and image encoders that it was
+        trained with. Raises InputError if there is no such classifier.
         """
         place = find_classifier(path)
         return cls(open_classifier(place, embedder, pictures), place)
 
     def save(self, path: str | Path | None = None) -> Path:
-        """Write it as one file, with its card beside it; by default where NAME/LABEL finds it."""
+        """Write the classifier as one file with its model card, and return the path.
+
+        By default the file goes to the place where its NAME/LABEL is looked up.
+        """
         target = place_classifier(self.label) if path is None else Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         self.path = super().save(target)
         return target
 
     def predict(self, items: ExampleLike | Sequence[ExampleLike] | Loaded) -> list[LabelPrediction]:
-        """Judge texts, image files (read by OCR) or examples; one prediction each, in order."""
+        """Predict labels of texts, image files (read by OCR) or examples; one result per item."""
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         return self.machine.classify(examples)
 
     def judge(self, text: str, language: str = "") -> ClassifierPrediction:
-        """What it says of a text, with its measured accuracy; ``unknown`` where it cannot tell."""
+        """Predict the label of one text, with the classifier's measured accuracy.
+
+        The label is ``unknown`` if the text is empty, in another language, or too uncertain.
+        """
         return ask(self, text, language)
 
     def explain(self, item: ExampleLike, label: str = "") -> LabelExplanation:
-        """Say which words moved it towards a label, by default the likeliest."""
+        """Compute feature attributions for a label, by default the most probable one."""
         (example,) = self.machine.look(self.prepare(item))
         return explain_label(self.machine.detector, example, self.machine.embedder, label)
 
     def evaluate(
         self, data: str | Loaded, *, split: str = "all", kind: str | None = None
     ) -> LabelEvaluation:
-        """Figures on labelled memes, with 95 % intervals over groups."""
+        """Evaluate on labelled memes, with 95 % confidence intervals clustered by group."""
         if isinstance(data, str):
             data = find_labelled(data, data=kind, split=split, classes=self.classes)
         return evaluate_labels(data, self.machine.classify(data.examples))
@@ -289,29 +301,29 @@ class Classifier(TrainedDetector[LabelEvaluation]):
     def prepare(
         self, items: ExampleLike | Sequence[ExampleLike], taken: TextChoice = "caption"
     ) -> tuple[Example, ...]:
-        """Texts and image files as examples; one without a text is refused."""
+        """Convert texts and image files to examples; raise InputError for one without text."""
         examples = super().prepare(items, taken)
         for example in examples:
             if example.empty and not self.reads(example):
-                raise InputError(f"meme {example.id} has no text to judge by", hint="give a text")
+                raise InputError(f"meme {example.id} has no text to classify", hint="give a text")
         return examples
 
 
 def load_labelled(name: str, options: TrainOptions, classes: Sequence[str] | None = None) -> Loaded:
-    """Labelled memes by ``NAME/LABEL``, as the options say."""
+    """Load labelled memes by ``NAME/LABEL``, with the split and captions of the options."""
     split, known = options.split or "all", tuple(classes) if classes else None
     captions = options.captions
     return find_labelled(name, data=options.data, split=split, classes=known, captions=captions)
 
 
 def place_classifier(label: str) -> Path:
-    """Where a classifier for ``NAME/LABEL`` lies that was trained here."""
+    """Return the default path of a classifier trained on ``NAME/LABEL``."""
     stem = re.sub(r"[^\w.-]+", "-", label).strip("-.") or "classifier"
     return home() / "classifiers" / f"{stem}.zip"
 
 
 def find_classifier(name: str | Path) -> Path:
-    """The file of a classifier: a path, or the ``NAME/LABEL`` of one that was trained here."""
+    """Find the file of a classifier by path, or by the ``NAME/LABEL`` that it was trained on."""
     path = Path(name)
     if path.is_file():
         return path
@@ -320,33 +332,37 @@ def find_classifier(name: str | Path) -> Path:
         return trained
     raise InputError(
         f"no classifier at {name}",
-        hint=f"memantics classifier train {name} makes one, or give a file",
+        hint=f"give a file, or train one with 'memantics classifier train {name}'",
     )
 
 
 def use_classifier(path: str | Path) -> tuple[str, Path]:
-    """Use a classifier for its topic in analyze, reappraise, screen and embedded/reader."""
+    """Make a classifier the default for its topic in analyze, reappraise, screen and others.
+
+    Returns the topic and the path. Raises InputError if the classifier needs an encoder folder,
+    which other commands cannot open.
+    """
     place = find_classifier(path).absolute()
     classifier = Classifier.load(place)
     needed = classifier.machine.detector.embedder
     if LOCAL in needed:
         raise InputError(
-            f"{place.name} needs the model {needed}, which other commands do not open",
-            hint="ask it with classifier predict, or train one without a model of your own",
+            f"{place.name} needs the encoder {needed}, which other commands cannot open",
+            hint="use it with 'classifier predict', or train one without an encoder folder",
         )
     set_in_use(classifier.topic, place)
     return classifier.topic, place
 
 
 def forget_classifier(topic: str) -> None:
-    """Use no classifier for a topic any more."""
+    """Remove the default classifier of a topic; raise InputError if there is none."""
     if not forget_in_use(topic):
         known = ", ".join(list_in_use()) or "none is in use"
         raise InputError(f"no classifier is in use for {topic!r}", hint=f"in use: {known}")
 
 
 def tabulate_used() -> Table:
-    """Which classifier is in use for what, how good it was, and where it lies."""
+    """List the default classifier of each topic with its labels, accuracy and file."""
     rows = []
     for topic, place in list_in_use().items():
         if not place.is_file():
@@ -363,7 +379,7 @@ def tabulate_used() -> Table:
 def tabulate_predictions(
     examples: Sequence[Example], said: Sequence[LabelPrediction], most: int = 40
 ) -> Table:
-    """The first predictions beside the texts they are about."""
+    """Show the first predictions as a table, with the texts they are about."""
     rows = []
     for example, prediction in list(zip(examples, said, strict=True))[:most]:
         named, shown = ", ".join(prediction.labels) or "none", cut_off(example.text, _WIDTH)

@@ -28,7 +28,7 @@ _CLASSIFIERS = "classifiers.json"
 
 
 def set_in_use(topic: str, path: Path) -> None:
-    """Use a file for a topic from now on; ``detector`` is the topic of harm."""
+    """Make a file the default for a topic; ``detector`` is the topic of harm."""
     if topic in _FILES:
         body = orjson.dumps({"path": str(path)})
         replace_file(home() / _FILES[topic], body, "setting")
@@ -38,7 +38,7 @@ def set_in_use(topic: str, path: Path) -> None:
 
 
 def forget_in_use(topic: str) -> bool:
-    """Use nothing for a topic; whether something was in use."""
+    """Remove the default of a topic; return whether there was one."""
     if topic in _FILES:
         known = (home() / _FILES[topic]).is_file()
         (home() / _FILES[topic]).unlink(missing_ok=True)
@@ -52,7 +52,7 @@ def forget_in_use(topic: str) -> bool:
 
 
 def find_in_use(topic: str) -> Path | None:
-    """The file in use for a topic; None where there is none, an error where it is gone."""
+    """Return the default file of a topic, or None; raise InputError if the file is missing."""
     if topic in _FILES:
         place = _read_detector()
         remedy = "memantics detector use FILE, or 'memantics detector use sample'"
@@ -62,12 +62,12 @@ def find_in_use(topic: str) -> Path | None:
         remedy = f"memantics classifier use FILE, or --forget {topic!r}"
     if place is not None and not place.exists():
         what = "detector" if topic in _FILES else f"classifier for {topic}"
-        raise InputError(f"the {what} in use is gone: {place}", hint=remedy)
+        raise InputError(f"the default {what} does not exist any more: {place}", hint=remedy)
     return place
 
 
 def list_in_use() -> dict[str, Path]:
-    """The classifiers in use by topic, also those whose file is gone."""
+    """Return the default classifiers by topic, including those whose file is missing."""
     return {topic: Path(place) for topic, place in sorted(_read().items())}
 
 
@@ -79,7 +79,7 @@ def _read_detector() -> Path | None:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise InputError(
-            f"{place} is damaged", hint="memantics detector use FILE writes it again"
+            f"{place} cannot be read", hint="write it again with 'memantics detector use FILE'"
         ) from error
 
 
@@ -92,7 +92,7 @@ def _read() -> dict[str, str]:
         return {}
     except (OSError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{place} is damaged", hint="remove it, then 'memantics classifier use FILE'"
+            f"{place} cannot be read", hint="delete it, then run 'memantics classifier use FILE'"
         ) from error
 
 
@@ -101,12 +101,12 @@ def _write(table: dict[str, str]) -> None:
 
 
 def find_accuracy(classifier: OpenDetector) -> float | None:
-    """Its accuracy on memes held out inside training of which it was sure."""
+    """Return the accuracy on held-out training memes with a confident prediction, if known."""
     return _number(classifier.card.get("accuracy"))
 
 
 def ask(classifier: OpenDetector, text: str, language: str) -> ClassifierPrediction:
-    """What a classifier says of a text; ``unknown`` for none, and for languages it never saw."""
+    """Classify a text; ``unknown`` if it is empty or in a language outside the training data."""
     prediction = ClassifierPrediction(
         classifier.topic, UNKNOWN, f"classifier {classifier.labels.name}", sample=classifier.sample
     )
@@ -116,13 +116,13 @@ def ask(classifier: OpenDetector, text: str, language: str) -> ClassifierPredict
     if not text.strip():
         why = "there is no text"
     elif learnt and (foreign := understand(text, learnt, language).foreign):
-        why = f"the text is in {foreign}; it learnt {', '.join(learnt)}"
+        why = f"the text is in {foreign}; the classifier was trained on {', '.join(learnt)}"
     elif accuracy is not None and baseline is not None and accuracy <= baseline:
-        why = f"it is right no more often ({accuracy:.0%}) than a trivial answer ({baseline:.0%})"
+        why = f"its accuracy ({accuracy:.0%}) is not above the majority class ({baseline:.0%})"
     elif isinstance(classifier.machine, FastJudge):
         (said,) = classifier.machine.classify([Example("", text)])
         if said.probability < SURE:
-            why = f"no label is likelier than not ({said.label} {said.probability:.0%})"
+            why = f"no label has a probability above 50 % ({said.label} {said.probability:.0%})"
     if said is None or why:
         return replace(prediction, why=why)
     return replace(
@@ -137,7 +137,10 @@ def ask(classifier: OpenDetector, text: str, language: str) -> ClassifierPredict
 def measure_sure(
     gold: Sequence[tuple[str, ...]], said: Sequence[LabelPrediction]
 ) -> dict[str, float | None]:
-    """Of held-out memes of which it was sure: their share, how often it and a constant are right.
+    """Measure confident predictions (above 50 %) on held-out memes.
+
+    Returns their proportion (``coverage``), their accuracy, and the accuracy of the majority class
+    on the same memes (``baseline``).
 
     >>> chances = (0.6, 0.4)
     >>> said = [LabelPrediction("", "a", chance, ("a",), {}) for chance in chances]
@@ -163,7 +166,7 @@ def _number(value: object) -> float | None:
 
 
 def open_judges(topics: Sequence[str] | None = None) -> Judges:
-    """The classifiers in use, ready to be asked, by topic."""
+    """Load the default classifiers, by topic."""
     places = {topic: find_in_use(topic) for topic in (list_in_use() if topics is None else topics)}
     judges = {}
     for topic, place in places.items():

@@ -1,4 +1,4 @@
-"""Examples for detectors by name: the registered release, the sample data, or a user's files."""
+"""Load training and test examples: a registered release, the sample data, or your own files."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ _PLACE = re.compile(r"(?:~|\.{1,2})[/\\]\S*|[a-zA-Z]:\\\S*|[^\s/]+(?:/[^\s/]+)*/
 
 
 LabelVersion = Literal["v1", "v2"]
-LabelVersionFlag = Annotated[LabelVersion, Flag("Label version of ToxiCN MM.")]
+LabelVersionFlag = Annotated[LabelVersion, Flag("Version of the ToxiCN MM labels.")]
 DATA_HELP = (
-    f"{SAMPLE}, {RELEASE} (the registered release), a benchmark that was published from"
-    " votes on harm, NAME/LABEL=VALUE,… of a registered set (the values that mean harm), a .csv,"
-    " a .jsonl, or a folder of images with metadata. Default: the release if registered, else the"
-    " sample data."
+    f"Labelled memes: {SAMPLE}, {RELEASE} (the registered release), a benchmark published from"
+    " harm annotations, NAME/LABEL=VALUE,… of a registered dataset (values that mean harmful), a"
+    " .csv, a .jsonl, or a folder of images with metadata. Default: the release if registered,"
+    " else the sample data."
 )
 CAPTIONS_HELP = (
-    "JSON lines with id, text_caption and image_caption, such as 'build captions' writes:"
-    " they take the place of the data's own."
+    "JSON lines with id, text_caption and image_caption, as 'build captions' writes them; they"
+    " replace the captions in the data."
 )
-# A label of a registered set, and which of its values mean harm.
+# NAME/LABEL=VALUE,…: a label of a registered dataset, and its values that mean harmful.
 _NAMED = re.compile(r"(?P<name>\w+)/(?P<label>\w+)=(?P<harmful>.+)")
 DetectorData = Annotated[str | None, Flag(DATA_HELP)]
 CaptionsFlag = Annotated[Path | None, Flag(CAPTIONS_HELP)]
@@ -65,14 +65,14 @@ CaptionsFlag = Annotated[Path | None, Flag(CAPTIONS_HELP)]
 
 def load_examples(
     data: DetectorData = None,
-    split: Annotated[str, Flag("Part of a release, or FILE:PART of a split file.")] = "train",
-    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1",
+    split: Annotated[str, Flag("Split of the release, or FILE:PART of a split file.")] = "train",
+    labels: Annotated[LabelVersion, Flag("Version of the labels.")] = "v1",
     captions: CaptionsFlag = None,
 ) -> Loaded:
-    """Examples by name: ``sample``, ``toxicn_mm`` (the registered release), or a path.
+    """Load examples by name: ``sample``, ``toxicn_mm`` (the registered release), or a path.
 
-    A benchmark that was published in the format of ToxiCN MM is found by its name, too.
-    ``captions`` is a file whose captions take the place of those in the data.
+    A benchmark published in the format of ToxiCN MM is also found by its name. ``captions`` is a
+    file whose captions replace those in the data. Raises InputError if there are no such data.
     """
     cut, split = cut_split(split)
     loaded = _load(data, split, labels)
@@ -81,16 +81,14 @@ def load_examples(
 
 
 def put_captions(loaded: Loaded, path: Path) -> Loaded:
-    """Examples with the captions of a file (``id``, ``text_caption``, ``image_caption``).
+    """Replace captions by those of a file (``id``, ``text_caption``, ``image_caption``).
 
-    A meme or a caption that the file does not have keeps what it had.
+    Captions that are missing in the file stay unchanged.
     """
     found = read_captions(path)
     known = {example.id for example in loaded.examples} & found.keys()
     if not known:
-        raise DataError(
-            path, f"names no meme of {loaded.name}", hint="ids must be those of the data"
-        )
+        raise DataError(path, f"has no id of {loaded.name}", hint="use the ids of the data")
     examples = tuple(
         replace(
             value,
@@ -99,7 +97,7 @@ def put_captions(loaded: Loaded, path: Path) -> Loaded:
         )
         for value in loaded.examples
     )
-    counts = f"{len(known):,} of {len(examples):,} memes have new ones"
+    counts = f"{len(known):,} of {len(examples):,} memes have new captions"
     return replace(
         loaded,
         examples=examples,
@@ -123,12 +121,12 @@ def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
     if not path.exists():
         published = [b.card.name for b in find_benchmarks().values() if b.card.format == RELEASE]
         names = ", ".join([SAMPLE, RELEASE, *published])
-        raise InputError(f"no data at {chosen}", hint=f"give {names}, a .csv, a .jsonl or a folder")
+        raise InputError(f"no data at {chosen}", hint=f"use {names}, a .csv, a .jsonl or a folder")
     return read_examples(path)
 
 
 def _find_published(name: str) -> Benchmark | None:
-    """The benchmark of that name, or in that folder, that was published as harm labels."""
+    """Find a published benchmark with harm labels by name or folder; None if there is none."""
     path = Path(name)
     cards = (path / "card.toml", path.parent / "card.toml")
     card = next((folder for folder in cards if path.is_dir() and folder.is_file()), None)
@@ -139,24 +137,24 @@ def _find_published(name: str) -> Benchmark | None:
         return None
     if benchmark.card.format != RELEASE:
         raise InputError(
-            f"{benchmark.card.title} holds no harm labels",
-            hint=f"give {RELEASE}, or a benchmark that was published from votes on harm",
+            f"{benchmark.card.title} has no harm labels",
+            hint=f"use {RELEASE}, or a benchmark published from harm annotations",
         )
     return benchmark
 
 
 def find_example(name: str, data: Loaded) -> Example:
-    """The meme of that id in the data."""
+    """Find a meme by id; raise InputError if the data do not contain it."""
     for example in data.examples:
         if example.id == name:
             return example
-    raise InputError(f"no meme {name!r} in the data", hint="check --data and --split")
+    raise InputError(f"the data contain no meme {name!r}", hint="check --data and --split")
 
 
 def find_examples(data: ExampleSource, split: str = "train", labels: str = "v1") -> Loaded:
-    """Examples from Python: a name, a path or the examples themselves.
+    """Load examples given in Python: a name, a path or the examples themselves.
 
-    Without a registered release its name stands for the sample data, which says that it is one.
+    If no release is registered, its name loads the sample data instead.
     """
     if isinstance(data, Loaded):
         return data
@@ -168,7 +166,7 @@ def find_examples(data: ExampleSource, split: str = "train", labels: str = "v1")
 
 
 def read_sample_examples() -> Loaded:
-    """The sample data with its own labels; descriptions and meanings stand in for captions."""
+    """Read the sample data with its labels; its descriptions serve as captions."""
     examples = tuple(
         Example(
             id=meme.id,
@@ -198,22 +196,22 @@ def _name_modality(text: bool, image: bool) -> Modality:
 
 
 def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Loaded:
-    """The registered release of ToxiCN MM, or a benchmark that was published in its format."""
+    """Read the registered release of ToxiCN MM, or a benchmark published in its format."""
     published = bool(benchmark.card.format)
     release = toxicn.open_release(find_source(benchmark, None if published else "release"))
     licence = benchmark.card.sample.licence if published else ""
     if benchmark.card.release is not None:
         licence = benchmark.card.release.licence
     if published:
-        # One's own set has one version of its labels, whatever the default is.
+        # Published benchmarks have one version of labels, so the flag is ignored.
         labels = labels if labels in release.versions else release.versions[0]
         parts = sorted({part for _, part in release.parts})
         if split not in (*parts, "all"):
             raise InputError(
-                f"{benchmark.card.name} has no part {split!r}, only {', '.join(parts)}",
+                f"{benchmark.card.name} has no split {split!r}, only {', '.join(parts)}",
                 hint="publish it again with --split 8:2, or use --split all",
             )
-    # Version 2.0 alone says whom a meme attacks, of the memes of both versions.
+    # Targets are only in version 2.0, for the memes of both versions.
     targets = {
         harm_meme.id: harm_meme.target
         for part in release.parts.values()
@@ -229,7 +227,7 @@ def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Load
             image=meme.image,
             label=int(meme.harmful),
             target=targets.get(meme.id) if meme.harmful else None,
-            # One row of version 2.0 is harmful without a type: it trains no type head.
+            # One row of version 2.0 is harmful without a type; it is not used to train types.
             type=None if meme.harmful and meme.type == "none" else cast("Type", meme.type),
             modality=cast("Modality | None", meme.modality),
         )
@@ -245,7 +243,7 @@ def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Load
 
 
 def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> Loaded:
-    """A registered set with labels of any name; those in ``harmful`` mean harm, all others none."""
+    """Read a registered dataset; label values in ``harmful`` mean harmful, all others harmless."""
     benchmark = find_benchmark(name)
     known = benchmark.plugin.labels
     require_known(f"label of {name}:", label, known)
@@ -284,10 +282,10 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
 def make_examples(
     items: Sequence[ExampleLike], taken: TextChoice = "caption"
 ) -> tuple[Example, ...]:
-    """Texts, image files and examples as examples; an image file is read by OCR.
+    """Convert texts and image files to examples; an image file is read by OCR.
 
-    A path is never taken for a text: a directory, a table, and what looks like a file that is not
-    there are refused.
+    A path is never scored as text: InputError is raised for a directory, a table, or a text that
+    looks like a missing file.
     """
     return tuple(
         item if isinstance(item, Example) else _make_example(str(number), item, taken)
@@ -300,7 +298,7 @@ def _make_example(name: str, item: str | Path, taken: TextChoice) -> Example:
     if isinstance(item, Path) or looks_like_path(text):
         path = Path(item).expanduser()
         if path.is_dir():
-            raise InputError(f"{text} is a directory, not a text", hint="give --data a folder")
+            raise InputError(f"{text} is a directory, not a text", hint="use --data for a folder")
         if not path.is_file():
             raise InputError(f"no such file: {text}", hint="check the path, or give a text")
         if re.fullmatch(_TABLES, path.suffix[1:].lower()):
@@ -308,13 +306,13 @@ def _make_example(name: str, item: str | Path, taken: TextChoice) -> Example:
         with open_reader(text=taken) as reader:
             said = read_image_text(reader, read_bytes(path), path.name)
         if said.unread:
-            raise InputError(f"{text}: {explain_unread(said.unread)}", hint="cut it into parts")
+            raise InputError(f"{text}: {explain_unread(said.unread)}", hint="split the image")
         return Example(name, said.caption, image=path, printed=said.said if said.other_text else "")
     return Example(name, text)
 
 
 def looks_like_path(text: str) -> bool:
-    r"""Whether a text is the path of something that exists, or reads like the name of a file.
+    r"""Check whether a text is an existing path or looks like a file name.
 
     >>> [looks_like_path(text) for text in ("meme.PNG", "./a", "memes/", "C:\\a.b", "/tmp")]
     [True, True, True, True, True]
@@ -332,9 +330,9 @@ def looks_like_path(text: str) -> bool:
 
 
 def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:
-    """PunMemeCN's groups, a pun and the two memes that were made from it; and whose they are."""
+    """Load the groups of PunMemeCN (a pun and two hard negatives each), and their origin."""
     if data not in (None, SAMPLE, "release", "punmemecn"):
-        raise InputError(f"puns cannot be read from {data}", hint="use sample or release")
+        raise InputError(f"{data!r} is not a valid source of puns", hint="use sample or release")
     benchmark = find_benchmark("punmemecn")
     known = "punmemecn" in read_registry()
     kind: Literal["sample", "release"] = (
@@ -353,7 +351,7 @@ def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin
 
 
 def load_harm_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:
-    """Memes with a label, each a group of its own, equal texts together; and whose they are."""
+    """Load memes with harm labels, grouped by equal text, and their origin."""
     loaded = load_examples(data)
     cases = tuple(
         TuningCase(
@@ -371,7 +369,7 @@ def load_harm_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigi
 
 
 def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
-    """Memes of a folder of which none puns or harms."""
+    """Load the memes of a folder as negative cases: neither puns nor harmful."""
     return tuple(
         TuningCase(meme.id, meme.id, False, meme.text, "", meme.image)
         for meme in read_memes(folder)
@@ -379,5 +377,5 @@ def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
 
 
 def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
-    """Languages and the bound of unseen n-grams of the training texts, for the detector's card."""
+    """Describe training texts for the model card: languages and limit of the unseen-n-gram rate."""
     return {"languages": list_languages(texts), **describe_unseen_rate(texts)}

@@ -1,4 +1,4 @@
-"""Detectors of harm and of any other labels: train, open, ask, explain, measure and compare."""
+"""Detectors of harm: train, load, predict, explain, evaluate and compare."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Measured(Result):
     notes: tuple[str, ...] = ()
 
     def save(self, page: Path | str) -> Path:
-        """Write a page with the reliability curve and the mistakes (of harm)."""
+        """Write a page with the reliability curve and the errors (only for harm)."""
         if not isinstance(self.metrics, DetectorEvaluation):
             raise InputError("a page is made of figures of harm alone", hint="use --json")
         found = (self.predictions, self.metrics, self.robustness)
@@ -122,11 +122,11 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
         return html_table({self.word: self.name, "note": self.note, **facts})
 
     def record_training(self, loaded: Loaded, found: MetricsT, card: ModelCard) -> None:
-        """Keep what a training in this process was made of."""
+        """Store the data, metrics and card of a training run in this process."""
         self.trained_on, self.held_out, self._written_card = loaded, found, card
 
     def save(self, path: str | Path) -> Path:
-        """Write the detector as one file, after a training with its model card beside it."""
+        """Write the detector as one file; after training, also write its model card."""
         target = Path(path)
         if isinstance(self.machine, FastJudge):
             save(self.machine.detector, target, self.machine.card)
@@ -137,7 +137,8 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
             export_onnx(self.path, target)
         else:
             raise InputError(
-                f"{self.name} cannot be written as one file", hint="copy what it was opened from"
+                f"{self.name} cannot be written as one file",
+                hint="copy the folder that it was loaded from",
             )
         return target
 
@@ -152,26 +153,26 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
     def prepare(
         self, items: ExampleLike | Sequence[ExampleLike], taken: TextChoice = "caption"
     ) -> tuple[Example, ...]:
-        """Texts and image files as examples; a file without a text that can be read is refused."""
+        """Convert texts and image files to examples; raise InputError if OCR finds no text."""
         given = [items] if isinstance(items, str | Path | Example) else items
         examples = make_examples(given, taken)
         for item, example in zip(given, examples, strict=True):
             unread = example.image is not None and example.empty and item is not example
             if unread and isinstance(self.machine, FastJudge):
                 raise InputError(
-                    f"no text can be read in {example.image}",
-                    hint="leave it out, or use a detector of images",
+                    f"no text was found in the image {example.image}",
+                    hint="leave it out, or use a detector that scores images",
                 )
         return examples
 
     def list_notes(self, data: Loaded) -> tuple[str, ...]:
         """What belongs beside its figures on these data."""
         seen = f"this {self.word} was trained on these files"
-        return (f"{seen}; only memes it has not seen tell how good it is",) * self.has_seen(data)
+        return (f"{seen}: the metrics are too high; evaluate on other memes",) * self.has_seen(data)
 
 
 class Detector(TrainedDetector[DetectorEvaluation]):
-    """A detector of harm: fast, a network (folder or exported file), or LoRA."""
+    """A detector of harmful memes: fast (n-grams), a neural network, or a LoRA-tuned model."""
 
     @classmethod
     def train(
@@ -182,15 +183,20 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     ) -> Detector:
         """Train a fast detector on labelled memes.
 
-        ``data`` is ``toxicn_mm`` (the registered release), ``sample``, a file or folder, or
-        examples. Without a registered release the sample data is taken: see ``sample``. The
-        ``preset`` of ``options`` is taken where none is named.
+        Args:
+            data: ``toxicn_mm`` (the registered release), ``sample``, a file, a folder, or examples.
+                If no release is registered, the sample data are used, and ``sample`` is True.
+            preset: Name of a preset. Default: the preset of ``options``.
+            options: Training settings.
+
+        Raises:
+            InputError: If the preset is a neural network; see ``detector train-neural``.
         """
         options = options or TrainOptions()
         options = replace(options, preset=preset or options.preset)
         if options.preset in NETWORKS:
             raise InputError(
-                f"the preset {options.preset} is a network",
+                f"the preset {options.preset} is a neural network",
                 hint=f"use memantics detector train-neural --preset {options.preset}",
             )
         loaded = find_examples(data, options.split or "train", options.labels)
@@ -211,26 +217,29 @@ class Detector(TrainedDetector[DetectorEvaluation]):
         base: Path | None = None,
         pictures: Path | None = None,
     ) -> Detector:
-        """Open a detector: a file, the folder of a network, or the folder of a tuned model.
+        """Load a detector from a file, or from the folder of a network or LoRA adapter.
 
-        ``embedder`` and ``pictures`` are the folders of the encoders it was trained with, ``base``
-        the model's folder that an adapter was tuned on, where it has moved since.
+        Args:
+            path: The file or folder.
+            embedder: Folder of the text encoder it was trained with.
+            base: Folder of the base model of a LoRA adapter, if it was moved.
+            pictures: Folder of the image encoder it was trained with.
         """
         return cls(open_judge(Path(path), embedder, base, pictures), Path(path).name, Path(path))
 
     @classmethod
     def load_sample(cls) -> Detector:
-        """The tiny detector on the sample data that ships with it: to try, not to act on."""
+        """Load the detector trained on the sample data, for demonstration only."""
         return cls(open_fast(DETECTOR_FILE), "sample")
 
     def predict(
         self, items: ExampleLike | Sequence[ExampleLike] | Loaded, language: str = ""
     ) -> list[Prediction]:
-        """Judge texts, image files (read by OCR) or examples; one prediction each, in order.
+        """Score texts, image files (read by OCR) or examples; one prediction per item, in order.
 
-        Each says of itself where it is no verdict (``not_scored``), and where the text is unlike
-        the training texts (``out_of_domain``). ``language`` is that of the texts, where it is
-        known.
+        ``not_scored`` gives the reason if an item has no verdict. ``out_of_domain`` is True if the
+        text differs too much from the training texts. ``language`` is the language of the texts,
+        if known.
         """
         examples = items.examples if isinstance(items, Loaded) else self.prepare(items)
         said = self.ask(examples)
@@ -239,30 +248,34 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     def verdicts(
         self, items: ExampleLike | Sequence[ExampleLike], language: str = ""
     ) -> list[Verdict]:
-        """Verdicts on texts, image files (read by OCR) or examples, as ``screen`` writes them."""
+        """Score texts, image files (read by OCR) or examples; return verdicts like ``screen``."""
         examples = self.prepare(items)
         spoken = read_language(language)
         subjects = [see_example(e, spoken, given=e.image is None) for e in examples]
         return judge(self, subjects)
 
     def explain(self, item: ExampleLike) -> Explanation:
-        """Say which characters, words, captions or parts of the picture moved a decision.
+        """Compute attributions of characters, words, captions or image regions for one meme.
 
-        A network is asked again with each hidden (not a tuned language model: too slow).
+        A neural network is explained by occlusion: it scores the meme again with each part hidden.
+        Raises InputError for a LoRA-tuned language model, for which this would be too slow.
         """
         (example,) = self.prepare(item)
         if isinstance(self.machine, LoraJudge):
-            raise InputError(f"{self.name} is a language model", hint="read the reply it writes")
+            raise InputError(
+                f"{self.name} is a language model, which has no attributions",
+                hint="tune it with --style reasons, and read the reasons in its reply",
+            )
         if not self.reads(example) or (example.empty and example.image is None):
             what = "picture" if self.needs_image else "text"
-            raise InputError(f"meme {example.id} has no {what} to judge by", hint=f"give a {what}")
+            raise InputError(f"meme {example.id} has no {what} to score", hint=f"give a {what}")
         found = self.find_reasons(example)
         assert found is not None
         (said,) = mark_predictions(self, [example], [found.prediction])
         return replace(found, prediction=said)
 
     def save_explanation(self, page: Path | str, example: Example, found: Explanation) -> Path:
-        """Write a page of what moved a decision."""
+        """Write a page with the attributions of one meme."""
         write_explanation(Path(page), example, found, sample=self.sample)
         return Path(page)
 
@@ -279,7 +292,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     ) -> Measured:
         """Figures with predictions and notes; ``obfuscation`` adds evasion and near-duplicates.
 
-        ``seen`` is the training data, in which near-duplicates are looked for.
+        ``seen`` are the training data, which are searched for near-duplicates.
         """
         need_labels(data.examples, data.name)
         said = self.say(data.examples)
@@ -295,7 +308,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
             examples = self.machine.look(data.examples)
             evasions = measure_evasion(self.machine.detector, examples, self.machine.embedder)
         else:
-            notes.append("obfuscations are tried on fast detectors only")
+            notes.append("obfuscation tests run only for fast detectors")
         leakage = None
         if seen is None:
             notes.append("near-duplicates are counted with --trained-on DATA, or without a file")
@@ -307,22 +320,25 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     def compare(
         self, other: Detector, data: ExampleSource = "toxicn_mm", split: str = "test"
     ) -> DetectorComparison:
-        """Both detectors on the same labelled memes, pair by pair."""
+        """Compare two detectors on the same labelled memes by a paired test."""
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
         one, two = (each.say(loaded.examples) for each in (self, other))
         return compare(loaded.examples, one, two)
 
 
-# Verdicts on texts and images by a detector that stays loaded.
+# Verdicts by loaded detectors, for services.
 
 
 class Moderator:
-    """A detector and an OCR that stay loaded. Readings of images are kept in memory only.
+    """Detectors and an OCR engine that stay loaded; OCR results are kept in memory only.
 
-    ``language`` is what all texts are said to be in, where their letters allow that; ``others`` are
-    further detectors, which judge what they know of a text beside the first; ``text`` is which text
-    of an image is its caption, where no ``ocr`` is given that knows.
+    Args:
+        detector: The detector that scores.
+        language: Language of all texts, used if their script allows it.
+        others: More detectors; each scores texts in its languages, and the most severe verdict
+            counts.
+        text: Which text of an image counts as its caption, if ``ocr`` is not given.
     """
 
     def __init__(
@@ -337,11 +353,11 @@ class Moderator:
         self.detectors = (detector, *others)
         self.ocr = ocr or RememberingOcr(RapidReader(), None, text)
         self.name = detector.version
-        for one in self.detectors:  # what cannot judge is refused here
+        for one in self.detectors:  # raises InputError for a detector that cannot score
             one.predict([Example("start", "开始")])
 
     def read(self, images: Sequence[bytes]) -> list[Subject | MemanticsError]:
-        """Read images; one that cannot be read is an error in its place."""
+        """Read images by OCR; an unreadable image gives an error at its position."""
         return [self._read(data) for data in images]
 
     def _read(self, data: bytes) -> Subject | MemanticsError:
@@ -359,7 +375,7 @@ class Moderator:
         return known.read(found)
 
     def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
-        """One verdict for each text, or for what is printed on an image."""
+        """Return one verdict per text or image reading, in order."""
         subjects = [
             Subject(Example("", item), self._language) if isinstance(item, str) else item
             for item in items
@@ -367,5 +383,5 @@ class Moderator:
         return judge_by_all(self.detectors, subjects)
 
     def refuse(self, error: MemanticsError) -> Verdict:
-        """The verdict on an image that could not be read."""
+        """Make the verdict for an image that cannot be read."""
         return fail(self.name, str(error), self.detector.note)

@@ -1,4 +1,4 @@
-"""The verbs of ``detector`` and ``classifier``: train, eval, predict and explain."""
+"""The commands of ``detector`` and ``classifier``: train, eval, predict, explain and compare."""
 
 from __future__ import annotations
 
@@ -39,21 +39,24 @@ from memantics.moderation.training import write_predictions
 
 LabelArgument = Annotated[
     str,
-    Argument("Such as mer_bench/emotion, or memes.csv/COLUMN of your own.", metavar="NAME/LABEL"),
+    Argument("Label, such as mer_bench/emotion or memes.csv/COLUMN.", metavar="NAME/LABEL"),
 ]
 ClassifierFile = Annotated[
-    str, Argument("A file, or NAME/LABEL that was trained here.", metavar="CLASSIFIER")
+    str, Argument("Classifier file, or the NAME/LABEL it was trained on.", metavar="CLASSIFIER")
 ]
-DetectorFileArgument = Annotated[Path, Argument("A detector file.")]
+DetectorFileArgument = Annotated[Path, Argument("Detector file or folder.")]
 _LabelData = Annotated[
     str | None,
     Flag(
-        "sample, release, or a table whose column LABEL is read. Default: the registered release,"
-        " else the sample."
+        "Labelled memes: sample, release, or a table with a column LABEL. Default: the registered"
+        " release, else the sample."
     ),
 ]
 _Watch = Callable[[int, int], None]
-_FOLDS = "Without a file: blocks (10 contiguous blocks of ids), random (5), or how many."
+_FOLDS = (
+    "Cross-validation without a detector file: blocks (10 contiguous blocks of ids), random"
+    " (5 folds), or a number of blocks."
+)
 
 
 def _ignore(_done: int, _all: int) -> None:
@@ -62,7 +65,7 @@ def _ignore(_done: int, _all: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TrainedFile(Result):
-    """A detector that was trained, its file and card; ``in_use`` says whether it is used now."""
+    """A trained detector with its file and card; ``in_use`` is True if it became the default."""
 
     detector: Detector | Classifier
     file: Path
@@ -71,13 +74,13 @@ class TrainedFile(Result):
 
     @property
     def metrics(self) -> DetectorEvaluation | LabelEvaluation:
-        """On memes that were held out inside training."""
+        """Metrics on memes held out during training."""
         assert self.detector.held_out is not None
         return self.detector.held_out
 
     @property
     def data(self) -> Loaded:
-        """What it learnt from."""
+        """The training data."""
         assert self.detector.trained_on is not None
         return self.detector.trained_on
 
@@ -85,9 +88,9 @@ class TrainedFile(Result):
 def train_detector(
     options: detector_training.TrainOptions,
     data: DetectorData = None,
-    out: Annotated[Path, Flag("The file to write.")] = Path("detector.zip"),
+    out: Annotated[Path, Flag("File to write.")] = Path("detector.zip"),
 ) -> TrainedFile:
-    """Train a detector of harm, and write it with its model card."""
+    """Train a detector of harmful memes, and write it with its model card."""
     loaded = load_examples(data, options.split or "train", options.labels)
     made = Detector.train(loaded, "", options)
     made.save(out)
@@ -100,13 +103,16 @@ def train_classifier(
     data: _LabelData = None,
     out: Annotated[
         Path | None,
-        Flag("The file to write. Default: where NAME/LABEL finds it, and in use."),
+        Flag(
+            "File to write. Default: the place where NAME/LABEL is looked up; the classifier"
+            " then becomes the default for its topic."
+        ),
     ] = None,
 ) -> TrainedFile:
-    """Train a detector of other labels, and write it with its model card."""
+    """Train a classifier for any label, and write it with its model card."""
     made = Classifier.train(label, replace(options, data=data))
     place = made.save(out)
-    # Other commands have no way to name the folder of a model.
+    # A classifier with an encoder folder cannot be a default: other commands cannot open it.
     used = out is None and not made.sample and options.embedder is options.pictures is None
     if used:
         use_classifier(place)
@@ -115,23 +121,28 @@ def train_classifier(
 
 def measure_detector(
     model: Annotated[
-        Path | None, Argument("A detector file. None: cross-validate a preset.")
+        Path | None, Argument("Detector file. Default: cross-validate a preset.")
     ] = None,
     *,
     data: DetectorData = None,
     split: Annotated[
         str | None,
-        Flag("Part of a release: train, test or all. Default: test; without a file, train."),
+        Flag("Split of a release: train, test or all. Default: test; without a file, train."),
     ] = None,
     labels: LabelVersionFlag = "v1",
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     folds: Annotated[str, Flag(_FOLDS)] = "blocks",
-    count: Annotated[int | None, Flag("Other folds.", "--fold-count", min=2)] = None,
+    count: Annotated[
+        int | None,
+        Flag("Number of folds. Default: 10 blocks, or 5 random folds.", "--fold-count", min=2),
+    ] = None,
     preset: detector_training.PresetName = AUTO,
-    robustness: Annotated[bool, Flag("Add obfuscations and near-duplicates.")] = False,
+    robustness: Annotated[
+        bool, Flag("Also test obfuscated texts, and count near-duplicates.")
+    ] = False,
     trained_on: Annotated[
         str | None,
-        Flag("With --robustness and a file: its training data, for near-duplicates."),
+        Flag("Training data of the detector, to count near-duplicates; for --robustness."),
     ] = None,
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
@@ -151,13 +162,16 @@ def measure_detector(
 def measure_classifier(
     label: LabelArgument,
     model: Annotated[
-        str | None, Flag("A file or NAME/LABEL. None: cross-validate a preset.", "--classifier")
+        str | None,
+        Flag("Classifier file or NAME/LABEL. Default: cross-validate a preset.", "--classifier"),
     ] = None,
     *,
     preset: detector_training.PresetName = AUTO,
     data: _LabelData = None,
     split: detector_training.PartFlag = "all",
-    folds: Annotated[int, Flag("Without a classifier: folds of groups.", min=2)] = 5,
+    folds: Annotated[
+        int, Flag("Number of cross-validation folds without a classifier.", min=2)
+    ] = 5,
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
@@ -180,13 +194,13 @@ def validate_harm(
     near_duplicates: bool = False,
     watch: _Watch = _ignore,
 ) -> Measured:
-    """Cross-validate a preset for harm; near-duplicates are counted between its folds."""
+    """Cross-validate a harm preset, and count near-duplicates between its folds."""
     if folds.isdecimal() and int(folds) >= 2:
         folds, count = "random", int(folds)
     if folds not in ("blocks", "random"):
         raise InputError(
             f"{folds!r} is not a valid value for folds",
-            hint="use blocks, random, or a number from 2 up",
+            hint="use blocks, random, or a whole number of at least 2",
         )
     split: FoldScheme = "blocks" if folds == "blocks" else "random"
     settings, encoder = detector_training.choose_settings(data, replace(options, inner=split))
@@ -195,7 +209,7 @@ def validate_harm(
     report = None
     if near_duplicates:
         leakage = measure_leakage(study.examples, study.predictions, folds=study.folds)
-        report = Robustness((), leakage, ("obfuscations are tried on a detector file",))
+        report = Robustness((), leakage, ("obfuscation tests need a detector file",))
     title = f"Preset {settings.preset}, {study.count} {study.split} folds of {data.name}"
     found = evaluate(study.examples, study.predictions)
     return Measured(title, data, study.predictions, found, report)
@@ -204,15 +218,15 @@ def validate_harm(
 def validate_labels(
     data: Loaded, options: detector_training.TrainOptions, folds: int = 5, watch: _Watch = _ignore
 ) -> Measured:
-    """Cross-validate a preset for other labels, everything learnt inside the folds of groups."""
+    """Cross-validate a preset for any label over group-disjoint folds."""
     settings, encoder = detector_training.choose_settings(data, options)
     said = cross_validate_labels(data, settings, encoder, folds, watch)
-    return Measured(f"{folds} folds of groups", data, (), evaluate_labels(data, said))
+    return Measured(f"{folds} group-disjoint folds", data, (), evaluate_labels(data, said))
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted(Result):
-    """What a detector said of memes."""
+    """Predictions of a detector or classifier for memes."""
 
     detector: Detector | Classifier
     data: Loaded
@@ -221,14 +235,17 @@ class Predicted(Result):
 
     @property
     def blank(self) -> int:
-        """How many memes hold nothing that the detector looks at."""
+        """Number of memes without any input that the detector uses."""
         return sum(not self.detector.reads(example) for example in self.data.examples)
 
+    @property
+    def rows(self) -> list[dict[str, object]]:
+        """Predictions of harm as JSON objects; an item that was not scored has no label."""
+        return [detector_training.dump_prediction(one) for one in self.harms]
 
-_Texts = Annotated[
-    Sequence[str], Argument("Texts to judge, or image files to read and judge.", kind=list[str])
-]
-_Lines = Annotated[Path | None, Flag("Write JSON lines there.")]
+
+_Texts = Annotated[Sequence[str], Argument("Texts, or image files to read by OCR.", kind=list[str])]
+_Lines = Annotated[Path | None, Flag("JSON Lines file to write. Default: print a table.")]
 
 
 def predict_harm(
@@ -239,12 +256,12 @@ def predict_harm(
     split: detector_training.PartFlag = "test",
     labels: LabelVersionFlag = "v1",
     out: _Lines = None,
-    language: Annotated[str, Flag("Language of the texts. Default: told.")] = "",
+    language: Annotated[str, Flag("Language code of the texts. Default: detected.")] = "",
     text: TextTaken = "caption",
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
-    """Whether texts, images, or memes from a file are harmful."""
+    """Predict whether texts, images, or memes from a file are harmful."""
     judge = Detector.load(model, embedder, pictures=pictures)
     _need_one(texts, data)
     known = judge.prepare(texts, text) if texts else ()
@@ -260,7 +277,7 @@ def predict_labels(
     texts: _Texts = (),
     *,
     data: Annotated[
-        str | None, Flag("A table or folder of memes, or NAME/LABEL, in place of texts.")
+        str | None, Flag("Table or folder of memes, or NAME/LABEL, instead of texts.")
     ] = None,
     split: detector_training.PartFlag = "all",
     out: _Lines = None,
@@ -268,11 +285,11 @@ def predict_labels(
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Predicted:
-    """The labels of texts, images, or memes from a file."""
+    """Predict the labels of texts, images, or memes from a file."""
     judge = Classifier.load(model, embedder, pictures)
     _need_one(texts, data)
     if data is None and not texts:
-        raise InputError("nothing to judge", hint="give texts, images or --data")
+        raise InputError("no text, image or data given", hint="give texts, images or --data")
     if data is None:
         loaded = Loaded("texts", judge.prepare(texts, text))
     else:
@@ -285,25 +302,25 @@ def predict_labels(
 
 def _need_one(texts: Sequence[str], data: str | None) -> None:
     if texts and data:
-        raise InputError("texts and --data do not go together", hint="give one of them")
+        raise InputError("texts and --data cannot be combined", hint="give one of them")
 
 
 @dataclass(frozen=True, slots=True)
 class Explained(Result):
-    """Why a detector of harm said what it said of a meme."""
+    """Attributions of a harm prediction for one meme."""
 
     detector: Detector
     found: Explanation
 
 
-_TextCaption = Annotated[str, Flag("What the text means.")]
-_ImageCaption = Annotated[str, Flag("What the image shows.")]
-_MemeId = Annotated[str | None, Flag("A meme of the data.", "--id")]
+_TextCaption = Annotated[str, Flag("Description of the text's meaning. Default: none.")]
+_ImageCaption = Annotated[str, Flag("Description of the image. Default: none.")]
+_MemeId = Annotated[str | None, Flag("Id of a meme in the data.", "--id")]
 
 
 def explain_meme(
     model: DetectorFileArgument,
-    text: Annotated[str | None, Argument("The text on a meme.")] = None,
+    text: Annotated[str | None, Argument("Text on the meme.")] = None,
     *,
     text_caption: _TextCaption = "",
     image_caption: _ImageCaption = "",
@@ -311,14 +328,14 @@ def explain_meme(
     name: _MemeId = None,
     split: detector_training.PartFlag = "all",
     labels: LabelVersionFlag = "v1",
-    page: Annotated[Path | None, Flag("Write a page, too.")] = None,
+    page: Annotated[Path | None, Flag("Also write an HTML page to this file.")] = None,
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> Explained:
-    """Which characters, words and captions moved a decision on harm."""
+    """Show which characters, words and captions contribute to a harm score."""
     judge = Detector.load(model, embedder, pictures=pictures)
     if (text is None) == (name is None):
-        raise InputError("give a text, or --id of a meme of the data", hint="one of them")
+        raise InputError("give either a text or --id of a meme", hint="give exactly one of them")
     if text is not None:
         example = Example("text", text, text_caption, image_caption)
     else:
@@ -331,18 +348,18 @@ def explain_meme(
 
 def explain_meme_label(
     model: ClassifierFile,
-    text: Annotated[str | None, Argument("The text on a meme, or an image file.")] = None,
+    text: Annotated[str | None, Argument("Text on the meme, or an image file.")] = None,
     *,
-    label: Annotated[str, Flag("Towards which label. Default: the likeliest.")] = "",
-    data: Annotated[str | None, Flag("A table or folder of memes, for --id.")] = None,
+    label: Annotated[str, Flag("Label to explain. Default: the most probable one.")] = "",
+    data: Annotated[str | None, Flag("Table or folder of memes for --id.")] = None,
     name: _MemeId = None,
     embedder: detector_training.EncoderFlag = None,
     pictures: detector_training.ImageEncoder = None,
 ) -> LabelExplanation:
-    """Which words moved a classifier towards a label."""
+    """Show which words contribute to a classifier's score of a label."""
     judge = Classifier.load(model, embedder, pictures)
     if (text is None) == (name is None) or (name is None) != (data is None):
-        raise InputError("give a text, or --data and --id of a meme there", hint="one of them")
+        raise InputError("give either a text, or --data with --id", hint="give exactly one of them")
     if text is not None:
         return judge.explain(text, label)
     return judge.explain(find_example(str(name), read_memes(str(data))), label)
@@ -350,7 +367,7 @@ def explain_meme_label(
 
 @dataclass(frozen=True, slots=True)
 class Compared(Result):
-    """Two detectors on the same memes; ``seen``: one of them was trained on these files."""
+    """A comparison of two detectors; ``seen`` is True if one was trained on these memes."""
 
     data: Loaded
     found: DetectorComparison
@@ -358,14 +375,14 @@ class Compared(Result):
 
 
 def compare_detectors(
-    first: Annotated[Path, Argument("A detector file.")],
-    second: Annotated[Path, Argument("Another one.")],
+    first: Annotated[Path, Argument("Detector file or folder.")],
+    second: Annotated[Path, Argument("Second detector file.")],
     data: DetectorData = None,
     split: detector_training.PartFlag = "test",
     labels: LabelVersionFlag = "v1",
     embedder: detector_training.EncoderFlag = None,
 ) -> Compared:
-    """Compare two detectors on the same labelled memes, pair by pair."""
+    """Compare two detectors on the same labelled memes by a paired test."""
     one, two = (Detector.load(path, embedder) for path in (first, second))
     loaded = load_examples(data, split, labels)
     found = one.compare(two, loaded)

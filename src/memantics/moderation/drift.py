@@ -1,4 +1,4 @@
-"""``drift``: whether what is screened now is still what was screened then."""
+"""Compare the verdicts of two screenings, and sample the daily verdicts of a service."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ from memantics.moderation.screening import read_tables
 from memantics.moderation.verdict import Verdict
 
 __all__ = ["Drift", "DriftLimits", "drift"]
-# A sample of each day's verdicts, which ``drift`` reads: scores and kinds, texts only if asked.
-#
-# A folder for each day (UTC) holds JSON lines, one file for each process that writes. A verdict is
-# kept by chance, whatever it is; beyond ``most`` a day nothing more is kept.
+# Daily samples for ``drift``: scores and labels; texts only on request. Each day (UTC) has a folder
+# of JSON Lines, one file per writing process. Verdicts are sampled uniformly, up to ``most`` a day.
 
 COLUMNS = (
     "id", "status", "text", "language", "label", "probability", "type", "template_cluster",
@@ -48,12 +46,12 @@ class SampleChoice(Closed):
 
 def choose_sample(
     sample: Annotated[
-        Path | None, Flag("Folder for a sample of each day's verdicts, which drift reads.")
+        Path | None, Flag("Folder for daily samples of verdicts, for drift. Default: no samples.")
     ] = None,
     sample_rate: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
-    sample_texts: Annotated[bool, Flag("Keep the texts of that sample, too.")] = False,
+    sample_texts: Annotated[bool, Flag("Also store the texts of sampled verdicts.")] = False,
 ) -> SampleChoice | None:
-    """What the flags of a service say; None where no sample is kept."""
+    """Make the sampling settings from service flags; None if no samples are kept."""
     if sample is None:
         return None
     return SampleChoice(folder=sample, share=sample_rate, texts=sample_texts)
@@ -64,7 +62,7 @@ def _name_today() -> str:
 
 
 class DailySample:
-    """Keeps some verdicts of each day; ``today`` names the folder."""
+    """Writes a random sample of each day's verdicts; ``today`` returns the name of the folder."""
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class DailySample:
         self._day, self._kept = "", 0
 
     def add(self, verdict: Verdict) -> None:
-        """Keep a verdict, or not; OSError where it cannot be written."""
+        """Store a verdict with the sampling probability; raise OSError if writing fails."""
         if self._draw() >= self._choice.share:
             return
         day = self._today()
@@ -91,7 +89,7 @@ class DailySample:
             kept["text"] = ""
         folder = self._choice.folder / day
         folder.mkdir(parents=True, exist_ok=True)
-        # One call writes the whole line: a reader finds no half of one.
+        # One call writes the whole line, so that readers never see a partial line.
         mode = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         file = os.open(folder / _FILES.replace("*", str(os.getpid())), mode, 0o600)
         try:
@@ -102,12 +100,12 @@ class DailySample:
 
 
 def has_sample(folder: Path) -> bool:
-    """Whether a folder holds the sample of a day."""
+    """Check whether a folder holds a daily sample."""
     return any(folder.glob(_FILES))
 
 
 def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
-    """The verdicts of a day, file by file."""
+    """Iterate over the verdicts of a daily sample."""
     for path in sorted(folder.glob(_FILES)):
         for number, row in read_jsonl(path):
             if not isinstance(row, dict) or not set(COLUMNS) <= row.keys():
@@ -116,31 +114,31 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 _BINS = 10
-_MOST_MEMES = 8  # shown of what drives a shift
+_MOST_MEMES = 8  # memes listed per shift
 ASPECTS = ("scores", "verdicts", "types", "languages", "unseen_ngram_rate", "templates")
 
 
 def drift(
     now: Annotated[
         str | Path,
-        Argument("A folder that 'screen' wrote, or a day of 'serve --sample'.", metavar="NOW"),
+        Argument("Output folder of 'screen', or a day of 'serve --sample'.", metavar="NOW"),
     ],
     *,
-    against: Annotated[str | Path, Flag("The folder it is compared with.", metavar="THEN")],
+    against: Annotated[str | Path, Flag("Earlier folder to compare with.", metavar="THEN")],
     limits: DriftLimits | None = None,
 ) -> Drift:
     """Compare two folders of verdicts: scores, labels, types, languages, unseen n-grams, templates.
 
     Args:
-        now: A folder that ``screen`` wrote, or a day of ``serve --sample``.
-        against: The earlier folder it is compared with.
-        limits: From which size a shift counts; see :class:`DriftLimits`.
+        now: Output folder of ``screen``, or a day of ``serve --sample``.
+        against: The earlier folder to compare with.
+        limits: Significance level and minimum shift; see :class:`DriftLimits`.
 
     Returns:
         Each distribution in both folders, and whether it shifted.
 
     Raises:
-        InputError: A folder holds no verdicts.
+        InputError: If a folder has no verdicts.
 
     Example:
         >>> mm.drift("screened/today", against="screened/may").table()  # doctest: +SKIP
@@ -162,8 +160,8 @@ def drift(
     memes = tuple(counts["verdicts"].total() for counts in counted)
     judges = [" and ".join(sorted(counts["detectors"])) for counts in counted]
     note = (
-        f"judged by {judges[0]} now and by {judges[1]} then: that alone changes scores, verdicts,"
-        " types and unseen n-grams"
+        f"the detector changed from {judges[1]} to {judges[0]}: this alone changes scores,"
+        " verdicts, types and unseen-n-gram rates"
         if all(judges) and judges[0] != judges[1]
         else ""
     )
@@ -173,7 +171,7 @@ def drift(
 
 
 def _count(folder: Path) -> dict[str, Counter[str]]:
-    """Categories of all verdicts of a folder, and who judged, in one pass."""
+    """Count the categories of all verdicts of a folder, and their detectors."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*ASPECTS, "detectors")}
     for row in _read(folder):
         if judge := row.get("detector"):
@@ -188,15 +186,15 @@ def _read(folder: Path) -> Iterator[Mapping[str, Any]]:
         yield from read_sample(folder)
         return
     if not (folder / "parts").is_dir():
-        hint = "give a folder that 'screen' wrote, or a day of 'serve --sample'"
-        raise InputError(f"{folder} holds no verdicts", hint=hint)
+        hint = "give an output folder of 'screen', or a day of 'serve --sample'"
+        raise InputError(f"{folder} has no verdicts", hint=hint)
     need_parquet()
     for table in read_tables(folder, (*COLUMNS, "detector")):
         yield from table.to_pylist()
 
 
 def _classify(row: Mapping[str, Any]) -> dict[str, str]:
-    """The category of a meme in each aspect that it has; what is not judged has no score."""
+    """Return the category of a verdict in each aspect; one that is not scored has no score."""
     found = {"verdicts": str(row["label"] or row["status"])}
     if row["language"]:
         found["languages"] = str(row["language"])
@@ -211,7 +209,7 @@ def _classify(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _name_bin(value: float) -> str:
-    """A tenth of the range from 0 to 1.
+    """Name the bin of width 0.1 that a value between 0 and 1 falls into.
 
     >>> _name_bin(0.3), _name_bin(0.0), _name_bin(1.0)
     ('0.3 to 0.4', '0.0 to 0.1', '0.9 to 1.0')
@@ -227,7 +225,7 @@ def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _list_drivers(folder: Path, aspect: str, category: str) -> Iterator[Mapping[str, Any]]:
-    """The first memes of a category; of the rare ones together none is typical."""
+    """List the first memes of a category; none for the pooled category of rare values."""
     left = 0 if category == REST else _MOST_MEMES
     for row in _read(folder) if left else ():
         if _classify(row).get(aspect) == category:

@@ -74,12 +74,12 @@ class DetectorEvaluation(Result):
 
     @property
     def threshold_table(self) -> Table:
-        """What other thresholds would do."""
+        """Precision, recall and flagged rate at other thresholds, as a table."""
         return tabulate_thresholds(self.thresholds, self.threshold)
 
     @property
     def target_table(self) -> Table | None:
-        """Errors by target; None where no target is known."""
+        """Error rates by attacked group, as a table; None if no targets are known."""
         return tabulate_targets(self.targets) if self.targets else None
 
     def _repr_html_(self) -> str:
@@ -169,7 +169,7 @@ def _score(gold: Sequence[str], said: Sequence[str], classes: Sequence[str]) -> 
 def _score_harm(
     gold: Sequence[str], said: Sequence[str], chances: Sequence[float]
 ) -> Iterator[Score]:
-    """Precision and recall of the class harmful alone, and the area under its ROC curve."""
+    """Compute precision and recall of the class harmful, and its AUROC."""
     harmful = LABELS[1]
     both = sum(one == two == harmful for one, two in zip(gold, said, strict=True))
     for key, places in (("precision", said), ("recall", gold)):
@@ -191,7 +191,7 @@ def _score_types(
         for e, p in zip(examples, predictions, strict=True)
         if e.type is not None and p.type is not None
     ]
-    # Harmless memes are of type none without anybody saying so: alone they measure nothing.
+    # Harmless memes always have the type none, so a set of only harmless memes is not scored.
     if all(gold == "none" for gold, _ in pairs):
         return ()
     return _score([str(gold) for gold, _ in pairs], [str(said) for _, said in pairs], TYPES)
@@ -255,16 +255,16 @@ class DetectorComparison(Result):
     p: float
 
     def table(self, first: str = "first", second: str = "second") -> Table:
-        """Macro-F1 of both, and on how many memes only one of them is right."""
+        """Show macro-F1 of both, and the number of memes that only one classifies correctly."""
         rows = (
             (first, percent(self.first), f"{self.only_first:,}"),
             (second, percent(self.second), f"{self.only_second:,}"),
         )
-        return Table(("", ">macro-F1", ">only it is right"), rows)
+        return Table(("", ">macro-F1", ">only this one correct"), rows)
 
     @property
     def summary(self) -> str:
-        """The difference with its interval, and McNemar's test."""
+        """The difference in macro-F1 with its 95 % confidence interval, and McNemar's test."""
         span = ""
         if self.low is not None and self.high is not None:
             span = f" (95 %: {100 * self.low:+.1f} to {100 * self.high:+.1f})"
@@ -280,10 +280,10 @@ class DetectorComparison(Result):
 def compare(
     examples: Sequence[Example], first: Sequence[Prediction], second: Sequence[Prediction]
 ) -> DetectorComparison:
-    """Compare harmful/harmless decisions, pair by pair; memes are resampled with both answers."""
+    """Compare the harm decisions of two detectors by McNemar's test and a paired bootstrap."""
     need_labels(examples, "the data")
     if not len(examples) == len(first) == len(second):
-        raise InputError("both detectors must answer the same memes", hint="give the same --data")
+        raise InputError("the predictions are for different memes", hint="give the same --data")
     truth = np.array([int(e.label or 0) for e in examples], np.int64)
     one = np.array([p.label for p in first], np.int64)
     two = np.array([p.label for p in second], np.int64)

@@ -24,7 +24,7 @@ from memantics.core.language import UNKNOWN, guess_language
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
-# The order of the paper's tables. The official files number sexual before offence.
+# In the order of the paper's tables; the ids of the official files have sexual before offence.
 TYPES: tuple[Type, ...] = get_args(Type)
 TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirited")
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
@@ -38,12 +38,11 @@ Folds = NDArray[np.int64]
 class Example:
     """One meme.
 
-    ``text`` is printed on it, ``text_caption`` says what that text means and ``image_caption``
-    what the image shows; ``ocr`` is what a reader found in the image, where one was asked.
-    ``printed`` is all text of an image that has more than its caption.
-    ``label`` is 1 for harmful, 0 for harmless, None where nobody said. ``modality`` says where
-    the harm lies, ``target`` whom it attacks. ``id`` and the image's name are for people and for
-    splits: no feature may look at them.
+    ``text`` is the caption printed on it, ``printed`` all text of the image if it has more.
+    ``text_caption`` describes the meaning of the text, ``image_caption`` the image. ``ocr`` is the
+    OCR result, if any. ``label`` is 1 for harmful, 0 for harmless, None if unlabelled. ``modality``
+    is where the harm is (text, image or both), ``target`` the attacked group. ``id`` and the file
+    name are only for display and splits, never features.
     """
 
     id: str
@@ -60,13 +59,13 @@ class Example:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to read in it."""
+        """Whether the meme has no text and no captions."""
         return not (self.text + self.text_caption + self.image_caption + self.ocr).strip()
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSet:
-    """Labels that are told apart; ``several``: any number of them can hold. Harm has no name."""
+    """The classes of a label; with ``several`` it is multi-label. The name is empty for harm."""
 
     name: str
     classes: tuple[str, ...]
@@ -102,16 +101,16 @@ class Loaded:
 
     @property
     def texts(self) -> list[str]:
-        """What is printed on the memes, where anything is."""
+        """The non-empty texts of the memes."""
         return [example.text for example in self.examples if example.text.strip()]
 
     def list_languages(self) -> list[str]:
-        """The languages of its texts."""
+        """List the languages of the texts."""
         return list_languages(self.texts)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many memes have each label."""
+        """Number of memes per label."""
         if not self.labels.name:
             said = Counter(example.label for example in self.examples)
             return {name: said[place] for place, name in enumerate(LABELS)}
@@ -119,7 +118,7 @@ class Loaded:
         return {name: held[name] for name in self.labels.classes}
 
     def take(self, places: Sequence[int]) -> Loaded:
-        """Some of the examples, with their labels and groups where they have any."""
+        """Select examples by position, with their labels and groups."""
         return replace(
             self,
             examples=tuple(self.examples[place] for place in places),
@@ -129,20 +128,20 @@ class Loaded:
         )
 
     def keep_part(self, split: SplitFile, part: str) -> Loaded:
-        """The examples that a split file puts into one of its parts."""
+        """Select the examples of one part of a split file."""
         ids = frozenset(split.list_ids(part))
         places = [place for place, example in enumerate(self.examples) if example.id in ids]
         if not places:
             raise InputError(
-                f"the split of {split.data} names no meme of {self.name}",
-                hint="use the split that was made of these data",
+                f"the split file of {split.data} contains no meme of {self.name}",
+                hint="use a split file that was made from these data",
             )
         kept = self.take(places)
         name, pinned = f"{self.name}, {part} of {split.by}", f"{self.checksum}/{split.checksum}"
         return replace(kept, name=name, checksum=f"{pinned}/{part}")
 
     def describe(self) -> Iterator[str]:
-        """How many memes have each label, and what was left out."""
+        """Describe the data in lines: number of memes per label, notes and skipped rows."""
         shown = f"{self.name}: {len(self.examples):,} memes"
         if self.labels.name:
             counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
@@ -150,21 +149,21 @@ class Loaded:
         else:
             yield f"{shown}, {self.counts['harmful']:,} harmful"
         if self.labels.name and self.sample:
-            yield "note: the sample, not the release"
+            yield "note: these are sample data, not the release"
         yield from (f"note: {note}" for note in self.notes)
-        if not self.labels.name:  # notes on other labels count what was left out
+        if not self.labels.name:  # for other labels the notes already count skipped rows
             yield from self.describe_skips()
 
     def describe_skips(self) -> Iterator[str]:
-        """The first rows that were left out, and how many there are."""
+        """Describe the first skipped rows, and the total."""
         for skip in self.skips[:5]:
-            yield f"left out: {skip.file}: row {skip.row}: {skip.reason}"
+            yield f"skipped: {skip.file}: row {skip.row}: {skip.reason}"
         if len(self.skips) > 5:
-            yield f"left out: {len(self.skips):,} in all"
+            yield f"skipped: {len(self.skips):,} in total"
 
 
 def list_languages(texts: Sequence[str]) -> list[str]:
-    """Languages of at least a tenth of the texts, as five hundred of them tell."""
+    """List the languages of at least 10 % of the texts, estimated from up to 500 texts."""
     some = texts[:: max(1, len(texts) // 500)]
     counts = Counter(guess_language(text).language for text in some)
     return sorted(
@@ -173,7 +172,7 @@ def list_languages(texts: Sequence[str]) -> list[str]:
 
 
 def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """A sort key under which ``9`` comes before ``10``: the order in which memes were collected.
+    """Return a sort key that puts ``9`` before ``10``; numbered ids follow the collection order.
 
     >>> sorted(["10", "9", "a2", "a10"], key=natural_key)
     ['9', '10', 'a2', 'a10']
@@ -184,13 +183,13 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
 def _rank(part: str) -> tuple[int, int, str]:
     if not part.isdecimal():
         return 1, 0, part
-    # By length, then digit by digit: Python makes no number of more than 4,300 digits.
+    # Compared as text by length: int() rejects more than 4,300 digits.
     digits = part.lstrip("0")
     return 0, len(digits), digits
 
 
 def need_labels(examples: Iterable[Example], where: str) -> None:
-    """Refuse examples without a label.
+    """Raise InputError if an example has no label.
 
     >>> need_labels([Example("1", "hi")], "memes.csv")
     Traceback (most recent call last):
@@ -204,7 +203,7 @@ def need_labels(examples: Iterable[Example], where: str) -> None:
 
 
 def keep_typed(loaded: Loaded) -> Loaded:
-    """The examples whose type is known; others are left out and listed.
+    """Keep the examples with a known type; skip and list the others.
 
     One meme of ToxiCN MM 2.0 is harmful without a type.
     """
@@ -219,17 +218,17 @@ def keep_typed(loaded: Loaded) -> Loaded:
 
 
 def need_two_classes(labels: Sequence[int], where: str) -> None:
-    """Refuse labels that are all alike: nothing can be learnt or measured there.
+    """Raise InputError if all labels are equal.
 
     >>> need_two_classes([1, 1], "fold 2")
     Traceback (most recent call last):
-    memantics.core.errors.InputError: fold 2 holds one class only; give harmful and harmless memes
+    memantics.core.errors.InputError: fold 2 has only one class; give harmful and harmless memes
     """
     if len(set(labels)) < 2:
-        raise InputError(f"{where} holds one class only", hint="give harmful and harmless memes")
+        raise InputError(f"{where} has only one class", hint="give harmful and harmless memes")
 
 
-# Examples from a user's own files: CSV, JSON lines, or a folder of images with metadata.
+# Reading examples from CSV, JSON Lines, or a folder of images with metadata.
 
 METADATA = ("metadata.jsonl", "metadata.csv")
 COLUMNS = (
@@ -240,7 +239,7 @@ _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, **{name: n for n, name in enum
 
 
 class _ExampleRow(BaseModel):
-    """A row as a file has it; ``file_name`` is the image's name in the imagefolder convention."""
+    """A row of a file; ``file_name`` is the image name in the imagefolder convention."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -259,8 +258,8 @@ class _ExampleRow(BaseModel):
 def read_examples(path: Path) -> Loaded:
     """Read a ``.csv``, a ``.jsonl`` or a folder with ``metadata.csv`` or ``metadata.jsonl``.
 
-    A row with nothing to read in it is left out and listed; a row that cannot be understood is an
-    error that names it.
+    A row without text and image is skipped and listed. Raises DataError with the row number for an
+    invalid row.
     """
     table = _find_table(path)
     rows = _read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table)
@@ -271,7 +270,7 @@ def read_examples(path: Path) -> Loaded:
         row = conform(_ExampleRow, value, table.name, number)
         example = _make(row, table, number)
         if example.id in examples:
-            raise DataError(table.name, f"id {example.id!r} comes twice", row=number)
+            raise DataError(table.name, f"id {example.id!r} is not unique", row=number)
         named = row.image or row.file_name
         if example.image is None and named:
             lost += 1
@@ -281,8 +280,8 @@ def read_examples(path: Path) -> Loaded:
             continue
         examples[example.id] = example
     if not examples:
-        raise DataError(table.name, "holds no examples", hint=f"columns: {', '.join(COLUMNS)}")
-    notes = (f"{lost} images are named but missing: their texts are used alone",) if lost else ()
+        raise DataError(table.name, "has no examples", hint=f"columns: {', '.join(COLUMNS)}")
+    notes = (f"{lost} image files are missing: only the texts are used",) if lost else ()
     return Loaded(
         name=path.name,
         examples=tuple(examples.values()),
@@ -311,9 +310,9 @@ def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
             reader = csv.DictReader(file, strict=True)
             for number, row in enumerate(reader, 2):
                 if None in row or None in row.values():
-                    problem = f"has another number of cells than the {len(reader.fieldnames or ())}"
+                    problem = f"the number of cells differs from the {len(reader.fieldnames or ())}"
                     raise DataError(path.name, f"{problem} columns", row=number)
-                # An empty cell says nothing, as a missing field of JSON does.
+                # An empty cell is treated like a missing JSON field.
                 cells: dict[str, JsonValue] = {name: cell for name, cell in row.items() if cell}
                 yield number, cells
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -328,7 +327,7 @@ def _make(row: _ExampleRow, table: Path, number: int) -> Example:
     if kind is not None and label is None:
         label = int(kind != "none")
     if kind is not None and label != int(kind != "none"):
-        raise DataError(table.name, f"label {label} does not go with type {kind}", row=number)
+        raise DataError(table.name, f"label {label} contradicts type {kind}", row=number)
     if label == 0 and kind is None:
         kind = "none"
     return Example(
@@ -345,7 +344,7 @@ def _make(row: _ExampleRow, table: Path, number: int) -> Example:
 
 
 def _name(image: str) -> str:
-    """An image's name as an id, its folder included: two folders may hold the same name.
+    """Make an id of an image name, including its folder, since file names may repeat.
 
     >>> _name("a/7.png"), _name("7.png"), _name("")
     ('a/7', '7', '')
@@ -386,7 +385,7 @@ def _read_modality(value: str | None, table: Path, number: int) -> Modality | No
 
 
 def split_random(strata: Sequence[str], count: int, seed: int = 0) -> Folds:
-    """Random folds in which every stratum is spread evenly.
+    """Assign stratified random folds.
 
     >>> folds = split_random(["a"] * 4 + ["b"] * 4, 2)
     >>> sorted(folds[:4].tolist()), sorted(folds[4:].tolist())
@@ -400,14 +399,14 @@ def split_random(strata: Sequence[str], count: int, seed: int = 0) -> Folds:
     for stratum in sorted(set(strata)):
         places = np.flatnonzero(known == stratum)
         rng.shuffle(places)
-        # The next stratum goes on where this one stopped: folds stay equally large.
+        # The next stratum continues at the next fold, so that folds have equal sizes.
         folds[places] = (np.arange(len(places)) + start) % count
         start += len(places)
     return folds
 
 
 def split_blocks(ids: Sequence[str], count: int) -> Folds:
-    """Contiguous blocks of the order in which memes were collected.
+    """Assign folds as contiguous blocks of the sorted ids.
 
     >>> split_blocks(["10", "9", "1", "2"], 2).tolist()
     [1, 1, 0, 0]
@@ -432,5 +431,6 @@ def split_examples(
 def _check(size: int, count: int) -> None:
     if not 2 <= count <= size:
         raise InputError(
-            f"{size} examples cannot be cut into {count} folds", hint="give more, or fewer folds"
+            f"{size} examples are too few for {count} folds",
+            hint="give more examples, or use fewer folds",
         )

@@ -1,10 +1,10 @@
-"""Feature attributions: exact shares for fast detectors, occlusion for networks.
+"""Feature attributions: exact for fast detectors, occlusion for neural networks.
 
-The explained score is the log-odds of "harmful", or of another label against the next likely one.
-Fast heads are polynomials of degree 1 or 2 in their features, for which halving every feature gives
-exact shares (Aumann and Shapley's rule): attributions and the base add up to the score. For
-networks, words and parts of the image are hidden. Those attributions do not add up: of two words
-with the same meaning, each may be hidden without loss.
+The explained score is the log-odds of "harmful", or of a label against the next most probable one.
+Fast heads are polynomials of degree 1 or 2 in their features. Their Aumann-Shapley attributions are
+exact: together with the base score they add up to the score. Neural networks are explained by
+hiding words and image regions. Those attributions do not add up, since two redundant words can each
+be hidden without changing the score.
 """
 
 from __future__ import annotations
@@ -32,16 +32,19 @@ from memantics.moderation.heads import HeadModel, make_rows
 from memantics.moderation.kernel import Singles, margin_places
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 
-_ROUNDING = 0.01  # of sums in single precision
+_ROUNDING = 0.01  # tolerance for sums in single precision
 Predict = Callable[[Sequence[Example]], list[Prediction]]
 _PIECE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
-_MOST = 40  # pieces of a text; longer texts are hidden several words at a time
-_SIDE = 4  # rows and columns of a picture
+_MOST = 40  # segments per text; in longer texts a segment has several words
+_SIDE = 4  # rows and columns of the grid of image regions
 
 
 @dataclass(frozen=True, slots=True)
 class PieceContribution:
-    """One piece of one block; positive speaks for harm. ``start`` is None for unplaced ones."""
+    """The contribution of one feature; positive means towards the label.
+
+    ``start`` and ``end`` locate it in the text; None for features without a position.
+    """
 
     field: str
     kind: str
@@ -63,12 +66,12 @@ class FieldAttribution:
 
 @dataclass(frozen=True, slots=True)
 class Reasons(Result, ABC):
-    """A score with its reasons. ``base`` is the score of an empty meme.
+    """A score with its attributions. ``base`` is the score of an empty meme.
 
-    ``gap`` is what the contributions leave open (0 but for rounding where the kernel's degree is
-    at most 2); ``needed`` is the score from which the decision is as it is. The score is the
-    log-odds of ``label`` against ``against`` (empty: against its absence). With ``hiding`` a
-    contribution is what the score loses where its piece is hidden.
+    The score is the log-odds of ``label`` against ``against`` (if empty, against its absence).
+    ``needed`` is the decision threshold on that scale. ``gap`` is the part of the score that the
+    contributions do not explain; it is 0 for kernels of degree 1 or 2, except for rounding. With
+    ``hiding``, a contribution is the score drop when the feature is hidden.
     """
 
     score: float
@@ -83,20 +86,20 @@ class Reasons(Result, ABC):
 
     @property
     def gap(self) -> float:
-        """What the contributions do not account for."""
+        """The part of the score that the contributions do not explain."""
         return self.score - self.base - sum(part.contribution for part in self.parts)
 
     @property
     def sense(self) -> str:
-        """What the contributions are."""
+        """One sentence on how to read the contributions."""
         if self.hiding:
-            return "each is what hiding it takes from the score, so they need not add up"
+            return "each value is the score drop when that part is hidden; values need not add up"
         if abs(self.gap) < _ROUNDING:
-            return "all pieces add up to the score"
-        return f"they leave {self.gap:+.2f} of the score open"
+            return "all contributions add up to the score"
+        return f"the contributions leave {self.gap:+.2f} of the score unexplained"
 
     def strongest(self, count: int = 10) -> tuple[PieceContribution, ...]:
-        """The pieces that moved most, either way; pieces inside a stronger one stay out."""
+        """Return the largest contributions by absolute value, without overlapping features."""
         kept: list[PieceContribution] = []
         for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
             if len(kept) == count:
@@ -106,23 +109,23 @@ class Reasons(Result, ABC):
         return tuple(kept)
 
     def table(self, count: int = 12) -> Table:
-        """The strongest pieces, and how far each moved the score."""
+        """Show the largest contributions as a table."""
         rows = tuple(
             (part.text, part.field.replace("_", " "), part.kind, f"{part.contribution:+.3f}")
             for part in self.strongest(count)
         )
-        return Table(("piece", "of", "as", ">moves"), rows)
+        return Table(("feature", "field", "kind", ">contribution"), rows)
 
     @property
     def sum(self) -> str:
-        """How the score came about, in words."""
-        moved = f"{self.base:+.2f} for any meme {self.score - self.base:+.2f} for this one"
+        """The score as base score plus contributions of this meme, in words."""
+        moved = f"{self.base:+.2f} (empty meme) {self.score - self.base:+.2f} (this meme)"
         return f"score {self.score:+.2f} = {moved}"
 
     @property
     @abstractmethod
     def lines(self) -> tuple[str, str]:
-        """The verdict, and how its score came about."""
+        """The verdict, and how its score is composed."""
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{line}</p>" for line in self.lines) + self.table()._repr_html_()
@@ -130,13 +133,13 @@ class Reasons(Result, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Reasons):
-    """Why a detector calls a meme harmful or harmless; ``needed`` is its threshold."""
+    """Attributions of a harm score; ``needed`` is the threshold as log-odds."""
 
     prediction: Prediction
 
     @property
     def lines(self) -> tuple[str, str]:
-        """The verdict, and how its score came about."""
+        """The verdict, and how its score is composed."""
         said = self.prediction
         kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
         doubt = f"; {OUTSIDE_NOTE}" if said.out_of_domain else ""
@@ -150,13 +153,13 @@ class Explanation(Reasons):
 
 @dataclass(frozen=True, slots=True)
 class LabelExplanation(Reasons):
-    """Why a classifier gives a label."""
+    """Attributions of a classifier's score for one label."""
 
     prediction: LabelPrediction
 
     @property
     def lines(self) -> tuple[str, str]:
-        """The verdict, and how its score came about."""
+        """The verdict, and how its score is composed."""
         chance = self.prediction.chances[self.label]
         rest = f" rather than {self.against}" if self.against else ""
         return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
@@ -170,7 +173,7 @@ def _covers(part: PieceContribution, other: PieceContribution) -> bool:
 
 
 class _Lean(NamedTuple):
-    """Log-odds of a label, what a unit of each head adds, and from where on the label holds."""
+    """Log-odds of a label, their derivative by each head, and the decision threshold."""
 
     label: str
     against: str
@@ -185,7 +188,7 @@ def explain(
     embedder: features.Embedder | None = None,
     threshold: float | None = None,
 ) -> Explanation:
-    """Say what moved the decision on one example; ``threshold`` where another one is in force."""
+    """Compute attributions of a harm score; ``threshold`` replaces the trained threshold."""
     needed = detector.decision.threshold if threshold is None else threshold
     lean = _lean_harm(detector, detector.score([example], embedder), needed or 0.0)
     (said,) = detector.predict([example], embedder)
@@ -198,7 +201,7 @@ def explain_label(
     embedder: features.Embedder | None = None,
     label: str = "",
 ) -> LabelExplanation:
-    """Say what moved a classifier towards a label, by default the likeliest, on one example."""
+    """Compute attributions of a label's score, by default of the most probable label."""
     (said,) = classifier.classify([example], embedder)
     label = label or said.label
     require_known("label", label, classifier.labels.classes)
@@ -218,7 +221,7 @@ def _reason(
 
 
 def _lean_harm(detector: FastDetector, raw: Singles, threshold: float) -> _Lean:
-    """The margin of the types counts for its two heads."""
+    """Compute the log-odds of harm; the type margin adds to the heads of its two types."""
     harm = detector.decision.softmaxes[0]
     slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
     places = margin_places(detector.heads)
@@ -255,7 +258,7 @@ def _lean_label(classifier: FastDetector, raw: Floats, label: str) -> _Lean:
 def _attribute(
     model: HeadModel, example: Example, embedder: features.Embedder | None, mix: Singles
 ) -> tuple[tuple[PieceContribution, ...], float]:
-    """The pieces of one example with what each adds to a mixture of heads, and their sum."""
+    """Compute the contribution of each feature to a weighted sum of heads, and their sum."""
     rows = make_rows(model.extractor, [example], embedder)
     sparse, dense = model.scorer.attribute(rows, mix)
     parts = tuple(_list_parts(model, example, sparse, dense))
@@ -265,7 +268,7 @@ def _attribute(
 
 
 class _Silent:
-    """An embedder for texts that are all empty: their meanings are set to zero anyway."""
+    """An embedder that returns zeros, for empty examples."""
 
     def __init__(self, embedder: features.Embedder | None) -> None:
         self.version = embedder.version if embedder is not None else ""
@@ -273,11 +276,11 @@ class _Silent:
         self._width = embedder.encode(["a"]).shape[1] if embedder is not None else 1
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """Zeros."""
+        """Return zeros."""
         return np.zeros((len(texts), self._width), np.float32)
 
     def see(self, images: Sequence[Path | None]) -> Singles:
-        """No image: zeros."""
+        """Return zeros."""
         width = 0 if self._seer is None else self._seer.see([None]).shape[1]
         return np.zeros((len(images), width), np.float32)
 
@@ -293,7 +296,7 @@ def _list_parts(
             if piece.name in index:
                 found[piece.name].append((piece.start, piece.end))
         for name, spans in found.items():
-            # A piece that occurs twice counts once, so its share is split among its places.
+            # A repeated feature counts once: its contribution is split among its positions.
             value = float(sparse[offsets[place] + index[name]]) / len(spans)
             for start, end in spans:
                 yield _place(block, name, value, start, end)
@@ -317,7 +320,7 @@ def _place(
 ) -> PieceContribution:
     kind: features.FeatureKind = block.kind
     if kind == "readings":
-        # Places are those of the reading, not of the text that people see.
+        # Positions refer to the homophone reading, not to the printed text.
         return PieceContribution(block.field, kind, name, value)
     return PieceContribution(block.field, kind, name, value, start, end)
 
@@ -339,7 +342,7 @@ def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[Fie
 def explain_by_occlusion(
     predict: Predict, example: Example, threshold: float, *, texts: bool, pictures: bool
 ) -> Explanation:
-    """Log-odds of harm, and what hiding each word and each part of the picture takes from them."""
+    """Explain a harm score by occlusion of words and image regions."""
     with tempfile.TemporaryDirectory() as folder:
         hidden = list(_hide_words(example)) if texts else []
         bare = replace(example, text="") if texts else example
@@ -378,7 +381,7 @@ def _hide_words(example: Example) -> Iterator[tuple[PieceContribution, Example]]
 def _hide_parts(
     example: Example, path: Path, folder: Path
 ) -> Iterator[tuple[PieceContribution, Example]]:
-    """The picture with each part in its mean colour; last, all of it."""
+    """Yield the image with each region filled by its mean colour; last, the whole image."""
     image = load(path)
     mean = np.asarray(image.resize((1, 1), Image.Resampling.BOX)).ravel().tolist()
     wide, high = image.size

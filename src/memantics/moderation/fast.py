@@ -1,7 +1,4 @@
-"""The machine for labels: heads over what memes say, and calibrated decisions.
-
-It learns whether memes are harmful, and of which type, or any other labels, one or several.
-"""
+"""Fast detectors and classifiers: linear or kernel heads over texts, with calibrated decisions."""
 
 from __future__ import annotations
 
@@ -84,7 +81,7 @@ class Prediction(Result):
 
     @property
     def name(self) -> str:
-        """The label in words."""
+        """The label as a word: harmful or harmless."""
         return "not_scored" if self.not_scored else known.LABELS[self.label]
 
 
@@ -105,7 +102,7 @@ class LabelPrediction(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastDetector(HeadModel):
-    """A trained detector of harm, or of other ``labels``, whose classes are then its heads."""
+    """A trained detector of harm, or a classifier with one head per class of ``labels``."""
 
     decision: Decision
     labels: known.LabelSet = known.HARM
@@ -122,7 +119,7 @@ class FastDetector(HeadModel):
     def predict(
         self, examples: Sequence[known.Example], embedder: Embedder | None = None
     ) -> list[Prediction]:
-        """Whether each example is harmful; ids are copied into the answer and not looked at."""
+        """Predict harm for each example; ids are copied to the result and are not features."""
         if not examples:
             return []
         return self.name_predictions(examples, self.widen(self.score(examples, embedder)))
@@ -130,7 +127,7 @@ class FastDetector(HeadModel):
     def classify(
         self, examples: Sequence[known.Example], embedder: Embedder | None = None
     ) -> list[LabelPrediction]:
-        """The labels of each example; ids are copied into the answer and not looked at."""
+        """Predict labels for each example; ids are copied to the result and are not features."""
         if not examples:
             return []
         scores = self.widen(self.score(examples, embedder))
@@ -139,7 +136,7 @@ class FastDetector(HeadModel):
     def name_predictions(
         self, examples: Sequence[known.Example], scores: Floats
     ) -> list[Prediction]:
-        """Decisions on harm from scores."""
+        """Convert scores to harm predictions."""
         chances, labels, shares, kinds = self.decision.decide_harm(scores)
         types = self.types
         return [
@@ -185,7 +182,7 @@ class Trained:
 def train(
     examples: Sequence[known.Example], settings: FastSettings, embedder: Embedder | None = None
 ) -> FastDetector:
-    """Train on labelled examples; every choice is made on examples held out inside them."""
+    """Train on labelled examples; hyperparameters are chosen by inner cross-validation."""
     return fit(examples, settings, embedder).detector
 
 
@@ -196,11 +193,11 @@ def fit(
     origins: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Trained:
-    """Train on harm, and keep the predictions for held-out examples.
+    """Train a harm detector, and keep the cross-validated predictions.
 
-    ``origins`` says which example each one was made from (its own place: from none). They are
-    held out together: whoever has learnt a obfuscated copy has seen the meme. Predictions for
-    copies that the settings ask for come last. ``weights`` say how much each example counts.
+    ``origins`` gives the index of the example that each one was augmented from (its own index if
+    none). Augmented copies are held out together with their origin, to avoid leakage. Predictions
+    for augmented copies come last. ``weights`` are example weights.
     """
     known.need_labels(examples, "training data")
     known.need_two_classes([int(e.label or 0) for e in examples], "the training data")
@@ -231,7 +228,7 @@ def fit(
 def fit_labels(
     data: known.Loaded, settings: FastSettings, embedder: Embedder | None = None
 ) -> Trained:
-    """Train on any labels; every choice is made on groups held out inside the data."""
+    """Train a classifier; hyperparameters are chosen by group-disjoint cross-validation."""
     _check(data)
     classes, several = data.labels.classes, data.labels.several
     signs = np.array([[name in names for name in classes] for names in data.gold])
@@ -282,10 +279,10 @@ def _check(data: known.Loaded) -> None:
     _need_enough(data.examples)
     if len(data.labels.classes) < 2 and not data.labels.several:
         raise InputError(
-            f"{data.labels.name}: one class only", hint="give memes of at least two classes"
+            f"{data.labels.name} has only one class", hint="give memes of at least two classes"
         )
     if len(set(data.groups)) < 4:
         raise InputError(
-            f"{data.labels.name}: fewer than four groups of memes",
-            hint="memes that hang together are held out together; give more",
+            f"{data.labels.name} has fewer than four groups of memes",
+            hint="groups are held out as a whole: give data with more groups",
         )

@@ -1,4 +1,4 @@
-"""Texts as weighted blocks of numbers. Only what a meme says goes in: never an id or a name."""
+"""Text features in weighted blocks: n-grams, pinyin and embeddings; ids are never features."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from memantics.moderation.examples import Example
 from memantics.moderation.kernel import Singles, SparseRows
 
 FeatureKind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
-# A word of a language that parts its words; marks such as ! and ? are words of their own.
+# A word in languages with spaces between words; punctuation marks are separate words.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
-_RUNS = (3, 4, 5)  # letters of a subword, with a mark where its word begins and ends
+_RUNS = (3, 4, 5)  # lengths of character n-grams inside words, with boundary marks
 _LONGEST = 4000
-# Sounds that many speakers do not tell apart, written as one.
+# Pinyin sounds that many speakers merge, mapped to one.
 _MERGED = (
     ("zh", "z"), ("ch", "c"), ("sh", "s"), ("ang", "an"), ("eng", "en"), ("ing", "in"),
 )  # fmt: skip
@@ -34,7 +34,7 @@ _FIRST = {"l": "n", "r": "n"}
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """One piece and the characters of the text that it stands for."""
+    """One n-gram and its character positions in the text."""
 
     name: str
     start: int
@@ -42,7 +42,7 @@ class TextPiece:
 
 
 def clean(text: str) -> str:
-    r"""Lower case, white space folded, length bounded, lone surrogates replaced.
+    r"""Normalize a text: lower case, single spaces, bounded length, valid Unicode.
 
     >>> clean("  Hello\n World ")
     'hello world'
@@ -51,7 +51,7 @@ def clean(text: str) -> str:
 
 
 def name_pieces(kind: FeatureKind, text: str) -> list[str]:
-    """The names of all pieces of a cleaned text, repetitions kept; fast, without places.
+    """List the n-grams of a cleaned text, with repetitions and without positions.
 
     >>> name_pieces("chars", "ab")
     ['a', 'b', 'ab']
@@ -72,7 +72,7 @@ def name_pieces(kind: FeatureKind, text: str) -> list[str]:
 
 
 def cut(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
-    """The same pieces with their places.
+    """List the same n-grams with their positions.
 
     >>> [(p.name, p.start, p.end) for p in cut("sounds", "a 鱼")]
     [('a', 0, 1), ('yu', 2, 3), ('a yu', 0, 3)]
@@ -95,7 +95,7 @@ def cut(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
 
 
 def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
-    """Words and pairs of words, or runs of letters inside words; with their places."""
+    """List words and word pairs, or character n-grams inside words, with their positions."""
     words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)]
     if kind == "phrases":
         yield from (TextPiece(*word) for word in words)
@@ -106,7 +106,7 @@ def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
         marked = f"<{word}>"
         for size in _RUNS:
             for i in range(len(marked) - size + 1):
-                # The two marks stand for no letter of the text.
+                # The boundary marks are not characters of the text.
                 first, last = start + max(0, i - 1), min(end, start + i - 1 + size)
                 yield TextPiece(marked[i : i + size], first, last)
 
@@ -122,7 +122,7 @@ def _place_words(text: str) -> Sequence[tuple[str, int]]:
 
 @lru_cache(maxsize=65536)
 def sound_of(character: str) -> str:
-    """The first reading of a character without its tone; others stay as they are.
+    """Return the first pinyin reading of a character without tone; other characters unchanged.
 
     >>> sound_of("鱼"), sound_of("x")
     ('yu', 'x')
@@ -137,7 +137,7 @@ def sound_of(character: str) -> str:
 
 @lru_cache(maxsize=65536)
 def fuzzy_sound_of(character: str) -> str:
-    """The sound with what many speakers merge written alike.
+    """Return the pinyin with sounds that many speakers merge mapped to one.
 
     >>> fuzzy_sound_of("狼") == fuzzy_sound_of("南"), fuzzy_sound_of("是")
     (True, 'si')
@@ -157,33 +157,36 @@ _SOUNDERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
 
 TextField = Literal["text", "text_caption", "image_caption", "ocr"]
 IMAGE_WIDTH = 24
-# Meanings are rounded to this part of one: a byte each in a file, and no digit is lost there.
+# Embeddings are rounded to this step: one byte per value in a file, without further loss.
 GRID = 256
 FIELDS: tuple[TextField, ...] = ("text", "text_caption", "image_caption", "ocr")
 
 
 class Embedder(Protocol):
-    """Anything that turns texts into vectors of length 1; ``version`` pins the weights."""
+    """An encoder from texts to unit vectors; ``version`` identifies its weights."""
 
     version: str
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """One row per text."""
+        """Encode texts, one row per text."""
         ...
 
 
 @runtime_checkable
 class Seer(Protocol):
-    """What also turns images into vectors of length 1; a missing image is all zeros."""
+    """An encoder that also maps images to unit vectors; zeros for a missing image."""
 
     def see(self, images: Sequence[Path | None]) -> Singles:
-        """One row per image."""
+        """Encode images, one row per image."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureBlock:
-    """One view of one field: its pieces, and how much it weighs. ``fewest``: memes with a piece."""
+    """A block of n-gram features of one field with its weight.
+
+    ``fewest`` is the minimum document frequency of an n-gram.
+    """
 
     field: TextField
     kind: FeatureKind
@@ -192,15 +195,15 @@ class FeatureBlock:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"{self.field}/{self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """A block of plain numbers: meanings of a field by an embedder, or statistics of the image.
+    """A dense block: text embeddings of a field, or features of the image.
 
-    ``picture`` is the image through a vision model, whose number of columns is its ``width``.
+    ``picture`` is the embedding of the image by a vision model with ``width`` columns.
     """
 
     source: Literal["text", "text_caption", "image_caption", "ocr", "image", "picture"]
@@ -209,25 +212,25 @@ class Dense:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return "image/statistics" if self.source == "image" else f"{self.source}/meaning"
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The pieces of a block that count, with their inverse document frequencies."""
+    """The n-grams of a block with their inverse document frequencies."""
 
     block: FeatureBlock
     pieces: tuple[str, ...]
     rarity: Singles
 
     def index(self) -> dict[str, int]:
-        """Piece → column."""
+        """Column of each n-gram."""
         return {piece: place for place, piece in enumerate(self.pieces)}
 
 
 def read_field(example: Example, field: TextField) -> str:
-    """A field's text, cleaned.
+    """Return the normalized text of a field.
 
     >>> read_field(Example("7.jpg", " Hi "), "text")
     'hi'
@@ -242,7 +245,7 @@ def read_field(example: Example, field: TextField) -> str:
 
 
 def fit_vocabulary(block: FeatureBlock, texts: Sequence[Sequence[str]]) -> Vocabulary:
-    """Keep pieces that at least ``fewest`` memes have; the rarer, the heavier."""
+    """Select n-grams with a document frequency of at least ``fewest``, and compute their IDF."""
     counts: Counter[str] = Counter()
     for pieces in texts:
         counts.update(set(pieces))
@@ -254,10 +257,10 @@ def fit_vocabulary(block: FeatureBlock, texts: Sequence[Sequence[str]]) -> Vocab
 
 @dataclass(frozen=True, slots=True)
 class Extractor:
-    """From examples to one sparse matrix and one dense one, each row of length at most 1.
+    """Converts examples to a sparse and a dense matrix with rows of norm at most 1.
 
-    ``scale`` divides all weights, so that a meme with every field has length 1; with ``whole``
-    every meme has, whatever fields it lacks.
+    ``scale`` divides all weights, so that a meme with all fields has norm 1. With ``whole`` every
+    row is normalized to 1, also if fields are missing.
     """
 
     vocabularies: tuple[Vocabulary, ...]
@@ -268,18 +271,18 @@ class Extractor:
 
     @property
     def width(self) -> int:
-        """Columns of the sparse matrix."""
+        """Number of columns of the sparse matrix."""
         return sum(len(vocabulary.pieces) for vocabulary in self.vocabularies)
 
     def offsets(self) -> list[int]:
-        """The first column of each block."""
+        """First column of each block."""
         sizes = [len(vocabulary.pieces) for vocabulary in self.vocabularies]
         return [0, *np.cumsum(sizes).tolist()]
 
     def dense_factors(self, total: int) -> list[tuple[int, np.float32]]:
-        """Columns and weight of each dense block, where all together have ``total`` columns."""
+        """Return width and weight of each dense block, for ``total`` dense columns."""
         known = [IMAGE_WIDTH if b.source == "image" else b.width for b in self.dense]
-        # Meanings of texts by one embedder are equally wide.
+        # All text embeddings of one encoder have the same width.
         width = (total - sum(known)) // max(1, known.count(0))
         return [
             (known_width or width, np.float32(b.weight / self.scale))
@@ -287,7 +290,7 @@ class Extractor:
         ]
 
     def transform(self, texts: Sequence[Sequence[Sequence[str]]]) -> SparseRows:
-        """Rows from pieces, block by block (``texts[block][example]``)."""
+        """Make sparse rows from n-grams (``texts[block][example]``)."""
         size = len(texts[0]) if texts else 0
         parts = [
             _weigh(texts[place], vocabulary, self.indices[place])
@@ -305,7 +308,7 @@ class Extractor:
         values = np.concatenate(
             [nothing, *(by * part[2] for by, part in zip(weights, parts, strict=True))]
         )
-        # Stable: within a row the blocks stay in order, and so do the columns of each.
+        # A stable sort keeps the order of blocks and columns within a row.
         order = np.argsort(rows, kind="stable")
         ends = np.zeros(size + 1, np.int32)
         ends[1:] = np.cumsum(np.bincount(rows, minlength=size))
@@ -317,7 +320,7 @@ class Extractor:
 def _weigh(
     texts: Sequence[Sequence[str]], vocabulary: Vocabulary, index: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Singles]:
-    """Rows, columns and values: sublinear counts times rarity, rows of length 1, all in order."""
+    """Compute sublinear TF-IDF with unit rows, as sorted rows, columns and values."""
     found = [
         [place for piece in pieces if (place := index.get(piece)) is not None] for pieces in texts
     ]
@@ -335,7 +338,7 @@ def _weigh(
 
 
 def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list[list[list[str]]]:
-    """The pieces of every block and example; readings are heard once for each text."""
+    """Cut every example into n-grams for each block; homophone readings are computed once."""
     return [list(_cut_block(block, examples)) for block in blocks]
 
 
@@ -346,9 +349,9 @@ def _cut_block(block: FeatureBlock, examples: Sequence[Example]) -> Iterator[lis
 
 
 def read_intended(text: str) -> str:
-    """What a caption says aloud where another reading is probably meant; else nothing.
+    """Return the intended homophone reading of a caption, or an empty text if there is none.
 
-    A obfuscated word gets back the pieces of the word that is meant.
+    An obfuscated word thereby also gets the n-grams of the intended word.
     """
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import Settings
@@ -366,14 +369,12 @@ def fit_extractor(
     *,
     whole: bool = False,
 ) -> Extractor:
-    """Learn vocabularies from the pieces of training examples."""
+    """Fit the vocabularies on the n-grams of training examples."""
     vocabularies = tuple(
         fit_vocabulary(block, block_texts) for block, block_texts in zip(blocks, texts, strict=True)
     )
     if not dense and not any(vocabulary.pieces for vocabulary in vocabularies):
-        raise InputError(
-            "no piece of text occurs in two memes", hint="give more examples with texts"
-        )
+        raise InputError("no n-gram occurs in two memes", hint="give more examples with texts")
     scale = float(np.sqrt(sum(b.weight**2 for b in blocks) + sum(d.weight**2 for d in dense)))
     indices = tuple(vocabulary.index() for vocabulary in vocabularies)
     return Extractor(vocabularies, indices, tuple(dense), scale, whole)

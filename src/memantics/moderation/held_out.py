@@ -1,7 +1,7 @@
-"""Judges of labelled memes that never saw the memes they judge: several, for any way to hold out.
+"""Held-out predictions: cross-validation of detectors, and three baseline classifiers for audits.
 
-One kernel serves all of it: its products find the nearest memes, its inverse gives the fast
-detector's scores for any folds without fitting again. No judge sees an id or the name of a file.
+The baselines are the fast detector, nearest memes and naive Bayes. One kernel matrix serves all
+fold assignments: its inverse gives held-out scores without refitting. Ids are never features.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from memantics.moderation.kernel import Singles
 NEIGHBOURS = 10
 JUDGES = FAST, NEAREST, BAYES = "fast detector", "nearest memes", "naive Bayes"
 _BLOCK = 1024
-_PLACES = 1e-9  # breaks ties by place, so that every processor finds the same neighbours
+_PLACES = 1e-9  # breaks ties by position, so that neighbours do not depend on the processor
 _SMOOTH = 0.1
 
 
@@ -60,7 +60,7 @@ class HeldOutVerdicts:
     nearness: Floats
 
     def find(self, name: str) -> HeldOut:
-        """A judge by its name."""
+        """Return the predictions of one baseline classifier by name."""
         return next(judge for judge in self.judges if judge.name == name)
 
     @property
@@ -72,7 +72,10 @@ class HeldOutVerdicts:
 def judge_held_out(
     data: Loaded, ways: Mapping[str, Ints], labels: Ints | None = None
 ) -> dict[str, HeldOutVerdicts]:
-    """Judge every meme by those of other folds, in each way; ``labels`` in the place of gold."""
+    """Predict every meme from the other folds, for each fold assignment in ``ways``.
+
+    ``labels`` replace the gold labels if given.
+    """
     need_training()
     classes = data.labels.classes
     given = number_labels(data) if labels is None else labels
@@ -99,9 +102,9 @@ def judge_held_out(
 
 
 class RunAnswers(NamedTuple):
-    """Answers of a run by meme: what was said where a meme was asked about once, and what is right.
+    """Answers of a run by meme, for memes with one question each, and which are correct.
 
-    An answer that is refused, unparsed or failed is not right.
+    A refused, unparsed or failed answer counts as incorrect.
     """
 
     name: str
@@ -125,7 +128,7 @@ def weigh_answers(data: Loaded, run: RunAnswers, folds: Ints) -> HeldOut:
 
 
 def number_labels(data: Loaded) -> Ints:
-    """The place of each meme's label among the classes."""
+    """Return the class index of each meme's label."""
     places = {name: place for place, name in enumerate(data.labels.classes)}
     return np.array([places[gold[0]] for gold in data.gold], np.int64)
 
@@ -177,7 +180,7 @@ def _calibrate(name: str, table: Floats, flags: NDArray[np.bool_], folds: Ints) 
 
 
 def draw_memes(data: Loaded, most: int) -> Loaded:
-    """At most so many memes, spread evenly over the data."""
+    """Select at most ``most`` memes, evenly spaced over the data."""
     size = len(data.examples)
     if size <= most:
         return data
@@ -185,11 +188,11 @@ def draw_memes(data: Loaded, most: int) -> Loaded:
 
 
 def list_strata(data: Loaded) -> Sequence[str]:
-    """The label of each meme."""
+    """Return the label of each meme, for stratification."""
     return [gold[0] for gold in data.gold]
 
 
-# Predictions for memes by detectors that have not seen them: folds that are held out in turn.
+# Cross-validation of detectors and classifiers.
 
 Said = TypeVar("Said")
 FoldWatch = Callable[[int, int], None]
@@ -199,7 +202,7 @@ DEFAULT_FOLDS = {"blocks": 10, "random": 5}
 
 @dataclass(frozen=True, slots=True)
 class HeldOutStudy:
-    """Predictions for every example by a detector that has not seen its fold."""
+    """Cross-validated predictions for every example, with the folds."""
 
     split: FoldScheme
     folds: tuple[int, ...]
@@ -209,12 +212,12 @@ class HeldOutStudy:
 
     @property
     def count(self) -> int:
-        """The number of folds."""
+        """Number of folds."""
         return max(self.folds) + 1
 
 
 class Remembering:
-    """An embedder that keeps every vector: each fold asks for the same texts again."""
+    """An encoder that caches every vector, since each fold encodes the same texts."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.version = embedder.version
@@ -222,7 +225,7 @@ class Remembering:
         self._known: dict[str, Singles] = {}
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """One row per text."""
+        """Encode texts, one row per text."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, self._embedder.encode(new), strict=True))
@@ -230,8 +233,8 @@ class Remembering:
 
 
 def make_trainer(settings: FastSettings, embedder: Embedder | None = None) -> FoldTrainer:
-    """Training and prediction with fixed settings; meanings are computed once for all folds."""
-    # What sees pictures keeps what it saw.
+    """Make a function that trains and predicts; embeddings are computed once for all folds."""
+    # Image encoders already cache their vectors.
     kept = embedder
     if embedder is not None and not isinstance(embedder, Seer):
         kept = Remembering(embedder)
@@ -255,7 +258,7 @@ def cross_validate(
     on_fold: FoldWatch = _ignore,
     seed: int = 0,
 ) -> HeldOutStudy:
-    """Hold out each fold in turn. Test labels are never seen by what predicts them."""
+    """Cross-validate a detector; labels of the test fold are removed before prediction."""
     need_labels(examples, "the data")
     folds = split_examples(examples, split, count or DEFAULT_FOLDS[split], seed)
     _check(examples, folds)
@@ -263,7 +266,7 @@ def cross_validate(
 
     def ask(inside: list[int], outside: list[int]) -> list[Prediction]:
         judge = trainer([examples[place] for place in inside])
-        # What is predicted has lost its labels: not even a mistake could use them.
+        # Labels are removed before prediction, so that they cannot leak.
         return judge([_blind(examples[place]) for place in outside])
 
     said = tuple(_hold_out(folds, ask, on_fold))
@@ -278,7 +281,7 @@ def cross_validate_labels(
     count: int = 5,
     on_fold: FoldWatch = _ignore,
 ) -> list[LabelPrediction]:
-    """Predictions for every example by a classifier that has not seen its group."""
+    """Predict every example by a classifier trained without its group."""
     groups = sorted(set(data.groups))
     folds = dict(zip(groups, split_random(groups, min(count, len(groups))).tolist(), strict=True))
 
@@ -292,7 +295,7 @@ def cross_validate_labels(
 def _hold_out(
     folds: Folds, ask: Callable[[list[int], list[int]], list[Said]], on_fold: FoldWatch
 ) -> list[Said]:
-    """What was said of each place while its fold was held out."""
+    """Collect the prediction of each example while its fold is held out."""
     found: dict[int, Said] = {}
     total = int(folds.max()) + 1
     for fold in range(total):

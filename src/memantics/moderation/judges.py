@@ -1,4 +1,4 @@
-"""Detectors of every kind behind one face: examples in, predictions out."""
+"""One interface for all kinds of detectors: examples in, predictions out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from memantics.moderation.wrapped import WrappedJudge, is_wrapped, open_wrapped
 
 @dataclass(frozen=True, slots=True)
 class FastJudge:
-    """A fast detector with the embedder it needs."""
+    """A fast detector with the encoder it needs."""
 
     detector: FastDetector
     embedder: Embedder | None = None
@@ -41,63 +41,63 @@ class FastJudge:
 
     @property
     def reads_images(self) -> bool:
-        """Whether it has learnt from what images say."""
+        """Whether it was trained on OCR texts of images."""
         return any(block.field == "ocr" for block in self.detector.settings.blocks)
 
     @property
     def sees_images(self) -> bool:
-        """Whether a picture without a text tells it anything."""
+        """Whether it can score an image without text."""
         return self.reads_images or any(
             block.source in ("image", "picture") for block in self.detector.settings.dense
         )
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """One prediction per example, in order."""
+        """Predict harm, one prediction per example, in order."""
         return self.detector.predict(self.look(examples), self.embedder)
 
     def classify(self, examples: Sequence[Example]) -> list[LabelPrediction]:
-        """The labels of each example, in order, where they are others than harm."""
+        """Predict the labels of each example, in order, for labels other than harm."""
         return self.detector.classify(self.look(examples), self.embedder)
 
     def look(self, examples: Sequence[Example]) -> tuple[Example, ...]:
-        """Examples with their images read, where the detector has learnt from such texts."""
+        """Add OCR texts to the examples, if the detector was trained on OCR texts."""
         return read_images(examples)[0] if self.reads_images else tuple(examples)
 
 
 @dataclass(frozen=True, slots=True)
 class NeuralJudge:
-    """A network, or what was exported from one."""
+    """A neural network, or a file exported from one."""
 
     detector: saved.NeuralDetector
 
     @property
     def sees_images(self) -> bool:
-        """Whether it looks at pictures."""
+        """Whether it uses images."""
         return self.detector.reader.preparation is not None
 
     @property
     def reads_texts(self) -> bool:
-        """Whether the text of a meme tells it anything."""
+        """Whether it uses the text of a meme."""
         return self.detector.reader.splitter is not None
 
     @property
     def card(self) -> Mapping[str, Any]:
-        """What is known of its data and training."""
+        """Metadata of its data and training."""
         facts = asdict(self.detector.facts)
         data = self.detector.facts.data
         known = [name for name in data.get("languages", "").split(",") if name]
         return facts | {"checksum": data.get("checksum", ""), "languages": known}
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """One prediction per example, in order; a missing image is an error here."""
+        """Predict harm, one prediction per example; raise InputError if an image is missing."""
         if not examples:
             return []
         asked = saved.predict_neural(self.detector, examples)
         if asked.skips:
             first = asked.skips[0]
             raise InputError(
-                f"{len(asked.skips)} memes cannot be judged: {first.row}: {first.reason}",
-                hint="leave them out, or use a detector of texts",
+                f"{len(asked.skips)} memes cannot be scored; first {first.row}: {first.reason}",
+                hint="leave them out, or use a detector that scores texts",
             )
         types = set(self.detector.classes) != {"harmless", "harmful"}
         return [
@@ -116,11 +116,11 @@ DetectorJudge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
 
 
 class OpenDetector:
-    """A detector that stays loaded, with all that verdicts need to know of it.
+    """A loaded detector with its model card, operating point and match list.
 
-    ``name`` is its file, its preset, or what labels it tells. ``card`` is its model card, ``path``
-    its file or folder. ``unseen_ngram_rate`` tells texts unlike its training texts; None where its
-    file does not know.
+    ``name`` is its file name, preset or label. ``card`` is its model card, ``path`` its file or
+    folder. ``unseen_ngram_rate`` measures how much a text differs from the training texts; None if
+    the file does not store it.
     """
 
     def __init__(self, judge: DetectorJudge, name: str, path: Path | None = None) -> None:
@@ -130,72 +130,72 @@ class OpenDetector:
 
     @property
     def fast(self) -> FastDetector | None:
-        """What scores memes here; None of a network."""
+        """The fast detector; None for a neural network."""
         return self.machine.detector if isinstance(self.machine, FastJudge) else None
 
     @property
     def labels(self) -> LabelSet:
-        """The labels that it tells apart."""
+        """The labels that it predicts."""
         return self.fast.labels if self.fast is not None else HARM
 
     @property
     def topic(self) -> str:
-        """What its labels are about, such as ``emotion``."""
+        """The topic of its labels, such as ``emotion``."""
         return str(self.card.get("topic") or self.labels.name.rpartition("/")[2])
 
     @property
     def sample(self) -> bool:
-        """Whether it was trained on the sample data, whose verdicts mean nothing."""
+        """Whether it was trained on the sample data, and is only for demonstration."""
         return bool(self.card.get("sample", False))
 
     @property
     def note(self) -> str:
-        """What belongs beside each of its verdicts; empty where nothing does."""
+        """A caveat shown with each of its verdicts; may be empty."""
         note = SAMPLE_NOTE if self.sample else ""
         return note.replace("a detector", "a classifier") if self.labels.name else note
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages of its training texts; Chinese where a detector of harm names none."""
+        """Languages of its training texts; Chinese if a harm detector stores none."""
         unnamed = () if self.labels.name else ("zh",)
         return tuple(map(str, self.card.get("languages") or unnamed))
 
     @property
     def checksum(self) -> str:
-        """Digest of its file; of its card where it is a folder or was not saved."""
+        """Digest of its file, or of its card if it is a folder or was not saved."""
         if self.path is not None and self.path.is_file():
             return hashlib.sha256(self.path.read_bytes()).hexdigest()
         return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
 
     @cached_property
     def version(self) -> str:
-        """Its name and checksum, as verdicts cite it."""
+        """Its name and checksum, as shown in verdicts."""
         return f"{self.name}@{self.checksum[:12]}"
 
     def has_seen(self, data: Loaded) -> bool:
-        """Whether it was trained on these very files."""
+        """Check by checksum whether it was trained on these files."""
         return bool(data.checksum) and self.card.get("checksum", "") == data.checksum
 
     @property
     def words(self) -> Container[str]:
-        """Words that it learnt, where it learnt words."""
+        """Words of its vocabulary; empty if it has no word features."""
         known = self.unseen_ngram_rate
         return known.known if known is not None and known.kind == "phrases" else ()
 
     @property
     def threshold(self) -> float:
-        """The probability from which it calls a meme harmful."""
+        """The probability threshold for harmful."""
         known = self.card.get("threshold") if self.fast is None else self.fast.decision.threshold
         return 0.5 if known is None else float(known)
 
     @property
     def point(self) -> operating_points.OperatingPoint:
-        """How it decides where nobody says otherwise: as ``detector set`` stored, or as trained."""
+        """The default operating point: stored by ``detector set``, else from training."""
         return self.stored_point or operating_points.OperatingPoint(self.threshold)
 
     @cached_property
     def stored_point(self) -> operating_points.OperatingPoint | None:
-        """The operating point that people chose for it, where they did."""
+        """The operating point stored by ``detector set``; None if there is none."""
         return operating_points.read_point(self.card.get("point"), self.name)
 
     def choose_point(
@@ -204,26 +204,29 @@ class OpenDetector:
         rule: str = "",
         review_range: tuple[float, float] | None = None,
     ) -> operating_points.OperatingPoint:
-        """The threshold that is given, or chosen by a rule on held-out memes; else its own point.
+        """Choose an operating point: a threshold, a rule on held-out memes, or the stored point.
 
-        The stored range for people belongs to the stored threshold: another has none unless said.
+        The stored review range belongs to the stored threshold. With another threshold there is no
+        review range unless ``review_range`` is given.
         """
         if threshold is not None and rule:
-            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
+            raise InputError(
+                "--threshold and --operating-point cannot be combined", hint="give one of them"
+            )
         if threshold is None and not rule:
             return replace(self.point, review_range=review_range or self.point.review_range)
         chosen = self.find_threshold(rule) if threshold is None else threshold
         return operating_points.OperatingPoint(chosen, review_range, rule, self.point.homophones)
 
     def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
-        """What a point keeps on memes that were held out in training."""
+        """Describe precision and recall of an operating point on held-out training memes."""
         return operating_points.describe_point(self.card.get("operating_points") or [], point)
 
     def find_threshold(self, rule: str) -> float:
-        """The lowest threshold that kept ``precision=P``, or the highest that kept ``recall=R``.
+        """Find the lowest threshold with ``precision=P``, or the highest with ``recall=R``.
 
-        Both are read off predictions for training memes that were held out, so that no test data
-        are looked at.
+        Both are computed on held-out training memes, not on test data. Raises InputError if no
+        threshold reaches the value.
         """
         return operating_points.choose_operating_point(
             self.card.get("operating_points") or [], rule
@@ -231,17 +234,17 @@ class OpenDetector:
 
     @property
     def needs_image(self) -> bool:
-        """Whether it judges no meme without its picture."""
+        """Whether it needs an image to score a meme."""
         return self.fast is None and self.machine.sees_images
 
     @property
     def wants_pictures(self) -> bool:
-        """Whether a picture tells it, or its memory, more than hashes do."""
+        """Whether the detector or its match list needs image data, not only stored hashes."""
         lists = self.match_list is not None and self.match_list.has_pdq
         return self.machine.sees_images or lists
 
     def reads(self, example: Example) -> bool:
-        """Whether an example holds anything that it looks at."""
+        """Check whether an example has any input that the detector uses."""
         if self.needs_image:
             return example.image is not None
         return not example.empty or self.fast is None or self.machine.sees_images
@@ -253,7 +256,7 @@ class OpenDetector:
         return [said.get(id(e)) or Prediction(e.id, 0, 0.0, None, {}) for e in examples]
 
     def say(self, examples: Sequence[Example]) -> list[Prediction]:
-        """What it says of examples in any language, at its operating point."""
+        """Predict examples in any language, at the default operating point."""
         said = self.machine.predict(examples)
         point = self.stored_point
         if point is None:
@@ -261,7 +264,7 @@ class OpenDetector:
         return [replace(one, label=int(point.is_harmful(one.probability))) for one in said]
 
     def find_reasons(self, example: Example) -> Explanation | None:
-        """What moved its decision; None from language models, which are too slow to ask again."""
+        """Compute attributions; None for language models, for which occlusion is too slow."""
         machine, threshold = self.machine, self.point.threshold
         if isinstance(machine, LoraJudge):
             return None
@@ -278,11 +281,10 @@ def open_judge(
     base: Path | None = None,
     pictures: Path | None = None,
 ) -> DetectorJudge:
-    """Open a detector of any kind.
+    """Open a detector of any kind; raise InputError if the file is not a detector.
 
-    ``encoder`` and ``pictures`` are the folders of the encoders of texts and pictures that a fast
-    one was trained with, ``base`` that of the model which a LoRA adapter was tuned on, where it
-    has moved since.
+    ``encoder`` and ``pictures`` are the folders of the text and image encoders that a fast detector
+    was trained with. ``base`` is the folder of the base model of a LoRA adapter, if it was moved.
     """
     if is_wrapped(path):
         return open_wrapped(path)
@@ -294,14 +296,14 @@ def open_judge(
 
 
 def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = None) -> FastJudge:
-    """Open a fast detector; a network is refused with what to do."""
+    """Open a fast detector; raise InputError for a neural network."""
     if is_wrapped(path) or saved.is_neural(path) or (path / TUNED).is_file():
         raise InputError(
-            f"{path} is a network, and this works on fast detectors only",
-            hint="give a file that 'memantics detector train' wrote",
+            f"{path} is a neural network; this command needs a fast detector",
+            hint="give a file from 'memantics detector train'",
         )
     detector, card = load_with_card(path)
-    # Of two detectors that are compared only one may need the folder.
+    # When two detectors are compared, the encoder folder may be for only one of them.
     folder = encoder if detector.embedder.startswith(LOCAL) else None
     pictures = pictures if sees(detector.settings) else None
     return FastJudge(detector, open_embedders(detector.settings, folder, pictures), card)
@@ -310,20 +312,20 @@ def open_fast(path: Path, encoder: Path | None = None, pictures: Path | None = N
 def open_classifier(
     path: Path, encoder: Path | None = None, pictures: Path | None = None
 ) -> FastJudge:
-    """Open a detector of labels other than harm."""
+    """Open a classifier for labels other than harm."""
     detector, card = load_classifier(path)
     return FastJudge(detector, open_embedders(detector.settings, encoder, pictures), card)
 
 
 def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedder | None:
-    """The encoder of a folder, or the one that ships, where the settings ask for meanings.
+    """Open the text encoder of a folder, or the bundled one, if the settings use embeddings.
 
-    A folder that they have no use for is refused.
+    Raises InputError if a folder is given but the settings use no embeddings.
     """
     if not embeds(settings):
         if folder is not None:
             raise InputError(
-                f"the preset {settings.preset} has no blocks of meaning, so --embedder has no use",
+                f"the preset {settings.preset} uses no embeddings, so --embedder has no effect",
                 hint="use --preset full or words-full",
             )
         return None
@@ -335,16 +337,16 @@ def open_embedder(settings: FastSettings, folder: Path | None = None) -> Embedde
 def open_embedders(
     settings: FastSettings, texts: Path | None = None, pictures: Path | None = None
 ) -> Embedder | None:
-    """The encoder of texts that settings ask for and, with ``pictures``, a vision model."""
+    """Open the text encoder of the settings and, with ``pictures``, an image encoder."""
     found = open_embedder(settings, texts)
     return found if pictures is None else SeeingEmbedder(found, LocalImageEncoder(pictures))
 
 
 def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
-    """Examples with what OCR reads in their images, and how many images it could not read.
+    """Add OCR texts to examples; also return the number of images that cannot be read.
 
-    The feature ``ocr`` is every line as it was read, whatever its role: detectors learnt from that.
-    Which part of it is the caption tells ``Subject.read``.
+    The feature ``ocr`` has all lines of an image, as in training. ``Subject.read`` selects the
+    caption.
     """
     reader = open_reader()
     found, missed = [], 0

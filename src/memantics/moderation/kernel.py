@@ -1,8 +1,8 @@
-"""Ridge regression of several targets under a low-degree kernel, on sparse rows in plain numpy.
+"""Kernel ridge regression with several targets and a low-degree kernel, on sparse rows.
 
-One factorisation serves every target, and the inverse gives exact predictions for held-out
-groups without fitting again: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g. Prediction
-needs numpy alone; training uses scipy.
+One factorisation serves all targets. Its inverse gives exact predictions for held-out groups
+without refitting: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g. Prediction needs only
+numpy; training needs scipy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FEWEST = 5
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Compressed rows (CSR): row ``i`` has the cells from ``ends[i]`` up to ``ends[i + 1]``."""
+    """A sparse matrix in CSR form: row ``i`` has the cells ``ends[i]`` to ``ends[i + 1]``."""
 
     values: Singles
     columns: NDArray[np.int32]
@@ -42,7 +42,7 @@ class SparseRows:
 
     @classmethod
     def from_dense(cls, table: NDArray[np.float32]) -> SparseRows:
-        """The cells of a table that are not zero.
+        """Make sparse rows of the non-zero cells of a table.
 
         >>> SparseRows.from_dense(np.array([[0, 2], [0, 0], [3, 0]], np.float32)).columns.tolist()
         [1, 0]
@@ -56,30 +56,30 @@ class SparseRows:
         return len(self.ends) - 1
 
     def check(self) -> None:
-        """Refuse places that lie outside, or do not fit together (ValueError)."""
+        """Raise ValueError if indices are out of range or inconsistent."""
         cells = len(self.values)
         if self.ends.ndim != 1 or not self.values.shape == self.columns.shape == (cells,):
-            raise ValueError("cells and their columns differ in number")
+            raise ValueError("the number of cells and of column indices differ")
         if self.ends[0] != 0 or self.ends[-1] != cells or (np.diff(self.ends) < 0).any():
-            raise ValueError("rows do not follow each other")
+            raise ValueError("row offsets are not increasing")
         if cells and not 0 <= self.columns.min() <= self.columns.max() < self.width:
-            raise ValueError("a column lies outside the vocabulary")
+            raise ValueError("a column index is outside the vocabulary")
 
     def take(self, rows: NDArray[np.integer]) -> SparseRows:
-        """Some of the rows, in that order."""
+        """Select rows in the given order."""
         cells, sizes = self._find_cells(rows)
         ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         return SparseRows(self.values[cells], self.columns[cells], ends, self.width)
 
     def row(self, place: int) -> tuple[NDArray[np.int32], Singles]:
-        """Columns and values of one row."""
+        """Return the columns and values of one row."""
         cells = slice(self.ends[place], self.ends[place + 1])
         return self.columns[cells], self.values[cells]
 
     @cached_property
     def turned(self) -> SparseRows:
-        """Columns as rows; made once, since sorting all cells takes longer than judging a meme."""
-        # Numpy sorts 16 bits in linear time, so that columns are sorted in two halves.
+        """The transpose; cached, since sorting all cells takes longer than scoring a meme."""
+        # numpy sorts 16-bit integers in linear time, so columns are sorted in two halves.
         order = np.argsort((self.columns & 0xFFFF).astype(np.uint16), kind="stable")
         high = (self.columns[order] >> 16).astype(np.uint16)
         order = order[np.argsort(high, kind="stable")]
@@ -89,7 +89,7 @@ class SparseRows:
         return SparseRows(self.values[order], rows[order], ends, len(self))
 
     def multiply_row(self, others: SparseRows, place: int) -> Singles:
-        """Inner products of all rows with one row of others."""
+        """Compute the inner products of all rows with one row of ``others``."""
         columns, values = others.row(place)
         places, table = self._often
         table_rows = places[columns]
@@ -102,9 +102,9 @@ class SparseRows:
 
     @cached_property
     def _often(self) -> tuple[Ints, Singles]:
-        """Columns that more than one row in eight has, as a dense table, and their places in it.
+        """Columns that occur in more than 1/8 of the rows, as a dense table, and their positions.
 
-        They are few, hold most of the cells, and are multiplied several times faster like this.
+        They are few but have most of the cells; dense multiplication is several times faster.
         """
         columns = np.flatnonzero(np.diff(self.turned.ends) * _SHARE > len(self))
         places = np.full(self.width, -1)
@@ -116,9 +116,9 @@ class SparseRows:
         return places, table
 
     def multiply(self, table: Singles) -> Singles:
-        """The product with a dense table, of which each column is a head."""
+        """Multiply by a dense table of weights with one column per head."""
         if len(table) != self.width:
-            raise ValueError(f"{len(table)} rows of weights for {self.width} columns")
+            raise ValueError(f"{len(table)} rows of weights do not fit {self.width} columns")
         found = np.zeros((len(self), table.shape[1]), np.float32)
         for place in range(len(self)):
             columns, values = self.row(place)
@@ -126,20 +126,20 @@ class SparseRows:
         return found
 
     def spread(self, place: int, factors: Singles) -> Singles:
-        """One row as wide as the vocabulary, each of its cells times a factor."""
+        """Return one row in dense form, each cell times a factor."""
         columns, values = self.row(place)
         found = np.zeros(self.width, np.float32)
         found[columns] = values * factors
         return found
 
     def to_scipy(self) -> csr_matrix:
-        """The same cells as a matrix of scipy."""
+        """Convert to a scipy CSR matrix."""
         from scipy.sparse import csr_matrix
 
         return csr_matrix((self.values, self.columns, self.ends), shape=(len(self), self.width))
 
     def _find_cells(self, rows: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """The places of all cells of some rows, and how many each row has."""
+        """Return the positions of all cells of the given rows, and the cell count per row."""
         starts = self.ends[rows].astype(np.int64)
         sizes = self.ends[np.asarray(rows) + 1] - starts
         before = np.cumsum(sizes) - sizes
@@ -148,13 +148,13 @@ class SparseRows:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """(offset + x·y) to a degree, plus a constant that stands for the intercept."""
+    """The polynomial kernel (offset + x·y)^degree plus a constant for the intercept."""
 
     degree: int = 2
     offset: float = 0.3
 
     def shape(self, products: Singles) -> Singles:
-        """Values of the kernel from inner products, in place.
+        """Compute kernel values from inner products, in place.
 
         >>> Kernel(2, 0.5).shape(np.array([0.5], np.float32)).tolist()
         [1.2000000476837158]
@@ -166,9 +166,9 @@ class Kernel:
         return products
 
     def slope(self, products: Singles) -> Singles:
-        """What the kernel grows by with each inner product, halfway from the empty meme.
+        """Compute the derivative of the kernel halfway between the empty meme and this one.
 
-        For degrees 1 and 2 that makes contributions exact: they add up to the score.
+        For degrees 1 and 2 this makes attributions exact: they add up to the score.
         """
         if self.degree == 1:
             return np.ones_like(products)
@@ -178,7 +178,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Examples as numbers: a sparse part, and a dense one that may have no columns."""
+    """Feature rows: a sparse part, and a dense part that may have no columns."""
 
     sparse: SparseRows
     dense: Singles
@@ -187,12 +187,12 @@ class Rows:
         return len(self.sparse)
 
     def take(self, places: NDArray[np.int64]) -> Rows:
-        """Some of the rows."""
+        """Select rows by position."""
         return Rows(self.sparse.take(places), self.dense[places])
 
 
 def multiply(first: Rows, second: Rows) -> Singles:
-    """Inner products of all pairs."""
+    """Compute the inner products of all pairs of rows."""
     matrix = first.sparse.to_scipy() @ second.sparse.to_scipy().T
     products = np.asarray(matrix.todense(), np.float32)
     if first.dense.shape[1]:
@@ -201,11 +201,11 @@ def multiply(first: Rows, second: Rows) -> Singles:
 
 
 def make_gram(rows: Rows, kernel: Kernel) -> Singles:
-    """The kernel between all rows, in pieces of bounded size."""
+    """Compute the kernel matrix of all rows, in chunks of bounded size."""
     size = len(rows)
     if size > MOST:
         raise InputError(
-            f"{size:,} examples are too many for a kernel, which holds all pairs in memory",
+            f"{size:,} examples are too many for a kernel preset, which stores all pairs",
             hint=f"use --preset linear, or at most {MOST:,} examples",
         )
     gram = np.empty((size, size), np.float32)
@@ -216,7 +216,7 @@ def make_gram(rows: Rows, kernel: Kernel) -> Singles:
 
 
 class Solved(NamedTuple):
-    """Dual weights of each target, and scores of each example from all groups but its own."""
+    """Dual weights of each target, and the held-out score of each example."""
 
     duals: Singles
     held_out: Singles
@@ -229,7 +229,7 @@ def solve(
     ridge: float,
     groups: NDArray[np.int64],
 ) -> Solved:
-    """Fit all targets; ``gram`` is overwritten. Heavier examples are fitted more closely.
+    """Fit all targets with example weights; ``gram`` is overwritten.
 
     >>> gram = np.eye(4, dtype=np.float32) + 1
     >>> signs = np.array([[1], [1], [-1], [1]], np.float32)
@@ -244,27 +244,29 @@ def solve(
 def invert(
     gram: Singles, targets: Singles, weights: Singles, ridge: float
 ) -> tuple[Singles, Singles]:
-    """The inverse of the regularised kernel (its lower half), and the dual weights.
+    """Compute the inverse of the regularised kernel (lower half), and the dual weights.
 
-    ``gram`` is overwritten. One inverse serves any number of ways to hold groups out.
+    ``gram`` is overwritten. One inverse serves any number of fold assignments.
     """
     from scipy.linalg import lapack
 
     places = np.arange(len(gram))
     gram[places, places] += np.float32(ridge) / weights
-    # The transpose is the same matrix in the column order that LAPACK overwrites in place.
+    # The transpose is the same symmetric matrix in column order, so LAPACK works in place.
     factor, failed = lapack.spotrf(gram.T, lower=1, clean=0, overwrite_a=1)
     if not failed:
         duals, failed = lapack.spotrs(factor, targets, lower=1)
     if not failed:
         inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     if failed:
-        raise InputError("the examples cannot be told apart", hint="give more of them")
+        raise InputError(
+            "the kernel matrix is singular: the examples are too similar", hint="give more examples"
+        )
     return inverse, np.ascontiguousarray(duals, np.float32)
 
 
 def hold_out(inverse: Singles, duals: Singles, targets: Singles, groups: Ints) -> Singles:
-    """Scores of each example by a fit without its group, from the fit with all of them."""
+    """Compute the score of each example without its group, from the fit with all groups."""
     held_out = np.empty_like(targets)
     for group in np.unique(groups):
         values = np.flatnonzero(groups == group)
@@ -275,7 +277,7 @@ def hold_out(inverse: Singles, duals: Singles, targets: Singles, groups: Ints) -
 
 
 def score(rows: Rows, known: Rows, kernel: Kernel, duals: Singles) -> Singles:
-    """Scores of new rows. Each row is multiplied alone: no neighbour can change its digits."""
+    """Score new rows one at a time, so that a result does not depend on the batch."""
     scores = np.empty((len(rows), duals.shape[1]), np.float32)
     for place, values in enumerate(_kernel_rows(rows, known, kernel)):
         scores[place] = values @ duals
@@ -292,14 +294,14 @@ def _kernel_rows(rows: Rows, known: Rows, kernel: Kernel) -> Iterator[Singles]:
 
 @dataclass(frozen=True, slots=True)
 class LinearScorer:
-    """One weight per column and head."""
+    """A linear model with one weight per column and head."""
 
     sparse: Singles
     dense: Singles
     intercepts: Singles
 
     def score(self, rows: Rows) -> Singles:
-        """One row of scores per row."""
+        """Compute one row of head scores per row."""
         found = rows.sparse.multiply(self.sparse)
         if self.dense.shape[0]:
             found += np.stack([vector @ self.dense for vector in rows.dense])
@@ -307,7 +309,7 @@ class LinearScorer:
         return found
 
     def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
-        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        """Attribute a weighted sum of heads to the sparse and dense columns of one row."""
         columns, _ = row.sparse.row(0)
         sparse = row.sparse.spread(0, self.sparse[columns] @ mix)
         dense = row.dense[0] * (self.dense @ mix)
@@ -316,18 +318,18 @@ class LinearScorer:
 
 @dataclass(frozen=True, slots=True)
 class KernelScorer:
-    """All training rows with one dual weight per row and head."""
+    """A kernel model: all training rows with one dual weight per row and head."""
 
     known: Rows
     kernel: Kernel
     duals: Singles
 
     def score(self, rows: Rows) -> Singles:
-        """One row of scores per row."""
+        """Compute one row of head scores per row."""
         return score(rows, self.known, self.kernel, self.duals)
 
     def attribute(self, row: Rows, mix: Singles) -> tuple[Singles, Singles]:
-        """Contributions of sparse and dense columns of one row to a weighted sum of heads."""
+        """Attribute a weighted sum of heads to the sparse and dense columns of one row."""
         products = self.known.sparse.multiply_row(row.sparse, 0)
         if self.known.dense.shape[1]:
             products += self.known.dense @ row.dense[0]
@@ -343,7 +345,7 @@ MarginScorer = LinearScorer | KernelScorer
 
 
 def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
-    """The weights behind a kernel of degree 1."""
+    """Convert a kernel model of degree 1 to linear weights."""
     return LinearScorer(
         np.asarray(known.sparse.to_scipy().T @ duals, np.float32),
         np.asarray(known.dense.T @ duals, np.float32),
@@ -354,9 +356,9 @@ def unfold(known: Rows, duals: Singles, constant: float) -> LinearScorer:
 def fit_svm(
     rows: Rows, targets: Singles, weights: Singles, cost: float, groups: Ints
 ) -> tuple[LinearScorer, Singles]:
-    """Linear support vector machines, one per target, with scores for held-out groups.
+    """Fit a linear SVM per target, with scores for held-out groups.
 
-    For more examples than a kernel can hold; held-out groups are fitted again.
+    This is for more examples than a kernel can store; it refits for each held-out group.
     """
     held_out = np.zeros_like(targets)
     for group in np.unique(groups):
@@ -377,7 +379,7 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
     columns, intercepts = [], []
     for signs in targets.T:
         if len(set(signs.tolist())) < 2:
-            # A head whose class is absent from these groups says so for every meme.
+            # If a class is absent from the training groups, its head always scores negative.
             columns.append(np.zeros(matrix.shape[1]))
             intercepts.append(float(signs[0]))
             continue
@@ -397,13 +399,13 @@ def _fit_once(rows: Rows, targets: Singles, weights: Singles, cost: float) -> Li
 
 
 def to_rows(sparse: SparseRows, dense: Singles | None) -> Rows:
-    """Rows with a dense part of no columns where there is none."""
+    """Make feature rows; a missing dense part gets zero columns."""
     return Rows(sparse, np.zeros((len(sparse), 0), np.float32) if dense is None else dense)
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """One column of signs per head, and a weight per example."""
+    """Training targets: one column of signs per head, and a weight per example."""
 
     heads: tuple[str, ...]
     signs: Singles
@@ -411,7 +413,7 @@ class Targets:
 
 
 def make_targets(examples: Sequence[Example]) -> Targets:
-    """Heads for which there are examples; rarer types weigh more."""
+    """Make targets for the heads that have examples; rare types get higher weights."""
     columns: dict[str, list[bool]] = {HARMFUL: [e.label == 1 for e in examples]}
     for kind in TYPES:
         columns[f"type/{kind}"] = [e.type == kind for e in examples]
@@ -427,14 +429,14 @@ def make_targets(examples: Sequence[Example]) -> Targets:
 
 
 def weigh(strata: Sequence[str]) -> Singles:
-    """Rarer labels weigh more, by the root of their number."""
+    """Weight examples by the inverse square root of their label's frequency."""
     counts = Counter(strata)
     weights = np.array([counts[key] ** -0.5 for key in strata])
     return np.asarray(weights / weights.mean(), np.float32)
 
 
 def list_types(heads: Sequence[str]) -> tuple[str, ...]:
-    """The types that have a head, in the order of the paper; empty where the data has no types.
+    """List the types that have a head, in the order of the paper; empty without types.
 
     >>> list_types(["harmful", "type/none", "type/sexual", "type/offence"])
     ('none', 'offence', 'sexual')
@@ -446,7 +448,7 @@ def list_types(heads: Sequence[str]) -> tuple[str, ...]:
 def add_margin(
     heads: Sequence[str], scores: Singles
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """All scores and, where there are types, how far the best harmful one is above none."""
+    """Append the margin of the best harmful type over the type none, if there are types."""
     table = np.asarray(scores, np.float64)
     places = margin_places(heads)
     if places is None:
@@ -457,7 +459,7 @@ def add_margin(
 
 
 def margin_places(heads: Sequence[str]) -> tuple[int, list[int]] | None:
-    """The columns of the type none and of the harmful types."""
+    """Return the columns of the type none and of the harmful types."""
     types = list_types(heads)
     if not types:
         return None

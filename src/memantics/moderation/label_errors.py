@@ -1,7 +1,7 @@
-"""Labels that are probably wrong: memes ranked by doubt, a queue for people, and what they found.
+"""Probable label errors: ranking, a review queue, and the error rate that annotators find.
 
-Near-duplicates whose labels contradict each other come first, then what several held-out judges
-together put off the diagonal of the confident joint (``metrics.confident``).
+Near-duplicates with contradicting labels come first, then memes that confident learning on
+held-out predictions flags (``metrics.confident``).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from memantics.moderation.held_out import FAST, JUDGES, HeldOutVerdicts, number_
 from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_cases, measure_macro
 
 WORKFLOW = "review-labels"
-FIRST = 100  # doubtful memes that people look at
+FIRST = 100  # probable label errors in the review queue
 OTHERS = 100  # drawn from all the rest, for the share of wrong labels
 # Of what the commonest label leaves open, judges must agree with so much: else most of their
 # disagreement is their own error, or lies in pictures that they do not see.
 _AGREED = 0.7
-_COPIES, _JUDGES = "a near-duplicate has another label", "held-out judges say otherwise"
+_COPIES, _JUDGES = "a near-duplicate has another label", "held-out classifiers predict another"
 
 
 @dataclass(frozen=True, slots=True)
 class LabelIssue:
-    """A meme whose label is in doubt: what it is labelled, what the judges say, and why."""
+    """A probable label error: the label, the suggested label, and the reason."""
 
     id: str
     label: str
@@ -95,7 +95,7 @@ def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> 
 
 
 def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
-    """How often near-duplicates contradict each other."""
+    """Measure how often near-duplicates have contradicting labels."""
     labels = number_labels(data)
     members: dict[str, list[int]] = {}
     for place, group in enumerate(copies):
@@ -113,7 +113,9 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     size = value * float(sums[:, 1].sum()) / len(labels)
     pictures = any(example.image for example in data.examples)
     score = Score("proportion", value, int(sums[:, 1].sum()), low, high)
-    why = "" if pictures else " Pictures are not here: the same words may mean another thing there."
+    why = (
+        "" if pictures else " Images are not available: equal texts may have other meanings there."
+    )
     values = {"many": int(sums[:, 0].sum()), "why": why}
     name = data.labels.name
     finding = WORDING.find("labels.copies", score, "worth knowing", values, task=name)
@@ -165,7 +167,7 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
 def queue_label_issues(
     data: Loaded, issues: Sequence[LabelIssue], folder: Path, *, warning: str = "", seed: int = 0
 ) -> int:
-    """Write a queue for the annotation app: the first doubts among as many others, mixed."""
+    """Write a review queue: the top label issues mixed with as many random memes."""
     first = {issue.id: rank for rank, issue in enumerate(issues[:FIRST], 1)}
     rest = [place for place, example in enumerate(data.examples) if example.id not in first]
     rng = np.random.default_rng(seed)
@@ -192,7 +194,7 @@ def queue_label_issues(
                 hidden={"rank": first.get(example.id, 0), "memes": len(data.examples)},
             )
         )
-    # Ranks would show in the order, and lead whoever judges.
+    # Items are shuffled, so that the order does not bias annotators.
     items.sort(key=lambda item: hashlib.sha256(item.id.encode()).digest())
     languages = data.list_languages()
     card = queue.QueueCard(
@@ -213,7 +215,7 @@ def judge_reviews(
     known = [v for v in given.values() if v.workflow == WORKFLOW and v.kept]
     if not known:
         raise InputError(
-            f"{annotations} holds no reviewed labels", hint="review the queue of --labels first"
+            f"{annotations} has no reviewed labels", hint="review the queue of --labels first"
         )
     wrong = {v.item for v in known if v.values.get("fits") == "no"}
     first = [v.item in wrong for v in known if v.hidden.get("rank")]

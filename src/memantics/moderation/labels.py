@@ -21,7 +21,7 @@ from memantics.core.labels import LabelledMeme, name_group
 from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
-from memantics.metrics.weighted import Case, MetricSpec, Measure, measure
+from memantics.metrics.weighted import Case, Measure, MetricSpec, measure
 from memantics.moderation.evaluation import percent, show_span
 from memantics.moderation.examples import TYPES, Example, LabelSet, Loaded, Type
 from memantics.moderation.fast import LabelPrediction
@@ -40,11 +40,11 @@ def gather_examples(
     several: bool = False,
     classes: Sequence[str] | None = None,
 ) -> Loaded:
-    """Memes as examples with one label each, or with several.
+    """Convert labelled memes to examples with one label each, or with several.
 
-    Without ``classes`` the labels with too few memes become ``other``, and those memes are left out
-    where ``other`` has too few as well. With ``classes`` (of a classifier that is to be judged),
-    any other label is ``other`` where that is a class, else the meme is left out.
+    Without ``classes``, labels with too few memes become ``other``; if ``other`` also has too few,
+    its memes are skipped. With ``classes`` (of a classifier under evaluation), an unknown label
+    becomes ``other`` if that is a class; otherwise the meme is skipped.
     """
     listed, skips = _keep_labelled(memes, name, several=several)
     counts = Counter(label for meme in listed for label in meme.labels)
@@ -60,18 +60,18 @@ def gather_examples(
         if gold or several:
             kept.append((meme, gold))
         else:
-            skips.append(Skip(name, meme.id, f"too few memes are {meme.labels[0]}"))
+            skips.append(Skip(name, meme.id, f"too few memes have the label {meme.labels[0]}"))
     if not kept:
-        raise InputError(f"{name}: no meme has a label that can be learnt", hint="give more memes")
+        raise InputError(f"{name}: no label has enough memes for training", hint="give more memes")
     found = set(classes or ()) | {label for _, gold in kept for label in gold}
     ordered = (
         tuple(classes)
         if classes
         else tuple(sorted(found, key=lambda label: (-counts[label], label)))
     )
-    notes = [f"{len(skips):,} memes were left out"] if skips else []
+    notes = [f"{len(skips):,} memes were skipped"] if skips else []
     if keeps_other and classes is None and rare:
-        notes.append(f"{rare:,} memes with labels of fewer than {fewest} memes are {OTHER}")
+        notes.append(f"{rare:,} memes whose label has fewer than {fewest} memes became {OTHER}")
     return Loaded(
         name,
         tuple(
@@ -103,25 +103,25 @@ def _keep_labelled(
     return kept, skips
 
 
-# People's decisions on memes as labels to learn from, by one written rule.
+# Aggregation of annotations into training labels.
 #
-# Each person's answer counts 1 (harmful), 0 (harmless) or ½ (maybe); where somebody decided a tie,
-# that decision alone counts. A mean above ½ is harmful, one below harmless; at ½ (ties, or nothing
-# but maybes) the meme is undecided and is neither learnt from nor measured with. A decision weighs
-# as much as people agree, twice the distance of the mean from ½: 1 where all say the same, ⅓ where
-# two of three do. What people say takes the place of an earlier label of the same text.
+# Each annotation counts 1 (harmful), 0 (harmless) or ½ (maybe). If an adjudicator decided a tie,
+# only that decision counts. A mean above ½ is harmful, below ½ harmless. At ½ the meme is undecided
+# and is used neither for training nor for evaluation. The weight of a label is twice the distance
+# of the mean from ½: 1 for full agreement, ⅓ for two of three. Annotations replace an earlier label
+# of the same text.
 
 _SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5}
 _ADJUDICATE = "adjudicate"
-_TYPES = {"innuendo": "sexual"}  # the voting form's word for ToxiCN's type
-_PARTS = 5  # one of which is held out
+_TYPES = {"innuendo": "sexual"}  # names in the annotation form → types of ToxiCN MM
+_PARTS = 5  # one of five parts is held out
 
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """Memes that people decided, how much each weighs, and how many they left undecided.
+    """Memes labelled by annotators with their weights, and the number of undecided memes.
 
-    ``textless`` annotations are on pictures of which no text is told; none of them is learnt from.
+    ``textless`` counts annotations of images without text, which are not used for training.
     """
 
     examples: tuple[Example, ...]
@@ -132,9 +132,9 @@ class Decided:
 
 
 def read_decisions(files: Iterable[Path]) -> Decided:
-    """Decisions of annotation files (or queues that hold one), answers on the same text put together.
+    """Read annotation files (or queues with one), and pool annotations of the same text.
 
-    An annotation tells its text itself (queues of ``screen`` do), under ``text`` of what is hidden.
+    The text of a meme is in the hidden field ``text``, as in queues that ``screen`` writes.
     """
     votes: dict[str, list[Mapping[str, object]]] = {}
     texts: dict[str, tuple[str, str]] = {}
@@ -144,7 +144,7 @@ def read_decisions(files: Iterable[Path]) -> Decided:
         path = given / ANNOTATIONS if given.is_dir() else given
         if not path.is_file():
             raise InputError(
-                f"no annotations at {path}", hint="memantics annotate export writes them"
+                f"no annotations at {path}", hint="write them with 'memantics annotate export'"
             )
         for annotation in read_annotations(path):
             text = str(annotation.hidden.get("text") or "")
@@ -166,14 +166,14 @@ def read_decisions(files: Iterable[Path]) -> Decided:
 
 
 def list_votes(annotation: AggregatedAnnotation) -> list[Mapping[str, object]]:
-    """The answers that count: of whoever decided a tie, else of all; agreed values without any."""
+    """List the annotations that count: the adjudicator's, else all, else the agreed values."""
     last = [vote.values for vote in annotation.annotations if vote.stage == _ADJUDICATE]
     found = last or [vote.values for vote in annotation.annotations] or [annotation.values]
     return [values for values in found if values.get("harmful") in _SHARES]
 
 
 def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | None]:
-    """The label of a meme, what it weighs, and its type; it weighs nothing where undecided.
+    """Aggregate annotations to label, weight and type; the weight is 0 if undecided.
 
     >>> decide([{"harmful": "yes", "type": "offence"}, {"harmful": "maybe"}])
     (1, 0.5, 'offence')
@@ -192,7 +192,7 @@ def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | No
 
 
 def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Example], int]:
-    """Labelled memes without those whose text people decided, and how many labels that changed."""
+    """Remove memes whose text has new annotations; also count the labels that changed."""
     said = {name_group(example.text): example.label for example in decided.examples}
     kept, changed = [], 0
     for example in known:
@@ -205,13 +205,13 @@ def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Examp
 
 
 def is_held_out(example: Example) -> bool:
-    """Whether a meme belongs to the fixed fifth that is compared on: by its text, not its place."""
+    """Check whether a meme is in the fixed fifth held out for comparison, by a hash of its text."""
     key = name_group(example.text) or example.id
     return hashlib.sha256(key.encode()).digest()[0] % _PARTS == 0
 
 
 def hide_labels(examples: Iterable[Example]) -> list[Example]:
-    """What is judged without what is known of it."""
+    """Return the examples without labels."""
     return [replace(e, label=None, type=None, modality=None, target=None) for e in examples]
 
 
@@ -275,7 +275,7 @@ def evaluate_labels(
 
 
 def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -> list[Case]:
-    """Judged cases: of one label, or whether ``label`` holds where several can."""
+    """Make scored cases; for multi-label data, whether ``label`` applies."""
     cases = []
     for place, prediction in enumerate(said):
         gold, group, name = data.gold[place], data.groups[place], data.examples[place].id

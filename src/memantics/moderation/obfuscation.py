@@ -1,8 +1,7 @@
 """Text obfuscation: undo it before a text is scored, and add obfuscated copies for training.
 
-Each undoing step changes only unusual writing, and reports it. Steps that could change ordinary
-text (letters pulled apart, digits for letters) apply only where they give words that the detector
-learnt.
+Each step changes only unusual writing, and reports it. Steps that could change ordinary text
+(spaced letters, digits for letters) apply only if the result is in the detector's vocabulary.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _Alike = Mapping[str, Sequence[str]]
 
 
 def space_out(text: str, targets: Sequence[str], seed: int) -> str:
-    """Put spaces between the characters of the targets and around them.
+    """Insert spaces between and around the characters of the target words.
 
     >>> space_out("你真笨", ["笨"], 0)
     '你真 笨 '
@@ -36,7 +35,7 @@ def space_out(text: str, targets: Sequence[str], seed: int) -> str:
 
 
 def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
-    """Put an emoji before each character of the targets."""
+    """Insert an emoji before each character of the target words."""
     pick = random.Random(f"{seed}:{text}")
     for target in targets:
         text = text.replace(target, "".join(pick.choice(_EMOJI) + letter for letter in target))
@@ -44,7 +43,7 @@ def add_emoji(text: str, targets: Sequence[str], seed: int) -> str:
 
 
 def spell_out(text: str, targets: Sequence[str], seed: int) -> str:
-    """Write the targets in Latin letters.
+    """Write the target words in pinyin.
 
     >>> spell_out("你真笨", ["笨"], 0)
     '你真ben'
@@ -57,7 +56,7 @@ def spell_out(text: str, targets: Sequence[str], seed: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Augmented:
-    """Examples with copies behind them; ``origins`` has the place of each one's original."""
+    """Examples followed by augmented copies; ``origins`` has the index of each original."""
 
     examples: tuple[Example, ...]
     origins: tuple[int, ...]
@@ -66,8 +65,8 @@ class Augmented:
 def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
     """The examples, and obfuscated copies of a share of them, with their labels.
 
-    Homophones come from the characters of the data itself: quick, and no other package. Copies
-    get ids of their own; random characters are obfuscated, since no detector exists yet.
+    Homophones come from the characters of the data, which is fast and needs no other package.
+    Copies get new ids. Random characters are obfuscated, since there is no detector yet.
     """
     pick = random.Random(seed)
     chosen = pick.sample(range(len(examples)), int(share * len(examples)))
@@ -87,9 +86,9 @@ def add_copies(
 ) -> Augmented:
     """The examples, and copies of a share of them: the text alone, some characters misspelt.
 
-    Characters are swapped for others of the data that sound alike. A copy has no captions: whoever
-    learns it must hear the text, and learns to judge by the text alone. ``origins`` says which
-    example each one was made from; only those that were made from none are copied.
+    Characters are replaced by homophones from the data. A copy has no captions, so that the model
+    learns to use pinyin and the text alone. ``origins`` has the index of the example that each one
+    was made from; only originals are copied.
     """
     originals = [place for place, origin in enumerate(origins) if place == origin]
     pick = random.Random(f"copies:{seed}")
@@ -141,7 +140,7 @@ _AUGMENTERS: tuple[Callable[[str, Sequence[str], random.Random, _Alike], str], .
 
 
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
-# Format characters, fillers and variation selectors between letters; none shows.
+# Invisible format characters, fillers and variation selectors between letters.
 _HIDDEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\uffa0"
 _WORD = re.compile(r"[^\W\d_]+")
 _MIXED = re.compile(r"[^\W_]+")
@@ -150,12 +149,12 @@ _ALIKE = str.maketrans(
     "аАвВгеЕзкКмМнНоОрРсСтТуУхХѕЅіІјЈһԁԛԝӏαΑΒεΕΖΗιΙκΚΜνΝοΟρΡτΤυΥΧχɑɡıʟ",
     "aAbBreE3kKmMhHoOpPcCtTyYxXsSiIjJhdqwlaABeEZHiIkKMvNoOpPtTuYXxagiL",
 )
-# Runs of single letters or characters with one mark between them: k.i.l.l, k i l l, 你 真 笨
+# Runs of single characters with one separator between them: k.i.l.l, k i l l, 你 真 笨
 _MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
 _SPELT = re.compile(rf"(?<![^\W_])[^\W_]({_MARK}{{1,3}})[^\W_](?:\1[^\W_])+(?![^\W_])")
 _BETWEEN_HAN = re.compile(rf"(?<=[\u3400-\u9fff]){_MARK}+(?=[\u3400-\u9fff])")
 _HAN_APART = re.compile(rf"[\u3400-\u9fff](?:{_MARK}+[\u3400-\u9fff]){{2,}}(?![\u3400-\u9fff])")
-# Words begin where none is before them, and give nothing back: long runs are read once.
+# Word-start assertions and possessive matching read long runs only once.
 _PULLED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:[.·•*_|/\\`~^+=:-]++[^\W\d_]++)+")
 _LEET = re.compile(
     r"(?<![a-z0-9@$!])[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])",
@@ -168,14 +167,14 @@ _NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Unmasked:
-    """A text as people read it, and which obfuscations were undone; none for most texts."""
+    """A text with obfuscations undone, and the names of those obfuscations (usually none)."""
 
     text: str
     obfuscations: tuple[str, ...] = ()
 
 
 def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
-    """Undo what hides words from a detector; ``known`` are words that it learnt, in lower case.
+    """Undo obfuscations of a text; ``known`` is the detector's vocabulary in lower case.
 
     >>> unmask("k\u200bill th\u200bem"), unmask("ｋｉｌｌ").text, unmask("%6b%69%6c%6c").text
     (Unmasked(text='kill them', obfuscations=('zero-width characters',)), 'kill', 'kill')
@@ -192,7 +191,7 @@ def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
 
 
 def _decode(text: str, _known: Container[str]) -> str:
-    """Percent-encoded runs that are UTF-8; others stay."""
+    """Decode percent-encoded runs that are valid UTF-8."""
 
     def read(found: re.Match[str]) -> str:
         try:
@@ -205,7 +204,7 @@ def _decode(text: str, _known: Container[str]) -> str:
 
 
 def _drop_hidden(text: str, _known: Container[str]) -> str:
-    """Take out what does not show; between emoji it joins them, and stays."""
+    """Remove invisible characters, except joiners between emoji."""
     if text.isascii():
         return text
     kept = [
@@ -228,7 +227,7 @@ def _stands_in_a_word(text: str, place: int) -> bool:
 
 
 def _strip_marks(text: str, _known: Container[str]) -> str:
-    """Take off strokes and dots that belong to no letter: k̶i̶l̶l̶."""
+    """Remove combining marks that form no letter, as in k̶i̶l̶l̶."""
     if text.isascii():
         return text
     whole = unicodedata.normalize("NFC", text)
@@ -242,7 +241,7 @@ def _strip_marks(text: str, _known: Container[str]) -> str:
 
 
 def _narrow(text: str, _known: Container[str]) -> str:
-    """Full-width, mathematical, circled letters and digits as plain ones; marks stay."""
+    """Convert full-width, mathematical and circled letters and digits to plain ones."""
     return text if text.isascii() else "".join(map(_narrow_sign, text))
 
 
@@ -255,7 +254,7 @@ def _narrow_sign(sign: str) -> str:
 
 
 def _replace_alike(text: str, _known: Container[str]) -> str:
-    """Look-alike letters in words that also have Latin ones."""
+    """Replace homoglyphs in words that also have Latin letters."""
     if text.isascii():
         return text
 
@@ -268,7 +267,7 @@ def _replace_alike(text: str, _known: Container[str]) -> str:
 
 
 def _join_spelt(text: str, known: Container[str]) -> str:
-    """Letters with a mark between each two, as one word where it is known."""
+    """Join letters separated by marks, if the result is in the vocabulary."""
 
     def read(found: re.Match[str]) -> str:
         joined = re.sub(_MARK, "", found.group())
@@ -281,7 +280,7 @@ def _join_spelt(text: str, known: Container[str]) -> str:
 
 
 def _find_words(joined: str, known: Container[str]) -> str:
-    """One known word, or the fewest known words of two letters or more; else empty."""
+    """Split into the fewest known words of at least two letters; empty if not possible."""
     low = joined.lower()
     if low in known:
         return joined
@@ -299,7 +298,7 @@ def _find_words(joined: str, known: Container[str]) -> str:
 
 
 def _join_pulled(text: str, known: Container[str]) -> str:
-    """Words with marks inside, joined where that gives a known word and the pieces are not all."""
+    """Join words with marks inside, if the result is a known word and the parts are not."""
 
     def read(found: re.Match[str]) -> str:
         pieces = _WORD.findall(found.group())
@@ -311,7 +310,7 @@ def _join_pulled(text: str, known: Container[str]) -> str:
 
 
 def _read_digits(text: str, known: Container[str]) -> str:
-    """Digits and signs for letters, where that gives a known word."""
+    """Replace digits and signs by letters, if the result is a known word."""
 
     def read(found: re.Match[str]) -> str:
         said = found.group()
@@ -328,8 +327,8 @@ _STEPS: tuple[tuple[str, Callable[[str, Container[str]], str]], ...] = (
     ("zero-width characters", _drop_hidden),
     ("marks over letters", _strip_marks),
     ("full-width or styled letters", _narrow),
-    ("look-alike letters", _replace_alike),
-    ("letters pulled apart", _join_spelt),
+    ("homoglyphs", _replace_alike),
+    ("spaced letters", _join_spelt),
     ("marks inside words", _join_pulled),
     ("digits for letters", _read_digits),
 )

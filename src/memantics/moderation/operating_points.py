@@ -1,6 +1,6 @@
 """Operating points: precision and recall along thresholds, and error rates by target group.
 
-Rates are measured on memes that were held out in training. Harmless memes attack nobody, so the
+Rates are measured on memes held out in training. Harmless memes attack nobody, so the
 false positive rate of a group is measured on harmless memes that use its words: those that memes
 against it use far more often than all others (log-odds with a prior: Monroe, Colaresi and Quinn
 2008, "Fightin' Words").
@@ -26,11 +26,11 @@ from memantics.moderation.features import clean, name_pieces
 EVERYBODY = "all memes"
 FEWEST = 5  # harmful memes of a group, below which a share says nothing
 _WORDS = 6
-_SURE = 2.5  # deviations from "as often as elsewhere"
+_SURE = 2.5  # standard deviations of the log-odds ratio
 _PRIOR = 10.0
-_FULL = _PRIOR + 1  # so that a word of every text has finite odds
-NEAR = 0.1  # of a threshold: what people look at first
-FEW = 0.1  # a recall below which a rule is hardly worth its name
+_FULL = _PRIOR + 1  # keeps the odds of a word in every text finite
+NEAR = 0.1  # distance from the threshold that counts as uncertain
+FEW = 0.1  # recall below which a warning is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Rate(Result):
 
 @dataclass(frozen=True, slots=True)
 class TargetErrors(Result):
-    """How a detector treats a group: harmful memes against it, harmless ones with its words."""
+    """Error rates for a group: recall of memes against it, false positives with its words."""
 
     target: str
     found: Rate
@@ -58,7 +58,7 @@ def find_target_errors(
 ) -> tuple[TargetErrors, ...]:
     """Recall and false alarms over all memes and by group, the largest first.
 
-    Empty where no group with enough harmful memes is known.
+    Empty if no group has enough harmful memes.
     """
     sizes = Counter(e.target for e in examples if e.target and e.label == 1)
     groups = [name for name, count in sizes.most_common() if count >= FEWEST]
@@ -84,7 +84,7 @@ def _cut(example: Example) -> frozenset[str]:
 
 
 def find_words(texts: Sequence[frozenset[str]], members: set[int]) -> tuple[str, ...]:
-    """The words that some texts use far more often than the others, the surest first.
+    """List words that some texts use far more often than others, most significant first.
 
     >>> texts = [frozenset({"a", "b"})] * 9 + [frozenset({"b"})] * 90
     >>> find_words(texts, set(range(9)))
@@ -97,7 +97,7 @@ def find_words(texts: Sequence[frozenset[str]], members: set[int]) -> tuple[str,
     size, rest = len(members), len(texts) - len(members)
     rated: list[tuple[float, str]] = []
     for word, count in inside.items():
-        # The prior takes the word to be as frequent as in all texts.
+        # The prior assumes the word frequency of all texts.
         prior = _PRIOR * (count + outside[word]) / len(texts)
         one, two = count + prior, outside[word] + prior
         odds = math.log(one / (size + _FULL - one)) - math.log(two / (rest + _FULL - two))
@@ -135,9 +135,10 @@ def tabulate_targets(rows: Sequence[TargetErrors]) -> Table:
         for errors in rows
     )
     columns = (
-        "attacked", ">harmful", ">found", ">95 %", ">harmless", ">called harmful", ">95 %", "words",
+        "target", ">harmful", ">recall %", ">95 % CI", ">harmless", ">false positives %",
+        ">95 % CI", "words",
     )  # fmt: skip
-    return Table(columns, cells, "Errors by target; harmless: those that use the words of a target")
+    return Table(columns, cells, "Errors by target; harmless memes are those with its words")
 
 
 def _show_target(rate: Rate) -> tuple[str, str, str]:
@@ -283,7 +284,7 @@ def measure_thresholds(
 
 
 def tabulate_thresholds(rows: Sequence[ThresholdMetrics], chosen: float | None = None) -> Table:
-    """Every second row, and that of the chosen threshold."""
+    """Show every second threshold and the chosen one as a table."""
     kept = None if chosen is None else round(chosen, 4)
     cells = []
     for row in rows:
@@ -308,29 +309,32 @@ def _show(rate: Rate, of: int = 100) -> str:
 
 
 def read_range(text: str) -> tuple[float, float] | None:
-    """``LOW..HIGH`` of ``--review-range``; nothing where it is empty."""
+    """Parse ``LOW..HIGH`` of ``--review-range``; None for an empty text."""
     if not text:
         return None
     found = re.fullmatch(r"(\d*\.?\d+)\.\.(\d*\.?\d+)", text)
     if found is None:
         raise InputError(
-            f"--review-range {text!r} is not LOW..HIGH", hint="such as --review-range 0.3..0.7"
+            f"{text!r} is not a valid range for --review-range",
+            hint="use LOW..HIGH, for example 0.3..0.7",
         )
     return float(found.group(1)), float(found.group(2))
 
 
-ThresholdFlag = Annotated[float | None, Flag("Probability from which a meme is harmful.")]
+ThresholdFlag = Annotated[
+    float | None, Flag("Probability from which a meme is harmful. Default: stored.")
+]
 OperatingPointFlag = Annotated[
     str,
     Flag(
-        "Choose the threshold on the detector's held-out memes: precision=0.9, recall=0.8.",
+        "Choose the threshold by a target on held-out memes: precision=0.9 or recall=0.8.",
         metavar="RULE",
     ),
 ]
 ReviewRangeFlag = Annotated[
     tuple[float, float] | None,
     Flag(
-        "Probabilities that people are to look at.",
+        "Probabilities that need human review, such as 0.3..0.7. Default: stored.",
         metavar="LOW..HIGH",
         kind=str,
         read=read_range,
@@ -340,7 +344,7 @@ ReviewRangeFlag = Annotated[
 
 
 def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:
-    """Rows of threshold, precision and recall, from 0.01 to 0.99; no row where nothing is flagged.
+    """List threshold, precision and recall from 0.01 to 0.99, where any meme is flagged.
 
     >>> list_operating_points([(0.9, True), (0.6, False), (0.2, False)])[0]
     [0.01, 0.3333, 1.0]
@@ -356,7 +360,7 @@ def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float
 
 
 def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> list[str]:
-    """What a threshold keeps on held-out memes, and a warning where it finds hardly any.
+    """Describe precision and recall of a threshold on held-out memes; warn if recall is low.
 
     >>> points = [[0.3, 0.6, 0.9], [0.7, 0.95, 0.04]]
     >>> describe_point(points, OperatingPoint(0.7, rule="precision=0.9"))[0]
@@ -366,21 +370,21 @@ def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> 
     by = f" ({point.rule})" if point.rule else ""
     shown = f"threshold {point.threshold:.4g}{by}"
     if not known:
-        return [f"{shown}: what it keeps on held-out memes is not known"]
+        return [f"{shown}: precision and recall on held-out memes are unknown"]
     _, precision, recall = known[-1][:3]
     lines = [
         f"{shown}: on held-out memes precision {100 * precision:.1f} %, recall {100 * recall:.1f} %"
     ]
     if recall < FEW:
         lines.append(
-            f"warning: {100 - 100 * recall:.1f} % of harmful memes stay unflagged at that"
-            " threshold; ask for less, or train on more memes"
+            f"warning: {100 - 100 * recall:.1f} % of harmful memes are missed at this threshold;"
+            " choose a lower target, or train on more memes"
         )
     return lines
 
 
 def read_point(stored: object, name: str) -> OperatingPoint | None:
-    """The operating point that a card holds; None where it holds none."""
+    """Read the operating point of a model card; None if the card has none."""
     if stored is None:
         return None
     try:
@@ -391,12 +395,13 @@ def read_point(stored: object, name: str) -> OperatingPoint | None:
         return OperatingPoint(float(found["threshold"]), review_range, rule, homophones)
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(
-            f"{name}: its operating point is damaged", hint="memantics detector set writes it again"
+            f"the operating point of {name} cannot be read",
+            hint="write it again with 'memantics detector set'",
         ) from error
 
 
 def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> float:
-    """The threshold of a rule such as ``precision=0.9`` or ``recall=0.8``.
+    """Choose the threshold for a target such as ``precision=0.9`` or ``recall=0.8``.
 
     >>> points = [[0.3, 0.6, 0.9], [0.5, 0.8, 0.7], [0.7, 0.95, 0.4]]
     >>> [choose_operating_point(points, rule) for rule in ("precision=0.8", "recall=0.7")]
@@ -414,13 +419,13 @@ def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> floa
         )
     if not points:
         raise InputError(
-            "this detector does not keep its held-out predictions", hint="train it again"
+            "this detector file has no held-out predictions", hint="train the detector again"
         )
     kept = [point[0] for point in points if point[place] >= share]
     if not kept:
         best = max(point[place] for point in points)
         raise InputError(
-            f"no threshold has {name} {share:g} on held-out memes",
+            f"no threshold reaches {name} {share:g} on held-out memes",
             hint=f"the highest is {best:.2f}",
         )
     return min(kept) if name == "precision" else max(kept)

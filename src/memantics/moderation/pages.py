@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_ERRORS = 400
 _MOST_IMAGES = 24 * 1024 * 1024
-# Columns of the verdicts that the page needs.
+# Verdict columns that the summary page reads.
 COLUMNS = (
     "id", "status", "reason", "text", "language", "label", "probability", "type", "readings",
     "phash", "template_cluster", "out_of_domain",
@@ -87,7 +87,7 @@ def write_evaluation(
 
 
 def write_explanation(out: Path, example: Example, found: Explanation, *, sample: bool) -> None:
-    """Write one decision with its reasons as a page."""
+    """Write the attributions of one meme as an HTML page."""
     fields = [
         {"name": share.field.replace("_", " "), "total": share.total, "letters": letters}
         for share, letters in colour_letters(found)
@@ -100,7 +100,7 @@ def write_explanation(out: Path, example: Example, found: Explanation, *, sample
 
 
 def colour_letters(found: Explanation) -> list[tuple[FieldAttribution, list[tuple[str, str, str]]]]:
-    """The characters of each field with a class of the style sheet and their contribution."""
+    """Return each field's characters with a CSS class and their contribution."""
     top = max((abs(v) for share in found.fields for v in share.characters), default=0.0) or 1.0
     return [
         (
@@ -115,12 +115,12 @@ def colour_letters(found: Explanation) -> list[tuple[FieldAttribution, list[tupl
 
 
 def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> list[Mistake]:
-    """Wrong decisions, the surest first."""
+    """List errors, the most confident first."""
     wrong = [
         Mistake(
             example=example,
             prediction=prediction,
-            kind="missed" if example.label else "false alarm",
+            kind="false negative" if example.label else "false positive",
             sure=abs(prediction.probability - int(example.label or 0)),
         )
         for example, prediction in zip(examples, said, strict=True)
@@ -130,7 +130,7 @@ def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> li
 
 
 def _add_images(mistakes: Sequence[Mistake]) -> list[Mistake]:
-    """With small copies of the images, as long as they fit into the page."""
+    """Add thumbnails until the size limit of the page is reached."""
     paths = [mistake.example.image for mistake in mistakes if mistake.example.image is not None]
     small = dict(zip(paths, make_thumbnails(paths, _MOST_IMAGES), strict=True))
     return [
@@ -142,13 +142,13 @@ def _add_images(mistakes: Sequence[Mistake]) -> list[Mistake]:
 
 
 def _level(share: float) -> str:
-    """A class of the style sheet: h1-h4 for harm, g1-g4 against it, n for hardly any."""
+    """Return a CSS class: h1-h4 towards harmful, g1-g4 towards harmless, n near zero."""
     size = min(4, int(abs(share) * 5))
     return "n" if size == 0 else f"{'h' if share > 0 else 'g'}{size}"
 
 
 def draw_bar(share: float) -> Markup:
-    """A bar to the right for harm, to the left against it.
+    """Draw a bar: to the right towards harmful, to the left towards harmless.
 
     >>> "rect" in draw_bar(0.5)
     True
@@ -170,7 +170,7 @@ def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
 
 
 def draw_thresholds(rows: Sequence[ThresholdMetrics]) -> str:
-    """Precision and recall of harmful memes along thresholds, with 95 % bands, as a whole SVG."""
+    """Draw precision and recall by threshold with 95 % confidence bands, as an SVG."""
     drawn = []
     for name, colour, dash in (("precision", "#0868ac", ""), ("recall", "#b35806", "6 3")):
         known = [
@@ -197,9 +197,10 @@ def _write(out: Path, name: str, values: dict[str, object]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts over all verdicts, and a few of them: memory does not grow with their number.
+    """Counts over all verdicts and a few examples, in constant memory.
 
-    ``template_clusters`` are pictures that look alike among the flagged, ``templates`` known ones.
+    ``template_clusters`` are clusters of similar images among flagged memes; ``templates`` are
+    matches with known templates.
     """
 
     rows: int
@@ -313,7 +314,7 @@ def _unload(heap: list[_Kept]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _keep(heap: list[_Kept], new: _Kept) -> None:
-    """Keep the few largest; places make ties comparable."""
+    """Keep the largest items in a heap; positions break ties."""
     if len(heap) < _SHOWN:
         heapq.heappush(heap, new)
     elif new[:2] > heap[0][:2]:
@@ -321,13 +322,13 @@ def _keep(heap: list[_Kept], new: _Kept) -> None:
 
 
 def _shorten(reason: str) -> str:
-    """A reason without the name of its meme, so that equal ones are counted together."""
+    """Remove the meme's name from a reason, so that equal reasons are counted together."""
     head, _, tail = reason.partition(": ")
     return (tail if head.startswith("image ") and tail else reason)[:120]
 
 
 def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None:
-    """Write the page in one step."""
+    """Write the summary page atomically."""
     most = max((*summary.scores, 1))
     bars = [
         (place / _BINS, count, round(100 * count / most))
@@ -337,29 +338,29 @@ def write_summary(summary: Summary, facts: Mapping[str, Any], out: Path) -> None
     write_text(out, page, "summary")
 
 
-# The drift page: two screenings side by side, with images, tests and the memes behind a shift.
+# The drift page: two screenings side by side, with charts, tests and example memes.
 
 _MOST_BARS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class DriftLimits:
-    """A shift counts where it is sure and large: both limits are passed."""
+    """Limits for reporting a shift: it must be significant and at least ``min_shift``."""
 
     alpha: Annotated[
-        float, Flag("Chance of a false alarm over all comparisons (Holm).", min=0, max=1)
+        float, Flag("Family-wise error rate over all comparisons (Holm).", min=0, max=1)
     ] = 0.01
     min_shift: Annotated[
-        float, Flag("Share of memes that must lie elsewhere to count.", min=0, max=1)
+        float, Flag("Minimum total variation distance to report.", min=0, max=1)
     ] = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class DriftedAspect:
-    """One distribution in both folders: ``counts`` are category, now and then.
+    """One distribution in both folders; ``counts`` are rows of category, count now, count then.
 
-    ``p`` is corrected for the number of comparisons; ``drivers`` are memes of the category that
-    grew most.
+    ``distance`` is the total variation distance. ``p`` is corrected for multiple comparisons.
+    ``drivers`` are memes of the category that grew most.
     """
 
     name: str
@@ -373,9 +374,9 @@ class DriftedAspect:
 
 @dataclass(frozen=True, slots=True)
 class Drift(Result):
-    """What moved between two screenings, by how much, and the limits that hold.
+    """Shifts between two screenings, with the limits for reporting them.
 
-    ``note`` says where another detector judged now.
+    ``note`` warns if the two screenings used different detectors.
     """
 
     now: Path
@@ -388,14 +389,14 @@ class Drift(Result):
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        """The aspects beyond the limits."""
+        """Names of the distributions that shifted beyond the limits."""
         return tuple(aspect.name for aspect in self.aspects if aspect.beyond)
 
     @property
     def table(self) -> Table:
-        """One row for each aspect."""
+        """Show one row per distribution."""
         return Table(
-            ("aspect", ">p (Holm)", ">elsewhere", "grew most", "beyond the limits"),
+            ("aspect", ">p (Holm)", ">shift", "grew most", "beyond the limits"),
             tuple(
                 (
                     aspect.name,
@@ -409,7 +410,7 @@ class Drift(Result):
         )
 
     def save(self, page: str | Path) -> Path:
-        """Write one self-contained page; returns the file."""
+        """Write one self-contained HTML page, and return its path."""
         pictures = {aspect.name: _draw(aspect.counts) for aspect in self.aspects}
         return write_text(page, fill_page("drift.html", STYLES, found=self, pictures=pictures))
 

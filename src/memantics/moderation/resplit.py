@@ -41,15 +41,15 @@ from memantics.understanding.vision.hashes import find_pairs, hash_image
 
 FOLDS = 5
 NEAR_TEXT = 0.8
-CLUSTER_BITS = 8  # as in ``collect``: another text on the same template
+CLUSTER_BITS = 8  # as in ``collect``: the same template with another text
 _BLOCKS = 50
 _KNOWN = 0.9  # share of the memes that must have a date, a source, …
 WORDS: dict[GroupKind, str] = {
-    "template": "memes on one picture (perceptual hash within 8 bits) or with nearly one text",
+    "template": "memes with one image (perceptual hash within 8 bits) or nearly the same text",
     "time": "neighbours in the order of collection (date, else id)",
     "source": "memes of one source",
     "author": "memes of one author",
-    "text": "memes with nearly one text (Jaccard 0.8 on words or Chinese characters)",
+    "text": "memes with nearly the same text (Jaccard 0.8 on words or Chinese characters)",
 }
 ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
 KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
@@ -64,9 +64,9 @@ _SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from cha
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which memes hang together, and folds that part no group.
+    """Groups of memes, and group-disjoint folds.
 
-    ``order`` is the row of memes in time, where that is what groups them.
+    ``order`` is the order of memes in time, for groups by time.
     """
 
     by: GroupKind
@@ -76,13 +76,13 @@ class Grouping:
 
     @property
     def sizes(self) -> Ints:
-        """How many memes the group of each meme has."""
+        """Size of each meme's group."""
         counts = Counter(self.groups)
         return np.array([counts[group] for group in self.groups], np.int64)
 
 
 def group_memes(data: Loaded, by: GroupKind) -> Grouping:
-    """Group memes; InputError where the data do not say what would group them."""
+    """Group memes; raise InputError if the data lack the needed column or images."""
     if by == "time":
         return _group_in_time(data)
     pairs = _list_bound(data)
@@ -90,8 +90,8 @@ def group_memes(data: Loaded, by: GroupKind) -> Grouping:
         keys = [getattr(meme, by) for meme in data.memes]
         named, known = len(set(keys) - {""}), sum(map(bool, keys))
         if known < _KNOWN * len(keys) or named < FOLDS:
-            have = f"{known:,} of {len(keys):,} memes name {'an' if by == 'author' else 'a'} {by}"
-            raise InputError(f"{have}, {named:,} different", hint=f"add a column {by}")
+            have = f"{known:,} of {len(keys):,} memes have {'an' if by == 'author' else 'a'} {by}"
+            raise InputError(f"only {have}, {named:,} different", hint=f"add a column {by}")
         pairs += _join_equal(keys)
     else:
         pairs += list_near_pairs([e.text for e in data.examples], NEAR_TEXT, split_pieces)
@@ -103,14 +103,14 @@ def group_memes(data: Loaded, by: GroupKind) -> Grouping:
 
 
 def find_copies(data: Loaded) -> tuple[str, ...]:
-    """Groups of memes with nearly one text, whatever else the data say hangs together."""
+    """Group memes with nearly the same text, ignoring groups in the data."""
     texts = [example.text for example in data.examples]
     roots = join_pairs(len(texts), list_near_pairs(texts, NEAR_TEXT, split_pieces))
     return tuple(data.examples[root].id for root in roots)
 
 
 def _list_bound(data: Loaded) -> list[tuple[int, int]]:
-    """What the data themselves say hangs together."""
+    """List pairs of memes that the data put into one group."""
     return _join_equal(data.groups)
 
 
@@ -131,7 +131,7 @@ def _list_alike(data: Loaded) -> list[tuple[int, int]]:
             except ImageError:
                 continue
     if len(looks) < _KNOWN * len(data.examples):
-        have = f"{len(looks):,} of {len(data.examples):,} images are here"
+        have = f"only {len(looks):,} of {len(data.examples):,} images are available"
         raise InputError(have, hint="add the images, or use --resplit text")
     places = list(looks)
     return [(places[a], places[b]) for a, b, _ in find_pairs(list(looks.values()), CLUSTER_BITS)]
@@ -152,7 +152,7 @@ def _group_in_time(data: Loaded) -> Grouping:
 
 
 def make_split(data: Loaded, grouping: Grouping) -> SplitFile:
-    """Three folds to train with, one to develop with, and the last to test with."""
+    """Make a split file: three folds for training, one for development, one for test."""
     parts = ("train",) * (FOLDS - 2) + ("dev", "test")
     rows = [
         SplitRow.model_validate(
@@ -172,7 +172,7 @@ def make_split(data: Loaded, grouping: Grouping) -> SplitFile:
 
 
 class Draft(NamedTuple):
-    """A finding as it reads where the flaw is real, ``p`` of its test, how large the flaw is."""
+    """A finding before the joint test: its text, p-value and effect size."""
 
     finding: Finding
     p: float
@@ -180,19 +180,19 @@ class Draft(NamedTuple):
 
 
 def settle_verdicts(drafts: Sequence[Draft]) -> list[Finding]:
-    """Verdicts on all findings together: p-values by Holm, and a size that matters."""
+    """Decide on all findings by Holm-corrected p-values and effect sizes."""
     findings = []
     for draft, p in zip(drafts, holm([draft.p for draft in drafts]), strict=True):
         size = settle(draft.size, 6)
         found = replace(draft.finding, verdict="broken" if size >= BREAK else "worth knowing", p=p)
         if settle(p, 6) >= ALPHA or size < KNOW:
-            found = replace(found, verdict="sound", meaning=_SOUND, advice="Nothing.")
+            found = replace(found, verdict="sound", meaning=_SOUND, advice="No action needed.")
         findings.append(found)
     return findings
 
 
 def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
-    """What the other memes of its group tell of a meme's label, its content unseen."""
+    """Measure how well the other memes of a group predict a meme's label without its content."""
     labels, classes = number_labels(data), len(data.labels.classes)
     groups: Sequence[str] = grouping.groups
     order = grouping.order
@@ -234,7 +234,7 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
 
 
 def _tell(data: Loaded, grouping: Grouping) -> str:
-    """What a group is; a pun and its hard-negatives, say, are bound by the data themselves."""
+    """Describe what forms a group, including groups given in the data."""
     named = [meme.group for meme in data.memes if meme.group != name_group(meme.text)]
     bound = grouping.order is None and len(set(named)) < len(named)
     return WORDS[grouping.by] + (", or of one group in the data" if bound else "")
@@ -258,7 +258,7 @@ def judge_resplit(
         _score(list_cases(data, grouping, one)) - _score(list_cases(data, grouping, other))
         for one, other in zip(random.judges, again.judges, strict=True)
     ]
-    # One difference says little of how far folds move a score: that of all judges counts, too.
+    # The variation between random folds is averaged over all classifiers, since one is noisy.
     common = float(np.sqrt(np.mean(np.square(moves))))
     for before, after, moved in zip(random.judges, disjoint.judges, moves, strict=True):
         cases = [list_cases(data, grouping, judge) for judge in (before, after)]
@@ -285,10 +285,10 @@ def judge_resplit(
 
 
 def score_runs(data: Loaded, grouping: Grouping, runs: Sequence[RunAnswers]) -> tuple[Score, ...]:
-    """Accuracy of runs on memes whose group the training part has, and on the others.
+    """Measure accuracy of runs on memes whose group is in the training split, and on others.
 
-    Where the data have no training part, on memes whose group has others, and on those alone. A
-    group is no part of a row of time, so there nothing is said without a training part.
+    Without a training split, compare memes in groups of several with single memes. Groups by time
+    have no such comparison.
     """
     train = {g for m, g in zip(data.memes, grouping.groups, strict=True) if m.split == "train"}
     places = {example.id: place for place, example in enumerate(data.examples)}
@@ -317,7 +317,7 @@ def score_runs(data: Loaded, grouping: Grouping, runs: Sequence[RunAnswers]) -> 
 def _list_parts(
     name: str, cases: Sequence[Case], known: NDArray[np.bool_], words: tuple[str, str]
 ) -> list[Score]:
-    """Accuracy on both parts, and by how much the first is higher; nothing where one is small."""
+    """Compute the accuracy on both parts and their difference; nothing if a part is too small."""
     if min(known.sum(), (~known).sum()) < _FEW:
         return []
     rows = []
@@ -337,7 +337,7 @@ def _list_parts(
 
 
 def list_cases(data: Loaded, grouping: Grouping, judge: HeldOut) -> list[Case]:
-    """What a judge said of every meme."""
+    """Make scored cases of one classifier's predictions."""
     classes = data.labels.classes
     return [
         Case(example.id, group, gold[0], classes[said])
@@ -358,7 +358,7 @@ def _list_constant(data: Loaded, grouping: Grouping) -> list[Case]:
 
 
 def measure_macro(cases: Sequence[Case], by: str, label: str) -> Score:
-    """Macro-F1 of cases as a row of a breakdown."""
+    """Compute macro-F1 of cases, as a row of a breakdown."""
     found = measure(cases, _MACRO, resamples=_RESAMPLES)
     return Score("macro_f1", found.value, found.cases, found.low, found.high, by, label)
 
@@ -370,9 +370,9 @@ def _score(cases: Sequence[Case]) -> float:
 def _compare(
     first: Sequence[Case], second: Sequence[Case], moved: float, name: str
 ) -> tuple[Score, float]:
-    """First less second over groups drawn together, and the one-sided p-value of a fall.
+    """Compute the score drop by a cluster bootstrap, and its one-sided p-value.
 
-    Folds drawn anew move a score, too, by about ``moved``: spread and interval are wider by that.
+    ``moved`` is the variation between random folds; it widens the confidence interval.
     """
     rates = [prepare(cases, _MACRO) for cases in (first, second)]
 
@@ -390,7 +390,7 @@ def _compare(
         value - float(np.hypot(value - low, reach)),
         value + float(np.hypot(high - value, reach)),
     )
-    return Score("difference", value, len(first), low, high, "judge", f"{name}, fall"), p
+    return Score("difference", value, len(first), low, high, "judge", f"{name}, score drop"), p
 
 
 def _draw(cases: Sequence[Case], rate: Callable[[Floats], float]) -> Floats:
@@ -403,7 +403,7 @@ def _draw(cases: Sequence[Case], rate: Callable[[Floats], float]) -> Floats:
 
 
 def _list_crossing(data: Loaded, grouping: Grouping) -> list[Score]:
-    """How many memes of the release's own test part share a group with its training part."""
+    """Count test memes of the release that share a group with its training split."""
     splits = [meme.split for meme in data.memes]
     if not {"train", "test"} <= set(splits) or grouping.order is not None:
         return []
@@ -411,12 +411,12 @@ def _list_crossing(data: Loaded, grouping: Grouping) -> list[Score]:
     train = {group for split, group in pairs if split == "train"}
     test = [group in train for split, group in pairs if split == "test"]
     share = sum(test) / len(test)
-    label = "test memes whose group the release has in train"
+    label = "test memes whose group is in the training split"
     return [Score("proportion", share, len(test), by="memes", label=label)]
 
 
 def _list_nearness(data: Loaded, grouping: Grouping, random: HeldOutVerdicts) -> list[Score]:
-    """Accuracy of the fast detector by the cosine to the nearest meme it learnt from."""
+    """Compute accuracy of the fast detector by cosine similarity to the nearest training meme."""
     right: Ints = (random.find(FAST).said == number_labels(data)).astype(np.int64)
     places = np.searchsorted(_EDGES, settle(random.nearness, 5), side="right")
     rows = []

@@ -1,4 +1,4 @@
-"""``detector retrain``: what people decided goes into a new detector, compared with the old one."""
+"""Retrain a detector on old labels and new annotations, and compare it with the old one."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.training import describe_trained
 
 _SHOWN = 5
-_AND = ", and "  # between the names of what was learnt from
+_AND = ", and "  # joins the names of training data
 _WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Retrained(Result):
-    """Old and new on memes that neither learnt from, and on those that people reviewed.
+    """Comparison of the old and the new detector on held-out and on reviewed memes.
 
-    ``refused`` says why the new one was not written; empty where it was.
+    ``refused`` is the reason why the new detector was not written; empty if it was written.
     """
 
     file: str
@@ -46,7 +46,7 @@ class Retrained(Result):
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Macro-F1 of both on both parts, with the difference."""
+        """Show macro-F1 of both detectors on both sets, with the difference."""
         rows = []
         for name, found in (("held out", self.held_out), ("reviewed", self.on_reviewed)):
             span = "–"
@@ -57,53 +57,75 @@ class Retrained(Result):
             only = (f"{found.only_first:,}", f"{found.only_second:,}")
             rows.append((name, f"{found.count:,}", *values, *only))
         columns = (
-            "memes", ">count", ">old macro-F1", ">new", ">difference", ">95 %", ">only old right",
-            ">only new right",
+            "memes", ">count", ">old macro-F1", ">new macro-F1", ">difference", ">95 % CI",
+            ">only old correct", ">only new correct",
         )  # fmt: skip
-        return Table(columns, tuple(rows), "Old and new, meme by meme")
+        return Table(columns, tuple(rows), "Old and new detector, paired by meme")
 
 
 def retrain(
-    model: Annotated[Path, Argument("The detector file that judged them.", metavar="OLD")],
+    model: Annotated[Path, Argument("Detector file to retrain.", metavar="OLD")],
     *,
     annotations: Annotated[
         Sequence[Path],
-        Flag("Annotations of people, such as 'annotate export' writes; may be repeated."),
+        Flag("Annotation file, as 'annotate export' writes it; repeatable."),
     ],
     data: Annotated[
         str | None,
         Flag(
-            "What the old detector learnt from, as in train. Default: found by its name and"
-            " checksum beside the detector or here."
+            "Training data of the old detector, as in train. Default: found by name and checksum"
+            " beside the detector or in the current folder."
         ),
     ] = None,
-    split: Annotated[str, Flag("Part of a release: train, test or all.")] = "train",
+    split: Annotated[str, Flag("Split of a release: train, test or all.")] = "train",
     labels: LabelVersionFlag = "v1",
-    out: Annotated[Path | None, Flag("The file to write. Default: the old one's.")] = None,
-    force: Annotated[bool, Flag("Write the new one even where the old one is better.")] = False,
+    out: Annotated[Path | None, Flag("File to write. Default: replace the old detector.")] = None,
+    force: Annotated[
+        bool, Flag("Write the new detector even if it is significantly worse.")
+    ] = False,
     watch: Callable[[str], None] = lambda _: None,
 ) -> Retrained:
-    """Learn from old labels and people's decisions, compare with the old detector, replace it."""
+    """Train a new detector on old labels and new annotations, and replace the old one.
+
+    Both are compared on a fixed held-out part and on the reviewed memes. The old file is kept if
+    the new detector is significantly worse, unless ``force`` is set.
+
+    Args:
+        model: Detector file to retrain; neural networks are not supported.
+        annotations: Annotation files, as ``annotate export`` writes them.
+        data: Training data of the old detector. Default: found by name and checksum.
+        split: Split of a release: train, test or all.
+        labels: Version of the ToxiCN MM labels.
+        out: File to write. Default: replace the old detector.
+        force: Write the new detector even if it is worse.
+        watch: Called with each progress message.
+
+    Raises:
+        InputError: If the training data are not found, or no annotation has a text.
+    """
     old = Detector.load(model)
     if not isinstance(old.machine, FastJudge):
-        raise InputError(f"{model} is a network", hint="train it again with --data")
+        raise InputError(
+            f"{model} is a neural network, which cannot be retrained",
+            hint="train a new one with 'detector train-neural --data'",
+        )
     known = load_examples(data, split, labels) if data else find_training(old, split, labels)
     need_labels(known.examples, known.name)
     decided = decisions.read_decisions(annotations)
     if not decided.examples:
-        alone = f"; {decided.textless:,} annotations are on pictures without a text"
+        alone = f"; {decided.textless:,} annotations are on images without text"
         raise InputError(
-            f"people decided on no text{alone if decided.textless else ''}",
-            hint="ask more of them, or resolve ties; add images with 'match-list add'",
+            f"the annotations decide on no text{alone if decided.textless else ''}",
+            hint="collect more annotations or resolve ties; add images with 'match-list add'",
         )
     kept, changed = decisions.put_together(known.examples, decided)
-    watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} that people decided")
+    watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} annotated memes")
     held = [example for example in kept if decisions.is_held_out(example)]
     rest = [example for example in kept if not decisions.is_held_out(example)]
-    watch(f"compare on {len(held):,} memes that are held out")
+    watch(f"comparing on {len(held):,} held-out memes")
     before, after = _train(old.machine, rest, None), _train(old.machine, rest, decided)
     on_held = compare(held, *(_ask(old.machine, each, held) for each in (before, after)))
-    watch("train the new detector")
+    watch("training the new detector")
     trained = _train(old.machine, kept, decided)
     told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
     was = old.say(decisions.hide_labels(decided.examples))
@@ -122,19 +144,23 @@ def retrain(
 def explain_refusal(
     held: DetectorComparison, reviewed: DetectorComparison, *, force: bool = False
 ) -> str:
-    """Why the old detector stays: the new one is worse beyond chance, or nowhere better."""
+    """Explain why the old detector is kept; empty if the new one may replace it.
+
+    It is kept if the new one is significantly worse, or worse on held-out memes and not better on
+    reviewed ones.
+    """
     if force:
         return ""
     for name, found in (("held-out", held), ("reviewed", reviewed)):
         if found.high is not None and found.high < 0:
-            return f"the new one is worse on the {name} memes, beyond chance"
+            return f"the new detector is significantly worse on the {name} memes"
     if held.difference < 0 and reviewed.difference <= 0:
-        return "the new one is worse on the held-out memes, and no better on the reviewed ones"
+        return "the new detector is worse on held-out memes and not better on reviewed memes"
     return ""
 
 
 def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded:
-    """The data a detector was trained on, known by their checksum."""
+    """Find the training data of a detector by name and checksum."""
     name = str(old.card.get("data", "")).partition(_AND)[0]
     places = [folder / name for folder in ((old.path or Path()).parent, Path()) if name]
     for place in (*(str(path) for path in places if path.exists()), RELEASE, SAMPLE):
@@ -145,7 +171,8 @@ def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded
         if old.has_seen(found):
             return found
     raise InputError(
-        f"what {old.name} learnt from ({name or 'not said'}) is not at hand", hint="add --data"
+        f"the training data of {old.name} ({name or 'unknown'}) were not found",
+        hint="give them with --data",
     )
 
 
@@ -163,16 +190,16 @@ def _ask(judge: FastJudge, trained: Trained, held: Sequence[Example]) -> list[Pr
 
 
 def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
-    left = f"; {decided.undecided:,} stay undecided" if decided.undecided else ""
-    notes = (f"{len(decided.examples):,} memes decided by {decided.people:,} people{left}",)
+    left = f"; {decided.undecided:,} are undecided" if decided.undecided else ""
+    notes = (f"{len(decided.examples):,} memes labelled by {decided.people:,} annotators{left}",)
     if not decided.textless:
         return notes
-    alone = f"{decided.textless:,} annotations on pictures without a text were left out"
-    return (*notes, f"{alone}: this detector learns from texts; use 'match-list add' for images")
+    alone = f"{decided.textless:,} annotations of images without text were skipped"
+    return (*notes, f"{alone}: this detector scores texts; use 'match-list add' for images")
 
 
 def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tuple[str, ...]:
-    """Write the new detector with its card; a rule of the old one chooses its threshold anew."""
+    """Write the new detector with its card; the stored operating-point rule is applied again."""
     assert isinstance(old.machine, FastJudge)
     found, card, facts = describe_trained(loaded, trained)
     assert isinstance(found, DetectorEvaluation)
@@ -186,9 +213,9 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
             facts["point"] = asdict(chosen)
             notes += made.describe_point(chosen)
         except InputError as error:
-            notes.append(f"its rule {point.rule} was dropped: {error}")
+            notes.append(f"the operating point {point.rule} was dropped: {error}")
     elif point is not None:
-        notes.append("the operating point of the old one was not taken over: set it again")
+        notes.append("the threshold of the old detector was not copied: run 'detector set' again")
     made.save(target)
     return tuple(notes)
 
@@ -196,7 +223,7 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
 def _list_changes(
     examples: Sequence[Example], was: Sequence[Prediction], told: Sequence[Prediction]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Reviewed memes that only the new one, and only the old one, judges as people do."""
+    """List reviewed memes that only the new, and that only the old detector gets right."""
     better: list[str] = []
     worse: list[str] = []
     for example, before, after in zip(examples, was, told, strict=True):

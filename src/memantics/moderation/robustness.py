@@ -54,7 +54,7 @@ class StressScores:
 
     @property
     def drop(self) -> float:
-        """What the obfuscation takes away."""
+        """Drop in recall by the obfuscation."""
         return self.recall_plain - self.recall_obfuscated
 
     @property

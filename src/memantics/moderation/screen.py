@@ -76,23 +76,20 @@ _MOST_PICTURES = 20_000  # that are compared with each other, the most frequent 
 
 
 def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
-    """Queue what is doubtful, unlike the training texts or, with a range for people, not scored.
+    """Queue every meme that needs human review; return how many.
 
-    Return how many memes there are. A queue of an earlier run is emptied where none is left.
+    These are memes in the review band, unlike the training texts, doubtful for another reason, not
+    scored, or failed. If none is left, an existing queue is emptied.
     """
     queue = folder / REVIEW
-    items = list(_list_items(folder, point))
+    items = list(_list_items(folder))
     if not items and not queue.exists():
         return 0
-    span = (
-        ""
-        if point.review_range is None
-        else "probability {:g} to {:g}, or ".format(*point.review_range)
-    )
-    not_scored = "" if point.review_range is None else " or not scored"
+    ends = point.review_band
+    span = "" if ends is None else f"probability {ends[0]:g} to {ends[1]:g}, or "
     languages = Counter(str(item.hidden["language"] or "en") for item in items)
     card = QueueCard(
-        title=f"Screening: {span}unlike the training texts{not_scored}",
+        title=f"Screening: {span}doubtful, or not scored",
         workflow=WORKFLOW,
         language=max(sorted(languages), key=lambda name: languages[name], default="en"),
         warning="Memes that may be harmful.",
@@ -102,19 +99,20 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     return write_queue(queue, card, items)
 
 
-def _list_items(folder: Path, point: OperatingPoint) -> Iterator[QueueItem]:
+def _list_items(folder: Path) -> Iterator[QueueItem]:
     pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
-    for number, row in enumerate(row for row in read_rows(folder) if _is_for_people(row, point)):
+    for number, row in enumerate(row for row in read_rows(folder) if row["label"] == REVIEW):
         picture = pictures.get(row["sha256"] or "")
-        if not picture and not row["text"].strip():
-            continue  # nothing that a person could look at
         hidden = ("id", "text", "probability", "type", "status", "reason", "language", "detector")
+        # Without an image and a text, the reviewer looks the meme up by its id.
+        blank = not picture and not row["text"].strip()
         yield QueueItem(
             id=f"{number:06d}",
             group=row["id"][:300],
             images=[f"images/{picture}"] if picture else [],
             shown=[
                 *([Shown(label="text", value=row["text"])] if row["text"] else []),
+                *([Shown(label="id", value=row["id"])] if blank else []),
                 Shown(label="why", value=_explain(row)),
             ],
             hidden={name: row[name] for name in hidden},
@@ -122,14 +120,9 @@ def _list_items(folder: Path, point: OperatingPoint) -> Iterator[QueueItem]:
 
 
 def _explain(row: ShardRow) -> str:
-    """Why a person sees a meme; a probability would lead them."""
+    """Explain why a person sees a meme; the probability is hidden, since it would bias them."""
     doubt = row["status"] == "judged" and not row["out_of_domain"]
     return DOUBT if doubt and row["reason"].startswith("its probability") else str(row["reason"])
-
-
-def _is_for_people(row: ShardRow, point: OperatingPoint) -> bool:
-    not_scored = row["status"] == "not_scored" and point.review_range is not None
-    return row["label"] == "review" or not_scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +420,8 @@ def save_flagged(folder: Path, refs: Iterable[Ref], form: ArchiveFormat) -> int:
         for ref in refs:
             if row is None or row["id"] not in (ref.id, ref.apart):
                 continue  # the same meme again: it was judged once
-            if row["label"] in FLAGGED:
+            seen = row["status"] != "failed" and (row["sha256"] or row["text"].strip())
+            if row["label"] in FLAGGED and seen:
                 with suppress(ImageError):  # deleted since it was judged
                     yield FlaggedMeme(
                         {n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref)

@@ -171,15 +171,10 @@ class _Screener:
         rows = []
         for ref, item in zip(refs, looked, strict=True):
             verdict = item if isinstance(item, Verdict) else self._add_readings(next(said))
-            if verdict.sha256 and self._is_for_people(verdict):
+            if verdict.sha256 and verdict.review:
                 self._keep_picture(ref, verdict.sha256)
             rows.append(verdict.to_row())
         return rows
-
-    def _is_for_people(self, verdict: Verdict) -> bool:
-        """Doubtful, unlike the training texts or, where a range is for people, not scored."""
-        not_scored = verdict.status == "not_scored" and self._work.point.review_range is not None
-        return bool(verdict.review) or not_scored
 
     def _add_readings(self, verdict: Verdict) -> Verdict:
         """What a Chinese text may be heard as and what classifiers say, where that is asked for."""

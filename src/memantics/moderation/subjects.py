@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memantics.core.images import decode, read_bytes
-from memantics.core.language import UNKNOWN, understand
+from memantics.core.language import UNKNOWN, Understood, understand
 from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.memes import SUFFIXES
 from memantics.moderation.examples import Example
@@ -28,31 +28,51 @@ _IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 
 
 def explain_not_scored(
-    text: str, foreign: str, languages: Sequence[str], *, image: bool, unread: int = 0
+    text: str, read: Understood, languages: Sequence[str], *, image: bool
 ) -> str:
-    """Why a detector of these languages does not judge a text; empty where it does.
+    """Explain why a detector of these languages does not score a text; empty if it does.
 
-    ``foreign`` is another language, where one was recognised.
+    A text is scored if any of its letters is in a script of the training texts, whatever its
+    language seems to be.
 
-    >>> explain_not_scored("bonjour", "fr", ("zh",), image=False)
-    'the text is in fr; the detector was trained on zh'
-    >>> explain_not_scored("", "", ("zh",), image=True)
+    >>> explain_not_scored("привет", understand("привет", ["en"]), ["en"], image=False)
+    'the text is in ru, a script without training texts; the detector was trained on en'
+    >>> explain_not_scored("", Understood(""), ("zh",), image=True)
     'no text can be read in the image'
-    >>> explain_not_scored("memes/今晚.png", "", ("zh",), image=False)
+    >>> explain_not_scored("memes/今晚.png", Understood("zh"), ("zh",), image=False)
     'the text is the name of an image, which was not opened'
     """
     if not text:
         return "no text can be read in the image" if image else "the text is empty"
-    if len(text) > MOST_TEXT:
-        return f"the text is longer than {MOST_TEXT:,} characters"
     if not image and _IMAGE_NAME.fullmatch(text):
         return "the text is the name of an image, which was not opened"
-    if unread:
-        return explain_unread(unread)
-    if not foreign:
+    if read.legible:
         return ""
-    shown = "letters of another language" if foreign == UNKNOWN else foreign
-    return f"the text is in {shown}; the detector was trained on {', '.join(languages)}"
+    named = "" if read.foreign in ("", UNKNOWN) else f"{read.foreign}, "
+    trained = f"the detector was trained on {', '.join(languages)}"
+    return f"the text is in {named}a script without training texts; {trained}"
+
+
+def explain_doubts(
+    text: str, read: Understood, languages: Sequence[str], beside: Collection[str], unread: int
+) -> str:
+    """List what makes the score of a text doubtful: length, unread regions, another language.
+
+    >>> explain_doubts("wir haben Montag", Understood("de", foreign="de"), ["en"], (), 0)
+    'the text may be in de; the detector was trained on en'
+    """
+    doubts = []
+    if len(text) > MOST_TEXT:
+        doubts.append(f"only the first {MOST_TEXT:,} characters of the text were scored")
+    if unread:
+        doubts.append(explain_unread(unread))
+    trained = f"the detector was trained on {', '.join(languages)}"
+    if read.foreign and read.foreign not in beside:
+        other = "another language" if read.foreign == UNKNOWN else read.foreign
+        doubts.append(f"the text may be in {other}; {trained}")
+    elif read.also and read.also not in beside:
+        doubts.append(f"part of the text is in {read.also}; {trained}")
+    return "; ".join(doubts)
 
 
 def hear_meant(text: str) -> str:

@@ -93,9 +93,17 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
 
 
 def write_predictions(out: Path, said: Sequence[Prediction | LabelPrediction]) -> None:
-    """Write predictions as JSON lines."""
-    lines = b"".join(orjson.dumps(asdict(prediction)) + b"\n" for prediction in said)
+    """Write predictions as JSON lines; an item that was not scored has no label."""
+    lines = b"".join(orjson.dumps(dump_prediction(one)) + b"\n" for one in said)
     replace_file(out, lines, "predictions")
+
+
+def dump_prediction(said: Prediction | LabelPrediction) -> dict[str, object]:
+    """Return the fields of a prediction; label and probability are None if it was not scored."""
+    row = asdict(said)
+    if isinstance(said, Prediction) and said.not_scored:
+        row |= {"label": None, "probability": None, "type": None, "types": {}}
+    return row
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from memantics.moderation.subjects import (
     MOST_TEXT,
     NO_PICTURE,
     Subject,
+    explain_doubts,
     explain_not_scored,
     find_match,
     hear_meant,
@@ -118,7 +119,7 @@ class Verdict(Result):
 
     @property
     def outcome(self) -> str | None:
-        """What happens to the meme: ``harmless``, ``harmful`` or ``review``; None if not scored."""
+        """What happens to the meme: ``harmless``, ``harmful``, or ``review`` by a person."""
         return REVIEW if self.review else self.label
 
     @property
@@ -180,6 +181,7 @@ def _judge(
     most = MOST_TEXT if detector.machine.reads_texts else 0
     read = [unmask(subject.example.text[:most], detector.words) for subject in subjects]
     found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
+    looked = tuple(found)
     ready = [place for place, known in enumerate(found) if known.status == "judged"]
     plain = [subjects[place].example for place in ready]
     masked = [place for place in ready if read[place].obfuscations]
@@ -196,7 +198,7 @@ def _judge(
             example = shown.get(place, subjects[place].example)
             verdict = replace(verdict, attributions=_list_attributions(detector, example))
         found[place] = verdict
-    found = _judge_whole(detector, subjects, found, point)
+    found = _judge_whole(detector, subjects, looked, found, point)
     found = _look_for_padding(detector, found, [text.text for text in read], point)
     pairs = zip(subjects, found, strict=True)
     return [_apply_match(detector, subject, verdict) for subject, verdict in pairs]
@@ -223,9 +225,16 @@ def _listen(
 
 
 def _judge_whole(
-    detector: OpenDetector, subjects: Sequence[Subject], found: list[Verdict], point: OperatingPoint
+    detector: OpenDetector,
+    subjects: Sequence[Subject],
+    looked: Sequence[Verdict],
+    found: list[Verdict],
+    point: OperatingPoint,
 ) -> list[Verdict]:
-    """The verdict on all text of an image, where that is graver than on its caption alone."""
+    """Take the verdict on all text of an image if it is graver than that on its caption.
+
+    ``looked`` are the verdicts as they were before any decision.
+    """
     more = {
         place: replace(subject.example, text=unmask(subject.text, detector.words).text)
         for place, subject in enumerate(subjects)
@@ -235,8 +244,8 @@ def _judge_whole(
     for (place, example), prediction in zip(more.items(), said, strict=True):
         known = found[place]
         if prediction.probability > (known.probability or 0.0):
-            whole = _decide(detector, known, prediction, point, example.text)
-            if whole.label != known.label:
+            whole = _decide(detector, looked[place], prediction, point, example.text)
+            if point.band(prediction.probability) != point.band(known.probability or 0.0):
                 found[place] = replace(
                     whole, note="; ".join(filter(None, (known.note, WHOLE_NOTE)))
                 )
@@ -279,7 +288,8 @@ def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
     judged = [verdict for verdict in verdicts if verdict.probability is not None]
     if not judged:
         reasons = dict.fromkeys(verdict.reason for verdict in verdicts)
-        return replace(verdicts[0], reason="; ".join(reasons))
+        reason = "; ".join(reasons)
+        return replace(verdicts[0], reason=reason, review=reason)
     rank = (HARMLESS, REVIEW, HARMFUL)
     return max(judged, key=lambda one: (rank.index(one.outcome or ""), one.probability or 0.0))
 
@@ -321,13 +331,14 @@ def mark_predictions(
     marked = []
     for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
         if verdict.probability is None:
-            marked.append(replace(prediction, not_scored=verdict.reason))
+            marked.append(replace(prediction, not_scored=verdict.reason, review=verdict.review))
             continue
         marked.append(
             replace(
                 prediction,
                 label=int(verdict.label == HARMFUL),
                 probability=verdict.probability,
+                type=verdict.type or prediction.type,
                 out_of_domain=verdict.out_of_domain,
                 review=verdict.review,
             )
@@ -337,7 +348,9 @@ def mark_predictions(
 
 def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
     """The verdict on what could not be read."""
-    return Verdict(status="failed", reason=reason, detector=detector, note=note, **known)
+    return Verdict(
+        status="failed", reason=reason, review=reason, detector=detector, note=note, **known
+    )
 
 
 def _look(
@@ -356,8 +369,8 @@ def _look(
     seen = looks or (not text and example.image is not None and detector.reads(example))
     why = NO_PICTURE if detector.needs_image and example.image is None else ""
     if not why and not seen:
-        why = explain_not_scored(text, read.foreign, learnt, image=image, unread=subject.unread)
-    part = f"part of the text is in {read.also}; the detector was trained on {', '.join(learnt)}"
+        why = explain_not_scored(text, read, learnt, image=image)
+    doubts = "" if looks else explain_doubts(text, read, learnt, beside, subject.unread)
     source: TextSource = "given" if subject.given else "ocr"
     return Verdict(
         id=example.id,
@@ -374,7 +387,7 @@ def _look(
         detector=detector.version,
         obfuscation=obfuscation,
         note="; ".join(filter(None, (detector.note, plain))),
-        review=part if read.also and read.also not in beside and not why and not looks else "",
+        review=why or doubts,
     )
 
 
@@ -386,10 +399,10 @@ def _decide(
     if detector.unseen_ngram_rate is not None and text.strip():
         share = detector.unseen_ngram_rate.measure_worst(text)
         outside = detector.unseen_ngram_rate.is_outside(share)
-    harmful = point.is_harmful(said.probability)
-    # What is harmful by the part that is known needs no word on the other.
-    part = "" if harmful else known.review
-    doubt = OUTSIDE_NOTE if outside else part or point.explain_review(said.probability)
+    harmful, band = point.is_harmful(said.probability), point.band(said.probability)
+    doubts = (OUTSIDE_NOTE if outside else "", known.review, point.explain_review(said.probability))
+    # A doubt never lowers a verdict: what is in the block band stays there.
+    doubt = "" if band == "block" else "; ".join(dict.fromkeys(filter(None, doubts)))
     flagged = harmful or bool(doubt)
     return replace(
         known,

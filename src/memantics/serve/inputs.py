@@ -385,7 +385,7 @@ AnalysisRecord = describe_result(
     harm=tuple[Harm, ...],
     emotion=tuple[Feeling, ...],
     baselines=tuple[str, ...],
-    left_out=tuple[Missing, ...],
+    missing=tuple[Missing, ...],
 )
 PunsRecord = describe_result("PunsRecord", HomophoneReadings, intended=str | None)
 # ``image`` is the new meme as a data URL, ``by`` who planned it. Where several versions were

@@ -101,12 +101,10 @@ class ModerationBody(BaseModel):
 class ModerationResult(BaseModel):
     """What OpenAI's clients read, and beside it who judged and how.
 
-    ``status`` is ``not_scored`` where nothing could be judged, ``partly judged`` where only some
-    parts could, ``failed`` where an image could not be read; the category ``not_scored`` is true
-    then, and ``reason`` says why. ``flagged`` is false, because nothing was found, unless the
-    service was told to flag what it cannot judge. A text unlike the training texts is judged all
-    the same, and ``reason`` says that a person should decide. ``verdicts`` has one entry for each
-    part.
+    ``flagged`` is true if any category is, as in OpenAI's results: a meme is harmful, or needs human
+    review. What could not be scored needs review: ``status`` is then ``not_scored``, ``failed`` (an
+    image could not be read) or ``partly judged`` (some parts were scored), and ``reason`` explains
+    it. ``verdicts`` has one entry per part.
     """
 
     flagged: bool
@@ -167,8 +165,7 @@ async def moderate(request: Request) -> Response:
     async with service.deadline():
         judged = await _judge(service, [part for parts in inputs for part in parts])
     rest = iter(judged)
-    strict = service.settings.models.flag_not_scored
-    results = [_sum_up([next(rest) for _ in parts], flag_not_scored=strict) for parts in inputs]
+    results = [_sum_up([next(rest) for _ in parts]) for parts in inputs]
     moderator = service.engine.moderator
     shown = {
         "id": f"modr-{random.getrandbits(96):024x}",
@@ -228,9 +225,7 @@ async def _judge(
     return found
 
 
-def _sum_up(
-    parts: Sequence[tuple[InputKind, Verdict]], *, flag_not_scored: bool = False
-) -> dict[str, object]:
+def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
     """One result for the parts of an input: the highest score of each category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
     for kind, verdict in parts:
@@ -245,7 +240,7 @@ def _sum_up(
         status = "failed"
     reasons = dict.fromkeys(filter(None, (v.reason or v.review for _, v in parts)))
     return {
-        "flagged": flags[HARMFUL] or (flag_not_scored and flags[NOT_SCORED]),
+        "flagged": any(flags.values()),
         "categories": flags,
         "category_scores": scores,
         "category_applied_input_types": kinds,
@@ -259,6 +254,7 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
     """The categories that a verdict speaks of, each with its score and whether it is meant."""
     if verdict.status != "judged" or verdict.probability is None:
         yield NOT_SCORED, 1.0, True
+        yield REVIEW, 1.0, True
         return
     harmful = verdict.label == HARMFUL
     yield HARMFUL, verdict.probability, harmful

@@ -178,7 +178,7 @@ class ServedModels:
     pack's knowledge is asked. ``images`` is the folder of the memes that a store is about,
     ``language`` what all texts are said to be in, where their letters allow that. ``others`` are
     detectors beside the first, for other languages; ``shadow`` judges what they judge, and only its
-    disagreements are counted. With ``flag_not_scored`` what could not be judged is flagged.
+    disagreements are counted.
     ``preferences`` is the file to which people's choices in the studio are added; None: they are
     not kept.
     ``text`` is which text of an image is its caption, for everything that the service reads.
@@ -193,7 +193,6 @@ class ServedModels:
     language: str = ""
     others: tuple[Path, ...] = ()
     shadow: Path | None = None
-    flag_not_scored: bool = False
     preferences: Path | None = None
     text: TextChoice = "caption"
 

@@ -92,7 +92,7 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     other = LocalModel(f"local/{adapter}").identity
     assert other["checkpoint"] != LocalModel(f"local/{base}").identity["checkpoint"]
     base.rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="which is not there"):
+    with pytest.raises(InputError, match="which is missing"):
         LocalModel(f"local/{adapter}")
     (tmp_path / "out" / "tuning.json").write_text("{}", encoding="utf-8")
     with pytest.raises(StoreError, match="damaged"):

@@ -21,8 +21,8 @@ from memantics.moderation.neural.saved import (
     is_neural,
     load_neural,
     open_deployed,
-    open_neural,
     open_export,
+    open_neural,
     predict_neural,
 )
 from memantics.moderation.neural.seeds import SeedPlan, train_neural

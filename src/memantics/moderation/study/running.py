@@ -31,7 +31,7 @@ from memantics.metrics.classification import (
     split_confusions,
 )
 from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
-from memantics.metrics.interval import bootstrap, resample_sums, percentile_span
+from memantics.metrics.interval import bootstrap, percentile_span, resample_sums
 from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation.evaluation import percent
 from memantics.moderation.examples import (
