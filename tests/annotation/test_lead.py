@@ -345,7 +345,7 @@ def test_images_are_checked_and_renamed(service: AnnotationService, tmp_path: Pa
     [
         ({"values": {"colour": "red"}}, "values for unknown fields: colour"),
         ({"gold": {"harmful": "perhaps"}}, "gold of item 'm1'"),
-        ({"images": ["../x.png"]}, "leads outside"),
+        ({"images": ["../x.png"]}, "points outside"),
     ],
 )
 def test_bad_queues_are_refused_whole(

@@ -1,7 +1,8 @@
-"""The annotation web app: import queues, annotate in the browser, export aggregated annotations.
+"""Annotation web app: import queues, annotate in the browser, export aggregated annotations.
 
-``service.open_service`` opens a database; ``workflows/`` holds the workflows as TOML. Modules here
-need the extra ``annotate``: call :func:`require_extra` before importing them.
+``service.open_service`` opens a database; ``workflows/`` contains the workflows as TOML files. The
+modules of this package need the extra ``annotate``: call :func:`require_extra` before importing
+them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["require_extra"]
 
 
 def require_extra() -> None:
-    """Say in one line what to install, where the packages of this part are absent."""
+    """Raise an error with the install command if the packages of the extra are missing."""
     need_packages("annotation projects", "annotate", "sqlalchemy", "alembic", "argon2")
 
 

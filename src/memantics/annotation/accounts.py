@@ -1,8 +1,8 @@
-"""Accounts, sessions and invitations, with a limit on password attempts.
+"""Accounts, sessions and invitations, with a rate limit on password attempts.
 
-Passwords and tokens are stored only as hashes. Attempts are counted in the database before anything
-is hashed: counting after a failure would admit twenty simultaneous requests at a limit of eight.
-In the database, several servers count together.
+Passwords and tokens are stored only as hashes. Attempts are counted in the database before a
+password is hashed, so that simultaneous requests cannot exceed the limit. Servers that share a
+database share the counts.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ from memantics.annotation.values import clean_text
 from memantics.annotation.workflow import ROLES
 
 WINDOW = 900.0
-# Few per account and address, more per address, and so many per account from all addresses that
-# nobody locks somebody else out by mistake.
+# The limit per account is high, so that attackers cannot lock the owner out easily.
 PER_PAIR, PER_ADDRESS, PER_ACCOUNT = 8, 30, 100
-# Any fixed number: on PostgreSQL, attempts are counted one after the other.
+# Arbitrary key of the PostgreSQL lock that makes counting sequential.
 _LOCK = 5_417_234
 SESSION_DAYS = 14
 LINK_SECONDS = 3600
@@ -65,27 +64,27 @@ _OFFERS = (
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt that was counted. ``cleared`` is the key whose count a success sets to zero."""
+    """A counted login attempt. ``cleared`` is the key that a successful login resets."""
 
     id: str
     cleared: str
 
 
 class LoginAttempts:
-    """Counts attempts by key within a sliding window."""
+    """Count login attempts per key within a sliding time window."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     def begin_login(self, account: str, address: str) -> Attempt:
-        """Count an attempt at an account, or raise TooManyAttempts."""
+        """Count a login attempt for an account, or raise TooManyAttempts."""
         network = network_of(address)
         pair = f"pair {network} {account}"
         limits = {pair: PER_PAIR, f"address {network}": PER_ADDRESS}
         return self.begin(limits | {f"account {account}": PER_ACCOUNT}, pair)
 
     def begin(self, limits: Mapping[str, int], cleared: str) -> Attempt:
-        """Count an attempt under each key; where one is at its limit, under none, and raise."""
+        """Count an attempt for every key, or raise TooManyAttempts if any key is at its limit."""
         keys = {hash_token(key): limit for key, limit in limits.items()}
         attempt = Attempt(secrets.token_hex(16), hash_token(cleared))
         now = self._context.clock()
@@ -105,13 +104,13 @@ class LoginAttempts:
         return attempt
 
     def succeed(self, connection: Connection, attempt: Attempt) -> None:
-        """Take an attempt with the right password out of all counts."""
+        """Remove an attempt with the correct password from all counts."""
         right = sa.or_(_attempts.c.attempt == attempt.id, _attempts.c.key == attempt.cleared)
         connection.execute(sa.delete(_attempts).where(right))
 
 
 def network_of(address: str) -> str:
-    """What is counted as one address: of IPv6 the /64, inside which a machine may choose.
+    """Return the key under which an IP address is counted: IPv6 addresses by their /64 network.
 
     >>> network_of("203.0.113.9"), network_of("2001:db8::1:2:3:4"), network_of("::ffff:203.0.113.9")
     ('203.0.113.9', '2001:db8::/64', '203.0.113.9')
@@ -128,49 +127,49 @@ def network_of(address: str) -> str:
 
 
 def hash_token(token: str) -> str:
-    """How tokens and keys are stored: no name, address or token stands in a table.
+    """Return the SHA-256 hash under which a token or key is stored.
 
-    Tokens are random and long: one round is enough.
+    Tokens are long random strings, so one round of hashing is enough.
     """
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
 class Accounts:
-    """Who somebody is."""
+    """Manage accounts, sessions, login links and invitations."""
 
     def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
         self._context = context
         self._attempts = LoginAttempts(context)
         self._hasher = hasher or PasswordHasher()
-        # Each hash takes tens of megabytes on purpose: a crowd at the door must wait in line.
+        # Each hash needs tens of megabytes of memory: limit the number of parallel logins.
         self._door = threading.BoundedSemaphore(4)
 
     @cached_property
     def nobody(self) -> str:
-        """A hash that no password fits.
+        """Return a hash that no password matches.
 
-        It is verified against when there is no such account, so that both cases take as long.
-        Made when it is first needed: commands that log nobody in do not wait for it.
+        Logins with an unknown name are verified against it, so that they take as long as others. It
+        is computed on first use, because it is slow.
         """
         return self._hasher.hash(secrets.token_hex(16))
 
     def count(self) -> int:
-        """How many people have an account."""
+        """Return the number of accounts."""
         with self._context.db.read() as connection:
             return int(connection.execute(sa.select(sa.func.count(_users.c.id))).scalar_one())
 
     def create_first(self, name: str, password: str) -> Actor:
-        """The first account, an administrator; refused once there is any."""
+        """Create the first account, an administrator; raise Forbidden if any account exists."""
         hashed = self._hash(password)
         with self._context.db.write() as connection:
             if connection.execute(sa.select(_users.c.id).limit(1)).first():
-                raise Forbidden("there is an account already")
+                raise Forbidden("the first account already exists")
             actor = self._insert(connection, name, hashed, admin=True)
             self._context.log(connection, actor, "account.create", f"user:{actor.id}", first=True)
         return actor
 
     def create(self, actor: Actor, name: str, password: str, *, admin: bool = False) -> Actor:
-        """Another account; only administrators make them (others are invited)."""
+        """Create an account (administrators only); other people join by invitation."""
         hashed = self._hash(password)
         with self._context.db.write() as connection:
             membership.require_admin(connection, actor)
@@ -179,9 +178,9 @@ class Accounts:
         return made
 
     def local_admin(self) -> Actor | None:
-        """The first administrator, for whoever runs the program beside its database.
+        """Return the first active administrator, or None.
 
-        No right is checked: the command line calls this, never a request.
+        Only the command line calls this method: no right is checked.
         """
         query = sa.select(_users).where(_users.c.admin.is_(True), _users.c.active.is_(True))
         with self._context.db.read() as connection:
@@ -189,18 +188,18 @@ class Accounts:
         return record_of(Actor, row) if row else None
 
     def deactivate(self, actor: Actor, name: str) -> None:
-        """Close an account: its sessions end, what it answered stays."""
+        """Close an account: its sessions end, and its annotations are kept."""
         with self._context.db.write() as connection:
             membership.require_admin(connection, actor)
             user = _require_user(connection, name)
             if user == actor.id:
-                raise Forbidden("nobody closes their own account", "log out instead")
+                raise Forbidden("you cannot close your own account", "log out instead")
             _change(connection, user, active=False)
             _end_sessions(connection, user)
             self._context.log(connection, actor, "account.close", f"user:{user}")
 
     def log_in(self, name: str, password: str, address: str = "") -> Session:
-        """A session for a name and its password, given from a network address."""
+        """Check a name and password and open a session."""
         attempt = self._attempts.begin_login(membership.name_key(name), address)
         query = sa.select(_users).where(_users.c.name_key == membership.name_key(name))
         with self._context.db.read() as connection:
@@ -221,17 +220,17 @@ class Accounts:
         return session
 
     def actor_of(self, token: str) -> Actor:
-        """Whose session this is."""
+        """Return the account of a session token."""
         with self._context.db.read() as connection:
             return self._find(connection, token, "session")
 
     def log_out(self, token: str) -> None:
-        """Exclusion a session."""
+        """End a session."""
         with self._context.db.write() as connection:
             _drop(connection, token)
 
     def change_password(self, actor: Actor, old: str, new: str) -> Session:
-        """A new password; every session of this person ends but the one returned."""
+        """Change a password and end all other sessions of the account."""
         key = f"password of {actor.id}"
         attempt = self._attempts.begin({key: PER_PAIR}, key)
         query = sa.select(_users.c.password_hash).where(_users.c.id == actor.id)
@@ -249,9 +248,9 @@ class Accounts:
             return self._open(connection, actor)
 
     def reset_password(self, actor: Actor, name: str, new: str) -> None:
-        """Give somebody a new password (administrators only); all of their sessions end.
+        """Set a new password (administrators only) and end all sessions of the account.
 
-        An account that was closed is open again.
+        A closed account is reopened.
         """
         hashed = self._hash(new)
         with self._context.db.write() as connection:
@@ -262,12 +261,12 @@ class Accounts:
             self._context.log(connection, actor, "account.reset", f"user:{user}")
 
     def login_link(self, actor: Actor) -> str:
-        """A token that opens one session, once, within the hour."""
+        """Create a token that opens one session, once, within one hour."""
         with self._context.db.write() as connection:
             return self._open(connection, actor, "link", LINK_SECONDS).token
 
     def enter(self, token: str) -> Session:
-        """Use a login link."""
+        """Open a session with the token of a login link."""
         with self._context.db.write() as connection:
             actor = self._find(connection, token, "link")
             _drop(connection, token)
@@ -275,7 +274,7 @@ class Accounts:
             return self._open(connection, actor)
 
     def preferences(self, actor: Actor) -> Preferences:
-        """What a person chose for themselves."""
+        """Return the personal settings of an account."""
         query = sa.select(_users.c.preferences).where(_users.c.id == actor.id)
         with self._context.db.read() as connection:
             text = connection.execute(query).scalar_one_or_none()
@@ -284,7 +283,7 @@ class Accounts:
         return Preferences.model_validate_json(text)
 
     def set_preferences(self, actor: Actor, preferences: Preferences) -> None:
-        """Keep what a person chose."""
+        """Save the personal settings of an account."""
         with self._context.db.write() as connection:
             _change(connection, actor.id, preferences=preferences.model_dump_json())
 
@@ -297,7 +296,7 @@ class Accounts:
         note: str = "",
         days: float = 14,
     ) -> str:
-        """A token that lets one person into a project; only its hash is kept."""
+        """Create an invitation to a project and return its token; only the hash is stored."""
         token = secrets.token_urlsafe(32)
         text = write_roles(roles)
         if not text:
@@ -318,12 +317,12 @@ class Accounts:
         return token
 
     def invitation(self, token: str) -> Invitation:
-        """What an invitation offers, while it is valid."""
+        """Return the content of a valid invitation."""
         with self._context.db.read() as connection:
             return _view(self._find_invitation(connection, token), self._context.clock())
 
     def accept(self, token: str, name: str, password: str) -> Session:
-        """Make an account out of an invitation, which is then used up."""
+        """Create an account from an invitation and open a session."""
         hashed = self._hash(password)
         with self._context.db.write() as connection:
             row = self._find_invitation(connection, token, lock=True)
@@ -332,14 +331,14 @@ class Accounts:
             return self._open(connection, actor)
 
     def accept_as(self, actor: Actor, token: str) -> int:
-        """Join with the account one has; returns the project."""
+        """Accept an invitation with an existing account; return the project id."""
         with self._context.db.write() as connection:
             row = self._find_invitation(connection, token, lock=True)
             self._use(connection, actor, row)
             return int(row.project_id)
 
     def invitations(self, actor: Actor, project: int) -> tuple[Invitation, ...]:
-        """All invitations of a project, the newest first."""
+        """Return all invitations of a project, newest first."""
         query = _OFFERS.where(_invitations.c.project_id == project).order_by(
             _invitations.c.id.desc()
         )
@@ -347,7 +346,7 @@ class Accounts:
             return tuple(_view(row, visit.now) for row in visit.connection.execute(query))
 
     def revoke_invitation(self, actor: Actor, invitation: int) -> None:
-        """Make an invitation worthless."""
+        """Revoke an invitation."""
         with self._context.db.write() as connection:
             found = sa.select(_invitations.c.project_id).where(_invitations.c.id == invitation)
             project = connection.execute(found).scalar_one_or_none()
@@ -415,7 +414,7 @@ class Accounts:
             return membership.insert_user(
                 connection, name, hashed, admin=admin, now=self._context.clock()
             )
-        except sa.exc.IntegrityError as error:  # somebody else took it just now
+        except sa.exc.IntegrityError as error:  # created by a parallel request
             raise AnswerError({"name": "this name is taken"}) from error
 
     def _hash(self, password: str) -> str:
@@ -435,7 +434,7 @@ class Accounts:
 def _require_user(connection: Connection, name: str) -> int:
     user = membership.find_user(connection, name)
     if user is None:
-        raise NotFound(f"there is no account {name!r}", hint="see the names under People")
+        raise NotFound(f"no account is named {name!r}", hint="see the names under Members")
     return user
 
 

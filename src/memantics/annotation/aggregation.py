@@ -1,4 +1,4 @@
-"""From votes to one value: pure functions over the answers of one item."""
+"""Aggregation of the individual annotations of one item into one value per field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memantics.annotation.workflow import Rule, Workflow
 
 @dataclass(frozen=True, slots=True)
 class StageAnnotation:
-    """What one assignment said. ``stage`` is its place in the workflow."""
+    """Answer of one assignment. ``stage`` is the index of the stage in the workflow."""
 
     stage: int
     slot: int
@@ -27,7 +27,7 @@ class StageAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class AggregationCase:
-    """An item as resolution sees it: identity, drafts to start from, answers, expected answers."""
+    """Input of the aggregation of one item: id, drafts, annotations and expected labels."""
 
     item: str
     group: str
@@ -38,16 +38,16 @@ class AggregationCase:
 
 
 class _Tie(Exception):
-    """No winner; the rule says what then."""
+    """Raised if no value wins; the rule defines the next step."""
 
 
 def state_before(
     workflow: Workflow, stage: int, case: AggregationCase, *, prelabels: bool
 ) -> FieldValues:
-    """What stands when a stage begins: drafts, then every earlier sequential answer on top.
+    """Return the field values at the start of a stage: drafts, then earlier sequential answers.
 
-    ``prelabels`` is the project's setting. Answers of the same sequential stage count too: the
-    second person goes on from the first.
+    ``prelabels`` is the project's setting. Answers of the same sequential stage are included, since
+    each annotator continues from the previous one.
     """
     start = workflow.stages[stage].start
     stages = workflow.stages[: stage + 1]
@@ -62,9 +62,9 @@ def state_before(
 
 
 def _lay_over(workflow: Workflow, annotation: StageAnnotation, state: dict[str, JsonValue]) -> None:
-    """An editor's answer replaces the state of its fields; what was emptied is gone.
+    """Replace the values of the stage's fields by an answer; empty fields are removed.
 
-    A conditional field that was not asked keeps what it had: approving changes nothing.
+    A conditional field that was not shown keeps its value.
     """
     for name in workflow.stages[annotation.stage].fields:
         if name in annotation.values:
@@ -74,9 +74,9 @@ def _lay_over(workflow: Workflow, annotation: StageAnnotation, state: dict[str, 
 
 
 def find_exclusion(workflow: Workflow, case: AggregationCase) -> str:
-    """The reason for which an answer took the item out, or nothing.
+    """Return the reason for which annotators excluded an item, or an empty string.
 
-    Where several people judge apart, more than half of them have to say so.
+    At a stage with several independent annotators, more than half must choose an excluding answer.
     """
     said: Counter[tuple[int, str]] = Counter()
     for annotation in _in_order(case.annotations):
@@ -92,14 +92,14 @@ def find_exclusion(workflow: Workflow, case: AggregationCase) -> str:
 
 
 def needs_adjudication(workflow: Workflow, case: AggregationCase) -> bool:
-    """Whether a rule that hands ties to an adjudicator finds one."""
+    """Return whether a rule with tie = "adjudicate" finds a tie."""
     return _aggregate(workflow, case)[2]
 
 
 def aggregate(
     workflow: Workflow, case: AggregationCase, *, prelabels: bool = True
 ) -> AggregatedItem:
-    """One item's outcome by the rules of its workflow."""
+    """Aggregate one item by the rules of its workflow."""
     end = find_exclusion(workflow, case)
     values, details, tied = _aggregate(workflow, case, prelabels=prelabels)
     deciding = [stage.kind == "adjudicate" and not stage.blind for stage in workflow.stages]
@@ -132,7 +132,10 @@ def _judge(workflow: Workflow, values: FieldValues) -> tuple[bool, str]:
 def _only_asked(
     workflow: Workflow, values: FieldValues, labels: frozenset[str], stage: int
 ) -> dict[str, JsonValue]:
-    """An adjudicated "not harmful" takes the type along that the voters had agreed on."""
+    """Drop values of fields that are not shown, given the adjudicated values.
+
+    Example: if an adjudicator decides "not harmful", the type of harm is removed.
+    """
     fields = workflow.stages[stage].fields
     asked = visible(workflow, fields, values, labels)
     return {name: value for name, value in values.items() if name in asked or name not in fields}
@@ -146,7 +149,7 @@ def _aggregate(
     tied = False
     for rule in workflow.aggregate:
         for names in (rule.fields,) if rule.joint else tuple((name,) for name in rule.fields):
-            # A type is settled only for what was settled to be harmful.
+            # Example: the type of harm is aggregated only for items that are aggregated as harmful.
             if not _applies(workflow, rule, names, values, case.labels):
                 continue
             try:
@@ -169,7 +172,7 @@ def _applies(
         if field.needs and field.needs.casefold() not in labels:
             return False
         if rule.rule == "last":
-            continue  # an editor's correction stands, whatever asked for it
+            continue  # corrections in sequential stages do not depend on conditions
         for other, wanted in field.show_if.items():
             value = values.get(other, False if workflow.field(other).kind == "boolean" else None)
             if value not in wanted:
@@ -227,7 +230,7 @@ def _average(
 
 
 def _elect(rule: Rule, votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
-    """The winner of a vote; votes are compared by their JSON, so lists may be voted on too."""
+    """Return the winning value of a vote; values are compared by their JSON, lists included."""
     counts = Counter(map(label_key, votes))
     ranked = counts.most_common()
     best, count = ranked[0]
@@ -243,7 +246,7 @@ def _elect(rule: Rule, votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValu
 
 
 def _longest(votes: Sequence[tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
-    """The most extensive text; the earlier one where two are equal."""
+    """Return the longest text; of two equally long texts, the first."""
     return max(votes, key=lambda vote: sum(len(str(one or "")) for one in vote))
 
 
@@ -261,7 +264,7 @@ def _filter_reviewed(
     *,
     prelabels: bool,
 ) -> dict[str, JsonValue]:
-    """Drop what any reviewer rates too low; where nothing is left, bring the best back."""
+    """Drop list elements that any reviewer rated too low; if none is left, keep the best ones."""
     stage, name = workflow.place(rule.stage), rule.fields[0]
     state = state_before(workflow, stage, case, prelabels=prelabels)
     elements = state.get(name)
@@ -300,19 +303,19 @@ def _in_order(annotations: Sequence[StageAnnotation]) -> list[StageAnnotation]:
 
 
 def label_key(vote: object) -> str:
-    """A value as one label: lists and combinations are compared by their JSON."""
+    """Return a value as JSON, so that lists and combinations can be compared."""
     return orjson.dumps(vote, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def label_text(value: object) -> str:
-    """A label as people read it: a text as it is, anything else as JSON."""
+    """Return a label for display: texts unchanged, other values as JSON."""
     return value if isinstance(value, str) else label_key(value)
 
 
 def count_right(
     gold: FieldValues, answer: FieldValues, fields: Sequence[str]
 ) -> Mapping[str, bool]:
-    """Which fields with a known answer were met; a field that gold leaves out must be left out.
+    """Return, per field with a gold value or an answer, whether both are equal.
 
     >>> count_right({"harmful": "no"}, {"harmful": "yes", "type": "offence"}, ["harmful", "type"])
     {'harmful': False, 'type': False}

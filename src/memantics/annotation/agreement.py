@@ -1,4 +1,4 @@
-"""How far people agree: by field, by label, by pair of people, over time; and when to stop."""
+"""Inter-annotator agreement by field, label, pair of annotators and time."""
 
 from __future__ import annotations
 
@@ -18,20 +18,23 @@ from memantics.metrics.agreement import agreement_spans
 from memantics.metrics.interval import Span
 
 StageValues = Mapping[str, JsonValue]
-Unit = tuple[str, Mapping[int, JsonValue]]  # the item, and what each person said
-StageUnit = tuple[str, Mapping[int, StageValues]]  # the same for all fields of a stage
+Unit = tuple[str, Mapping[int, JsonValue]]  # item key, and answer per annotator
+StageUnit = tuple[
+    str, Mapping[int, StageValues]
+]  # item key, and answers per annotator for all fields of a stage
 ALL = "*"
 MORE, ENOUGH = 50, 0.02
 _WINDOWS, _FEWEST = 6, 10
 
 
 class FieldAgreement(Closed):
-    """Agreement on one field (or on ``*``, all of a stage's labels as one).
+    """Agreement on one field, or on ``*``: all fields of a stage combined into one label.
 
-    ``pairwise`` is the mean share of agreeing pairs, ``complete`` the share of items on which
-    all agree. Cohen is the mean over pairs of people. None: not defined here. ``spans`` are
-    intervals by name of the figure, ``labels`` how often a second person gives a label too.
-    ``windows`` are alphas of successive runs of items, in the order in which they were finished.
+    ``pairwise`` is the mean proportion of agreeing pairs, ``complete`` the proportion of items on
+    which all annotators agree. ``cohen`` is the mean over pairs of annotators. A metric is None if
+    it is not defined. ``spans`` are 95% confidence intervals by metric; ``labels`` gives, per
+    label, how often a second annotator chooses the same label. ``windows`` are alphas of
+    consecutive blocks of items, in the order in which they were finished.
     """
 
     stage: str
@@ -52,11 +55,11 @@ class FieldAgreement(Closed):
 
     @property
     def change(self) -> float | None:
-        """By how much another 50 items would move alpha, at most, in 95 of 100 cases.
+        """Return the largest likely change of alpha (95%) after 50 more items.
 
-        The half-width of an interval shrinks with the root of the items, so that a step from n
-        to n + m items moves the figure by that half-width times the root of m / (n + m). None of
-        fewer than 20 items: an interval over so few may have no width at all.
+        The half-width of the interval shrinks with the square root of the number of items. A step
+        from n to n + m items changes alpha by about that half-width times sqrt(m / (n + m)). With
+        fewer than 20 items the result is None, because the interval may have zero width.
         """
         if "alpha" not in self.spans or self.items < 2 * _FEWEST:
             return None
@@ -65,7 +68,7 @@ class FieldAgreement(Closed):
 
 
 class PairAgreement(Closed):
-    """Two people on the items that both judged: how many answers to fields were the same."""
+    """Agreement of two annotators on the items that both annotated."""
 
     annotators: tuple[str, str]
     items: int
@@ -77,9 +80,10 @@ class PairAgreement(Closed):
 def measure_agreement(
     workflow: Workflow, items: Sequence[AssignedItem], *, random_only: bool = False
 ) -> tuple[FieldAgreement, ...]:
-    """Every field of every stage at which several people answer apart; ``*`` is all as one.
+    """Measure agreement per field at every stage with several independent annotators.
 
-    ``random_only``: only the items that keep a random place, where others come by information.
+    The field ``*`` combines all fields of a stage. With ``random_only``, only items of the randomly
+    ordered part count.
     """
     share = workflow.settings.random_proportion
     agreements: list[FieldAgreement] = []
@@ -104,7 +108,7 @@ def measure_agreement(
 def compare_people(
     workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> tuple[PairAgreement, ...]:
-    """Every two people who judged the same items; those who agree least come first."""
+    """Compare every two annotators with items in common, lowest agreement first."""
     met: dict[tuple[int, int], list[tuple[str, str, metric.Label, metric.Label]]] = {}
     for place, _ in workflow.independent_stages:
         names = [field.id for field in workflow.stage_fields(place) if field.scale_level != "none"]
@@ -132,7 +136,7 @@ def compare_people(
 
 
 def _mean_kappa(rows: Sequence[tuple[str, str, metric.Label, metric.Label]]) -> float | None:
-    """Cohen's kappa of each field, their mean: labels of other fields would pass for luck."""
+    """Return the mean of Cohen's kappa over fields, computed separately for each field."""
     fields = sorted({name for _, name, _, _ in rows})
     pairs = ([row[2:] for row in rows if row[1] == field] for field in fields)
     found = [metric.cohen_kappa(*zip(*said, strict=True)) for said in pairs]
@@ -151,7 +155,7 @@ def _joined(fields: Sequence[WorkflowField], forms: Sequence[StageUnit]) -> Iter
 
 
 def _units_of(field: WorkflowField, forms: Sequence[StageUnit]) -> Iterator[Unit]:
-    """One unit an item; a field asked for each element of a list gives one unit an element."""
+    """Yield one unit per item, or one per list element for fields with ``each``."""
     for item, row in forms:
         said = {u: answer[field.id] for u, answer in row.items() if field.id in answer}
         if not field.each:
@@ -163,7 +167,7 @@ def _units_of(field: WorkflowField, forms: Sequence[StageUnit]) -> Iterator[Unit
 
 
 def _agreement_of(stage: str, field: WorkflowField | None, units: Sequence[Unit]) -> FieldAgreement:
-    """Figures of one field; None is all fields as one label."""
+    """Compute the agreement metrics of one field; None means all fields as one label."""
     level: FieldLevel = field.scale_level if field else "nominal"
     kind: metric.MeasurementLevel = level if level != "none" else "nominal"
     users = sorted({user for _, unit in units for user in unit})

@@ -1,7 +1,7 @@
-"""Online backup into one ZIP file, and restore into an empty database of either kind.
+"""Online backup into one ZIP file, and restore into an empty SQLite or PostgreSQL database.
 
-The file holds ``manifest.json``, every table as JSON lines and every image. It is the same from
-SQLite and from PostgreSQL: a lab that begins on a laptop moves to a server by backup and restore.
+The file contains ``manifest.json``, every table as JSON lines, and every image. It does not depend
+on the database, so a project can move from SQLite to PostgreSQL by backup and restore.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from memantics.core.files import refuse_unwritable
 from memantics.core.queue import Shown
 from memantics.core.records import Closed
 
-# Login attempts live for minutes: they are left out.
+# Login attempts are deleted after minutes, so they are not backed up.
 TABLES = [table for table in schema.metadata.sorted_tables if table is not schema.login_attempts]
-# The schemas in which these tables have the columns of today.
+# Schema revisions whose tables have the current columns.
 _READABLE = ("0101", "0102", "0103")
 _MANIFEST = "manifest.json"
 _CHUNK = 1000
-_ELSEWHERE = "choose another --media"
+_ELSEWHERE = "choose another folder with --media"
 _LARGEST_LINE = 64 * 1024 * 1024
 _LARGEST_IMAGE = 64 * 1024 * 1024
 
 
 class BackupManifest(Closed):
-    """What a backup holds."""
+    """Content of ``manifest.json``: schema, database type, time, row counts and image count."""
 
     kind: Literal["memantics annotation backup"]
     schema_version: str
@@ -62,13 +62,15 @@ class BackupManifest(Closed):
 
 
 def backup(service: AnnotationService, target: Path) -> BackupManifest:
-    """Write a backup while people work; the file appears whole or not at all."""
+    """Write a backup while the app runs; the file is replaced only when it is complete."""
     context = service.context
-    partial = target.with_name(f"{target.name}.{secrets.token_hex(4)}.partial")  # two may write it
+    partial = target.with_name(
+        f"{target.name}.{secrets.token_hex(4)}.partial"
+    )  # unique, since two processes may write the same backup
     try:
         with refuse_unwritable(f"backup {target}", hint="choose another file"):
             target.parent.mkdir(parents=True, exist_ok=True)
-            partial.touch(mode=0o600)  # hashes of passwords are in it, as in the database
+            partial.touch(mode=0o600)  # the file contains password hashes
             with _snapshot(context.db) as connection, zipfile.ZipFile(partial, "w") as archive:
                 counts = {table.name: _write_table(connection, archive, table) for table in TABLES}
                 for row in connection.execute(sa.select(schema.media)):
@@ -91,7 +93,7 @@ def backup(service: AnnotationService, target: Path) -> BackupManifest:
 
 @contextmanager
 def _snapshot(database: Database) -> Iterator[Connection]:
-    """One moment of the database. SQLite's is a copy: a long read would make its log grow."""
+    """Open a consistent snapshot. For SQLite it is a copy, since a long read grows the log."""
     if not database.sqlite:
         steady = database.engine.execution_options(isolation_level="REPEATABLE READ")
         with steady.connect() as connection, connection.begin():
@@ -142,7 +144,7 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
             with database.write() as connection:
                 if connection.execute(sa.select(schema.users.c.id).limit(1)).first():
                     raise StoreError(
-                        "the database is not empty", hint="restore into a new one, then switch"
+                        "the database is not empty", hint="restore into a new database"
                     )
                 checker = RowChecker(archive.name)
                 for table in TABLES:
@@ -152,7 +154,7 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
                 _read_images(connection, packed, media, archive.name)
     except sa.exc.StatementError as error:
         raise DataError(
-            archive.name, "holds rows that do not fit together", hint="use another backup"
+            archive.name, "contains inconsistent rows", hint="use another backup"
         ) from error
     finally:
         database.close()
@@ -161,15 +163,15 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
 
 @contextmanager
 def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
-    if archive.exists() and not archive.is_file():  # a pipe would be waited for without end
-        raise DataError(archive.name, "cannot be read as a backup: it is not a file")
+    if archive.exists() and not archive.is_file():  # reading a pipe would block forever
+        raise DataError(archive.name, "is not a regular file")
     try:
         with zipfile.ZipFile(archive) as packed:
             yield packed
     except (*DAMAGE, ValueError, struct.error) as error:
         raise DataError(archive.name, f"cannot be read as a backup: {error}") from error
     except KeyError as error:
-        raise DataError(archive.name, f"is not complete: {error.args[0]}") from error
+        raise DataError(archive.name, f"is incomplete: {error.args[0]}") from error
 
 
 def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
@@ -179,25 +181,27 @@ def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
         manifest = conform(BackupManifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
     if manifest.schema_version not in _READABLE:
         raise StoreError(
-            f"the backup has schema {manifest.schema_version}, this version {newest_schema()}",
+            f"the backup has schema {manifest.schema_version}, this version needs {newest_schema()}",
             hint="restore it with the version of memantics that wrote it, then upgrade",
         )
     if unknown := sorted(set(manifest.tables) - {table.name for table in TABLES}):
-        raise DataError(archive.name, f"holds unknown tables: {', '.join(unknown)}")
+        raise DataError(archive.name, f"contains unknown tables: {', '.join(unknown)}")
     return manifest
 
 
 class RowChecker:
-    """Checks every row before it reaches the database: SQLite would take any type anywhere."""
+    """Check every row before it is inserted, because SQLite accepts any type in any column."""
 
     def __init__(self, where: str) -> None:
         self._where = where
         self._stages: dict[int, int] = {}
 
     def check(self, table: sa.Table, row: Any, number: int) -> dict[str, Any]:
-        """The row, where its columns, types, JSON and stages are as we write them."""
+        """Return a row with valid columns, types, JSON and stage, or raise DataError."""
         if not isinstance(row, dict) or set(row) != set(table.columns.keys()):
-            raise DataError(self._where, f"table {table.name}: columns do not fit", row=number)
+            raise DataError(
+                self._where, f"table {table.name}: the columns do not match the schema", row=number
+            )
         try:
             _row_shape(table.name).model_validate(row)
         except ValidationError as error:
@@ -215,7 +219,7 @@ class RowChecker:
     def _misfit(self, table: sa.Table, problem: str, number: int) -> DataError:
         return DataError(
             self._where,
-            f"holds rows that do not fit together: table {table.name}: {problem}",
+            f"contains inconsistent rows: table {table.name}: {problem}",
             row=number,
             hint="use another backup",
         )
@@ -281,14 +285,14 @@ def _read_table(
     if count != manifest.tables.get(table.name):
         raise DataError(
             Path(packed.filename or "").name,
-            f"table {table.name} has {count} rows, not as many as said",
+            f"table {table.name} has {count} rows, which differs from manifest.json",
         )
 
 
 def _read_images(
     connection: Connection, packed: zipfile.ZipFile, media: Path, archive: str
 ) -> None:
-    """Write all images, or none: what was there before stays as it was."""
+    """Write all images, or none if one of them fails."""
     written: list[Path] = []
     try:
         for row in connection.execute(sa.select(schema.media)):
@@ -303,7 +307,7 @@ def _read_images(
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(data)
             elif path.read_bytes() != data:
-                problem = f"image folder {media} holds another image {path.name}"
+                problem = f"image folder {media} contains a different image {path.name}"
                 raise StoreError(problem, hint=_ELSEWHERE)
     except BaseException:
         for path in written:
@@ -312,7 +316,7 @@ def _read_images(
 
 
 def _set_sequences(connection: Connection) -> None:
-    """PostgreSQL counts by itself: tell it where the restored rows ended."""
+    """Set PostgreSQL's id sequences to the highest restored ids."""
     for table in schema.metadata.sorted_tables:
         column = table.autoincrement_column
         if column is not None:

@@ -1,7 +1,4 @@
-"""Functions behind ``memantics annotate``: serve, import, set up, export, accounts and backups.
-
-A model can draft a clarification of the guideline, for the app and for the command.
-"""
+"""Functions behind ``memantics annotate``: serve, import, settings, export, accounts, backups."""
 
 from __future__ import annotations
 
@@ -53,61 +50,69 @@ _FORMS = {"labelstudio": "json", "huggingface": "zip"}
 
 @dataclass(frozen=True, slots=True)
 class ProjectChanges:
-    """Settings of a project that are not its workflow's; None: as they are."""
+    """Project settings to change; None keeps the current value."""
 
     annotators_per_item: Annotated[
-        int | None, Flag("How many people judge each item. Votes are kept.", min=1, max=50)
+        int | None,
+        Flag(
+            "Number of annotators per item, 1 to 50. Existing annotations are kept.", min=1, max=50
+        ),
     ] = None
     overlap: Annotated[
-        float | None, Flag("Share of items that the whole team judges.", min=0, max=1)
+        float | None,
+        Flag("Proportion of items that the whole team annotates, 0 to 1.", min=0, max=1),
     ] = None
     adjudicator: Annotated[
         Literal["lead", "extra-annotator", "none"] | None,
-        Flag("Who settles ties: the lead, one more vote of another person, or nobody."),
+        Flag("Who resolves ties: the project lead, one more annotator, or none."),
     ] = None
     order: Annotated[
         Literal["given", "uncertainty"] | None,
-        Flag("Order of items: that of the queue, or by expected information."),
+        Flag("Order of items: as imported, or highest expected disagreement first."),
     ] = None
 
     comments: Annotated[
-        bool | None, Flag("Let people leave a comment with each item.", "--comments")
+        bool | None, Flag("Let annotators leave a comment on each item.", "--comments")
     ] = None
     prelabels: Annotated[
         Literal["shown", "hidden"] | None,
-        Flag("Suggestions of models: shown beside the form, or hidden.", "--suggestions"),
+        Flag("Show or hide model suggestions next to the form.", "--suggestions"),
     ] = None
     daily_limit: Annotated[
-        int | None, Flag("Memes a day and person; 0: no limit.", min=0, max=100_000)
+        int | None, Flag("Maximum memes per person and day; 0 means no limit.", min=0, max=100_000)
     ] = None
     weekly_limit: Annotated[
-        int | None, Flag("Memes a week and person; 0: no limit.", min=0, max=1_000_000)
+        int | None,
+        Flag("Maximum memes per person and week; 0 means no limit.", min=0, max=1_000_000),
     ] = None
     language: Annotated[
-        str | None, Flag("Language of the memes, such as zh; invitations greet people in it.")
+        str | None, Flag("Language code of the memes, such as zh; also used for invitation pages.")
     ] = None
     pass_mark: Annotated[
-        float | None, Flag("Share of training items to get right before real work.", min=0, max=1)
+        float | None, Flag("Required proportion of correct training items, 0 to 1.", min=0, max=1)
     ] = None
     feedback: Annotated[
         bool | None,
-        Flag("Show the expected answers in training, or make it a test.", "--feedback/--test"),
+        Flag(
+            "Show the expected answers after each training item, or run it as a test.",
+            "--feedback/--test",
+        ),
     ] = None
     training_set: Annotated[
-        Path | None, Flag("A queue with known answers ('gold') on which people train first.")
+        Path | None, Flag("Queue with known answers ('gold') that new annotators train on.")
     ] = None
     questionnaire: Annotated[
-        str | None, Flag("Address of a questionnaire about oneself, shown before the first meme.")
+        str | None, Flag("URL of a questionnaire for annotators, shown before the first meme.")
     ] = None
 
     @property
     def said(self) -> dict[str, object]:
-        """Those settings that were given."""
+        """Return the settings that were given."""
         given = asdict(self).items()
         return {name: value for name, value in given if value is not None and name != _SET}
 
     def apply(self, service: AnnotationService, actor: Actor, project: int) -> ProjectSettings:
-        """Change a project, and bring its training set in; returns all of its settings."""
+        """Change a project, import its training set and return all settings."""
         settings = service.projects.change(actor, project, self.said)
         if self.training_set is not None:
             exchange = service.exchange
@@ -119,7 +124,7 @@ _SCHEMA = record(en=text(), zh=text())
 
 
 def make_drafter(model: str, calls: CallSettings) -> Callable[[str], LocalizedText]:
-    """A function that has a model draft a clarification; a reply that is none raises."""
+    """Return a function in which a model drafts a guideline rule; it raises without a draft."""
 
     async def draft(prompt: str) -> LocalizedText:
         with tempfile.TemporaryDirectory() as folder:
@@ -134,7 +139,7 @@ def make_drafter(model: str, calls: CallSettings) -> Callable[[str], LocalizedTe
                 )
         if taken.value is None:
             raise ModelError(
-                f"{model} gave no draft ({taken.status}: {taken.reason})",
+                f"model {model} returned no draft ({taken.status}: {taken.reason})",
                 hint="write the rule yourself, or try another model",
             )
         return taken.value
@@ -143,14 +148,16 @@ def make_drafter(model: str, calls: CallSettings) -> Callable[[str], LocalizedTe
 
 
 FIRST_NAME = "lead"
-WorkflowFlag = Annotated[str | None, Flag("Workflow of a folder of memes: a name, or a TOML file.")]
+WorkflowFlag = Annotated[
+    str | None, Flag("Workflow for a folder of memes: a built-in name or a TOML file.")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where annotations are kept: an SQLite file or a PostgreSQL address, and a folder of images.
+    """Location of the annotations: an SQLite file or PostgreSQL URL, and a folder of images.
 
-    By default ``annotate/annotate.db`` in the home folder, and ``media`` beside the database.
+    By default, ``annotate/annotate.db`` in the home folder, and ``media`` next to the database.
     """
 
     database: Annotated[
@@ -162,53 +169,53 @@ class Storage:
         ),
     ] = None
     media: Annotated[
-        Path | None, Flag("Where images are kept. Default: 'media' beside the database.")
+        Path | None, Flag("Folder of images. Default: 'media' next to the database.")
     ] = None
 
     @property
     def url(self) -> str:
-        """The database."""
+        """Return the database URL or file."""
         return self.database or str(home() / "annotate" / "annotate.db")
 
     @property
     def folder(self) -> Path:
-        """The folder of images."""
+        """Return the folder of images."""
         file = self.url.removeprefix("sqlite:///")
         beside = Path(file).parent if "://" not in file else home() / "annotate"
         return self.media or beside / "media"
 
 
 AS_IT_IS = ProjectChanges()
-Most = Annotated[int | None, Flag("Only the first so many items of a queue or folder.", min=1)]
+Most = Annotated[int | None, Flag("Import only the first N items of the queue or folder.", min=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class WebAppSettings:
-    """How the web app is reached, and by whom."""
+    """Network and contact settings of the web app."""
 
-    host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1"
-    port: Annotated[int, Flag("0 takes any free port.", min=0, max=65535)] = 8765
+    host: Annotated[str, Flag("Network address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, Flag("Port to listen on; 0 selects a free port.", min=0, max=65535)] = 8765
     public_url: Annotated[
-        str, Flag("The address people use, such as https://annotate.example.org.")
+        str, Flag("Public URL of the app, such as https://annotate.example.org.")
     ] = ""
     trusted_proxies: Annotated[
         Sequence[str],
         Flag(
-            "Address of a proxy whose X-Forwarded-For is believed; none by default.",
+            "IP address or network of a trusted proxy (X-Forwarded-For). Repeatable.",
             "--trusted-proxy",
         ),
     ] = ()
-    contact: Annotated[str, Flag("Whom people can turn to when the work weighs on them.")] = ""
-    demo: Annotated[bool, Flag("Try it on the sample data; nothing is kept.")] = False
+    contact: Annotated[str, Flag("Support contact, shown on every page.")] = ""
+    demo: Annotated[bool, Flag("Start a demo with the sample data; no data is kept.")] = False
     model: Annotated[
-        str, Flag("Model that drafts additions to guidelines for the lead.", "--model -m")
+        str, Flag("Model that drafts guideline rules for the project lead.", "--model -m")
     ] = ""
-    base_url: Annotated[str | None, Flag("Address of an OpenAI-compatible server.")] = None
+    base_url: Annotated[str | None, Flag("URL of an OpenAI-compatible server.")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ImportSummary(Result):
-    """What came into a project; ``skipped`` names what was left out, and why."""
+    """Result of an import; ``skipped`` lists what was skipped, with the reason."""
 
     project: int
     source: Path
@@ -217,19 +224,19 @@ class ImportSummary(Result):
     skipped: tuple[str, ...]
 
     def lines(self, most: int = 10) -> Iterator[str]:
-        """What came in, and the first things that did not."""
+        """Return the result as lines of text, with the first skipped entries."""
         brought = f"{self.items:,} new items"
         if self.answers:
             brought += f", {self.answers:,} answers"
         yield f"project {self.project}: {self.source}: {brought}"
-        yield from (f"  left out: {line}" for line in self.skipped[:most])
+        yield from (f"  skipped: {line}" for line in self.skipped[:most])
         if len(self.skipped) > most:
             yield f"  and {len(self.skipped) - most:,} more"
 
 
 @dataclass(frozen=True, slots=True)
 class BackupSummary(Result):
-    """What a backup holds."""
+    """Content of a backup: number of answers and images."""
 
     file: Path
     answers: int
@@ -238,7 +245,7 @@ class BackupSummary(Result):
 
 @dataclass(frozen=True, slots=True)
 class AppStart(Result):
-    """The app is about to serve: the link that logs its owner in, and what was imported."""
+    """Start message of the app: login link and imported queues."""
 
     link: str
     demo: bool
@@ -249,7 +256,7 @@ def serve_annotations(
     storage: Storage,
     settings: WebAppSettings,
     queues: Annotated[
-        Sequence[Path], Argument("Queues, or folders of memes (with --workflow), to annotate.")
+        Sequence[Path], Argument("Queues to annotate, or folders of memes (with --workflow).")
     ] = (),
     *,
     workflow: WorkflowFlag = None,
@@ -257,9 +264,9 @@ def serve_annotations(
     limit: Most = None,
     started: Callable[[AppStart], None],
 ) -> None:
-    """Serve the web app until the process is told to stop; queues become projects first.
+    """Serve the web app until the process is stopped; queues become projects first.
 
-    ``started`` is called once, before the first request is answered.
+    ``started`` is called once, before the first request.
     """
     require_extra()
     from memantics.annotation.web.app import make_app
@@ -269,7 +276,9 @@ def serve_annotations(
 
     host, public_url, demo = settings.host, check_public_url(settings.public_url), settings.demo
     if demo and (queues or storage.database):
-        raise InputError("--demo goes with neither a queue nor --db", hint="leave one out")
+        raise InputError(
+            "--demo cannot be combined with a queue or --db", hint="remove --demo or the others"
+        )
     proxies = read_proxies(settings.trusted_proxies)
     open_to_others = bool(public_url) or not is_local(host)
     secret = find_secret(open_to_others, home() / "annotate" / "secret")
@@ -305,23 +314,25 @@ def serve_annotations(
 
 def import_annotations(
     storage: Storage,
-    source: Annotated[Path, Argument("A queue, a folder of memes, or a file from Label Studio.")],
+    source: Annotated[Path, Argument("Queue, folder of memes, or Label Studio file to import.")],
     *,
     workflow: WorkflowFlag = None,
     changes: ProjectChanges = AS_IT_IS,
     limit: Most = None,
-    project: Annotated[int | None, Flag("Where a Label Studio file (JSON or ZIP) goes.")] = None,
+    project: Annotated[
+        int | None, Flag("Number of the project that receives a Label Studio file.")
+    ] = None,
     images: Annotated[
-        Path | None, Flag("The folder with the images of a Label Studio JSON file.")
+        Path | None, Flag("Folder with the images of a Label Studio JSON file.")
     ] = None,
 ) -> ImportSummary:
-    """Bring in a queue or a folder of memes, or a file from Label Studio into a project."""
+    """Import a queue or a folder of memes, or a Label Studio file into a project."""
     require_extra()
     if source.is_file() and project is None:
-        raise InputError(f"{source} is a file", hint="give --project with the number of a project")
+        raise InputError(f"{source} is a file: a project is needed", hint="add --project NUMBER")
     if not source.is_file() and (project is not None or images is not None):
         raise InputError(
-            "--project and --images go with a file from Label Studio", hint="leave them out"
+            "--project and --images need a Label Studio file", hint="remove the two options"
         )
     with open_annotations(storage) as service, in_turn(storage.folder):
         actor = find_admin(service)
@@ -335,9 +346,9 @@ def import_annotations(
 
 def reset_password(
     storage: Storage,
-    name: Annotated[str, Argument("The name of an account; the first is 'lead'.")],
+    name: Annotated[str, Argument("Name of the account; the first account is 'lead'.")],
 ) -> str:
-    """Give an account a new password; its sessions end, and a closed account is open again."""
+    """Set a new random password, end all sessions and reopen a closed account."""
     require_extra()
     new = secrets.token_urlsafe(12)
     with open_annotations(storage) as service:
@@ -345,17 +356,17 @@ def reset_password(
     return new
 
 
-def close_account(
-    storage: Storage, name: Annotated[str, Argument("The name of an account.")]
-) -> None:
-    """Close an account: nobody can use it any more, what it answered stays."""
+def close_account(storage: Storage, name: Annotated[str, Argument("Name of the account.")]) -> None:
+    """Close an account; its annotations are kept."""
     require_extra()
     with open_annotations(storage) as service:
         service.accounts.deactivate(find_admin(service), name)
 
 
-def back_up(storage: Storage, out: Annotated[Path, Argument("File to write.")]) -> BackupSummary:
-    """Back up database and images into one file, while the app may run."""
+def back_up(
+    storage: Storage, out: Annotated[Path, Argument("Backup file to write (ZIP).")]
+) -> BackupSummary:
+    """Back up the database and images into one file; the app may be running."""
     require_extra()
     from memantics.annotation.backup import backup
 
@@ -366,7 +377,7 @@ def back_up(storage: Storage, out: Annotated[Path, Argument("File to write.")]) 
 
 def restore_backup(
     storage: Storage,
-    archive: Annotated[Path, Argument("A file that 'annotate backup' wrote.")],
+    archive: Annotated[Path, Argument("Backup file written by 'annotate backup'.")],
 ) -> BackupSummary:
     """Restore a backup into an empty database."""
     require_extra()
@@ -378,7 +389,7 @@ def restore_backup(
 
 @contextmanager
 def open_annotations(storage: Storage) -> Iterator[AnnotationService]:
-    """The service over a database, closed at the end of the block."""
+    """Open the annotation service for the length of a ``with`` block."""
     from memantics.annotation.service import open_service
 
     service = open_service(storage.url, media=storage.folder)
@@ -389,19 +400,19 @@ def open_annotations(storage: Storage) -> Iterator[AnnotationService]:
 
 
 def find_admin(service: AnnotationService) -> Actor:
-    """The administrator that the person at the terminal is; made at the first start."""
-    # Nobody knows this password: the link logs in, and 'annotate password' makes another.
+    """Return the administrator account of the command line; create it at the first start."""
+    # The password is never shown: the login link or 'annotate password' gives access.
     return service.accounts.local_admin() or service.accounts.create_first(
         FIRST_NAME, secrets.token_urlsafe(24)
     )
 
 
 def require_project(service: AnnotationService, actor: Actor, number: int) -> None:
-    """Say which numbers there are: at the terminal, nobody need be kept in the dark."""
+    """Raise an error that lists the project numbers if a project does not exist."""
     known = [str(project.id) for project in service.projects.mine(actor)]
     if not known:
         raise InputError(
-            "there is no project yet", hint="memantics annotate import QUEUE makes one"
+            "the database has no projects", hint="create one: memantics annotate import QUEUE"
         )
     if str(number) not in known:
         raise UnknownName("project", str(number), known)
@@ -415,16 +426,16 @@ def _add(
     changes: ProjectChanges,
     limit: int | None,
 ) -> ImportSummary:
-    """A project from a queue, or from a folder of memes; its maker may do everything in it.
+    """Create a project from a queue or folder of memes; its creator gets all roles.
 
-    The same folder given again adds what is new to the project that it made before. Processes do
-    this in turn: two at once would make two projects.
+    The same folder, imported again, adds new items to its project. A file lock prevents two
+    processes from creating two projects.
     """
     from memantics.annotation.workflow import ROLES, read_workflow
 
     if not folder.is_dir():
         raise InputError(
-            f"there is not a folder {folder}", hint="give a queue or a folder of memes"
+            f"folder {folder} does not exist", hint="give a queue or a folder of memes"
         )
     named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
     is_queue = (folder / CARD).is_file()
@@ -433,8 +444,8 @@ def _add(
         title, flow = card.title, card.workflow
     elif named is None:
         raise InputError(
-            f"{folder} is not a queue: it has no card",
-            hint="for a folder of memes, give --workflow pun-form",
+            f"{folder} is not a queue: queue.json is missing",
+            hint="for a folder of memes, add --workflow, for example --workflow pun-form",
         )
     else:
         title, flow = folder.resolve().name, read_workflow(named).name
@@ -451,7 +462,7 @@ def _add(
     if is_queue:
         made = service.exchange.make_project(actor, folder, named, changes.said).id
     else:
-        read_memes(folder)  # a folder without memes leaves no project behind
+        read_memes(folder)  # raises before a project is created
         made = service.projects.create(actor, title, named or flow, changes=changes.said).id
     changes.apply(service, actor, made)
     done = bring(actor, made, folder, limit)
@@ -462,9 +473,9 @@ def _add(
 def set_up_project(
     storage: Storage,
     changes: ProjectChanges,
-    project: Annotated[int, Argument("The number of the project.")],
+    project: Annotated[int, Argument("Project number.")],
 ) -> dict[str, object]:
-    """Change how many people judge each item and who settles ties; returns all settings."""
+    """Change annotators per item, adjudication and other settings; return all settings."""
     require_extra()
     with open_annotations(storage) as service:
         actor = find_admin(service)
@@ -483,21 +494,22 @@ def set_up_project(
 
 def export_annotations(
     storage: Storage,
-    project: Annotated[int, Argument("The number of the project.")],
-    out: Annotated[Path, Flag("File to write; a folder for huggingface.")],
+    project: Annotated[int, Argument("Project number.")],
+    out: Annotated[Path, Flag("File to write, or folder for huggingface.")],
     what: Annotated[
         What,
         Flag(
-            "Verdicts for construction; data (a row an item, with all votes) or votes (a row each);"
-            " what was agreed on; agreement; folders for others; every revision or change."
+            "Content to export. annotations: input of publish and build. data: one row per item,"
+            " with all annotations. individual: one row per annotator and field. aggregated: one"
+            " row per item. raw: all revisions. audit: all changes."
         ),
     ] = "annotations",
     form: Annotated[
         Literal["jsonl", "csv", "parquet", "json", "zip", "tex"] | None,
-        Flag("Default: as the file is called, else jsonl, json or zip.", "--format"),
+        Flag("File format. Default: from the file name, else jsonl, json or zip.", "--format"),
     ] = None,
 ) -> None:
-    """Write verdicts, tables or figures of a project to a file, or a folder for Hugging Face."""
+    """Write annotations, tables or agreement of a project to a file, or a Hugging Face folder."""
     require_extra()
     ending = out.suffix.removeprefix(".").lower()
     named = ending if ending in ("csv", "parquet", "tex", "zip", "json", "jsonl") else ""
@@ -506,7 +518,7 @@ def export_annotations(
     )
     as_folder = what == "huggingface" and not named
     if as_folder and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out} is there already", hint="name a folder that does not exist yet")
+        raise InputError(f"{out} already exists", hint="name a new folder")
     with open_annotations(storage) as service:
         actor = find_admin(service)
         require_project(service, actor, project)

@@ -1,4 +1,4 @@
-"""All items of a project with their answers, and live figures for the lead."""
+"""Items of a project with their annotations, disagreements and accuracy over time."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class AssignedItem:
 
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """The texts of the item."""
+        """Return the texts shown with the item."""
         return read_shown(self.row.shown)
 
     @property
     def case(self) -> AggregationCase:
-        """The item as resolution sees it, training answers left out."""
+        """Return the input of the aggregation, without training answers."""
         return make_case(self.row, self.assignments)
 
     @property
     def last_at(self) -> float:
-        """When the last answer came in."""
+        """Return the time of the last answer, in seconds since 1970."""
         return max((assignment.submitted_at or 0.0 for assignment in self.assignments), default=0.0)
 
     def answered(self, *, training: bool = True) -> Iterator[Assignment]:
-        """The assignments with an answer that counts, those of training rounds too where asked for."""
+        """Yield the answered assignments, by default including those of training rounds."""
         done = (
             assignment
             for assignment in self.assignments
@@ -54,7 +54,7 @@ class AssignedItem:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member under their pseudonym."""
+    """A member of a project with pseudonym, name and training state."""
 
     user: int
     pseudonym: str
@@ -63,7 +63,10 @@ class Person:
 
 
 def gather(visit: Visit, *, answered: bool = False) -> list[AssignedItem]:
-    """Every item of a project, in order, training items too; ``answered``: only done assignments."""
+    """Return every item of a project in order, including training items.
+
+    With ``answered``, only answered assignments are read.
+    """
     query = queries.PROJECT_ANSWERS if answered else queries.PROJECT_ASSIGNMENTS
     assignments: dict[int, list[Assignment]] = defaultdict(list)
     for row in query.all(visit.connection, visit.key):
@@ -75,7 +78,7 @@ def gather(visit: Visit, *, answered: bool = False) -> list[AssignedItem]:
 
 
 def read_people(visit: Visit) -> dict[int, Person]:
-    """The members of a project by account."""
+    """Return the members of a project by account id."""
     rows = queries.PEOPLE.all(visit.connection, visit.key)
     return {row.user: record_of(Person, row) for row in rows}
 
@@ -84,7 +87,7 @@ _WINDOW = 10
 
 
 def answers_at(item: AssignedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
-    """What each person said of an item at a stage, training left out."""
+    """Return each annotator's answer to an item at a stage, without training."""
     return {
         assignment.user: assignment.answer
         for assignment in item.answered(training=False)
@@ -97,7 +100,7 @@ def answers_at(item: AssignedItem, stage: int) -> dict[int, Mapping[str, JsonVal
 def find_disagreements(
     workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> Iterator[Disagreement]:
-    """Items on which people who answered apart differ, with who said what."""
+    """Yield items on which independent annotators differ, with each annotator's values."""
     for item in items:
         differing: dict[str, tuple[tuple[str, JsonValue], ...]] = {}
         notes: list[tuple[str, str]] = []
@@ -133,7 +136,7 @@ def find_disagreements(
 
 
 def _find_decision(workflow: Workflow, item: AssignedItem) -> tuple[FieldValues | None, bool]:
-    """What an adjudicator who saw the votes said, and whether one may do so now."""
+    """Return the adjudicator's answer, and whether an item can be adjudicated now."""
     stages = workflow.stages
     deciding = [n for n, one in enumerate(stages) if one.kind == "adjudicate" and not one.blind]
     said = [assignment.answer for assignment in item.answered() if assignment.stage in deciding]
@@ -143,7 +146,7 @@ def _find_decision(workflow: Workflow, item: AssignedItem) -> tuple[FieldValues 
 
 
 class DisagreementFilter(Closed):
-    """Items on which these people differ, in a field, by a label, since a time; empty: any."""
+    """Filter for disagreements by annotators, field, label and time; empty fields match all."""
 
     people: tuple[str, ...] = ()
     field: str = ""
@@ -151,7 +154,7 @@ class DisagreementFilter(Closed):
     since: float = 0
 
     def fits(self, one: Disagreement) -> bool:
-        """Whether an item is such a one."""
+        """Return whether an item matches the filter."""
         for name, votes in one.fields.items():
             said = [vote for who, vote in votes if not self.people or who in self.people]
             differ = len({label_key(vote) for vote in said}) > 1
@@ -162,7 +165,7 @@ class DisagreementFilter(Closed):
 
 
 def split_of(votes: Sequence[JsonValue]) -> float:
-    """The share of votes that are not with the largest group.
+    """Return the proportion of annotations outside the most frequent value.
 
     >>> split_of(["sad", "sad", "angry", None])
     0.5
@@ -174,7 +177,7 @@ def split_of(votes: Sequence[JsonValue]) -> float:
 def measure_drift(
     workflow: Workflow, items: Sequence[AssignedItem], people: Mapping[int, Person]
 ) -> tuple[AccuracyDrift, ...]:
-    """Each person's accuracy on items with known answers, in the order they gave them."""
+    """Return each annotator's accuracy on items with known answers, in order of time."""
     fields = workflow.training.fields if workflow.training else workflow.stages[0].fields
     graded = tuple(name for name in fields if workflow.field(name).scale_level != "none")
     hits: dict[int, list[tuple[float, bool]]] = {user: [] for user in people}

@@ -1,4 +1,4 @@
-"""The context of every part of the service: database, images, clock, rights and audit log."""
+"""Shared context of the service: database, images, clock, rights and audit log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WallClock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
-    """What all parts of a service share: the database, the folder of images, the clock."""
+    """Database, image folder and clock that all parts of the service share."""
 
     db: Database
     media: Path
@@ -43,7 +43,7 @@ class ServiceContext:
         role: ProjectRole | None = None,
         lock: bool = False,
     ) -> Visit:
-        """A member inside a transaction; who is none, or does not hold the role, is refused."""
+        """Return the rights of a member in a transaction; raise Forbidden without the role."""
         query = queries.LOCKED_RIGHTS if lock else queries.RIGHTS
         row = query.one(connection, {"project": project, "user": actor.id})
         if row is None or (role and role not in read_roles(row.roles)):
@@ -60,18 +60,18 @@ class ServiceContext:
         write: bool = False,
         lock: bool = False,
     ) -> Iterator[Visit]:
-        """A transaction for a member of a project; anybody else is refused."""
+        """Open a transaction for a member of a project; raise Forbidden for anyone else."""
         with self.db.write() if write else self.db.read() as connection:
             yield self.visit(connection, actor, project, role=role, lock=lock)
 
     def as_lead(
         self, actor: Actor, project: int, *, write: bool = False
     ) -> AbstractContextManager[Visit]:
-        """A transaction for a lead of a project; anybody else is refused."""
+        """Open a transaction for a lead of a project; raise Forbidden for anyone else."""
         return self.as_member(actor, project, role="lead", write=write)
 
     def lead_rights(self, actor: Actor, project: int) -> Rights:
-        """The rights of a lead of a project; anybody else is refused."""
+        """Return the rights of a project lead; raise Forbidden for anyone else."""
         with self.as_lead(actor, project) as visit:
             return visit.rights
 
@@ -85,7 +85,7 @@ class ServiceContext:
         project: int | None = None,
         **detail: JsonValue,
     ) -> None:
-        """Write one line of the audit log, in the transaction of the change."""
+        """Write one entry of the audit log in the transaction of the change."""
         entry: dict[str, object] = {
             "at": self.clock(),
             "user_id": actor.id,
@@ -99,7 +99,7 @@ class ServiceContext:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A member of a project inside one transaction, and the moment at which it began."""
+    """A member of a project in one transaction, with the time at which it began."""
 
     context: ServiceContext
     connection: Connection
@@ -109,29 +109,29 @@ class Visit:
 
     @property
     def flow(self) -> Workflow:
-        """The workflow as it holds for the project."""
+        """Return the workflow with the project's settings applied."""
         return self.rights.workflow
 
     @property
     def key(self) -> dict[str, object]:
-        """What queries about a person in a project bind; ``round`` is that of their training."""
+        """Return the query parameters for a member; ``round`` is the training round."""
         rights = self.rights
         return {"user": self.actor.id, "project": rights.id, "round": rights.training_round}
 
     @property
     def lease_end(self) -> float:
-        """When a lease that begins now runs out."""
+        """Return the time at which a lease that begins now expires."""
         return self.now + 60 * self.rights.settings.lease_minutes
 
     def log(self, action: str, subject: str = "", /, **detail: JsonValue) -> None:
-        """Write one line of the project's audit log; without a subject it is about the project."""
+        """Write one entry of the project's audit log; the default subject is the project."""
         project = self.rights.id
         subject = subject or f"project:{project}"
         self.context.log(self.connection, self.actor, action, subject, project=project, **detail)
 
 
 def read_rights(row: Any) -> Rights:
-    """Rights from a row that has the columns of memberships and projects."""
+    """Build the rights from a row with the columns of memberships and projects."""
     return record_of(
         Rights,
         row,
@@ -146,13 +146,13 @@ def read_rights(row: Any) -> Rights:
 
 
 def keep_settings(connection: Connection, project: int, settings: ProjectSettings) -> None:
-    """Write the settings of a project into their column."""
+    """Save the settings of a project."""
     text = settings.model_dump_json()
     queries.SET_SETTINGS.run(connection, {"project": project, "settings": text})
 
 
 def read_roles(text: str) -> frozenset[ProjectRole]:
-    """Roles from their column.
+    """Parse the roles column.
 
     >>> sorted(read_roles("lead,annotator"))
     ['annotator', 'lead']
@@ -161,48 +161,48 @@ def read_roles(text: str) -> frozenset[ProjectRole]:
 
 
 def ordered_roles(text: str) -> tuple[ProjectRole, ...]:
-    """Roles from their column, in the order in which people read them."""
+    """Parse the roles column into the display order."""
     return tuple(role for role in ROLES if role in text.split(","))
 
 
 def write_roles(roles: Iterable[str]) -> str:
-    """Roles for their column; unknown ones are refused."""
+    """Format roles for the roles column; raise an error for unknown roles."""
     wanted = set(roles)
     if unknown := wanted - set(ROLES):
-        raise Forbidden(f"no such role: {', '.join(sorted(unknown))}")
+        raise Forbidden(f"unknown role: {', '.join(sorted(unknown))}")
     return ",".join(role for role in ROLES if role in wanted)
 
 
 @lru_cache(maxsize=1024)
 def preferences_of(text: str) -> Preferences:
-    """Preferences from their column, parsed once."""
+    """Parse the preferences column (cached)."""
     return Preferences.model_validate_json(text)
 
 
 def dump(value: object) -> str:
-    """JSON for a column."""
+    """Serialise a value as JSON for a column."""
     return orjson.dumps(value).decode()
 
 
 def load(text: str | None) -> dict[str, JsonValue]:
-    """A JSON object from a column."""
+    """Parse a JSON object from a column."""
     value: dict[str, JsonValue] = orjson.loads(text) if text else {}
     return value
 
 
 def load_optional(text: str | None) -> dict[str, JsonValue] | None:
-    """A JSON object from a column that may be empty."""
+    """Parse a JSON object from a column that may be empty."""
     return load(text) if text is not None else None
 
 
 def load_list(text: str) -> list[Any]:
-    """A JSON list from a column."""
+    """Parse a JSON list from a column."""
     value: list[Any] = orjson.loads(text)
     return value
 
 
 def iso(at: float) -> str:
-    """A time as people and other programs read it.
+    """Format a time as ISO 8601 in UTC.
 
     >>> iso(0)
     '1970-01-01T00:00:00Z'

@@ -34,12 +34,12 @@ _PATIENCE = 0.2
 BUSY_MS = 15_000
 MIGRATIONS = Path(__file__).parent / "migrations"
 Bound = Mapping[str, object]
-# Any fixed number: two servers that start at once must not both migrate.
+# Arbitrary key of the PostgreSQL lock that lets one server migrate at a time.
 _MIGRATION_LOCK = 5_417_233
 
 
 class _Turnstile:
-    """A lock that is handed on in the order of arrival, so that nobody starves."""
+    """A lock that serves waiting threads in order of arrival."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -48,7 +48,7 @@ class _Turnstile:
 
     @property
     def crowded(self) -> bool:
-        """Whether somebody waits."""
+        """Return whether any thread is waiting."""
         return bool(self._queue)
 
     def acquire(self) -> None:
@@ -73,7 +73,7 @@ class _Turnstile:
                 self._busy = False
 
     def _give_up(self, mine: threading.Lock) -> None:
-        """Interrupted while waiting: step out of the queue, or hand on a turn that just came."""
+        """Leave the queue after an interrupt, or pass on a turn that has just arrived."""
         with self._guard:
             if mine in self._queue:
                 self._queue.remove(mine)
@@ -91,7 +91,7 @@ class _WriteBatch:
 
 
 class GroupCommit:
-    """The one writer of a SQLite file in this process."""
+    """The only writer of a SQLite file in this process; combines waiting writers in one commit."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -100,7 +100,7 @@ class GroupCommit:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction of one's own, as far as its writer can tell."""
+        """Open a write transaction that fails or succeeds independently of the other writers."""
         self._turn.acquire()
         batch: _WriteBatch | None = None
         try:
@@ -119,7 +119,7 @@ class GroupCommit:
         except OperationalError as error:
             connection.close()
             raise StoreError(
-                f"the database is busy: {error.orig}", hint="does another program hold it?"
+                f"the database is locked: {error.orig}", hint="close other programs that use it"
             ) from error
         except BaseException:
             connection.close()
@@ -127,13 +127,15 @@ class GroupCommit:
         return _WriteBatch(connection, time.monotonic())
 
     def _leave(self, batch: _WriteBatch | None) -> None:
-        """Commit, unless somebody is there who will do it in a moment."""
+        """Commit the batch, unless another waiting writer will commit it."""
         try:
             if batch is None:
                 return
             if not _in_transaction(batch.connection):
-                # SQLite gave up the whole transaction (disk full, say): nobody was saved.
-                batch.error = StoreError("the database could not be written", hint="check the disk")
+                # SQLite rolled back the whole transaction, for example because the disk is full.
+                batch.error = StoreError(
+                    "the database could not be written", hint="check the free disk space"
+                )
             late = time.monotonic() - batch.begun > _LONGEST
             if batch.error or late or batch.members >= _MOST or not self._turn.crowded:
                 self._close(batch)
@@ -155,7 +157,7 @@ class GroupCommit:
         finally:
             try:
                 if batch.error is not None:
-                    # Its transaction may still be open: no other writer may get this connection.
+                    # The transaction may still be open, so the connection must not be reused.
                     batch.connection.invalidate()
                 batch.connection.close()
             finally:
@@ -163,7 +165,7 @@ class GroupCommit:
 
     def _await_commit(self, batch: _WriteBatch) -> None:
         while not batch.done.wait(_PATIENCE):
-            # Whoever was to commit is gone (interrupted while it waited): do it instead.
+            # The writer that should commit was interrupted: commit here.
             self._turn.acquire()
             try:
                 if self._batch is batch:
@@ -194,10 +196,10 @@ def _in_transaction(connection: Connection) -> bool:
 
 
 class Database:
-    """Reads and writes.
+    """Read and write transactions on one database.
 
-    On SQLite, writers of this process queue at a lock of ours and share commits: waiting for
-    each other inside SQLite would mean polling, and the unlucky would poll for seconds.
+    On SQLite, the writers of this process wait for a fair lock and share commits. Waiting inside
+    SQLite would poll, and some writers would wait for seconds.
     """
 
     def __init__(self, url: str) -> None:
@@ -209,19 +211,19 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A consistent look at the data."""
+        """Open a consistent read transaction."""
         with self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction; it is on disk when the block ends, or nothing of it is."""
+        """Open a write transaction; it is on disk when the block ends, or rolled back."""
         writing = self._group.write() if self._group else self._writing.begin()
         with writing as connection:
             yield connection
 
     def migrate(self) -> None:
-        """Bring the schema to the newest revision; a newer one than we know is an error."""
+        """Upgrade the schema to the newest revision; raise an error for an unknown revision."""
         config = _alembic_config()
         newest = ScriptDirectory.from_config(config).get_current_head()
         try:
@@ -239,28 +241,28 @@ class Database:
             raise _explain(self.url, error) from error
 
     def schema_version(self) -> str:
-        """The revision that the database is at (empty: none)."""
+        """Return the schema revision of the database, or an empty string."""
         with self.read() as connection:
             return MigrationContext.configure(connection).get_current_revision() or ""
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self.engine.dispose()
 
     def _refuse_unknown(self, config: Config, current: str | None) -> None:
         known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
         if current is not None and current not in known:
             raise StoreError(
-                f"the annotation database is at schema {current}, newer than this version knows",
-                hint="install the version of memantics that wrote it",
+                f"the annotation database has the unsupported schema {current}",
+                hint="use the version of memantics that wrote it",
             )
 
 
 class Query:
-    """A Core expression, compiled once for each kind of database, that goes straight to the driver.
+    """A SQLAlchemy Core expression that is compiled once per database and sent to the driver.
 
-    One answer takes about a dozen small statements; through SQLAlchemy's execution each costs
-    more than the database needs for it. Values are ``bindparam``; an INSERT names its columns.
+    One answer takes about a dozen small statements. SQLAlchemy's execution would cost more time
+    than the database itself. Parameters are ``bindparam``; an INSERT names its columns.
     """
 
     __slots__ = ("_columns", "_compiled", "_expression", "_row")
@@ -272,10 +274,10 @@ class Query:
         self._row: Any = None
 
     def text(self, dialect: Dialect) -> tuple[str, dict[str, Any]]:
-        """The SQL for a database, and the values that it brings itself."""
+        """Return the SQL for a database, and its fixed parameters."""
         known = self._compiled.get(dialect.name)
         if known is None:
-            # What SQLite's driver knows by place, we give by name.
+            # SQLite's driver is called with named parameters.
             named: Any = sqlite.dialect(paramstyle="named") if dialect.name == "sqlite" else dialect
             made = self._expression.compile(dialect=named, column_keys=self._columns)
             ours = {name for name, bind in made.binds.items() if bind.required}
@@ -284,28 +286,28 @@ class Query:
         return known
 
     def one(self, connection: Connection, values: Bound) -> Any:
-        """The first row, or None."""
+        """Return the first row, or None."""
         cursor = self._execute(connection, values)
         row = cursor.fetchone()
         return None if row is None else self._shape(cursor)._make(row)
 
     def all(self, connection: Connection, values: Bound) -> list[Any]:
-        """All rows."""
+        """Return all rows."""
         cursor = self._execute(connection, values)
         make = self._shape(cursor)._make
         return [make(row) for row in cursor.fetchall()]
 
     def value(self, connection: Connection, values: Bound) -> Any:
-        """The first column of the first row, or None."""
+        """Return the first column of the first row, or None."""
         row = self._execute(connection, values).fetchone()
         return None if row is None else row[0]
 
     def run(self, connection: Connection, values: Bound) -> int:
-        """Change rows; how many."""
+        """Execute a change and return the number of changed rows."""
         return int(self._execute(connection, values).rowcount)
 
     def run_each(self, connection: Connection, rows: Sequence[Bound]) -> None:
-        """Change rows, once for each set of values."""
+        """Execute a change once per set of parameters."""
         for values in rows:
             self._execute(connection, values)
 
@@ -322,14 +324,14 @@ class Query:
 
 
 def insert_row(connection: Connection, table: sa.Table, values: Bound) -> int:
-    """Write one row of a table that counts its rows itself; returns the number it got."""
+    """Insert a row into a table with automatic ids and return the new id."""
     key = connection.execute(sa.insert(table), dict(values)).inserted_primary_key
     assert key is not None
     return int(key[0])
 
 
 def normalise(url: str) -> str:
-    """A path is SQLite; PostgreSQL goes through psycopg.
+    """Return a SQLAlchemy URL for a file path or PostgreSQL URL.
 
     >>> normalise("postgres://me@host/x"), normalise("a.db")
     ('postgresql+psycopg://me@host/x', 'sqlite:///a.db')
@@ -340,17 +342,19 @@ def normalise(url: str) -> str:
     if "://" not in url:
         url = f"sqlite:///{url}"
     if url in ("sqlite:///", "sqlite:///:memory:"):
-        raise InputError("the database needs a file", hint="give a path, such as annotate.db")
+        raise InputError(
+            "an in-memory database is not supported", hint="give a file, such as annotate.db"
+        )
     if not url.startswith(("sqlite:///", "postgresql+psycopg://")):
         raise InputError(
-            f"unknown kind of database in {url.split(':', 1)[0]}:…",
+            f"unsupported database URL {url.split(':', 1)[0]}:…",
             hint="give a file, sqlite:///FILE or postgresql://…",
         )
     return url
 
 
 def newest_schema() -> str:
-    """The revision that this version of the code works with."""
+    """Return the schema revision that this version of the code uses."""
     return ScriptDirectory.from_config(_alembic_config()).get_current_head() or ""
 
 
@@ -362,7 +366,7 @@ def _alembic_config() -> Config:
 
 
 def _make_engine(url: str) -> Engine:
-    # Values may be hashes of passwords: no error message repeats them.
+    # Parameters may contain password hashes, so error messages hide them.
     hidden = {"hide_parameters": True}
     if not url.startswith("sqlite"):
         try:
@@ -373,11 +377,11 @@ def _make_engine(url: str) -> Engine:
     path = Path(url.removeprefix("sqlite:///"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Hashes of passwords are in it: nobody else on this machine needs to read them.
+        # The file contains password hashes, so only its owner may read it.
         path.touch(mode=0o600)
     except OSError as error:
-        raise StoreError(f"database {path} cannot be made: {error.strerror}") from error
-    # Enough for all threads that answer requests: opening one costs more than what it is asked.
+        raise StoreError(f"database {path} cannot be created: {error.strerror}") from error
+    # One connection per request thread, since opening one is slower than a query.
     engine = sa.create_engine(url, pool_size=50, **hidden)
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
@@ -385,11 +389,11 @@ def _make_engine(url: str) -> Engine:
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves, and which
+    connection.isolation_level = None  # BEGIN is sent explicitly, see _begin_sqlite
     for pragma in (
         f"busy_timeout = {BUSY_MS}",
         "journal_mode = WAL",
-        "synchronous = FULL",  # an acknowledged answer outlives a power cut
+        "synchronous = FULL",  # committed answers survive a power failure
         "foreign_keys = ON",
     ):
         connection.execute(f"PRAGMA {pragma}")
@@ -401,12 +405,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _explain(url: str, error: sa.exc.DBAPIError) -> StoreError:
-    # The URL may hold a password: only its kind is said.
+    # The URL may contain a password, so the message names only the database type.
     reason = str(error.orig).splitlines()[0] if error.orig else "unknown reason"
     file = url.startswith("sqlite")
     return StoreError(
         f"the {'SQLite' if file else 'PostgreSQL'} database cannot be opened: {reason}",
-        hint="give the file of an annotation database, or a new one"
+        hint="give an annotation database or a new file"
         if file
-        else "check the address and that the server runs",
+        else "check the URL, and that the server is running",
     )

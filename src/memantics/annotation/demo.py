@@ -1,4 +1,4 @@
-"""A demonstration of annotating: the sample data in six workflows, with three colleagues."""
+"""Demo of the annotation app: the sample data in six workflows, with three simulated annotators."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
 from memantics.core.samples import SampleMeme, image_path, read_samples
 
 WARNING = (
-    "These memes are ours and mild. Real collections can be offensive, hateful, sexual or sad;"
-    " a real project says here what to expect."
+    "These sample memes are mild. Real collections can be offensive, hateful, sexual or sad;"
+    " a real project describes its content here."
 )
 COLLEAGUES = ("robin", "kim", "lee")
 FIRST_ITEMS = 9
-# What a colleague does not call harmful, though the sample data does: people differ about these.
+# Types that a simulated annotator labels as harmless, so that annotators differ.
 LENIENT: Mapping[str, frozenset[str]] = MappingProxyType(
     {"kim": frozenset({"dispirited"}), "lee": frozenset({"targeted"})}
 )
@@ -34,7 +34,7 @@ VOTE = "label-by-vote"
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """One project of the demonstration."""
+    """One project of the demo."""
 
     workflow: str
     title: str
@@ -42,7 +42,7 @@ class Show:
 
 
 def make_demo(service: AnnotationService, folder: Path) -> tuple[Actor, str]:
-    """Fill an empty database; return who the newcomer is, and where they start."""
+    """Fill an empty database; return the account of the visitor and the start page."""
     me = service.accounts.create_first("you", secrets.token_urlsafe(24))
     others = [service.accounts.create(me, name, secrets.token_urlsafe(24)) for name in COLLEAGUES]
     start = 0
@@ -73,7 +73,7 @@ def _write(folder: Path, show: Show) -> Path:
 
 
 def _work(service: AnnotationService, person: Actor, project: int) -> None:
-    """Let a colleague answer the first few items, so that there is something to agree on."""
+    """Let a simulated annotator answer the first items."""
     service.projects.consent(person, project)
     flow = service.projects.get(person, project).workflow
     for turn in range(FIRST_ITEMS):
@@ -88,7 +88,7 @@ def _work(service: AnnotationService, person: Actor, project: int) -> None:
 
 
 def _answer(flow: Workflow, task: AnnotationTask, turn: int) -> dict[str, JsonValue]:
-    """Plausible answers, mostly the first option: these colleagues are made up, and agree often."""
+    """Make up plausible answers, mostly the first option, so that annotators often agree."""
     values: dict[str, JsonValue] = {}
     for name in task.fields:
         field = flow.field(name)
@@ -106,7 +106,7 @@ def _answer(flow: Workflow, task: AnnotationTask, turn: int) -> dict[str, JsonVa
         elif field.kind == "pairwise":
             values[name] = "first"
         elif field.required:
-            values[name] = "(this colleague is made up)"
+            values[name] = "(simulated annotator)"
     labels = task.labels
     return {
         name: value
@@ -116,7 +116,7 @@ def _answer(flow: Workflow, task: AnnotationTask, turn: int) -> dict[str, JsonVa
 
 
 def _vote(meme: SampleMeme, person: str) -> dict[str, JsonValue]:
-    """The sample data's label as this person sees it."""
+    """Return the label of the sample data as this simulated annotator gives it."""
     harm = meme.harm
     if not harm.harmful or harm.type in LENIENT.get(person, frozenset()):
         return {"harmful": "no"}
@@ -130,7 +130,7 @@ def _vote(meme: SampleMeme, person: str) -> dict[str, JsonValue]:
 
 
 def _disputed() -> Iterator[SampleMeme]:
-    """All memes, those that people see differently first, each followed by a mild one."""
+    """Yield all memes, alternating harmful (often disputed) and harmless memes."""
     memes = read_samples()
     kinds = [[m for m in memes if m.harm.type == kind] for kind in ("targeted", "dispirited")]
     harmful = [meme for pair in zip(*kinds, strict=False) for meme in pair]
@@ -197,12 +197,12 @@ def _outputs() -> Iterator[tuple[QueueItem, str]]:
         yield QueueItem(id=meme.id, group=meme.id, shown=shown, hidden=hidden), meme.id
 
 
-# The last one is where the newcomer starts: colleagues disagree there, and two ties are left.
+# The visitor starts in the last project, which has disagreements and two ties.
 SHOWS = (
-    Show("rate-outputs", "Rate outputs, blind", _outputs),
+    Show("rate-outputs", "Rate model outputs (blind)", _outputs),
     Show("verify-stages", "Verify reappraisals stage by stage", _emotions),
     Show("collect-and-edit", "Write and review intents", _intents),
-    Show("validate", "Are these questions right?", _questions),
+    Show("validate", "Validate questions", _questions),
     Show("pun-form", "Chinese pun memes", lambda: _plain(m for m in read_samples() if m.pun)),
     Show(VOTE, "Harmful or not", lambda: _plain(_disputed())),
 )

@@ -1,4 +1,4 @@
-"""Data out: everything that was said, what it resolved to, and verdicts for construction."""
+"""Export of revisions, aggregated values, annotations and the audit log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> bytes:
-    r"""All rows in one of the forms; every row has every column.
+    r"""Write rows in one of the formats; every row has every column.
 
     >>> write_rows([{"a": "x", "b": [1]}], ["a", "b"], "csv")
     b'a,b\r\nx,[1]\r\n'
@@ -53,7 +53,7 @@ def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> 
         case "parquet":
             return _write_parquet(rows, columns)
         case _:
-            raise UnsupportedFormat("a table", form, FORMS)
+            raise UnsupportedFormat("tables", form, FORMS)
 
 
 def _write_csv(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
@@ -66,7 +66,7 @@ def _write_csv(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
 
 
 def _cell(value: JsonValue) -> str:
-    """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe in front.
+    """Format a cell; texts that a spreadsheet would run as a formula get an apostrophe.
 
     >>> _cell("=1+1"), _cell("ok"), _cell(None), _cell(["a"])
     ("'=1+1", 'ok', '', '["a"]')
@@ -90,7 +90,7 @@ def _write_parquet(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
 
 
 def _column(values: list[JsonValue]) -> Any:
-    """Plain types where a column has one, lists of texts, else JSON."""
+    """Convert a column to a single Arrow type, a list of texts, or JSON."""
     import pyarrow as arrow
 
     given = [value for value in values if value is not None]
@@ -109,14 +109,14 @@ def _is_texts(value: JsonValue) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-# Keys that workflows got later: where one is not used, exports are byte for byte as before.
+# Unused optional keys are left out of the export.
 _LATER = ("examples", "personal", "test")
 RAW = ("item", "group", "stage", "slot", "annotator", "version", "action", "at", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A project at one moment."""
+    """All data of a project at one time."""
 
     rights: Rights
     items: Sequence[AssignedItem]
@@ -126,17 +126,17 @@ class Snapshot:
 
     @property
     def workflow(self) -> Workflow:
-        """The rules of the project."""
+        """Return the workflow of the project."""
         return self.rights.workflow
 
     @property
     def field_names(self) -> list[str]:
-        """All fields, in order."""
+        """Return all field ids in order."""
         return [field.id for field in self.workflow.fields]
 
 
 def take_snapshot(visit: Visit) -> Snapshot:
-    """Read all of a project."""
+    """Read all data of a project."""
     revisions: dict[int, list[Any]] = defaultdict(list)
     for row in _read_all(visit, schema.revisions):
         revisions[row.item_id].append(row)
@@ -145,13 +145,13 @@ def take_snapshot(visit: Visit) -> Snapshot:
 
 
 def _read_all(visit: Visit, table: sa.Table) -> sa.CursorResult[Any]:
-    """The rows of a project in a table, in order."""
+    """Select the rows of a project in a table, ordered by id."""
     query = sa.select(table).where(table.c.project_id == visit.rights.id).order_by(table.c.id)
     return visit.connection.execute(query)
 
 
 def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
-    """What was said and what it resolved to, as a file."""
+    """Write revisions, aggregated values or annotations as a file."""
     match what:
         case "raw" if form == "jsonl":
             return write_rows(_raw_lines(snapshot), (), form)
@@ -168,7 +168,7 @@ def write_export(snapshot: Snapshot, what: str, form: str) -> bytes:
 
 
 def write_audit(visit: Visit, form: str) -> bytes:
-    """Every change in a project, from the first."""
+    """Write all entries of a project's audit log, oldest first."""
     people = read_people(visit)
     rows: list[ExportRow] = [
         {
@@ -185,7 +185,7 @@ def write_audit(visit: Visit, form: str) -> bytes:
 
 
 def aggregate_all(snapshot: Snapshot) -> list[tuple[AssignedItem, AggregatedItem]]:
-    """The outcome of every real item."""
+    """Aggregate every item that is not a training item."""
     prelabels = snapshot.rights.settings.prelabels == "shown"
     return [
         (item, aggregate(snapshot.workflow, item.case, prelabels=prelabels))
@@ -195,10 +195,10 @@ def aggregate_all(snapshot: Snapshot) -> list[tuple[AssignedItem, AggregatedItem
 
 
 def list_annotations(snapshot: Snapshot) -> list[AggregatedAnnotation]:
-    """The finished items in the form that construction reads, with the votes behind each.
+    """Return the finished items with aggregated values and individual annotations.
 
-    Where people answered about themselves, nobody is named, and forms are dealt out anew by what
-    they say: their numbers followed the order in which people came.
+    For workflows with ``personal``, annotators are removed and the items are sorted by content,
+    because item numbers would reveal the order in which people answered.
     """
     made = _annotations_of(snapshot)
     if not snapshot.workflow.personal:
@@ -247,13 +247,13 @@ def _individual(snapshot: Snapshot, assignment: Assignment) -> IndividualAnnotat
 
 
 def name_of(snapshot: Snapshot, user: int | None) -> str:
-    """The pseudonym of a person."""
+    """Return the pseudonym of a member."""
     person = snapshot.people.get(user) if user is not None else None
     return person.pseudonym if person else ""
 
 
 def outcome(snapshot: Snapshot, found: AggregatedItem) -> dict[str, JsonValue]:
-    """Columns that say how an item ended: whether it was kept, why, and the value of each field."""
+    """Return the result columns of an item: kept, reason, complete, and each field's value."""
     row: dict[str, JsonValue] = {"kept": found.kept, "reason": found.reason}
     row["complete"] = found.complete
     return row | {name: found.values.get(name) for name in snapshot.field_names}
@@ -300,7 +300,7 @@ def _revision(snapshot: Snapshot, item: AssignedItem, row: Any) -> dict[str, Jso
 
 
 def _raw_lines(snapshot: Snapshot) -> list[ExportRow]:
-    """Everything, line by line: the project, its people, its items, all revisions in order."""
+    """Return the project, its members, its items and all revisions as rows."""
     rights = snapshot.rights
     unused = {name for name in _LATER if not getattr(rights.workflow, name)}
     lines: list[ExportRow] = [
@@ -328,7 +328,7 @@ def _raw_lines(snapshot: Snapshot) -> list[ExportRow]:
 
 
 def describe_item(snapshot: Snapshot, item: AssignedItem) -> dict[str, JsonValue]:
-    """All that was imported of an item; images by name, checksum and id."""
+    """Return all imported data of an item; images by name, checksum and id."""
     row = item.row
     return {
         "id": row.item_key,
@@ -352,11 +352,11 @@ def describe_item(snapshot: Snapshot, item: AssignedItem) -> dict[str, JsonValue
 
 
 def images_of(snapshot: Snapshot, item: AssignedItem) -> list[Any]:
-    """The rows of an item's images, in order."""
+    """Return the rows of an item's images, in order."""
     keys = [str(key) for key in load_list(item.row.images)]
     return [snapshot.images[key] for key in keys if key in snapshot.images]
 
 
 def file_name(image: Any) -> str:
-    """A name for an image outside: unique, and free of what its first name may hold."""
+    """Return a unique file name for an exported image, independent of its original name."""
     return f"{image.sha256[:20]}.{str(image.media_type).rpartition('/')[2]}"

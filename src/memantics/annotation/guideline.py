@@ -1,4 +1,4 @@
-"""``annotate guideline``: what divides people, a draft that settles it, and the decision."""
+"""Function behind ``annotate guideline``: list disagreements, draft a rule, add a rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memantics.models.client import CallSettings
 
 @dataclass(frozen=True, slots=True)
 class UnclearItem:
-    """An item that people read in different ways: votes by field, and what they noted."""
+    """An item with disagreement: annotations per field, and the annotators' notes."""
 
     number: int
     key: str
@@ -33,7 +33,7 @@ class UnclearItem:
 
 @dataclass(frozen=True, slots=True)
 class GuidelineState(Result):
-    """The version that holds, what divides people, a draft, and how many answers come again."""
+    """Guideline version, items with disagreement, and a drafted rule."""
 
     project: int
     version: int
@@ -41,10 +41,10 @@ class GuidelineState(Result):
     draft: LocalizedText | None = None
 
     def lines(self) -> Iterator[str]:
-        """The state for a terminal."""
+        """Return the state as lines of text."""
         yield f"project {self.project}: guideline version {self.version}"
         for item in self.unclear:
-            yield f"item {item.number} ({item.key}): {item.split:.0%} not with the majority"
+            yield f"item {item.number} ({item.key}): {item.split:.0%} outside the majority"
             yield from (f"  {name}: {', '.join(said)}" for name, said in item.annotations.items())
             yield from (f"  noted: {note}" for note in item.notes)
         if self.draft is not None:
@@ -54,23 +54,25 @@ class GuidelineState(Result):
 
 def grow_guideline(
     storage: Storage,
-    project: Annotated[int, Argument("The number of the project.")],
+    project: Annotated[int, Argument("Project number.")],
     *,
     items: Annotated[
-        Sequence[int], Flag("Number of an item that one rule would settle. Repeatable.", "--item")
+        Sequence[int], Flag("Number of an item that the rule clarifies. Repeatable.", "--item")
     ] = (),
     model: Annotated[
-        str | None, Flag("Have this model draft a rule for the items.", "--model -m")
+        str | None, Flag("Model that drafts a rule for the items.", "--model -m")
     ] = None,
-    add: Annotated[str, Flag("The rule to add to the guideline, in English.")] = "",
-    add_zh: Annotated[str, Flag("The same in Chinese.")] = "",
-    drafted: Annotated[str, Flag("The model that wrote the first draft of the rule.")] = "",
+    add: Annotated[str, Flag("Rule to add to the guideline, in English.")] = "",
+    add_zh: Annotated[str, Flag("The same rule in Chinese.")] = "",
+    drafted: Annotated[
+        str, Flag("Model that wrote the first draft of the rule, for the record.")
+    ] = "",
     again: Annotated[
-        bool, Flag("Whether the items are judged again.", "--again/--as-they-are")
+        bool, Flag("Whether annotators annotate the items again.", "--again/--as-they-are")
     ] = True,
     calls: CallSettings | None = None,
 ) -> GuidelineState:
-    """List what divides people, draft a rule with a model, or add one to the guideline."""
+    """List items with disagreement, draft a rule with a model, or add a rule to the guideline."""
     require_extra()
     with open_annotations(storage) as service:
         actor = find_admin(service)

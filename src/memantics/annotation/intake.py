@@ -1,4 +1,4 @@
-"""Images and items of a project, from queues, folders and uploads; and the assignments of its items."""
+"""Import of images and items into a project, and creation of assignments."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ID = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An image that is on disk under its new name, and not yet in the database."""
+    """An image file that is saved on disk but not yet registered in the database."""
 
     key: str
     path: Path
@@ -51,12 +51,12 @@ class Stored:
 
 
 def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
-    """Check an image and write it; no transaction waits for that. Raises ImageError.
+    """Check an image and save it outside any transaction; raise ImageError if it is invalid.
 
-    The whole first frame is decoded within bounds: what no browser could show is refused here.
+    The first frame is decoded completely, so images that no browser can show are rejected here.
     """
     facts = probe(data, name)
-    with decode(data, name) as image:  # upright, as browsers show it
+    with decode(data, name) as image:  # rotated upright, as browsers show it
         facts = replace(facts, width=image.width, height=image.height)
     key = secrets.token_hex(16)
     folder = root / str(project)
@@ -71,7 +71,7 @@ def store_image(root: Path, project: int, name: str, data: bytes) -> Stored:
 
 
 def register_image(connection: Connection, project: int, stored: Stored) -> str:
-    """Enter an image; the same bytes are kept once a project."""
+    """Register a saved image and return its id; identical images are stored once per project."""
     known = sa.select(_media.c.id).where(
         _media.c.project_id == project, _media.c.sha256 == stored.digest
     )
@@ -93,7 +93,7 @@ def register_image(connection: Connection, project: int, stored: Stored) -> str:
 
 
 def find_image(connection: Connection, root: Path, key: str) -> tuple[int, Media]:
-    """The project and place of an image; only ids that we gave out reach the disk."""
+    """Return the project and file of an image id; raise Forbidden for unknown ids."""
     row = None
     if ID.fullmatch(key):
         row = connection.execute(sa.select(_media).where(_media.c.id == key)).one_or_none()
@@ -108,7 +108,7 @@ _CHUNK = 500
 
 
 def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
-    """A folder of memes as items: the printed text and all notes are shown."""
+    """Yield the memes of a folder as items that show the printed text and all notes."""
     for meme in read_memes(folder):
         shown = [Shown(label="text", value=meme.text)] if meme.text else []
         shown += [Shown(label=name, value=text) for name, text in meme.notes.items() if text]
@@ -116,11 +116,13 @@ def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
 
 
 def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> None:
-    """Known answers must fit the form: a wrong key would judge people wrongly for weeks."""
+    """Raise an error if the known values of an item do not match the workflow's fields."""
     labels = labels_of(item.shown)
     for text in (item.id, item.group):
         if clean_text(text, lines=False) != text:
-            raise DataError(where, f"id {text!r} has blanks or control characters", row=row)
+            raise DataError(
+                where, f"id {text!r} contains spaces at the ends or control characters", row=row
+            )
     known = {field.id for field in workflow.fields}
     if unknown := sorted(set(item.values) - known):
         raise DataError(
@@ -138,14 +140,14 @@ def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> Non
 
 
 def lock_project(connection: Connection, project: int) -> set[str]:
-    """Let one import at a time number its items; returns the keys that are taken by now."""
+    """Lock a project, so that one import at a time numbers items; return the existing item keys."""
     lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
     connection.execute(lock.with_for_update())
     return known_keys(connection, project)
 
 
 def known_keys(connection: Connection, project: int) -> set[str]:
-    """The keys of a project's items."""
+    """Return the keys of a project's items."""
     query = sa.select(_items.c.item_key).where(_items.c.project_id == project)
     return {str(key) for (key,) in connection.execute(query)}
 
@@ -157,9 +159,9 @@ def add_items(
     owner: int | None = None,
     rounds: Mapping[str, int] = MappingProxyType({}),
 ) -> int:
-    """Write items with their assignments; each comes with the ids of its images.
+    """Insert items with their assignments; each comes with the ids of its images.
 
-    ``rounds`` are those of a training set. The caller holds :func:`lock_project`.
+    ``rounds`` gives the training round per item. The caller holds :func:`lock_project`.
     """
     connection, rights = visit.connection, visit.rights
     count, gold = _present(connection, rights.id)
@@ -198,7 +200,7 @@ def _present(connection: Connection, project: int) -> tuple[int, int]:
 
 
 def _training_round(rights: Rights, nth: int) -> int:
-    """The first items with known answers train; the others are mixed in, to watch for drift."""
+    """Return the training round of an item; later items with known answers measure drift."""
     training = rights.workflow.training
     if training is None or not rights.settings.training:
         return 0
@@ -207,7 +209,7 @@ def _training_round(rights: Rights, nth: int) -> int:
 
 
 def spread_rounds(flow: Workflow, items: Sequence[QueueItem]) -> dict[str, int]:
-    """The round of each item of a training set: as many rounds as it fills, of equal size.
+    """Distribute a training set over rounds of equal size and return the round per item.
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> items = [QueueItem(id=str(number), group="m", gold={}) for number in range(300)]
@@ -217,9 +219,9 @@ def spread_rounds(flow: Workflow, items: Sequence[QueueItem]) -> dict[str, int]:
     """
     rules = flow.training
     if rules is None:
-        raise InputError(f"workflow {flow.name} has no training", hint="give a pass mark, too")
+        raise InputError(f"workflow {flow.name} has no training", hint="set a pass mark as well")
     if unknown := [item.id for item in items if item.gold is None]:
-        raise InputError(f"item {unknown[0]!r} has no known answer", hint="give each one as 'gold'")
+        raise InputError(f"item {unknown[0]!r} has no known answer", hint="add 'gold' to each item")
     used = min(rules.rounds, -(-len(items) // rules.size))
     return {item.id: 1 + place * used // len(items) for place, item in enumerate(items)}
 
@@ -243,7 +245,7 @@ def _item_row(
 
 
 def _new_assignment(like: Mapping[str, Any], stage: int, number: int) -> dict[str, object]:
-    """A free assignment for the item of another one, or of a row that names item and place."""
+    """Return the columns of a free assignment, copied from a row of the same item."""
     kept = {name: like[name] for name in ("project_id", "item_id", "group_key", "place")}
     return kept | {"stage": stage, "slot": number, "training_round": 0, "version": 0}
 
@@ -254,18 +256,16 @@ def _place(rights: Rights, row: Mapping[str, Any]) -> int:
 
 
 def shuffled(project: int, key: str) -> int:
-    """A place in an order that tells nothing, the same for everybody."""
+    """Return a pseudo-random position that is the same for every annotator."""
     digest = hashlib.sha256(f"{project}:{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-# Assignments of all items of a project brought in line with its settings; no answer is ever lost.
-
-
 def adjust_assignments(connection: Connection, project: int, *, joined: bool = False) -> None:
-    """Add the assignments that the settings ask for, and open or close what is free.
+    """Add missing assignments after a change of settings, and open or close free ones.
 
-    ``joined``: only the team changed, which matters where a share of items is for all of it.
+    Answers are never deleted. With ``joined``, only the team has changed, which matters only if the
+    project has an overlap.
     """
     query = sa.select(schema.projects).where(schema.projects.c.id == project)
     row = connection.execute(query.with_for_update()).one()

@@ -1,9 +1,10 @@
 """Import and export of Label Studio tasks, as JSON or ZIP.
 
-A task's ``data`` holds the whole item under ``memantics``; the results of an annotation hold the
-answer field by field in Label Studio's format. Stage, assignment and earlier versions, which Label Studio
-does not have, are stored beside them and used on import. Values are always read from the results,
-since those may have been edited in Label Studio. Tasks first created in Label Studio are read too.
+A task's ``data`` holds the item under ``memantics``. The results of an annotation hold the answer
+field by field in Label Studio's format. Stage, slot and earlier versions have no place in Label
+Studio, so they are stored as extra fields and used on import. Values are always read from the
+results, because Label Studio may have changed them. Tasks created in Label Studio can be imported
+too.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ from memantics.core.images import DEFAULT_BOUNDS
 from memantics.core.queue import QueueItem, Shown
 
 _SIDES = {"a": "left", "b": "right", "tie": "tie"}
-_LATEST = 253_402_300_799  # the end of the year 9999: later than any calendar here goes
+_LATEST = 253_402_300_799  # the end of the year 9999, the limit of datetime
 _BACK = {side: letter for letter, side in _SIDES.items()}
 TASKS = "tasks.json"
 IMAGES = "images"
 MAX_TASKS = 60 * 1024 * 1024
 MAX_IMAGES = 4 * 1024 * 1024 * 1024
 _NAME = re.compile(r"\w[\w.-]{0,199}")
-# The last two: a method or a password that we never use.
+# The last two: unsupported compression method, encrypted file.
 DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
@@ -63,7 +64,7 @@ class Past(BaseModel, extra="ignore"):
 
 
 class KeptFields(BaseModel, extra="ignore"):
-    """Fields that Label Studio keeps with an annotation and does not interpret."""
+    """Extra fields of an annotation that Label Studio stores but does not interpret."""
 
     stage: str
     slot: int = 0
@@ -73,19 +74,19 @@ class KeptFields(BaseModel, extra="ignore"):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len({past.version for past in self.revisions}) != len(self.revisions):
-            raise ValueError("two revisions have one version")
+            raise ValueError("two revisions have the same version")
         return self
 
 
 class ImageName(BaseModel, extra="ignore"):
-    """An image of a task: the name it came with, and the one it goes out with."""
+    """An image of a task: its original name and its file name in the export."""
 
     name: str
     file: str = ""
 
 
 class ImportedItem(BaseModel, extra="ignore"):
-    """The item as it was imported here."""
+    """An item in the form in which it was first imported."""
 
     id: str
     group: str
@@ -97,7 +98,7 @@ class ImportedItem(BaseModel, extra="ignore"):
 
 
 class Annotation(BaseModel, extra="ignore"):
-    """One person's results, or a model's."""
+    """Results of one annotator or one model."""
 
     id: int | str | None = None
     completed_by: int | str | dict[str, JsonValue] | None = None
@@ -108,7 +109,7 @@ class Annotation(BaseModel, extra="ignore"):
 
 
 class LabelStudioTask(BaseModel, extra="ignore"):
-    """One task of a project's export."""
+    """One task of a Label Studio export."""
 
     id: int | str | None = None
     data: dict[str, JsonValue]
@@ -117,7 +118,7 @@ class LabelStudioTask(BaseModel, extra="ignore"):
 
 
 def write_tasks(snapshot: Snapshot, form: str, media: Path) -> bytes:
-    """A project as Label Studio tasks: JSON, or a ZIP that holds its images, too."""
+    """Write a project as Label Studio tasks: JSON, or a ZIP file with images."""
     if form not in ("json", "zip"):
         raise UnsupportedFormat("labelstudio", form, ("json", "zip"))
     made = [_write_task(snapshot, item) for item in snapshot.items]
@@ -187,7 +188,7 @@ def _write_annotation(
 
 
 def write_results(workflow: Workflow, values: Mapping[str, JsonValue]) -> list[JsonValue]:
-    """An answer as results, one a field; a field asked of each element has one an element."""
+    """Convert an answer to Label Studio results: one per field, or one per list element."""
     results: list[JsonValue] = []
     for field in workflow.fields:
         if field.id not in values:
@@ -226,7 +227,7 @@ def _write_value(field: WorkflowField, value: JsonValue) -> tuple[str, dict[str,
 def read_results(
     workflow: Workflow, results: list[dict[str, JsonValue]]
 ) -> tuple[dict[str, JsonValue], list[str]]:
-    """The answer in an annotation's results, and what in them has no field here."""
+    """Return the answer in Label Studio results, and the names of unknown fields."""
     known = {field.id: field for field in workflow.fields}
     values: dict[str, JsonValue] = {}
     unknown: list[str] = []
@@ -263,7 +264,7 @@ def _read_value(field: WorkflowField, shape: Mapping[str, JsonValue]) -> JsonVal
 
 
 def write_config(workflow: Workflow) -> str:
-    """A labelling interface for Label Studio that asks the same.
+    """Return a Label Studio labelling interface with the fields of a workflow.
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> print(write_config(read_workflow("validate")).splitlines()[1])
@@ -295,7 +296,7 @@ def _write_control(field: WorkflowField) -> list[str]:
 
 
 def _pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
-    """Tasks, an interface that asks the same, and all images."""
+    """Pack tasks, labelling interface and images into a ZIP file."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(TASKS, tasks)
@@ -306,33 +307,41 @@ def _pack_tasks(snapshot: Snapshot, tasks: bytes, media: Path) -> bytes:
 
 
 def unpack_tasks(file: IO[bytes], folder: Path) -> bytes:
-    """The tasks of an archive; its images are written into a folder under their plain names."""
+    """Return the tasks of a ZIP file and write its images into a folder."""
     left = MAX_IMAGES
     try:
         with zipfile.ZipFile(file) as archive:
             if TASKS not in archive.namelist():
-                raise DataError("the ZIP file", f"holds no {TASKS}", hint="export it as JSON")
+                raise DataError(
+                    "the ZIP file",
+                    f"does not contain {TASKS}",
+                    hint="export from Label Studio as JSON",
+                )
             for entry in archive.infolist():
                 name = entry.filename.removeprefix(f"{IMAGES}/")
                 if name == entry.filename or not _NAME.fullmatch(name):
                     continue
-                # What the archive says about sizes is not believed.
+                # The sizes in the ZIP directory may be wrong, so the read is limited.
                 with archive.open(entry) as image:
                     data = image.read(min(left, DEFAULT_BOUNDS.max_bytes) + 1)
                 left -= len(data)
                 if left < 0:
                     raise DataError(
-                        "the ZIP file", "holds too many images", hint="import it in parts"
+                        "the ZIP file",
+                        "contains too many images (limit 4 GB)",
+                        hint="import it in parts",
                     )
                 (folder / name).write_bytes(data)
             with archive.open(TASKS) as tasks:
                 return read_bounded(tasks)
     except DAMAGE as error:
-        raise DataError("the ZIP file", f"cannot be read: {error}", hint="pack it again") from error
+        raise DataError(
+            "the ZIP file", f"cannot be read: {error}", hint="create the ZIP file again"
+        ) from error
 
 
 def read_bounded(file: IO[bytes]) -> bytes:
-    """Tasks from an open file, within bounds."""
+    """Read tasks from an open file; raise DataError above the size limit."""
     text = file.read(MAX_TASKS + 1)
     if len(text) > MAX_TASKS:
         raise DataError("the tasks", "are larger than 60 MB", hint="import them in parts")
@@ -346,7 +355,7 @@ _items, _assignments = schema.items, schema.assignments
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A task as an item of ours, with the answers it brings, and what it names in vain."""
+    """An imported task: item, images, annotations, and missing fields or images."""
 
     item: QueueItem
     images: tuple[Path, ...]
@@ -355,7 +364,7 @@ class Incoming:
 
 
 def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> list[Incoming]:
-    """Tasks from a Label Studio export; an error names the task."""
+    """Read tasks from a Label Studio export; errors name the task."""
     try:
         raw = orjson.loads(text)
         tasks = _TASKS.validate_python(raw)
@@ -368,7 +377,10 @@ def read_tasks(text: str | bytes, images: Path | None, workflow: Workflow) -> li
     for row, one in enumerate(found, 1):
         if one.item.id in seen:
             raise DataError(
-                _FILE, f"id {one.item.id!r} comes twice", row=row, hint="name each task once"
+                _FILE,
+                f"id {one.item.id!r} occurs twice",
+                row=row,
+                hint="give each task a unique id",
             )
         seen.add(one.item.id)
     return found
@@ -393,9 +405,9 @@ def _read_task(
 def _read_foreign(
     task: LabelStudioTask, row: int, workflow: Workflow
 ) -> tuple[ImportedItem, list[str], list[str]]:
-    """A task that somebody else made: texts are shown, everything else is kept out of sight.
+    """Convert a task that was created in Label Studio: texts are shown, other data is hidden.
 
-    Its first prediction is what a model labelled it with.
+    The first prediction becomes the pre-labels.
     """
     data = task.data
     key = str(task.id if task.id is not None else row)
@@ -434,7 +446,7 @@ def _find_images(folder: Path | None, names: Sequence[str]) -> tuple[tuple[Path,
 
 
 class Returning:
-    """Writes the answers that tasks bring, under the pseudonyms of those who gave them."""
+    """Writes imported annotations under the pseudonyms of their annotators."""
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
@@ -443,7 +455,7 @@ class Returning:
         self._ghosts: dict[str, int] = {}
 
     def write(self, key: str, annotations: Sequence[Annotation]) -> tuple[int, list[str]]:
-        """Fill the assignments of an item; how many, and what could not be kept."""
+        """Fill the assignments of an item; return the number filled, and what was skipped."""
         query = sa.select(_items).where(
             _items.c.project_id == self._rights.id, _items.c.item_key == key
         )
@@ -489,7 +501,7 @@ class Returning:
         else:
             assignment = _free_assignment(assignments, stage, kept.slot if kept else 0, user)
         if assignment is None:
-            return f"no assignment is left at stage {workflow.stages[stage].id}"
+            return f"all assignments are taken at stage {workflow.stages[stage].id}"
         past = self._past(entry, answer)
         self._write_past(item, assignment, stage, past, user)
         last = past[-1]
@@ -508,7 +520,7 @@ class Returning:
         return ""
 
     def _past(self, entry: Annotation, answer: Mapping[str, JsonValue]) -> list[Past]:
-        """The versions that led to an answer; what was changed elsewhere is a version more."""
+        """Return the earlier versions of an answer; a changed answer adds one version."""
         kept = entry.memantics
         past = sorted(kept.revisions, key=lambda one: one.version) if kept else []
         if not past or past[-1].values != dict(answer):
@@ -555,7 +567,7 @@ class Returning:
         return insert_training_assignment(self._visit, item, user)
 
     def _ghost(self, person: str) -> int:
-        """A member without an account that anybody could use, under the same pseudonym if free."""
+        """Add a member without a usable account, under the same pseudonym if it is free."""
         if person in self._ghosts:
             return self._ghosts[person]
         project = self._rights.id
@@ -585,7 +597,7 @@ def _person(entry: Annotation) -> str:
 def _free_assignment(
     assignments: Sequence[Assignment], stage: int, wanted: int, user: int
 ) -> int | None:
-    """The assignment an answer had, else the first free one; nobody answers twice."""
+    """Return the original assignment of an answer, or the first free one."""
     mine = [assignment for assignment in assignments if assignment.stage == stage]
     if any(assignment.user == user for assignment in mine):
         return None

@@ -56,13 +56,13 @@ find_prompts = prompts_beside(__file__)
 
 
 class Lead:
-    """ProjectProgress, agreement, history and repairs."""
+    """The project lead's queries and corrections: progress, agreement, history, training."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
     def progress(self, actor: Actor, project: int) -> records.ProjectProgress:
-        """How far a project is, by stage and by person."""
+        """Return the progress of a project by stage and by member."""
         with self._context.as_lead(actor, project) as visit:
             counts = queries.COUNT_ITEMS.one(visit.connection, visit.key)
             assignments = queries.COUNT_ASSIGNMENTS.all(visit.connection, visit.key)
@@ -84,19 +84,19 @@ class Lead:
     def agreement(
         self, actor: Actor, project: int, *, random_only: bool = False
     ) -> tuple[FieldAgreement, ...]:
-        """Agreement as it is now, on each field and on all of them together.
+        """Measure the current agreement per field and over all fields.
 
-        ``random_only``: only items that keep a random place.
+        With ``random_only``, only items of the randomly ordered part count.
         """
         workflow, items, _ = self.gather(actor, project)
         return measure_agreement(workflow, items, random_only=random_only)
 
     def pairs(self, actor: Actor, project: int) -> tuple[PairAgreement, ...]:
-        """How often every two people gave the same answer; those who agree least come first."""
+        """Compare every two annotators, lowest agreement first."""
         return compare_people(*self.gather(actor, project))
 
     def drift(self, actor: Actor, project: int) -> tuple[records.AccuracyDrift, ...]:
-        """Each person against known answers."""
+        """Return each annotator's accuracy on items with known answers over time."""
         return consensus.measure_drift(*self.gather(actor, project))
 
     def disagreements(
@@ -108,14 +108,14 @@ class Lead:
         offset: int = 0,
         wanted: DisagreementFilter = EVERY_ONE,
     ) -> tuple[Disagreement, ...]:
-        """Items on which people differ."""
+        """Return items on which annotators differ."""
         found = consensus.find_disagreements(*self.gather(actor, project))
         return tuple(islice(filter(wanted.fits, found), offset, offset + limit))
 
     def preferences(self, actor: Actor, project: int) -> dict[str, dict[str, float]]:
-        """For pairwise fields: how often each side's maker won, ties counting half.
+        """Return the win rate of each model in pairwise fields; a tie counts half.
 
-        Makers are what the hidden values ``a`` and ``b`` of items say.
+        The hidden values ``a`` and ``b`` of an item name the two models.
         """
         workflow, items, _ = self.gather(actor, project)
         names = [field.id for field in workflow.fields if field.kind == "pairwise"]
@@ -124,7 +124,7 @@ class Lead:
     def audit(
         self, actor: Actor, project: int, *, before: int | None = None, limit: int = 100
     ) -> tuple[records.AuditEntry, ...]:
-        """Changes, the newest first; go on with ``before`` = the last id seen."""
+        """Return audit entries, newest first; pass the last id as ``before`` for the next page."""
         table = schema.audit
         query = (
             sa.select(table, sa.func.coalesce(schema.users.c.name, "").label("person"))
@@ -144,7 +144,7 @@ class Lead:
     def items(
         self, actor: Actor, project: int, *, limit: int = 50, offset: int = 0
     ) -> tuple[records.ItemView, ...]:
-        """Items in order, each with all that happened to it."""
+        """Return items in order, each with its assignments and history."""
         table = schema.items
         query = (
             sa.select(table)
@@ -157,31 +157,30 @@ class Lead:
             return _view_items(visit, visit.connection.execute(query).all())
 
     def item(self, actor: Actor, item: int) -> records.ItemView:
-        """One item with all that happened to it."""
+        """Return one item with its assignments and history."""
         with self._context.db.read() as connection:
             row = _find_row(connection, schema.items, item)
             visit = self._context.visit(connection, actor, row.project_id, role="lead")
             return _view_items(visit, [row])[0]
 
     def reopen(self, actor: Actor, assignment: int) -> None:
-        """Give an answer back to its person for a week; what came after it begins anew.
+        """Reopen an answer for its annotator for seven days and reset later stages.
 
-        Nothing is lost: all that was said stays in history, and the reopened answer is what its
-        person starts from.
+        All answers stay in the history. The annotator starts from the reopened answer.
         """
         with self._context.db.write() as connection:
             tasks.lock_item(connection, assignment)
             row = _find_row(connection, schema.assignments, assignment)
             visit = self._context.visit(connection, actor, row.project_id, role="lead")
             if row.state != "done" or row.training_round:
-                raise Locked("only real answers can be reopened")
+                raise Locked("only submitted answers outside training can be reopened")
             reopen_assignment(visit, row)
             visit.log("answer.reopen", f"assignment:{assignment}")
 
     def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
-        """Let a person pass (``passed``) or begin again with the last round (``running``)."""
+        """Mark the training of a member as ``passed``, or restart its last round (``running``)."""
         if state not in ("passed", "running"):
-            raise AnswerError({"state": "passed or running"})
+            raise AnswerError({"state": "use passed or running"})
         members, assignments = schema.memberships, schema.assignments
         last_round = sa.select(members.c.training_round).where(is_member(project, user))
         with self._context.as_lead(actor, project, write=True) as visit:
@@ -191,23 +190,23 @@ class Lead:
                     assignments.c.project_id == project,
                     assignments.c.user_id == user,
                     assignments.c.training_round == last_round.scalar_subquery(),
-                    assignments.c.state == "done",  # what was skipped stays out of sight
+                    assignments.c.state == "done",  # skipped items stay hidden
                 )
-                # The answers stay in history; the assignments may be answered once more.
+                # The history keeps the answers; the assignments can be answered again.
                 visit.connection.execute(sa.update(assignments).where(again).values(state="leased"))
             visit.log("member.training", f"user:{user}", state=state)
 
     def gather(
         self, actor: Actor, project: int
     ) -> tuple[Workflow, list[AssignedItem], dict[int, Person]]:
-        """The rules of a project, its items with their answers, and its people."""
+        """Return the workflow of a project, its items with annotations, and its members."""
         with self._context.as_lead(actor, project) as visit:
             items = consensus.gather(visit, answered=True)
             return visit.flow, items, consensus.read_people(visit)
 
 
 def _find_row(connection: Connection, table: sa.Table, key: int) -> Any:
-    """The row of a number that a request names; what there is not is refused like the rest."""
+    """Return a row by id; raise Forbidden if it does not exist."""
     row = connection.execute(sa.select(table).where(table.c.id == key)).one_or_none()
     if row is None:
         raise Forbidden
@@ -215,7 +214,7 @@ def _find_row(connection: Connection, table: sa.Table, key: int) -> Any:
 
 
 def reopen_assignment(visit: Visit, row: Any) -> None:
-    """Give the answer of an assignment back, inside a transaction that holds its item."""
+    """Reopen an answer inside a transaction that holds the lock of its item."""
     connection, flow = visit.connection, visit.flow
     assignments = tasks.read_assignments(connection, row.item_id)
     later = tasks.find_later(flow, assignments, tasks.read_assignment(row))
@@ -241,11 +240,11 @@ def _stage_progress(workflow: Workflow, rows: Sequence[Any]) -> tuple[records.St
 
 
 def _view_items(visit: Visit, rows: Sequence[Any]) -> tuple[records.ItemView, ...]:
-    """Items with all that happened; what people say about themselves is counted, not shown."""
+    """Return items with history; raise Forbidden for personal questionnaires."""
     if visit.flow.personal:
         raise Forbidden(
-            "answers about people are not shown one by one",
-            hint="export them: names and times are left out",
+            "answers to a personal questionnaire are not shown individually",
+            hint="export them instead: the export contains neither names nor times",
         )
     people = consensus.read_people(visit)
     return tuple(_view_item(visit, people, row) for row in rows)
@@ -304,25 +303,26 @@ def _win_rates(items: Sequence[AssignedItem], name: str) -> dict[str, float]:
 
 
 class Guideline:
-    """What a lead does about items that people read in different ways."""
+    """Find items with disagreement, draft rules and add them to the guideline."""
 
     def __init__(self, context: ServiceContext, lead: Lead) -> None:
         self._context = context
         self._lead = lead
 
     def unclear(self, actor: Actor, project: int, *, limit: int = 25) -> tuple[Disagreement, ...]:
-        """Find: the items on which people are most divided; those of equal split in order."""
+        """Return the items with the largest disagreement, ties in order of their number."""
         found = find_disagreements(*self._lead.gather(actor, project))
         return tuple(sorted(found, key=lambda one: (-one.split, one.number))[:limit])
 
     def describe(self, actor: Actor, project: int, numbers: Sequence[int] = ()) -> str:
-        """The prompt for a draft: the guideline, and what people said of the unclear items."""
+        """Return the prompt for a draft: guideline, and annotations of the unclear items."""
         rights = self._context.lead_rights(actor, project)
         found = self.unclear(actor, project, limit=10_000)
         cases = [one for one in found if not numbers or one.number in numbers][:_CASES]
         if not cases:
             raise NotFound(
-                "people do not differ on any of these items", hint="there is nothing to clarify"
+                "annotators do not disagree on any of these items",
+                hint="choose items with disagreement",
             )
         flow = rights.workflow
         rules = [flow.instructions.en, *(example.en for example in flow.examples)]
@@ -343,14 +343,14 @@ class Guideline:
         drafted: str = "",
         again: bool = True,
     ) -> int:
-        """Resolve: add to the guideline; returns its version, under which later answers stand.
+        """Add a rule to the guideline and return the new version.
 
-        ``items`` are the numbers of the items that it settles: whoever judged them apart judges
-        them ``again``, from what they said before.
+        ``items`` are the numbers of the items that the rule clarifies. With ``again``, their
+        annotators annotate these items again, starting from their earlier answers.
         """
         said = {name: clean_text(text, lines=True)[:LONGEST] for name, text in words}
         if not said["en"]:
-            raise AnswerError({"text": "say what is clear now"})
+            raise AnswerError({"text": "enter the rule"})
         with self._context.as_lead(actor, project, write=True) as visit:
             numbers = _known_numbers(visit, items)
             added = Clarification(
@@ -374,7 +374,7 @@ class Guideline:
 
 
 def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
-    """Give the answers to these items at the first stage of several back to their people."""
+    """Reopen the answers to these items at the main stage."""
     assignments = schema.assignments
     query = (
         sa.select(assignments)
@@ -404,7 +404,7 @@ def _known_numbers(visit: Visit, numbers: Iterable[int]) -> tuple[int, ...]:
 
 
 def _say(flow: Workflow, case: Disagreement) -> str:
-    """What an item shows and what was said of it, line by line; nobody is named."""
+    """Describe an item and its annotations as lines of text, without names."""
     lines = [f"{shown.label}: {_join(shown.value)}" for shown in case.shown]
     for name, votes in case.fields.items():
         said = ", ".join(sorted("nothing" if value is None else str(value) for _, value in votes))

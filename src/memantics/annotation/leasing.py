@@ -35,7 +35,7 @@ _PRIOR = 1.0
 
 
 def rearrange(visit: Visit) -> None:
-    """Give the assignments of unfinished items their places in the order that the project wants."""
+    """Set the order of unfinished assignments as the project's settings require."""
     rights = visit.rights
     items = [item for item in gather(visit, answered=True) if not item.row.training_round]
     order = {item.row.id: item.row.number for item in items}
@@ -59,7 +59,7 @@ def rearrange(visit: Visit) -> None:
 
 
 def is_due(visit: Visit) -> bool:
-    """Whether so many answers have come in that the order should follow them."""
+    """Return whether enough new answers have arrived to update the order."""
     if visit.rights.settings.order != "uncertainty":
         return False
     return int(queries.COUNT_DONE.value(visit.connection, visit.key)) % EVERY == 0
@@ -72,7 +72,7 @@ def _text_of(item: AssignedItem) -> str:
 
 
 def _split(item: AssignedItem, rights: Rights) -> float:
-    """The largest share of people outside the majority, over fields."""
+    """Return the largest proportion of annotators outside the majority, over all fields."""
     flow = rights.workflow
     said = list(answers_at(item, flow.main_stage).values())
     fields = [one.id for one in flow.stage_fields(flow.main_stage) if one.scale_level != "none"]
@@ -82,9 +82,9 @@ def _split(item: AssignedItem, rights: Rights) -> float:
 def rank_items(
     texts: Mapping[str, str], splits: Mapping[str, float], random_proportion: float
 ) -> list[str]:
-    """All keys in order: what people have begun, then the most informative and the random share.
+    """Return all keys in order: items with annotations, then ranked and random items mixed.
 
-    ``splits`` are items with votes: the share of people outside the majority.
+    ``splits`` gives, for items with annotations, the proportion of annotators outside the majority.
 
     >>> texts = {"a": "rude joke about taxes", "b": "a cat sleeps", "c": "rude joke about tax"}
     >>> rank_items(texts, {"a": 0.5}, 0)
@@ -106,7 +106,7 @@ def rank_items(
 
 
 def _rank(rest: Sequence[str], texts: Mapping[str, str], splits: Mapping[str, float]) -> list[str]:
-    """Greedily the item with the largest expected split that is least like those before it."""
+    """Rank items greedily by expected disagreement and by distance from earlier items."""
     if not rest:
         return []
     here = _vectors([texts[key] for key in rest])
@@ -129,7 +129,7 @@ def _rank(rest: Sequence[str], texts: Mapping[str, str], splits: Mapping[str, fl
 
 
 def _vectors(texts: Sequence[str]) -> Floats:
-    """Texts by their runs of three characters, hashed; of length one."""
+    """Return unit vectors of hashed character trigrams."""
     rows = np.zeros((len(texts), _WIDTH))
     for row, text in zip(rows, texts, strict=True):
         padded = f"  {text.casefold()} "
@@ -145,10 +145,10 @@ def _chance(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How much a person saw, and how much they may see. 0: no limit.
+    """Number of items that a person saw, and the limits; 0 means no limit.
 
-    ``today`` counts by the limit that is nearer: the project's, or the person's own, which holds
-    over all of their projects.
+    ``today`` is counted for the stricter limit: the project's, or the person's own limit over all
+    projects.
     """
 
     today: int
@@ -159,25 +159,25 @@ class Exposure:
 
 
 def stages_for(rights: Rights) -> list[int]:
-    """The stages a person may work at, the last first: what was begun is finished first."""
+    """Return the stages that a person may work at, last stage first."""
     stages = enumerate(rights.workflow.stages)
     return [place for place, stage in stages if stage.role in rights.roles][::-1]
 
 
 def find_lease(visit: Visit, stages: list[int]) -> int | None:
-    """The assignment that a person holds already."""
+    """Return the assignment that a person already holds, or None."""
     rows = queries.HELD_ASSIGNMENTS.all(visit.connection, visit.key)
     return next((row.id for row in rows if row.stage in stages), None)
 
 
 class Leasing:
-    """Finds assignments. Remembers where each person was, so that it need not look from the start."""
+    """Finds free assignments and remembers each annotator's position in the queue."""
 
     def __init__(self) -> None:
         self._hints: dict[tuple[int, int, int], int] = {}
 
     def claim(self, visit: Visit, stages: list[int]) -> int | None:
-        """An open assignment, else one whose lease ran out; None: nothing for this person now."""
+        """Assign an open item, or one with an expired lease; return None if there is none."""
         for stage in stages:
             row = self._find(visit, stage)
             if row is not None:
@@ -199,28 +199,28 @@ class Leasing:
 
     def _remember(self, visit: Visit, stage: int, place: int) -> None:
         if visit.rights.settings.order == "uncertainty":
-            return  # places change with the votes
+            return  # the order changes with the annotations
         if len(self._hints) > 100_000:
             self._hints.clear()
         self._hints[visit.actor.id, visit.rights.id, stage] = place
 
 
 def take_assignment(visit: Visit, assignment: int) -> None:
-    """Hold an assignment that nobody else holds."""
+    """Lease a free assignment to a person."""
     queries.TAKE_ASSIGNMENT.run(
         visit.connection, visit.key | {"assignment": assignment, "until": visit.lease_end}
     )
 
 
 def renew_lease(visit: Visit, assignment: int) -> None:
-    """Hold an assignment for another while."""
+    """Extend the lease of an assignment."""
     queries.RENEW_LEASE.run(
         visit.connection, visit.key | {"assignment": assignment, "until": visit.lease_end}
     )
 
 
 def _separation(visit: Visit, stage: int) -> dict[str, Any]:
-    """What the query for assignments at a stage depends on: who may not take them."""
+    """Return the query parameters that exclude some annotators from a stage."""
     apart = len(visit.flow.excluded_stages(stage))
     return {"apart": apart, "exclude_uploader": visit.flow.stages[stage].exclude_uploader}
 
@@ -231,13 +231,13 @@ def _bind(visit: Visit, stage: int) -> dict[str, object]:
 
 
 def count_open(visit: Visit, stage: int) -> int:
-    """How many items at a stage a person could still take; counted up to a thousand."""
+    """Count the items that a person can still take at a stage, up to 1,000."""
     query = queries.count_free_assignments(**_separation(visit, stage))
     return int(query.value(visit.connection, _bind(visit, stage)))
 
 
 def count_seen(visit: Visit, item: int = 0) -> Exposure:
-    """Exposure of a person in a project: today, and in the last seven days."""
+    """Count the items that a person saw today and in the last seven days."""
     rights, settings = visit.rights, visit.rights.settings
     key = visit.key | {"today": int(visit.now // DAY), "item": item}
     row = queries.COUNT_SEEN.one(visit.connection, key)
@@ -252,7 +252,7 @@ def count_seen(visit: Visit, item: int = 0) -> Exposure:
 
 
 def expose(visit: Visit, item: int) -> None:
-    """Count that an item is shown; refuse when the agreed amount is reached."""
+    """Record that an item is shown; raise LimitReached at the daily or weekly limit."""
     seen = count_seen(visit, item)
     if seen.again:
         return
@@ -266,7 +266,7 @@ def expose(visit: Visit, item: int) -> None:
 
 
 def _first_free_day(visit: Visit, today: int, seen: Exposure) -> int:
-    """The day on which enough of the last seven days' items are a week old."""
+    """Return the day on which the weekly count falls below the limit again."""
     left = seen.week
     for row in queries.SEEN_BY_DAY.all(visit.connection, visit.key | {"today": today}):
         left -= row.items
@@ -276,19 +276,19 @@ def _first_free_day(visit: Visit, today: int, seen: Exposure) -> int:
 
 
 def rules_for(rights: Rights, stages: list[int]) -> TrainingRounds | None:
-    """The training that stands between a person and the first stage; None: nothing does."""
+    """Return the training that a person must pass before the first stage, or None."""
     if rights.training == "passed" or not rights.settings.training or 0 not in stages:
         return None
     return rights.workflow.training
 
 
 def next_training_assignment(visit: Visit, rules: TrainingRounds) -> int | None:
-    """An assignment at the next training item; None: this project has none, go on to real work."""
+    """Return an assignment for the next training item; None means real work can begin."""
     if visit.rights.training == "failed":
         accuracy = _accuracy(visit, rules)[0]
         if accuracy < rules.threshold:
             raise TrainingFailed(accuracy, rules.threshold)
-        _set(visit, training="passed")  # the mark was lowered since
+        _set(visit, training="passed")  # the pass mark was lowered
         return None
     row = queries.NEXT_TRAINING.one(visit.connection, visit.key)
     if row is None:
@@ -301,7 +301,7 @@ def next_training_assignment(visit: Visit, rules: TrainingRounds) -> int | None:
 def insert_training_assignment(
     visit: Visit, item: Any, user: int, until: float | None = None
 ) -> int:
-    """An assignment for one person alone at a training item: it is numbered by the person."""
+    """Create a training assignment for one person; its slot is the person's account id."""
     entry = {
         "project_id": visit.rights.id,
         "item_id": item.id,
@@ -319,7 +319,7 @@ def insert_training_assignment(
 
 
 def _go_on(visit: Visit, rules: TrainingRounds) -> int | None:
-    """No item is left in this round: skipped ones may have ended it."""
+    """Close a round without open items and continue with the next round, if any."""
     if not queries.COUNT_TRAINING.value(visit.connection, visit.key):
         return None
     accuracy, state, number = judge_round(visit, rules)
@@ -332,7 +332,7 @@ def _go_on(visit: Visit, rules: TrainingRounds) -> int | None:
 
 
 def judge_round(visit: Visit, rules: TrainingRounds) -> tuple[float, TrainingState, int]:
-    """Close a round: passed, on to the next, or failed."""
+    """Close a training round: passed, next round, or failed."""
     accuracy, answered = _accuracy(visit, rules)
     number = visit.rights.training_round
     state: TrainingState = "running"
@@ -348,7 +348,7 @@ def judge_round(visit: Visit, rules: TrainingRounds) -> tuple[float, TrainingSta
 
 
 def give_feedback(visit: Visit, item: Any, answer: dict[str, Any]) -> Feedback:
-    """What a training answer was worth; the last one of a round closes it."""
+    """Return the feedback on a training answer; the last answer closes the round."""
     rules = visit.flow.training
     assert rules is not None
     gold = load(item.gold)
@@ -364,7 +364,7 @@ def give_feedback(visit: Visit, item: Any, answer: dict[str, Any]) -> Feedback:
 
 
 def _accuracy(visit: Visit, rules: TrainingRounds) -> tuple[float, int]:
-    """The share of items of this round with every training field right."""
+    """Return the proportion of items in this round with every training field correct."""
     hits = [
         all(count_right(load(row.gold), load(row.answer), rules.fields).values())
         for row in queries.TRAINING_ANSWERS.all(visit.connection, visit.key)
@@ -373,7 +373,7 @@ def _accuracy(visit: Visit, rules: TrainingRounds) -> tuple[float, int]:
 
 
 def training_counts(visit: Visit) -> tuple[int, int]:
-    """How many items of the round are answered, and how many it has."""
+    """Return the number of answered items and of all items in the round."""
     done = len(queries.TRAINING_ANSWERS.all(visit.connection, visit.key))
     return done, int(queries.COUNT_TRAINING.value(visit.connection, visit.key))
 

@@ -1,4 +1,4 @@
-"""Accounts and memberships as rows: who there is, and under which pseudonym in a project."""
+"""Database rows of accounts and memberships, with pseudonyms per project."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _members, _users = schema.memberships, schema.users
 def join_project(
     connection: Connection, project: int, user: int, roles: Iterable[str], now: float
 ) -> str:
-    """Add roles to a person in a project; returns the pseudonym under which answers go out."""
+    """Add roles to a person in a project and return the pseudonym."""
     mine = sa.select(_members).where(is_member(project, user))
     row = connection.execute(mine).one_or_none()
     if row is not None:
         text = write_roles({*read_roles(row.roles), *roles})
         change_member(connection, project, user, roles=text)
         return str(row.pseudonym)
-    # The project's row is the turnstile: two who join at once get two numbers.
+    # The lock of the project row gives two people who join at once different numbers.
     lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
     connection.execute(lock.with_for_update())
     return insert_member(connection, project, user, roles, now)
 
 
 def is_member(project: int, user: int) -> sa.ColumnElement[bool]:
-    """The condition that a row is the membership of a person in a project."""
+    """Return the SQL condition for the membership of a person in a project."""
     return sa.and_(_members.c.project_id == project, _members.c.user_id == user)
 
 
 def change_member(connection: Connection, project: int, user: int, **values: object) -> None:
-    """Set columns of a membership; who is no member is refused."""
+    """Update columns of a membership; raise an error if the person is not a member."""
     change = sa.update(_members).where(is_member(project, user)).values(**values)
     if connection.execute(change).rowcount != 1:
         raise NotFound("this account is not a member of the project")
@@ -53,7 +53,7 @@ def insert_member(
     now: float,
     wanted: str = "",
 ) -> str:
-    """A new member under the wanted pseudonym, or the next free number; returns which."""
+    """Insert a member under the wanted or the next free pseudonym; return the pseudonym."""
     query = sa.select(_members.c.pseudonym).where(_members.c.project_id == project)
     taken = {"", *connection.execute(query).scalars()}
     numbers = (f"P{number:02d}" for number in count(1))
@@ -72,7 +72,7 @@ def insert_member(
 
 
 def require_admin(connection: Connection, actor: Actor) -> None:
-    """Refuse who is no administrator now, whatever their session said once."""
+    """Raise Forbidden unless the account is an administrator now."""
     query = sa.select(_users.c.admin).where(_users.c.id == actor.id, _users.c.active.is_(True))
     if not connection.execute(query).scalar_one_or_none():
         raise Forbidden
@@ -81,7 +81,7 @@ def require_admin(connection: Connection, actor: Actor) -> None:
 def insert_user(
     connection: Connection, name: str, hashed: str | None, *, admin: bool, now: float
 ) -> Actor:
-    """Write an account; without a password nobody can log in to it."""
+    """Insert an account; an account without a password cannot log in."""
     entry = {
         "name": name,
         "name_key": name_key(name),
@@ -95,11 +95,11 @@ def insert_user(
 
 
 def find_user(connection: Connection, name: str) -> int | None:
-    """The account of that name, or None."""
+    """Return the id of the account with this name, or None."""
     query = sa.select(_users.c.id).where(_users.c.name_key == name_key(name))
     return connection.execute(query).scalar_one_or_none()
 
 
 def name_key(name: str) -> str:
-    """By what an account is found: names differ by more than their case."""
+    """Return the lookup key of an account name; it ignores case."""
     return name.casefold()[:80]

@@ -1,4 +1,4 @@
-"""What a project may set for itself, and the guideline as it has grown there."""
+"""Settings of a project, and the rules added to its guideline."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ItemOrder = Literal["given", "uncertainty"]
 
 
 class LocalizedText(Closed):
-    """A text in the languages of the interface."""
+    """A text in English and optionally Chinese."""
 
     en: str
     zh: str = ""
 
     def say(self, language: str) -> str:
-        """The text in a language, else in English.
+        """Return the text in a language, or in English if it is missing.
 
         >>> LocalizedText(en="yes", zh="是").say("zh"), LocalizedText(en="yes").say("zh")
         ('是', 'yes')
@@ -29,10 +29,10 @@ class LocalizedText(Closed):
 
 
 class Clarification(Closed):
-    """What was added to the guideline of a project, and when (seconds since 1970).
+    """A rule that was added to the guideline, with its time in seconds since 1970.
 
-    ``items`` are the numbers of the unclear items that it settles, ``drafted`` the model that
-    wrote its first draft (empty: a person did), ``person`` who decided on it.
+    ``items`` are the numbers of the items that the rule clarifies. ``drafted`` is the model that
+    wrote the first draft (empty: a person). ``person`` is the pseudonym of the lead who added it.
     """
 
     text: LocalizedText
@@ -43,16 +43,21 @@ class Clarification(Closed):
 
 
 class ProjectSettings(Closed):
-    """What a project may set for itself; a workflow gives the defaults. 0: no limit.
+    """Settings of a project; the workflow sets the defaults. Limits of 0 mean no limit.
 
-    ``people`` judge each item (0: as many as the workflow says), and all of the ``team`` judge a
-    ``shared`` share of items. ``adjudicator`` settles ties: the lead, one more vote, or nobody
-    (empty: as the workflow says). ``order`` is that of the queue, or by expected information; then
-    a ``random_proportion`` of items keeps its chance place, for figures without bias. ``comments``:
-    whoever judges may leave a note. ``suggested`` says when suggestions were shown or hidden.
-    ``pass_mark`` is the share of training items to get right (None: as the workflow says; with it,
-    any workflow trains people on items with known answers). Without ``feedback`` training is a
-    test. ``questionnaire`` is the address of a form about oneself, shown before the first meme.
+    ``annotators_per_item`` annotators answer each item (0: as defined by the workflow). ``overlap``
+    is the proportion of items that the whole team annotates; ``team`` is the size of the team.
+    ``adjudicator`` resolves ties: ``lead``, ``extra-annotator`` or ``none`` (empty: as defined by
+    the workflow).
+
+    ``order`` is the order of the queue, or ``uncertainty`` (active learning). In that case
+    ``random_proportion`` of the items stay in random order for unbiased metrics. ``comments`` lets
+    annotators leave notes. ``prelabels`` shows or hides model suggestions, and ``suggested``
+    records when that changed.
+
+    ``pass_mark`` is the required proportion of correct training items (None: as defined by the
+    workflow). With ``feedback`` off, training is a test. ``questionnaire`` is the URL of a
+    questionnaire that is shown before the first meme.
     """
 
     annotators_per_item: Annotated[int, Limit(ge=0, le=50)] = 0
@@ -77,7 +82,7 @@ class ProjectSettings(Closed):
     suggested: tuple[tuple[float, bool], ...] = ()
 
     def guideline_at(self, at: float) -> int:
-        """The version of the guideline at a time: 1 is the workflow's, each clarification adds 1.
+        """Return the guideline version at a time; 1 is the workflow's own, each rule adds 1.
 
         >>> ProjectSettings().guideline_at(0)
         1
@@ -85,7 +90,7 @@ class ProjectSettings(Closed):
         return 1 + sum(added.at <= at for added in self.clarifications)
 
     def suggested_at(self, at: float) -> bool:
-        """Whether suggestions of models were shown at a time.
+        """Return whether model suggestions were shown at a time.
 
         >>> changed = ProjectSettings(prelabels="shown", suggested=((5.0, True),))
         >>> [changed.suggested_at(at) for at in (4, 5)], ProjectSettings().suggested_at(4)
@@ -98,12 +103,12 @@ class ProjectSettings(Closed):
 
     @property
     def guideline(self) -> int:
-        """The version of the guideline that holds now."""
+        """Return the current version of the guideline."""
         return 1 + len(self.clarifications)
 
 
 def is_sampled(item: str, purpose: str, share: float) -> bool:
-    """Whether an item belongs to a share of all, drawn by its key: always the same ones.
+    """Return whether an item belongs to a random sample, drawn by its key (deterministic).
 
     >>> [is_sampled("m1", "overlap", share) for share in (0, 1)]
     [False, True]

@@ -36,7 +36,7 @@ _projects, _members, _users = schema.projects, schema.memberships, schema.users
 
 
 class Projects:
-    """What there is to work on, and who works on it."""
+    """Create, list, change and archive projects, and manage their members."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -50,16 +50,16 @@ class Projects:
         changes: Mapping[str, object] = MappingProxyType({}),
         language: str = "en",
     ) -> Project:
-        """A project with a workflow: one of ours by name, a TOML file, or its text.
+        """Create a project with a built-in workflow, a TOML file, or the text of one.
 
-        ``changes`` are settings that are not the workflow's, by name; ``language`` may be there.
+        ``changes`` are settings by name that differ from the workflow's, ``language`` included.
         """
         text, rules = _read_rules(workflow)
         said = {"language": language, **changes}
         language = _read_language(said.pop("language"))
         title = clean_text(title, lines=False)[:300]
         if not title:
-            raise AnswerError({"title": "a title is needed"})
+            raise AnswerError({"title": "enter a title"})
         now = self._context.clock()
         entry = {
             "title": title,
@@ -80,33 +80,33 @@ class Projects:
             return visit.rights
 
     def mine(self, actor: Actor) -> tuple[Project, ...]:
-        """The projects a person belongs to, the newest first."""
+        """Return the projects of a person, newest first."""
         with self._context.db.read() as connection:
             rows = queries.OWN_RIGHTS.all(connection, {"user": actor.id})
             return tuple(read_rights(row) for row in rows)
 
     def get(self, actor: Actor, project: int) -> Project:
-        """One of the projects a person belongs to."""
+        """Return one project of a person."""
         with self._context.as_member(actor, project) as visit:
             return visit.rights
 
     def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
-        """Change what the lead decides; the guideline grows by :meth:`Lead.clarify` alone.
+        """Change the settings of a project, except the guideline (see :meth:`Lead.clarify`).
 
-        Every vote is kept: where more people are to judge, finished items open again; where
-        fewer are, those with enough votes are finished.
+        All annotations are kept. With more annotators per item, finished items reopen; with fewer,
+        items with enough annotations are finished.
         """
         with self._context.as_lead(actor, project, write=True) as visit:
             connection, before = visit.connection, visit.rights.settings
             names = ("clarifications", "team", "suggested")
             kept: dict[str, object] = {name: getattr(before, name) for name in names}
             if before.comments:
-                kept["comments"] = True  # what was said stays in its column
+                kept["comments"] = True  # their annotations are kept
             if settings.prelabels != before.prelabels:
                 shown = settings.prelabels == "shown"
                 kept["suggested"] = (*before.suggested, (visit.now, shown))
             if before.adjudicator and not settings.adjudicator:
-                kept["adjudicator"] = "nobody"  # a stage that was there stays, and is closed
+                kept["adjudicator"] = "nobody"  # an existing stage stays and is closed
             settings = settings.model_copy(update=kept)
             keep_settings(connection, project, settings)
             visit.log("project.settings", **settings.model_dump(exclude={"clarifications"}))
@@ -115,7 +115,7 @@ class Projects:
                 rearrange(self._context.visit(connection, actor, project))
 
     def change(self, actor: Actor, project: int, changes: Mapping[str, object]) -> ProjectSettings:
-        """Change some settings by name, the project's language too, and return all of them."""
+        """Change settings by name, and the language of the project; return all settings."""
         rights, said = self._context.lead_rights(actor, project), dict(changes)
         language = _read_language(said.pop("language", rights.language))
         changed = change_settings(rights.settings, said)
@@ -126,7 +126,7 @@ class Projects:
         return self._context.lead_rights(actor, project).settings
 
     def archive(self, actor: Actor, project: int, *, archived: bool = True) -> None:
-        """Close a project for work, or open it again; nothing is deleted."""
+        """Close a project for work, or reopen it; no data is deleted."""
         self._update(actor, project, archived=archived)
 
     def _update(self, actor: Actor, project: int, **values: str | bool) -> None:
@@ -137,7 +137,7 @@ class Projects:
             visit.log(action, **values)
 
     def members(self, actor: Actor, project: int) -> tuple[Member, ...]:
-        """Everybody in a project, former members too."""
+        """Return all members of a project, including former members."""
         query = (
             sa.select(_members, _members.c.user_id.label("user"), _users.c.name, _users.c.active)
             .join(_users, _users.c.id == _members.c.user_id)
@@ -148,27 +148,27 @@ class Projects:
             return tuple(_view_member(row) for row in visit.connection.execute(query))
 
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
-        """Let somebody in who has an account."""
+        """Add a person with an existing account."""
         wanted = list(roles)
         with self._context.as_lead(actor, project, write=True) as visit:
             user = find_user(visit.connection, name)
             if user is None:
-                raise NotFound(f"no account is called {name!r}", hint="send an invitation instead")
+                raise NotFound(f"no account is named {name!r}", hint="send an invitation instead")
             join_project(visit.connection, project, user, wanted, visit.now)
             adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.add", user=user, roles=write_roles(wanted))
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
-        """Set what a member may do; no role at all: they are out. The last lead stays.
+        """Set the roles of a member; no roles removes the member. The last lead must stay.
 
-        Everybody may go out by themselves; what they answered stays.
+        Members may remove themselves. Their annotations are kept.
         """
         text = write_roles(roles)
         with self._context.as_member(actor, project, write=True) as visit:
             if "lead" not in visit.rights.roles and (text or user != actor.id):
                 raise Forbidden
             if "lead" not in text.split(",") and _only_lead(visit.connection, project, user):
-                raise AnswerError({"roles": "a project keeps at least one lead"})
+                raise AnswerError({"roles": "a project needs at least one lead"})
             change_member(visit.connection, project, user, roles=text)
             adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.roles", user=user, roles=text)
@@ -176,16 +176,16 @@ class Projects:
     def set_limits(
         self, actor: Actor, project: int, user: int, daily: int | None, weekly: int | None
     ) -> None:
-        """Exposure limits of one person; None: those of the project, 0: none."""
+        """Set the daily and weekly limit of a person; None uses the project's, 0 means no limit."""
         for limit in (daily, weekly):
             if limit is not None and not 0 <= limit <= 1_000_000:
-                raise AnswerError({"limit": "a number from 0"})
+                raise AnswerError({"limit": "use a number from 0"})
         with self._context.as_lead(actor, project, write=True) as visit:
             change_member(visit.connection, project, user, daily_limit=daily, weekly_limit=weekly)
             visit.log("member.limits", user=user, daily=daily, weekly=weekly)
 
     def consent(self, actor: Actor, project: int) -> None:
-        """Note that a member has read the content warning and wants to go on."""
+        """Record that a member accepted the content warning."""
         with self._context.as_member(actor, project, write=True) as visit:
             if not visit.rights.consented:
                 change_member(visit.connection, project, actor.id, consent_at=visit.now)
@@ -193,27 +193,27 @@ class Projects:
 
 
 def change_settings(settings: ProjectSettings, changes: Mapping[str, object]) -> ProjectSettings:
-    """Settings with some changed by name; a bad value is named.
+    """Return settings with changed values; raise an error that names an invalid value.
 
     >>> change_settings(ProjectSettings(), {"annotators_per_item": 99})
     Traceback (most recent call last):
-    memantics.core.errors.InputError: people: Input should be less than or equal to 50
+    memantics.core.errors.InputError: annotators_per_item: Input should be less than or equal to 50
     """
     try:
         return ProjectSettings.model_validate({**settings.model_dump(), **changes})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         shaped = first["type"] == "string_pattern_mismatch"
-        message = "no address of a page, such as https://example.org" if shaped else first["msg"]
+        message = "not a valid URL, such as https://example.org" if shaped else first["msg"]
         raise InputError(f"{first['loc'][0]}: {message}") from error
 
 
 def _read_language(code: object) -> str:
-    """The code of a language, such as zh or pt-BR."""
+    """Return a valid language code, such as zh or pt-BR."""
     text = clean_text(str(code), lines=False)
     if len(text) > 20 or not re.fullmatch(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*|", text):
         raise InputError(
-            f"{text[:40]!r} is not a valid language code", hint="write en, zh or pt-BR"
+            f"{text[:40]!r} is not a valid language code", hint="use a code such as en, zh or pt-BR"
         )
     return text
 
@@ -226,18 +226,18 @@ def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:
 
 
 def _keep_apart(connection: Connection, rules: Workflow) -> None:
-    """What people say about themselves and what they vote are never in one database."""
+    """Raise an error if questionnaires and other projects would share a database."""
     texts = connection.execute(sa.select(_projects.c.workflow)).scalars()
     if all(workflow_of(text).personal == rules.personal for text in texts):
         return
     if rules.personal:
         raise AnnotateError(
-            f"{rules.name} asks people about themselves, and this database holds other work",
-            hint="give it a database of its own, such as --db people.db",
+            f"{rules.name} is a personal questionnaire, and this database contains other projects",
+            hint="use a separate database, such as --db people.db",
         )
     raise AnnotateError(
-        "this database holds what people said about themselves",
-        hint="votes belong into another one: --db FILE",
+        "this database contains a personal questionnaire",
+        hint="use another database for annotations: --db FILE",
     )
 
 

@@ -1,6 +1,6 @@
-"""The queries of the hot path and those over several tables, as SQLAlchemy Core expressions.
+"""Frequent queries and queries over several tables, as SQLAlchemy Core expressions.
 
-Each is compiled once; statements on one table that run now and then stand where they are used.
+Each query is compiled once. Rare statements on one table are in the modules that use them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memantics.annotation.schema import (
 
 
 def _is(state: str, table: Any = assignments) -> Any:
-    """A state as part of the text: an index of held assignments alone serves no bound value."""
+    """Return a condition on the state as literal SQL, so that the partial index is used."""
     return table.c.state == sa.literal_column(f"'{state}'")
 
 
@@ -57,7 +57,7 @@ _rights = sa.select(*_member_columns, *_project_columns, users.c.preferences).se
 _active = (memberships.c.roles != "", users.c.active)
 _membership = (memberships.c.project_id == p("project"), memberships.c.user_id == p("user"))
 RIGHTS = Query(_rights.where(*_membership, *_active))
-# The row of a person in a project is what keeps two tabs of theirs apart.
+# The lock of the membership row makes requests from two tabs sequential.
 LOCKED_RIGHTS = Query(_rights.where(*_membership, *_active).with_for_update(of=memberships))
 OWN_RIGHTS = Query(
     _rights.where(memberships.c.user_id == p("user"), memberships.c.roles != "").order_by(
@@ -113,7 +113,7 @@ HISTORY = Query(
     .order_by(revisions.c.id)
 )
 _assignment = sa.update(assignments).where(assignments.c.id == p("assignment"))
-# Only what nobody holds is moved: a lease or an answer that came in between stays.
+# Only free assignments change: a lease or answer from a parallel request stays.
 MOVE_ASSIGNMENT = Query(
     _assignment.where(assignments.c.state == p("old"), assignments.c.version == p("seen")).values(
         state=p("new"), user_id=None, lease_until=None
@@ -146,7 +146,7 @@ ADD_REVISION = Query(
     sa.insert(revisions).inline(),
     "project_id item_id assignment_id user_id stage version action answer at seconds",
 )
-# SQLite speaks this part of PostgreSQL's dialect.
+# SQLite supports this part of PostgreSQL's syntax.
 _draft = postgresql.insert(drafts).inline()
 KEEP_DRAFT = Query(
     _draft.on_conflict_do_update(
@@ -199,8 +199,8 @@ PLACE = Query(
     )
     .where(assignments.c.id == p("assignment"), *_active)
 )
-# Answers to one item take turns: each sees what the other one opened or closed. The member
-# comes first, as everywhere: who locks in one order never waits in a circle.
+# Answers to one item are sequential, so each sees the states after the other. The member row is
+# locked first everywhere, which prevents deadlocks.
 LOCK_MEMBER = Query(
     sa.select(memberships.c.user_id)
     .join(assignments, assignments.c.project_id == memberships.c.project_id)
@@ -216,7 +216,7 @@ LOCK_ITEM = Query(
     .with_for_update(of=_other)
 )
 
-# What a person did
+# Activity of a person
 LAST_ANSWERS = Query(
     sa.select(assignments, items.c.number)
     .join(items)
@@ -274,7 +274,7 @@ ADD_SEEN = Query(
 )
 
 
-# Who gets which assignment
+# Selection of assignments
 def _not_skipped(group: Any) -> Any:
     return ~sa.exists().where(
         skips.c.project_id == p("project"),
@@ -288,7 +288,7 @@ HELD_ASSIGNMENTS = Query(
     .where(*_mine, _is("leased"), _not_skipped(assignments.c.group_key))
     .order_by(assignments.c.lease_until.desc())
 )
-# A reopened answer is held for a week: looking at it must not shorten that.
+# A reopened answer is leased for a week: opening it must not shorten the lease.
 _until = p("until", type_=sa.Double)
 RENEW_LEASE = Query(
     _assignment.where(assignments.c.user_id == p("user"), _is("leased")).values(
@@ -297,14 +297,14 @@ RENEW_LEASE = Query(
         )
     )
 )
-# Whoever had the assignment before takes their unfinished answer along: it stays in history.
+# An unfinished answer of the previous annotator stays in the history.
 TAKE_ASSIGNMENT = Query(
     _assignment.values(state="leased", user_id=p("user"), lease_until=p("until"), **_no_answer)
 )
 
 
 def _may_take(apart: int, exclude_uploader: bool) -> list[Any]:
-    """Conditions on an assignment at a stage that a person may take."""
+    """Return the conditions under which a person may take an assignment at a stage."""
     twice, disjoint_from = assignments.alias("t"), assignments.alias("a")
     conditions = [
         assignments.c.project_id == p("project"),
@@ -335,15 +335,15 @@ def _may_take(apart: int, exclude_uploader: bool) -> list[Any]:
 
 @lru_cache(maxsize=16)
 def count_free_assignments(*, apart: int, exclude_uploader: bool) -> Query:
-    """How many items a person could take at a stage, up to a thousand."""
+    """Return the query that counts the free items at a stage, up to 1,000."""
     free = sa.select(assignments.c.item_id).where(_is("open"), *_may_take(apart, exclude_uploader))
     return Query(sa.select(sa.func.count()).select_from(free.distinct().limit(1000).subquery()))
 
 
 @lru_cache(maxsize=16)
 def find_free_assignment(*, apart: int, exclude_uploader: bool, expired: bool) -> Query:
-    """The first assignment that a person may take: an open one, or one whose lease ran out."""
-    # A training item is its person's own, however long they are away.
+    """Return the query for the first free assignment, or the first with an expired lease."""
+    # Leases of training items do not expire.
     lapsed = (
         _is("leased"),
         assignments.c.lease_until < p("now"),
@@ -383,7 +383,7 @@ COUNT_TRAINING = Query(
     sa.select(sa.func.count()).where(items.c.project_id == p("project"), _round[1])
 )
 
-# Training that comes later is for those who come later.
+# Experienced annotators need not pass a training that is added later.
 PASS_EXPERIENCED = Query(
     sa.update(memberships)
     .where(memberships.c.project_id == p("project"), memberships.c.training == "none")

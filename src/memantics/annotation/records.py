@@ -1,4 +1,4 @@
-"""What the data layer hands to its callers: plain, frozen, free of the database."""
+"""Records that the service returns: immutable, without database objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Record = TypeVar("Record")
 
 
 def record_of(kind: type[Record], row: Any, **given: object) -> Record:
-    """A record from a row whose columns bear the names of its fields; others are given."""
+    """Build a record from a row with equally named columns; other fields are given."""
     names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
     found = {name: getattr(row, name) for name in names if name not in given}
     return kind(**found, **given)
@@ -31,7 +31,7 @@ def record_of(kind: type[Record], row: Any, **given: object) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks. Only :meth:`Accounts.actor_of` and its kin make one."""
+    """The account that makes a request; only :class:`Accounts` creates one from a session."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A fresh session; the token is shown once and stored only as a hash."""
+    """A new session; the token is shown once and stored only as a hash."""
 
     token: str
     actor: Actor
@@ -48,7 +48,7 @@ class Session:
 
 
 class Preferences(Closed):
-    """What a person chose for themselves. 0: no limit of their own."""
+    """Personal settings of an account; a limit of 0 means no personal limit."""
 
     language: Literal["en", "zh"] = "en"
     blur: bool = True
@@ -59,7 +59,7 @@ class Preferences(Closed):
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """What an invitation offers; ``id`` serves to revoke it, the token is not stored."""
+    """Content of an invitation; ``id`` is used to revoke it."""
 
     id: int
     project: int
@@ -87,7 +87,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Rights(Project):
-    """What a person may do in a project, and the project's rules."""
+    """Rights of a person in a project, with the project's workflow and settings."""
 
     training: TrainingState
     training_round: int
@@ -113,7 +113,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class HistoryStep:
-    """One entry in the history of an item, as its readers may see it."""
+    """One entry in the history of an item."""
 
     person: str
     stage: str
@@ -125,13 +125,13 @@ class HistoryStep:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationTask:
-    """All that a person needs to answer one item at one stage.
+    """Everything needed to answer one item at one stage.
 
-    ``state`` is what stands so far (sequential stages start from it, reviews rate it),
-    ``suggestions`` are pre-labels where the project shows them: never preselect them.
-    ``draft`` is what this person typed and did not submit, ``answer`` what they submitted.
-    ``votes`` are the answers that an adjudicator decides between. A pairwise field is answered
-    with ``first``, ``second`` or ``tie``, in the order in which ``shown`` has the two.
+    ``state`` holds the values so far: sequential stages start from it, reviews rate it.
+    ``suggestions`` are pre-labels, if the project shows them; they must not be preselected.
+    ``draft`` is the unsubmitted input, ``answer`` the submitted one. ``annotations`` are the
+    answers that an adjudicator decides between. A pairwise field is answered with ``first``,
+    ``second`` or ``tie``, in the order of ``shown``.
     """
 
     assignment: int
@@ -159,7 +159,7 @@ class AnnotationTask:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """After a training item: what was expected, and which fields were right."""
+    """Feedback on a training item: expected values, and which fields were correct."""
 
     gold: FieldValues
     right: Mapping[str, bool]
@@ -169,7 +169,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """An acknowledged answer: it is on disk. ``again``: the same answer was there already."""
+    """A saved answer; ``again`` is true if the same answer was already saved."""
 
     assignment: int
     version: int
@@ -179,7 +179,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One of my last items."""
+    """One of a person's recent answers."""
 
     assignment: int
     number: int
@@ -192,10 +192,10 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class PersonStanding:
-    """Where a person stands in a project; ``pace`` is their median seconds an item.
+    """Progress of a person in a project; ``pace`` is the median time per item in seconds.
 
-    ``working_minutes`` is how long they have been at it without a pause of ten minutes: time for
-    a break when it passes ``break_minutes`` (0: they want no reminder).
+    ``working_minutes`` is the time without a pause of ten minutes. A break is due when it exceeds
+    ``break_minutes`` (0: no reminder).
     """
 
     done: int
@@ -215,7 +215,7 @@ class PersonStanding:
 
 @dataclass(frozen=True, slots=True)
 class StageProgress:
-    """How far one stage is, in answers."""
+    """Number of answers at one stage by state."""
 
     stage: str
     title: LocalizedText
@@ -227,7 +227,7 @@ class StageProgress:
 
 @dataclass(frozen=True, slots=True)
 class PersonProgress:
-    """How many answers one person gave; how fast, when and what they skip is theirs to know."""
+    """Number of answers of one member; speed, times and skips are not recorded here."""
 
     person: str
     name: str
@@ -236,7 +236,7 @@ class PersonProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProjectProgress:
-    """How far a project is; ``pace`` is the median of the seconds of all answers."""
+    """Progress of a project; ``pace`` is the median time per answer in seconds."""
 
     items: int
     finished: int
@@ -247,13 +247,13 @@ class ProjectProgress:
 
     @property
     def left(self) -> int:
-        """How many answers are still to come."""
+        """Return the number of answers that are still missing."""
         return sum(stage.open + stage.leased + stage.waiting for stage in self.stages)
 
 
 @dataclass(frozen=True, slots=True)
 class AccuracyDrift:
-    """One person against gold, in order of time: ``windows`` are accuracies of successive runs."""
+    """Accuracy of one annotator on known answers; ``windows`` are consecutive blocks of items."""
 
     person: str
     name: str
@@ -265,11 +265,12 @@ class AccuracyDrift:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """An item on which people differ, field by field.
+    """An item on which annotators differ, by field.
 
-    ``notes`` are the free texts of those who answered, ``split`` the largest share of people
-    outside the largest group, over fields: 2 against 1 is a third. ``at`` is when the last of
-    them answered, ``decision`` what an adjudicator said; ``decidable``: one may say it now.
+    ``notes`` are the annotators' free texts. ``split`` is the largest proportion of annotators
+    outside the majority, over fields: 2 against 1 is a third. ``at`` is the time of the last
+    answer, ``decision`` the adjudicated answer. ``decidable`` is true if the item can be
+    adjudicated now.
     """
 
     item: int
@@ -289,7 +290,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One change: who, when, what."""
+    """One entry of the audit log: who changed what, and when."""
 
     id: int
     at: float
@@ -314,7 +315,7 @@ class AssignmentView:
 
 @dataclass(frozen=True, slots=True)
 class ItemView:
-    """An item with all that happened to it, for the lead."""
+    """An item with its assignments and history, for the lead."""
 
     id: int
     number: int
@@ -331,7 +332,7 @@ class ItemView:
 
 @dataclass(frozen=True, slots=True)
 class ImportedItems:
-    """What an import brought; ``skipped`` says what was left out, and why."""
+    """Result of an import; ``skipped`` lists what was skipped, with the reason."""
 
     items: int
     images: int
@@ -341,7 +342,7 @@ class ImportedItems:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file to hand out."""
+    """A file for download."""
 
     name: str
     media_type: str
@@ -350,7 +351,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image of a project: where its bytes are, and what they are."""
+    """An image of a project: file, type and size."""
 
     id: str
     path: Path
@@ -362,7 +363,7 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedItem:
-    """How an item ended. ``details`` says what a rule did (counts, drops, restores)."""
+    """Aggregated values of an item; ``details`` has counts, dropped and restored elements."""
 
     item: str
     group: str
@@ -375,7 +376,7 @@ class AggregatedItem:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseHealth:
-    """Whether the database answers, and at which schema."""
+    """Whether the database responds, and its schema revision."""
 
     ok: bool
     database: str

@@ -1,7 +1,7 @@
-"""The tables. Migrations create them; a test holds the two together.
+"""Database tables; a test compares them with the migrations.
 
-JSON is kept as text: both databases then give back exactly what was put in. Times are seconds
-since 1970 (UTC). ``revisions`` and ``audit`` only grow: triggers refuse anything else.
+JSON is stored as text, so that both databases return exactly the stored value. Times are seconds
+since 1970 (UTC). Triggers make ``revisions`` and ``audit`` append-only.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ assignments = sa.Table(
     sa.Index("ix_assignments_queue", "project_id", "state", "stage", "place", "slot"),
     sa.Index("ix_assignments_user_group", "user_id", "project_id", "group_key"),
     sa.Index("ix_assignments_user_time", "user_id", "project_id", "submitted_at"),
-    # Of held assignments alone: whoever has answered thousands of items holds one or two.
+    # Partial index: each person holds only one or two leased assignments.
     sa.Index(
         "ix_assignments_held", "user_id", "project_id", sqlite_where=_HELD, postgresql_where=_HELD
     ),

@@ -1,4 +1,4 @@
-"""The way in: one service over one database, in parts by what people do."""
+"""The annotation service: accounts, projects, work, lead and exchange on one database."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memantics.annotation.work import AnnotationWork
 
 
 class AnnotationService:
-    """All that the web app and the command line do with the data."""
+    """All operations of the web app and the command line on one database."""
 
     def __init__(self, context: ServiceContext, hasher: PasswordHasher | None = None) -> None:
         self.context = context
@@ -31,7 +31,7 @@ class AnnotationService:
         self.exchange = Exchange(context, self.projects)
 
     def health(self) -> DatabaseHealth:
-        """Whether the database answers."""
+        """Return whether the database responds, and its schema revision."""
         kind = "sqlite" if self.context.db.sqlite else "postgresql"
         try:
             return DatabaseHealth(True, kind, self.context.db.schema_version())
@@ -39,7 +39,7 @@ class AnnotationService:
             return DatabaseHealth(False, kind, "")
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.context.db.close()
 
 
@@ -50,9 +50,9 @@ def open_service(
     clock: WallClock = time.time,
     hasher: PasswordHasher | None = None,
 ) -> AnnotationService:
-    """Open a database, bring its schema up to date and serve it.
+    """Open a database, upgrade its schema and return the service.
 
-    ``hasher`` may be a weaker one in tests: a good one takes its time on purpose.
+    Tests may pass a faster ``hasher``; the default one is slow by design.
     """
     database = Database(str(url))
     database.migrate()

@@ -1,7 +1,4 @@
-"""Tables that others read: one row an item or one a vote, a Hugging Face folder, LaTeX.
-
-Data in and data out.
-"""
+"""Tables for other tools (CSV, Hugging Face, LaTeX, Label Studio), and all imports and exports."""
 
 from __future__ import annotations
 
@@ -68,7 +65,7 @@ _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasci
 
 
 def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) -> bytes:
-    """One of these tables as a file; ``media`` is where the images of the project are."""
+    """Write one of the tables as a file; ``media`` is the image folder of the project."""
     if form not in TABLES[what]:
         raise UnsupportedFormat(what, form, TABLES[what])
     if what == "huggingface":
@@ -85,7 +82,7 @@ def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) ->
 
 
 def list_individual(snapshot: export.Snapshot) -> list[export.ExportRow]:
-    """The long table: one row for each field that a person answered, training left out."""
+    """Return the long table: one row per annotator and field, without training."""
     return [
         {
             "item": item.row.item_key,
@@ -108,9 +105,9 @@ def list_individual(snapshot: export.Snapshot) -> list[export.ExportRow]:
 
 
 def make_data(snapshot: export.Snapshot) -> tuple[list[export.ExportRow], list[str]]:
-    """The wide table: an item with what was shown, what was agreed on, and each person's votes.
+    """Return the wide table: shown texts, aggregated values and each annotator's values.
 
-    Columns of votes are called ``field:person``; those that nobody filled are left out.
+    Columns of individual annotations are named ``field:annotator``; empty columns are left out.
     """
     rows = [
         _wide_row(snapshot, item) | export.outcome(snapshot, found)
@@ -143,9 +140,9 @@ def _wide_row(snapshot: export.Snapshot, item: AssignedItem) -> dict[str, JsonVa
 
 
 def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
-    """An ``imagefolder`` with a dataset card; without pictures, a table of JSON lines.
+    """Pack an ``imagefolder`` with a dataset card; without images, a JSON Lines file.
 
-    Votes of each item are a list in one column, so that their number may differ.
+    The individual annotations of an item are a list in one column.
     """
     rows, _ = make_data(snapshot)
     pictured = bool(rows) and all(row.get("image") for row in rows)
@@ -185,16 +182,16 @@ def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
     title = orjson.dumps(rights.title).decode()
     return (
         f"---\npretty_name: {title}\nlanguage: [{rights.language or 'en'}]\n{data}---\n\n"
-        f"# {rights.title}\n\n{count} items, judged with the workflow `{flow.name}` under version"
-        f" {rights.settings.guideline} of its guideline; people are named by pseudonyms.\n\n"
-        f"{fields}\n\n`kept` says whether an item passed, `annotations` lists each annotator's values.\n"
+        f"# {rights.title}\n\n{count} items, annotated with the workflow `{flow.name}`,"
+        f" guideline version {rights.settings.guideline}; annotators have pseudonyms.\n\n"
+        f"{fields}\n\n`kept`: whether the item is kept; `annotations`: values of each annotator.\n"
     )
 
 
 def agreement_rows(
     agreements: Sequence[FieldAgreement],
 ) -> tuple[list[export.ExportRow], list[str]]:
-    """Agreement as a table: each figure with the ends of its interval."""
+    """Return agreement as a table: each metric with its 95% confidence interval."""
     rows: list[export.ExportRow] = []
     for one in agreements:
         row: dict[str, JsonValue] = {"stage": one.stage, "field": one.field, "level": one.level}
@@ -209,14 +206,14 @@ def agreement_rows(
 
 
 def write_latex(agreements: Sequence[FieldAgreement], labels: Mapping[str, str]) -> bytes:
-    r"""Agreement as a LaTeX table (package booktabs); intervals stand below their figures."""
+    r"""Write agreement as a LaTeX table (booktabs), with confidence intervals below the values."""
     shown = [one for one in agreements if one.items]
     names = {"fleiss": r"Fleiss $\kappa$", "alpha": r"$\alpha$", "ac1": "AC1", "icc": "ICC"}
     used = [name for name in names if any(getattr(one, name) is not None for one in shown)]
     head = ["Field", "Items", "People", r"\% agree", *(names[name] for name in used)]
     lines = [
-        r"% \usepackage{booktabs}; other scripts than Latin need XeLaTeX and a font that has them.",
-        "% 95 % intervals: items drawn again, 1000 draws.",
+        r"% \usepackage{booktabs}; non-Latin scripts need XeLaTeX and a suitable font.",
+        "% 95 % confidence intervals: bootstrap over items, 1000 resamples.",
         r"{\noindent\footnotesize\setlength{\tabcolsep}{3pt}%",
         rf"\begin{{tabular}}{{@{{}}p{{.26\linewidth}}{'r' * (len(head) - 1)}@{{}}}}",
         r"\toprule",
@@ -232,7 +229,7 @@ def write_latex(agreements: Sequence[FieldAgreement], labels: Mapping[str, str])
 
 
 def _agreement_of(one: FieldAgreement, name: str) -> str:
-    """A figure with its interval below."""
+    """Format a value with its confidence interval below."""
     value, span = getattr(one, name), one.spans.get(name)
     if value is None:
         return "--"
@@ -244,7 +241,7 @@ def _agreement_of(one: FieldAgreement, name: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""A text in which nothing is a command.
+    r"""Escape the special characters of LaTeX.
 
     >>> escape_latex("a_b & 50 %")
     'a\\_b \\& 50 \\%'
@@ -253,18 +250,18 @@ def escape_latex(text: str) -> str:
 
 
 _CHUNK = 50
-_THERE = "is there already"
+_THERE = "already exists"
 
 
 class Exchange:
-    """Queues, folders and uploads in; images to members."""
+    """Import queues, folders and uploads; export files; serve images to members."""
 
     def __init__(self, context: ServiceContext, projects: Projects) -> None:
         self._context = context
         self._projects = projects
 
     def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
-        """A project for a queue, with its items in it."""
+        """Create a project for a queue and import its items."""
         project = self.make_project(actor, folder, workflow)
         self.import_queue(actor, project.id, folder)
         return project
@@ -276,10 +273,10 @@ class Exchange:
         workflow: str | Path | None = None,
         changes: Mapping[str, object] = MappingProxyType({}),
     ) -> Project:
-        """An empty project with the workflow and warning that the card of a queue names.
+        """Create an empty project with the workflow and warning of a queue's card.
 
-        A workflow of one's own is given as a file; it has to bear the name on the card. The
-        items are checked first: a bad queue leaves no project behind. ``changes`` are settings.
+        A custom workflow file must have the name on the card. The items are checked first, so that
+        an invalid queue creates no project. ``changes`` are settings.
         """
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow
@@ -300,9 +297,9 @@ class Exchange:
         *,
         training_set: bool = False,
     ) -> ImportedItems:
-        """The first ``limit`` items of a queue; those that are there are passed over and named.
+        """Import the first ``limit`` items of a queue; existing items are skipped and listed.
 
-        Newcomers train on the items of a ``training_set``, whose answers are known.
+        New annotators train on the items of a ``training_set``, which have known answers.
         """
         flow = self._context.lead_rights(actor, project).workflow
         card, items = read_queue(folder)
@@ -312,7 +309,7 @@ class Exchange:
         return self._import(actor, project, pairs[:limit], rounds)
 
     def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
-        """Have newcomers train on copies of finished items, with the agreed answers as known."""
+        """Copy finished items to the training set, with the aggregated values as known answers."""
         with self._context.as_lead(actor, project, write=True) as visit:
             flow, known = visit.flow, intake.lock_project(visit.connection, project)
             found = {
@@ -321,7 +318,9 @@ class Exchange:
                 if result.complete
             }
             if open_ones := sorted(set(numbers) - set(found)):
-                raise InputError(f"item {open_ones[0]} is not finished", hint="name finished items")
+                raise InputError(
+                    f"item {open_ones[0]} is not finished", hint="choose finished items"
+                )
             copies: list[tuple[QueueItem, list[str]]] = []
             for item, values in map(found.__getitem__, sorted(set(numbers))):
                 asked = flow.stages[0].fields
@@ -338,15 +337,15 @@ class Exchange:
     def import_memes(
         self, actor: Actor, project: int, folder: Path, limit: int | None = None
     ) -> ImportedItems:
-        """Any folder of memes, one item for each; ``limit``: only the first ones."""
-        self._context.lead_rights(actor, project)  # before anything is read
+        """Import the first ``limit`` memes of a folder, one item per meme."""
+        self._context.lead_rights(actor, project)  # checks the rights before reading
         pairs = [(item, [path]) for item, path in islice(intake.read_folder(folder), limit)]
         return self._import(actor, project, pairs)
 
     def import_items(
         self, actor: Actor, project: int, items: Iterable[tuple[QueueItem, Sequence[Path]]]
     ) -> ImportedItems:
-        """Items made by a caller, each with the places of its images."""
+        """Import items with the paths of their images."""
         rights = self._context.lead_rights(actor, project)
         pairs = [(item, list(paths)) for item, paths in items]
         for row, (item, _) in enumerate(pairs, 1):
@@ -354,8 +353,8 @@ class Exchange:
         return self._import(actor, project, pairs)
 
     def upload(self, actor: Actor, project: int, name: str, data: bytes) -> ImportedItems:
-        """One image as one item. Who uploads a meme does not judge it."""
-        self._context.lead_rights(actor, project)  # before anything is written
+        """Import one image as one item; the uploader is not assigned to it."""
+        self._context.lead_rights(actor, project)  # checks the rights before writing
         stored = intake.store_image(self._context.media, project, name, data)
         with self._context.as_lead(actor, project, write=True) as visit:
             known = intake.lock_project(visit.connection, project)
@@ -370,7 +369,7 @@ class Exchange:
     def import_label_studio(
         self, actor: Actor, project: int, text: str | bytes, images: Path | None = None
     ) -> ImportedItems:
-        """Tasks and answers from Label Studio; ``images`` is a folder that holds theirs."""
+        """Import tasks and annotations from Label Studio; ``images`` is the folder of images."""
         rights = self._context.lead_rights(actor, project)
         incoming = read_tasks(text, images, rights.workflow)
         for row, one in enumerate(incoming, 1):
@@ -397,8 +396,8 @@ class Exchange:
     def import_tasks(
         self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
     ) -> ImportedItems:
-        """A file from Label Studio: its JSON, or a ZIP that holds the images too."""
-        self._context.lead_rights(actor, project)  # before anything is read
+        """Import a Label Studio file: JSON, or a ZIP file with images."""
+        self._context.lead_rights(actor, project)  # checks the rights before reading
         packed = file.read(4) == b"PK\x03\x04"
         file.seek(0)
         if not packed:
@@ -408,16 +407,17 @@ class Exchange:
             return self.import_label_studio(actor, project, tasks, Path(folder))
 
     def export(self, actor: Actor, project: int, what: str, form: str = "jsonl") -> Export:
-        """A file for the lead: data, votes, resolved, verdicts, raw, labelstudio, … or audit.
+        """Return an export file for the lead.
 
-        Label Studio's tasks come as JSON, or as ZIP with their images and an interface; a folder
-        for Hugging Face as ZIP; agreement also as a LaTeX table.
+        ``what`` is annotations, data, individual, aggregated, agreement, huggingface, labelstudio,
+        raw or audit. Label Studio tasks come as JSON, or as ZIP with images and labelling
+        interface; Hugging Face folders as ZIP; agreement also as a LaTeX table.
         """
         with self._context.as_lead(actor, project) as visit:
             if visit.flow.personal and what != "annotations":
                 raise Forbidden(
-                    "what people say about themselves comes out as verdicts only",
-                    hint="export verdicts: they hold neither names nor times",
+                    "a personal questionnaire can only be exported as annotations",
+                    hint="use --what annotations: it contains neither names nor times",
                 )
             snapshot = take_snapshot(visit)
             audit = write_audit(visit, form) if what == "audit" else b""
@@ -434,7 +434,7 @@ class Exchange:
         return Export(f"{visit.flow.name}-{project}-{what}.{form}", TYPES[form], data)
 
     def media(self, actor: Actor, key: str) -> Media:
-        """An image, for members of its project."""
+        """Return an image to a member of its project."""
         with self._context.db.read() as connection:
             project, media = intake.find_image(connection, self._context.media, key)
             self._context.visit(connection, actor, project)
@@ -447,13 +447,13 @@ class Exchange:
         pairs: Sequence[tuple[QueueItem, Sequence[Path]]],
         rounds: Mapping[str, int] = MappingProxyType({}),
     ) -> ImportedItems:
-        """Write items in short transactions, so that others go on working meanwhile."""
+        """Insert items in short transactions, so that other users can keep working."""
         items = images = 0
         skipped: list[str] = []
         with self._context.as_lead(actor, project) as visit:
             known = intake.known_keys(visit.connection, project)
         if visit.flow.shuffle:
-            # Numbers are seen by annotators: they must not tell one model's outputs from another's.
+            # Annotators see item numbers, which must not reveal the model behind an output.
             pairs = sorted(pairs, key=lambda pair: intake.shuffled(project, pair[0].id))
         for start in range(0, len(pairs), _CHUNK):
             ready: list[tuple[QueueItem, list[Stored]]] = []
@@ -488,7 +488,7 @@ class Exchange:
         with self._context.as_lead(actor, project, write=True) as visit:
             known = intake.lock_project(visit.connection, project)
             for item, stored in ready:
-                if item.id in known:  # another import was faster
+                if item.id in known:  # imported by a parallel request
                     _discard(stored)
                     skipped.append(f"{item.id}: {_THERE}")
                     continue
@@ -511,14 +511,14 @@ def _log(visit: Visit, action: str, done: ImportedItems) -> None:
 def _check_queue(card: QueueCard, items: Sequence[QueueItem], workflow: Workflow) -> None:
     if card.workflow != workflow.name:
         raise NotFound(
-            f"the queue asks for workflow {card.workflow}, the project has {workflow.name}",
-            hint="open it as a project of its own",
+            f"the queue uses workflow {card.workflow}, the project uses {workflow.name}",
+            hint="open the queue as a new project",
         )
     for row, item in enumerate(items, 1):
         check_item(workflow, item, ITEMS, row)
 
 
 def _discard(stored: Iterable[Stored]) -> None:
-    """Images of an item that does not come in stay out too."""
+    """Delete the images of an item that was not imported."""
     for one in stored:
         one.path.unlink(missing_ok=True)

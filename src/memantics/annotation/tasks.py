@@ -1,4 +1,4 @@
-"""Assignments of an item, and the task that a person sees: nothing of others that could sway them."""
+"""Assignments of an item, and the task that an annotator sees."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from memantics.core.queue import Shown
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """One place for one answer; those of a training round are numbered by the person."""
+    """One slot for one answer; the slot of a training assignment is the account id."""
 
     id: int
     stage: int
@@ -52,23 +52,23 @@ class Assignment:
 
     @property
     def done(self) -> bool:
-        """Whether its answer counts."""
+        """Return whether the assignment has a submitted answer."""
         return self.state == "done"
 
 
 def read_assignments(connection: Connection, item: int) -> list[Assignment]:
-    """All assignments of an item, in order."""
+    """Return all assignments of an item, in order."""
     return [read_assignment(row) for row in queries.ASSIGNMENTS.all(connection, {"item": item})]
 
 
 def read_assignment(row: Any, **given: object) -> Assignment:
-    """An assignment from its row."""
+    """Build an assignment from its row."""
     answer = load_optional(row.answer)
     return record_of(Assignment, row, user=row.user_id, answer=answer, **given)
 
 
 def make_case(item: Any, assignments: Sequence[Assignment]) -> AggregationCase:
-    """What resolution needs to know of an item; training answers are left out."""
+    """Build the input of the aggregation, without training answers."""
     annotations = [
         StageAnnotation(assignment.stage, assignment.slot, assignment.answer)
         for assignment in assignments
@@ -87,7 +87,7 @@ def make_case(item: Any, assignments: Sequence[Assignment]) -> AggregationCase:
 def plan_states(
     workflow: Workflow, assignments: Sequence[Assignment], case: AggregationCase
 ) -> dict[int, AssignmentState]:
-    """The state that every assignment should have; assignments that are leased or done keep theirs."""
+    """Return the state of every assignment; leased and answered ones keep theirs."""
     wanted: dict[int, AssignmentState] = {}
     ended = bool(aggregation.find_exclusion(workflow, case))
     reached = True
@@ -101,7 +101,7 @@ def plan_states(
             and not aggregation.needs_adjudication(workflow, case)
         ):
             state = "closed"
-        # A project may ask fewer people than once: their answers stay, free assignments are closed.
+        # With fewer annotators per item than before, answers stay and free assignments close.
         room = max(workflow.annotators_at(place, case.item) - len(mine) + len(free), 0)
         wanted |= {assignment.id: state for assignment in free[:room]}
         wanted |= {assignment.id: "closed" for assignment in free[room:]}
@@ -119,7 +119,7 @@ def plan_states(
 def settle(
     connection: Connection, workflow: Workflow, item: Any, assignments: Sequence[Assignment]
 ) -> str:
-    """Bring the states of an item's assignments in line with its answers; returns the item's state."""
+    """Update the states of an item's assignments after a change; return the item's state."""
     wanted = plan_states(workflow, assignments, make_case(item, assignments))
     moves = [
         {
@@ -143,7 +143,7 @@ def settle(
 
 
 def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, AssignmentState]]:
-    """Stage, assignment and state of every assignment of a fresh item."""
+    """Return stage, slot and state of every assignment of a new item."""
     assignments = [
         Assignment(number, place, assignment, "waiting")
         for number, (place, assignment) in enumerate(
@@ -161,7 +161,7 @@ def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, Assignme
 def find_later(
     workflow: Workflow, assignments: Sequence[Assignment], mine: Assignment
 ) -> list[Assignment]:
-    """The assignments whose people start from the answer of this one."""
+    """Return the assignments that start from the answer of this one."""
     chained = workflow.stages[mine.stage].kind == "sequential"
     return [
         assignment
@@ -174,7 +174,7 @@ def find_later(
 def rests_on(
     workflow: Workflow, assignments: Sequence[Assignment], mine: Assignment, now: float
 ) -> bool:
-    """Whether somebody else's work builds on an answer, so that it must not change any more."""
+    """Return whether later answers depend on an answer, so that it is locked."""
     return any(
         assignment.done or (assignment.state == "leased" and (assignment.lease_until or 0) > now)
         for assignment in find_later(workflow, assignments, mine)
@@ -182,7 +182,7 @@ def rests_on(
 
 
 def reset_assignments(connection: Connection, assignments: Sequence[Assignment]) -> None:
-    """Let answers and leases go; what was said stays in history."""
+    """Clear answers and leases; the history is kept."""
     queries.RESET_ASSIGNMENT.run_each(
         connection, [{"assignment": assignment.id} for assignment in assignments]
     )
@@ -190,7 +190,7 @@ def reset_assignments(connection: Connection, assignments: Sequence[Assignment])
 
 @dataclass(frozen=True, slots=True)
 class OpenAssignment:
-    """An assignment of an item with everything around it, as one transaction read it."""
+    """An assignment with its item and the item's other assignments, from one transaction."""
 
     visit: Visit
     item: Any
@@ -199,27 +199,27 @@ class OpenAssignment:
 
     @property
     def shown(self) -> tuple[Shown, ...]:
-        """The texts of the item."""
+        """Return the texts shown with the item."""
         return read_shown(self.item.shown)
 
     @property
     def labels(self) -> frozenset[str]:
-        """The labels of what is shown."""
+        """Return the labels of the shown texts."""
         return labels_of(self.shown)
 
     @property
     def stage(self) -> Stage:
-        """The stage at which the assignment stands."""
+        """Return the stage of the assignment."""
         return self.visit.flow.stages[self.assignment.stage]
 
     @property
     def may_work(self) -> bool:
-        """Whether the person's roles cover the stage, in a project that is open for work."""
+        """Return whether the person has the role of the stage and the project is open."""
         rights = self.visit.rights
         return self.stage.role in rights.roles and not rights.archived
 
     def state(self) -> FieldValues:
-        """What stands before the answer of this assignment."""
+        """Return the field values before the answer of this assignment."""
         if self.assignment.training_round:
             return {}
         mine = (self.assignment.stage, self.assignment.slot)
@@ -232,16 +232,16 @@ class OpenAssignment:
         )
 
     def settle(self, assignments: Sequence[Assignment]) -> None:
-        """Bring the assignments, as they are after a change, in line with their answers."""
+        """Update the states of all assignments after a change."""
         settle(self.visit.connection, self.visit.flow, self.item, assignments)
 
     def turn(self, values: FieldValues) -> dict[str, JsonValue]:
-        """An answer as its person sees it: pairs in the order that was drawn for them."""
+        """Return an answer in the display order of pairs for this person."""
         return turn_pairs(self.visit.flow, values, swapped=self.swapped, outward=True)
 
     @property
     def swapped(self) -> bool:
-        """Whether the person sees the second of a pair first."""
+        """Return whether this person sees the second element of a pair first."""
         return is_swapped(self.item.id, self.visit.actor.id)
 
 
@@ -253,9 +253,9 @@ def find_place(
     *,
     lock: bool = False,
 ) -> OpenAssignment:
-    """An assignment with its surroundings, for a member of its project; anybody else is refused.
+    """Return an assignment with its item for a project member; raise Forbidden otherwise.
 
-    A training assignment stands alone.
+    A training assignment is returned without the item's other assignments.
     """
     key = {"assignment": assignment, "user": actor.id}
     if lock and not context.db.sqlite:
@@ -281,7 +281,7 @@ def own_place(
     *,
     lock: bool = False,
 ) -> OpenAssignment:
-    """The place of an assignment that a person holds or answered, and may still work at."""
+    """Return an assignment that the person holds or answered; raise Forbidden otherwise."""
     place = find_place(context, connection, actor, assignment, lock=lock)
     if place.assignment.user != actor.id or not place.may_work:
         raise Forbidden
@@ -289,24 +289,24 @@ def own_place(
 
 
 def lock_item(connection: Connection, assignment: int) -> None:
-    """Make everybody else wait who changes an assignment of the same item; SQLite has one writer."""
+    """Lock an item, so that changes of its assignments are sequential (PostgreSQL only)."""
     if connection.dialect.name != "sqlite":
         queries.LOCK_ITEM.all(connection, {"assignment": assignment})
 
 
 @lru_cache(maxsize=4096)
 def read_shown(text: str) -> tuple[Shown, ...]:
-    """The texts of an item."""
+    """Parse the texts shown with an item (cached)."""
     return tuple(Shown.model_validate(entry) for entry in load_list(text))
 
 
 def labels_of(shown: Sequence[Shown]) -> frozenset[str]:
-    """The labels by which conditions ask what an item shows."""
+    """Return the labels of the shown texts in lower case."""
     return frozenset(entry.label.casefold() for entry in shown)
 
 
 def make_task(place: OpenAssignment) -> AnnotationTask:
-    """The task of an assignment as its person sees it."""
+    """Build the task of an assignment as the annotator sees it."""
     rights, assignment, item, stage = place.visit.rights, place.assignment, place.item, place.stage
     shown, images = _order_pairs(place)
     prelabels = rights.settings.prelabels == "shown" and stage.kind == "independent"
@@ -337,7 +337,7 @@ def make_task(place: OpenAssignment) -> AnnotationTask:
 
 
 def is_swapped(item: int, user: int) -> bool:
-    """Which of a pair a person sees first: drawn once for each person and item."""
+    """Return whether a person sees a pair in reverse order; random per person and item."""
     return bool(hashlib.sha256(f"{item}:{user}".encode()).digest()[0] & 1)
 
 
@@ -359,7 +359,7 @@ def _order_pairs(place: OpenAssignment) -> tuple[tuple[Shown, ...], tuple[str, .
 
 
 def _read_draft(place: OpenAssignment) -> FieldValues | None:
-    """A draft counts while it is newer than the answer."""
+    """Return the draft if it is newer than the answer."""
     row = place.item
     if row.draft is None or row.saved_at < (row.submitted_at or 0):
         return None
@@ -367,7 +367,7 @@ def _read_draft(place: OpenAssignment) -> FieldValues | None:
 
 
 def _read_history(place: OpenAssignment) -> tuple[HistoryStep, ...]:
-    """What the people of a chain did before, with all of its stages."""
+    """Return the earlier steps of all sequential stages."""
     flow = place.visit.flow
     if place.stage.kind != "sequential" or place.assignment.training_round:
         return ()
@@ -378,7 +378,7 @@ def _read_history(place: OpenAssignment) -> tuple[HistoryStep, ...]:
 
 
 def _read_annotations(place: OpenAssignment) -> tuple[HistoryStep, ...]:
-    """What an adjudicator decides between: the last answers, the names left out."""
+    """Return the answers that an adjudicator decides between, without names."""
     stages = place.visit.flow.stages
     if place.stage.kind != "adjudicate" or place.stage.blind:
         return ()
@@ -397,6 +397,6 @@ def _read_annotations(place: OpenAssignment) -> tuple[HistoryStep, ...]:
 
 
 def read_step(workflow: Workflow, row: Any) -> HistoryStep:
-    """One entry of a history from its row."""
+    """Build a history entry from its row."""
     stage = workflow.stages[row.stage].id
     return record_of(HistoryStep, row, person=row.pseudonym, stage=stage, values=load(row.answer))

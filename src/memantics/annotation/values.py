@@ -1,4 +1,4 @@
-"""Answers against their form: which fields are asked, and whether a value is allowed."""
+"""Validation of answers: which fields are shown, and which values are allowed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EMPTY: tuple[JsonValue, ...] = (None, "", [])
 def visible(
     workflow: Workflow, fields: Iterable[str], values: FieldValues, labels: frozenset[str]
 ) -> tuple[str, ...]:
-    """The fields that are asked, given the answers so far and the labels of what is shown.
+    """Return the fields to ask, given the answers so far and the labels of the shown texts.
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> form = read_workflow("label-by-vote")
@@ -49,7 +49,7 @@ def _holds(
         return False
     value = values.get(other.id)
     if value is None and other.kind == "boolean":
-        value = False  # a box that was not ticked
+        value = False  # an unticked box
     return any(value == want and type(value) is type(want) for want in wanted)
 
 
@@ -61,10 +61,9 @@ def check(
     labels: frozenset[str] = frozenset(),
     state: FieldValues | None = None,
 ) -> dict[str, JsonValue]:
-    """The answer as it is kept, in the order of the form; AnswerError names every bad field.
+    """Return the answer in form order; raise AnswerError with a message per invalid field.
 
-    Values of fields that are not asked are left out: a condition that no longer holds takes its
-    answer along.
+    Values of fields that are not asked are dropped.
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> form = read_workflow("label-by-vote")
@@ -72,7 +71,7 @@ def check(
     {'harmful': 'no'}
     """
     names = tuple(fields)
-    problems = {name: "no such field here" for name in values if name not in names}
+    problems = {name: "this stage has no such field" for name in values if name not in names}
     kept: dict[str, JsonValue] = {}
     for name in visible(workflow, names, values, labels):
         field = workflow.field(name)
@@ -93,7 +92,7 @@ def _check_field(
     if field.each:
         return _check_each(field, value, elements)
     if value is None and field.kind == "boolean" and not field.required:
-        return "", False  # a box that was not ticked is a vote too
+        return "", False  # an unticked box means no
     if value in _EMPTY or (isinstance(value, str) and not value.strip()):
         return ("an answer is needed" if field.required else ""), None
     return _check_one(field, value)
@@ -105,7 +104,7 @@ def _check_each(
     count = len(elements) if isinstance(elements, list) else 0
     given = value if isinstance(value, list) else []
     if len(given) != count:
-        return f"{count} answers are needed, one for each", None
+        return f"{count} answers are needed, one per element", None
     clean: list[JsonValue] = []
     for place, one in enumerate(given, 1):
         if one in _EMPTY:
@@ -122,7 +121,7 @@ def _check_one(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]:
         case "choice":
             return ("", value) if value in field.allowed else ("choose one of the options", None)
         case "boolean":
-            return ("", value) if isinstance(value, bool) else ("say yes or no", None)
+            return ("", value) if isinstance(value, bool) else ("choose yes or no", None)
         case "pairwise":
             allowed = PAIR if field.ties else PAIR[:2]
             return ("", value) if value in allowed else ("choose one of the two", None)
@@ -141,7 +140,7 @@ def _check_text(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]
     if len(value) > field.max_length:
         return f"at most {field.max_length:,} characters", None
     text = clean_text(value, lines=field.kind == "longtext")
-    if not text:  # only characters that nobody sees
+    if not text:  # only invisible characters
         return ("an answer is needed" if field.required else ""), None
     return "", text
 
@@ -156,20 +155,20 @@ def _check_list(field: WorkflowField, value: JsonValue) -> tuple[str, JsonValue]
     if any(len(text) > field.max_length for text in texts):
         return f"at most {field.max_length:,} characters each", None
     if len(set(texts)) != len(texts):
-        return "one entry comes twice", None
+        return "an entry occurs twice", None
     if not texts:
         return ("an answer is needed" if field.required else ""), None
     return "", list(texts)
 
 
 def clean_text(text: str, *, lines: bool) -> str:
-    r"""Composed, trimmed, without control characters; ``lines`` keeps line breaks.
+    r"""Normalise a text: NFC, trimmed, no control characters; ``lines`` keeps line breaks.
 
     >>> clean_text("  a\x00\u202eb\nc ", lines=False), clean_text("a\r\nb", lines=True)
     ('ab c', 'a\nb')
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # Format characters could turn a text around on the page; joiners are part of words and emoji.
+    # Format characters can reverse a text on the page; joiners are part of words and emoji.
     kept = unicodedata.normalize("NFC", drop_unseen(text, keep="\n\t\u200c\u200d"))
     return kept.strip() if lines else " ".join(kept.split())
 
@@ -177,7 +176,7 @@ def clean_text(text: str, *, lines: bool) -> str:
 def turn_pairs(
     workflow: Workflow, values: FieldValues, *, swapped: bool, outward: bool
 ) -> dict[str, JsonValue]:
-    """Between what is kept (a, b) and what a person sees (first, second).
+    """Convert pairwise values between storage (a, b) and display order (first, second).
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> form = read_workflow("rate-outputs")

@@ -1,7 +1,7 @@
-"""The annotator's work: take an item, answer it, revise or undo the answer, skip or release it.
+"""The annotator's actions: take, answer, revise, undo, skip or release an item.
 
-Every change is a new revision, and no change overwrites one that its author has not seen. Changes
-happen inside a transaction that has read the position of the assignment.
+Every change is a new revision. A change never overwrites a version that its author has not seen.
+Every change runs in a transaction that has read the assignment.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST = 200_000
 def submit_answer(
     place: OpenAssignment, values: FieldValues, version: int, seconds: float | None
 ) -> Saved | Conflict:
-    """Save an answer, or say what stands in its way; a conflict keeps it as a draft."""
+    """Save an answer, or return a conflict and keep the answer as a draft."""
     if not place.may_work:
         raise Forbidden
     assignment, workflow = place.assignment, place.visit.flow
@@ -60,10 +60,10 @@ def submit_answer(
         key = place.visit.key | {"item": place.item.id}
         if queries.WAS_SEEN.one(place.visit.connection, key) is None:
             raise Forbidden
-        # The lease ran out and somebody else has the assignment: what was typed is kept.
+        # The lease expired and another person has the assignment: keep the input as a draft.
         return _conflict(place, values)
     if assignment.state not in ("leased", "done"):
-        raise Locked("this item is not open any more")
+        raise Locked("this item is no longer open")
     answer = check(workflow, place.stage.fields, kept, labels=place.labels, state=place.state())
     if version != assignment.version:
         if assignment.done and assignment.answer == answer:
@@ -79,10 +79,10 @@ def submit_answer(
 
 
 def undo_answer(place: OpenAssignment, version: int) -> None:
-    """Restore the answer before the last one; without one, the form is open again."""
+    """Restore the previous answer; without one, reopen the form."""
     assignment = place.assignment
     if not assignment.done:
-        raise Locked("there is nothing to take back")
+        raise Locked("there is no answer to undo")
     stands = place.turn(assignment.answer or {})
     if version != assignment.version:
         raise Conflict(stands, stands, assignment.version, by_me=True)
@@ -94,7 +94,7 @@ def undo_answer(place: OpenAssignment, version: int) -> None:
 
 
 def skip_item(place: OpenAssignment) -> None:
-    """This meme is never shown to this person again."""
+    """Skip a meme; it is never shown to this person again."""
     visit, item = place.visit, place.item
     skipped = {"project_id": visit.rights.id, "user_id": visit.actor.id, "at": visit.now}
     queries.ADD_SKIP.run(visit.connection, skipped | {"group_key": item.group_key})
@@ -104,21 +104,21 @@ def skip_item(place: OpenAssignment) -> None:
 
 
 def release_item(place: OpenAssignment) -> None:
-    """Let go of a lease."""
+    """Release the lease of an item."""
     if place.assignment.state != "leased":
-        raise Locked("this item is not held")
-    if not place.assignment.training_round:  # a training item is theirs alone: it simply waits
+        raise Locked("this item is not assigned to you")
+    if not place.assignment.training_round:  # training items are never reassigned
         _let_go(place)
 
 
 def keep_draft(place: OpenAssignment, values: FieldValues) -> None:
-    """Keep what a person typed."""
+    """Save the unsubmitted input of a person."""
     try:
         text = dump(dict(values))
-    except TypeError as error:  # lone surrogates, endless numbers: no browser sends such
-        raise AnswerError({"draft": "cannot be kept"}) from error
+    except TypeError as error:  # lone surrogates or infinite numbers, which browsers never send
+        raise AnswerError({"draft": "contains invalid values"}) from error
     if len(text) > LARGEST:
-        raise AnswerError({"draft": "too long to be kept"})
+        raise AnswerError({"draft": "is too long"})
     visit = place.visit
     draft = {"assignment_id": place.assignment.id, "user_id": visit.actor.id, "saved_at": visit.now}
     queries.KEEP_DRAFT.run(visit.connection, draft | {"answer": text})
@@ -140,7 +140,7 @@ def _let_go(place: OpenAssignment) -> None:
 
 def _refuse_settled(place: OpenAssignment) -> None:
     if place.assignment.training_round:
-        raise Locked("training answers stay as they are")
+        raise Locked("training answers cannot be changed")
     if rests_on(place.visit.flow, place.assignments, place.assignment, place.visit.now):
         raise Locked
 
@@ -154,7 +154,7 @@ def _conflict(place: OpenAssignment, values: FieldValues) -> Conflict:
 
 
 def _former(place: OpenAssignment) -> dict[str, JsonValue] | None:
-    """The answer under the last one, with undone ones taken off the pile."""
+    """Return the previous answer, ignoring undone ones."""
     pile: list[str] = []
     key = place.visit.key | {"assignment": place.assignment.id}
     for row in queries.OWN_REVISIONS.all(place.visit.connection, key):
@@ -170,7 +170,7 @@ def _freed(assignment: Assignment) -> Assignment:
 
 
 def _plausible(seconds: float | None) -> float | None:
-    """A browser's word on how long it took; hours mean that somebody was away."""
+    """Return the reported working time, or None if it is implausibly long."""
     return seconds if seconds is not None and 0 <= seconds <= 3600 else None
 
 
@@ -180,9 +180,9 @@ def _write_revision(
     answer: dict[str, JsonValue] | None,
     seconds: float | None = None,
 ) -> None:
-    """Write an answer to its assignment and to history, and move the assignments that wait for it.
+    """Save an answer and its revision, and update the dependent assignments.
 
-    Without an answer the assignment is held again.
+    Without an answer, the assignment is leased again.
     """
     visit, assignment, item = place.visit, place.assignment, place.item
     state: AssignmentState = "leased" if answer is None else "done"
@@ -216,7 +216,7 @@ def _write_revision(
     subject = f"assignment:{assignment.id}"
     visit.log(f"answer.{action}", subject, item=item.item_key, version=assignment.version)
     if not assignment.training_round:
-        # Who held a later assignment and went away saw another state: what they bring is no answer to it.
+        # An expired lease of a later stage was based on the old state.
         later = find_later(visit.flow, place.assignments, assignment)
         stale = {one.id: _freed(one) for one in later if one.state == "leased"}
         reset_assignments(visit.connection, list(stale.values()))
@@ -229,14 +229,14 @@ _PAUSE = 600
 
 
 class AnnotationWork:
-    """What annotators, reviewers and adjudicators do."""
+    """Actions of annotators, reviewers and adjudicators."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
         self._leasing = leasing.Leasing()
 
     def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
-        """The next item for a person: what they hold already, else something new."""
+        """Return the next item for a person: the leased one, or a new one."""
         with self._context.as_member(actor, project, write=True, lock=True) as visit:
             assignment = self._take(visit, stage)
             if assignment is None:
@@ -245,7 +245,7 @@ class AnnotationWork:
             return tasks.make_task(place)
 
     def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
-        """As :meth:`next`, but only which assignment it is: whoever shows it reads the rest."""
+        """Like :meth:`next`, but return only the assignment id."""
         with self._context.as_member(actor, project, write=True, lock=True) as visit:
             return self._take(visit, stage)
 
@@ -267,7 +267,7 @@ class AnnotationWork:
         return self._leasing.claim(visit, stages) if assignment is None else assignment
 
     def decide(self, actor: Actor, project: int, number: int) -> int:
-        """Take the decision on an item that people judged differently, tied or not."""
+        """Start the adjudication of an item on which annotators differ."""
         with self._context.as_member(actor, project, write=True, lock=True) as visit:
             rules = visit.flow.stages
             stages = [
@@ -288,7 +288,7 @@ class AnnotationWork:
                     row.stage < mine.stage and row.state not in ("done", "closed") for row in rows
                 )
                 if waiting or mine.state not in ("open", "closed"):
-                    raise Locked("this item cannot be decided now")
+                    raise Locked("this item cannot be adjudicated now")
                 leasing.take_assignment(visit, mine.id)
             leasing.expose(visit, mine.item_id)
             return int(mine.id)
@@ -297,17 +297,17 @@ class AnnotationWork:
     def _at(
         self, actor: Actor, assignment: int, *, write: bool = True, lock: bool = False
     ) -> Iterator[tasks.OpenAssignment]:
-        """A transaction at an assignment that a person holds or answered; anybody else is refused."""
+        """Open a transaction on an assignment that the person holds or answered."""
         with self._context.db.write() if write else self._context.db.read() as connection:
             yield tasks.own_place(self._context, connection, actor, assignment, lock=lock)
 
     def open(self, actor: Actor, assignment: int) -> AnnotationTask:
-        """One of one's own items again, held or answered."""
+        """Return an item that the person holds or answered."""
         with self._at(actor, assignment, write=False) as place:
             return tasks.make_task(place)
 
     def save_draft(self, actor: Actor, assignment: int, values: FieldValues) -> None:
-        """Keep what is typed so far, and the item with it; nothing is checked but its size."""
+        """Save the input so far and extend the lease; only the size is checked."""
         with self._at(actor, assignment) as place:
             leasing.renew_lease(place.visit, assignment)
             keep_draft(place, values)
@@ -321,11 +321,11 @@ class AnnotationWork:
         seconds: float | None = None,
         guideline: int | None = None,
     ) -> Saved:
-        """Save an answer. When this returns, it is on disk.
+        """Save an answer; it is on disk when this method returns.
 
-        ``version`` is the one the person saw: when another one stands, both are kept and
-        Conflict is raised. The same answer sent twice is saved once. ``guideline`` is the version
-        of the guideline that the person saw: with an older one, GuidelineChanged is raised.
+        ``version`` is the version that the person saw. If another version is saved, both are kept
+        and Conflict is raised. The same answer sent twice is saved once. ``guideline`` is the
+        guideline version that the person saw; an older version raises GuidelineChanged.
         """
         with self._context.db.write() as connection:
             place = tasks.find_place(self._context, connection, actor, assignment, lock=True)
@@ -339,31 +339,31 @@ class AnnotationWork:
         raise outcome
 
     def undo(self, actor: Actor, assignment: int, version: int) -> AnnotationTask:
-        """Take back one's last answer: the one before stands again, or the form is open again."""
+        """Undo the person's last answer: restore the previous one, or reopen the form."""
         with self._at(actor, assignment, lock=True) as place:
             undo_answer(place, version)
             connection = place.visit.connection
             return tasks.make_task(tasks.own_place(self._context, connection, actor, assignment))
 
     def skip(self, actor: Actor, assignment: int) -> None:
-        """Step away from a meme for good. Nobody asks why."""
+        """Skip a meme permanently, without a reason."""
         with self._at(actor, assignment, lock=True) as place:
             skip_item(place)
 
     def release(self, actor: Actor, assignment: int) -> None:
-        """Give an item back for others, or for oneself later."""
+        """Release an item for other annotators."""
         with self._at(actor, assignment, lock=True) as place:
             release_item(place)
 
     def mine(self, actor: Actor, project: int, limit: int = 20) -> tuple[records.Done, ...]:
-        """One's last answers, the newest first, and whether they can still change."""
+        """Return the person's last answers, newest first, and whether they can still change."""
         with self._context.as_member(actor, project) as visit:
             key = visit.key | {"limit": min(limit, 500)}
             rows = queries.LAST_ANSWERS.all(visit.connection, key)
             return tuple(_view_done(visit, row) for row in rows)
 
     def standing(self, actor: Actor, project: int) -> records.PersonStanding:
-        """Progress, pace, exposure and training of a person."""
+        """Return progress, pace, exposure and training of a person."""
         with self._context.as_member(actor, project) as visit:
             connection, key, rights = visit.connection, visit.key, visit.rights
             seen = leasing.count_seen(visit)
@@ -386,7 +386,7 @@ class AnnotationWork:
             )
 
     def stages_of(self, actor: Actor, project: int) -> tuple[tuple[str, LocalizedText, int], ...]:
-        """The stages a person may work at, with how many items are open to them there."""
+        """Return the stages that a person may work at, each with its number of open items."""
         with self._context.as_member(actor, project) as visit:
             places = sorted(leasing.stages_for(visit.rights))
             stages = [(visit.flow.stages[place], place) for place in places]

@@ -1,9 +1,8 @@
 """Annotation workflows as TOML: fields, stages, roles, aggregation rules and thresholds.
 
-A project's settings are applied over its workflow: annotators per item, and who adjudicates ties.
-All other modules see the resulting workflow. The stage for ties is added last, so that the
-positions of the other stages do not change. Once added it stays, and is closed where nobody
-adjudicates.
+A project's settings are applied to its workflow: annotators per item, and adjudication of ties. All
+other modules use the resulting workflow. The stage for ties is added last, so that the positions of
+the other stages do not change. Once added, it stays and is closed if nobody adjudicates.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ PAIR = ("a", "b", "tie")
 
 
 class WorkflowChoice(Closed):
-    """One answer of a choice, and the key that gives it."""
+    """One option of a choice, and its keyboard shortcut."""
 
     value: str
     label: LocalizedText
@@ -47,12 +46,12 @@ class WorkflowChoice(Closed):
 
 
 class WorkflowField(Closed):
-    """One thing to fill in.
+    """One input field of the form.
 
-    ``show_if`` names earlier fields and the values of theirs at which this one is asked;
-    ``needs`` the label of a shown text without which it is not asked. ``each`` asks once for
-    every element of an earlier list. ``of`` says what a pairwise field compares: the label of a
-    shown text of kind ``pair``, or ``images`` for the last two images.
+    ``show_if`` lists earlier fields and the values that make this field visible. ``needs`` is the
+    label of a shown text that the field requires. ``each`` repeats the field for every element of
+    an earlier list. ``of`` names what a pairwise field compares: the label of a shown text of kind
+    ``pair``, or ``images`` for the last two images.
     """
 
     id: WorkflowName
@@ -75,7 +74,7 @@ class WorkflowField(Closed):
 
     @property
     def scale_level(self) -> FieldLevel:
-        """How answers compare when agreement is measured; ``none`` for free text."""
+        """Return the level of measurement for agreement metrics; ``none`` for free text."""
         if self.level is not None:
             return self.level
         if self.kind == "scale":
@@ -84,29 +83,31 @@ class WorkflowField(Closed):
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The values of a choice."""
+        """Return the values of a choice."""
         return tuple(option.value for option in self.options)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.kind == "choice") != bool(self.options):
-            raise ValueError(f"field {self.id!r}: options belong to kind 'choice', and only there")
+            raise ValueError(
+                f"field {self.id!r}: kind 'choice' needs options, other kinds have none"
+            )
         if len(set(self.allowed)) != len(self.options):
-            raise ValueError(f"field {self.id!r}: two options have one value")
+            raise ValueError(f"field {self.id!r}: two options have the same value")
         keys = [option.key for option in self.options if option.key]
         if len(set(keys)) != len(keys):
-            raise ValueError(f"field {self.id!r}: two options have one key")
+            raise ValueError(f"field {self.id!r}: two options have the same key")
         if self.kind == "scale" and not self.low < self.high <= self.low + 20:
-            raise ValueError(f"field {self.id!r}: a scale runs from low to high, 21 steps at most")
+            raise ValueError(f"field {self.id!r}: a scale needs low < high and at most 21 steps")
         if self.anchors and len(self.anchors) != self.high - self.low + 1:
-            raise ValueError(f"field {self.id!r}: anchors need one text for each step")
+            raise ValueError(f"field {self.id!r}: anchors need one text per step of the scale")
         if self.each and self.kind not in ("scale", "choice", "boolean"):
-            raise ValueError(f"field {self.id!r}: 'each' works with scale, choice and boolean")
+            raise ValueError(f"field {self.id!r}: 'each' needs kind scale, choice or boolean")
         return self
 
 
 class Exclusion(Closed):
-    """An answer at which an item is out, whatever stages would follow."""
+    """An answer that excludes an item from all later stages, with the reason."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -114,12 +115,14 @@ class Exclusion(Closed):
 
 
 class Stage(Closed):
-    """Who answers what, how many of them, and who may not.
+    """One step of a workflow: fields, role and number of annotators.
 
-    ``disjoint_from`` names stages whose people may not take this one for the same meme; ``start``
-    is what a sequential stage begins with: nothing, pre-labels where the project shows them, or
-    always the drafts of the queue. ``ends`` of a stage at which several people judge apart need
-    more than half of them. ``blind``: who adjudicates does not see the votes, and adds one.
+    Annotators of the stages in ``disjoint_from`` may not take this stage for the same meme.
+    ``start`` defines the initial values of a sequential stage: empty, the pre-labels (if the
+    project shows them), or always the drafts of the queue. ``exclude_if`` lists answers that
+    exclude an item; at a stage with several independent annotators, more than half must choose one.
+    With ``blind``, the adjudicator does not see the annotations, and the answer counts as one more
+    annotation.
     """
 
     id: WorkflowName
@@ -136,10 +139,10 @@ class Stage(Closed):
 
 
 class Rule(Closed):
-    """How votes on fields become one value; ``joint`` votes on several fields as on one label.
+    """Rule that aggregates annotations of fields; ``joint`` treats several fields as one label.
 
-    ``reviewed`` filters a list by its reviews: an element stays when every rating in ``by`` is
-    at least ``at_least``; where none stays, those with the best mean come back.
+    ``reviewed`` filters a list by its reviews: an element is kept if every rating in ``by`` is at
+    least ``at_least``. If no element is kept, ``restore`` keeps those with the best mean.
     """
 
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
@@ -153,27 +156,27 @@ class Rule(Closed):
 
 
 class Keep(Closed):
-    """Which resolved values keep an item; all of them must hold."""
+    """Conditions on aggregated values that an item must meet to be kept."""
 
     when: Mapping[str, tuple[Scalar, ...]] = {}
     reason: str = "not confirmed"
 
 
 class ProficiencyTest(Closed):
-    """Fields whose right answers are known; who has fewer of them right is not kept."""
+    """Questions with known answers; people with too few correct answers are not kept."""
 
     answers: Mapping[str, tuple[Scalar, ...]]
     at_least: Annotated[int, Limit(ge=1)]
     reason: str = "not proficient"
 
     def passed(self, values: Mapping[str, object]) -> bool:
-        """Whether enough answers are right."""
+        """Return whether enough answers are correct."""
         right = sum(values.get(name) in wanted for name, wanted in self.answers.items())
         return right >= self.at_least
 
 
 class TrainingRounds(Closed):
-    """Rounds on items with known answers, passed before real work begins."""
+    """Training rounds on items with known answers, passed before real work begins."""
 
     fields: Annotated[tuple[str, ...], Limit(min_length=1)]
     rounds: Annotated[int, Limit(ge=1, le=20)] = 3
@@ -183,11 +186,11 @@ class TrainingRounds(Closed):
 
 
 class Workflow(Closed):
-    """All that a file says; read it with :func:`read_workflow`.
+    """Content of a workflow file; read it with :func:`read_workflow`.
 
-    ``examples`` are worked answers that stand beside the form, below the instructions.
-    ``personal``: people answer about themselves. Such projects share no database with others, and
-    exports say neither who answered nor when.
+    ``examples`` are worked examples shown below the instructions. With ``personal``, people answer
+    about themselves: such a project needs its own database, and exports contain neither names nor
+    times.
     """
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
@@ -205,7 +208,7 @@ class Workflow(Closed):
     settings: ProjectSettings = ProjectSettings()
 
     def field(self, name: str) -> WorkflowField:
-        """A field by its id."""
+        """Return a field by its id."""
         return self._by_id[name]
 
     @cached_property
@@ -213,26 +216,26 @@ class Workflow(Closed):
         return {field.id: field for field in self.fields}
 
     def stage_fields(self, stage: int) -> tuple[WorkflowField, ...]:
-        """The fields of a stage, in its order."""
+        """Return the fields of a stage, in order."""
         return tuple(self.field(name) for name in self.stages[stage].fields)
 
     def place(self, stage: str) -> int:
-        """Where a stage stands in the order."""
+        """Return the index of a stage."""
         return next(place for place, entry in enumerate(self.stages) if entry.id == stage)
 
     @property
     def independent_stages(self) -> list[tuple[int, Stage]]:
-        """The stages at which several people judge apart, each with its place."""
+        """Return the index and stage of all stages with independent annotators."""
         kinds = ("independent", "review")
         return [(n, stage) for n, stage in enumerate(self.stages) if stage.kind in kinds]
 
     @property
     def main_stage(self) -> int:
-        """The first stage at which several people judge apart, else the first of all."""
+        """Return the index of the first stage with independent annotators, or 0."""
         return next((place for place, _ in self.independent_stages), 0)
 
     def annotators_at(self, stage: int, item: str) -> int:
-        """How many people answer an item at a stage; the whole team where the item is shared."""
+        """Return the number of annotators of an item at a stage; overlap items get the team."""
         rules, settings = self.stages[stage], self.settings
         shared = stage == self.main_stage and rules.kind != "sequential"
         if shared and is_sampled(item, "overlap", settings.overlap):
@@ -240,7 +243,7 @@ class Workflow(Closed):
         return rules.annotators
 
     def excluded_stages(self, stage: int) -> tuple[int, ...]:
-        """The stages whose people may not take this one for the same meme; it holds both ways."""
+        """Return the stages whose annotators may not take this one for the same meme."""
         return self._excluded[stage]
 
     @cached_property
@@ -260,7 +263,7 @@ class Workflow(Closed):
         stages = [stage.id for stage in self.stages]
         for what, names in (("field", fields), ("stage", stages)):
             if len(set(names)) != len(names):
-                raise ValueError(f"two {what}s have one id")
+                raise ValueError(f"two {what}s have the same id")
         for stage in self.stages:
             ends = [end.field for end in stage.exclude_if]
             _known(f"stage {stage.id!r}", [*stage.fields, *ends], fields)
@@ -274,16 +277,20 @@ class Workflow(Closed):
             _known("aggregate: fields and by", [*rule.fields, *by], fields)
             _known("aggregate: stage", [rule.stage], stages)
             if (rule.rule == "reviewed") != bool(rule.by):
-                raise ValueError("aggregate: 'by' belongs to rule 'reviewed', and only there")
+                raise ValueError("aggregate: rule 'reviewed' needs 'by', other rules have none")
         _known("keep.when", self.keep.when, fields)
         tested = self.test.answers if self.test else {}
         _known("test.answers", tested, fields)
         if self.test and self.test.at_least > len(tested):
-            raise ValueError(f"test: {len(tested)} fields cannot give {self.test.at_least} right")
+            raise ValueError(
+                f"test: at_least is {self.test.at_least}, but only {len(tested)} answers are given"
+            )
         _known("training.fields", self.training.fields if self.training else (), fields)
         ties = any(rule.tie == "adjudicate" for rule in self.aggregate)
         if ties != any(stage.kind == "adjudicate" for stage in self.stages):
-            raise ValueError("a rule with tie = 'adjudicate' and a stage 'adjudicate' go together")
+            raise ValueError(
+                "tie = 'adjudicate' needs a stage of kind 'adjudicate', and vice versa"
+            )
         return self
 
 
@@ -291,11 +298,11 @@ def _known(where: str, names: object, known: list[str]) -> None:
     assert isinstance(names, list | tuple | Mapping)
     for name in names:
         if name not in known:
-            raise ValueError(f"{where}: unknown name {name!r}; known here: {', '.join(known)}")
+            raise ValueError(f"{where}: unknown name {name!r}; known names: {', '.join(known)}")
 
 
 def parse_workflow(text: str, where: str) -> Workflow:
-    """Read the text of a workflow; every error names the file and the key.
+    """Parse the text of a workflow; errors name the file and the key.
 
     >>> parse_workflow("name = 3", "own.toml")
     Traceback (most recent call last):
@@ -310,23 +317,23 @@ def parse_workflow(text: str, where: str) -> Workflow:
         key = ".".join(str(part) for part in first["loc"])
         message = re.sub(r"^Value error, ", "", first["msg"])
         if first["type"] == "extra_forbidden":
-            message = "no such key"
+            message = "unknown key"
         raise DataError(where, f"key {key!r}: {message}" if key else message) from error
 
 
 @lru_cache(maxsize=256)
 def workflow_of(text: str) -> Workflow:
-    """The workflow of a project from its stored text, parsed once."""
+    """Parse the stored workflow of a project (cached)."""
     return parse_workflow(text, "workflow of the project")
 
 
 def list_workflows() -> tuple[str, ...]:
-    """The names of the workflows that come with Memantics."""
+    """Return the names of the built-in workflows."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 def workflow_text(name: str | Path) -> str:
-    """The text of a workflow: one of ours by name, or a TOML file by path."""
+    """Return the text of a built-in workflow by name, or of a TOML file by path."""
     path = Path(name)
     if path.suffix == ".toml":
         try:
@@ -339,7 +346,7 @@ def workflow_text(name: str | Path) -> str:
 
 
 def read_workflow(name: str | Path) -> Workflow:
-    """A workflow by name or path, checked.
+    """Read and check a workflow by name or path.
 
     >>> read_workflow("pun-form").stages[0].annotators
     3
@@ -350,37 +357,38 @@ def read_workflow(name: str | Path) -> Workflow:
 NOTE, COMMENT = "decision_note", "comment"
 _STAGE = "settle_ties"
 _TITLES = {
-    "lead": LocalizedText(en="Decide ties", zh="裁决分歧"),
-    "extra-annotator": LocalizedText(en="One more vote", zh="加投一票"),
+    "lead": LocalizedText(en="Adjudicate ties", zh="裁定分歧"),
+    "extra-annotator": LocalizedText(en="Additional annotation", zh="追加标注"),
 }
 
 
 _FIELDS = {
     name: WorkflowField(id=name, kind="longtext", required=False, label=label)
     for name, label in (
-        (NOTE, LocalizedText(en="Why? Explain the decision", zh="为什么？说明理由")),
-        (COMMENT, LocalizedText(en="A comment for the lead", zh="给负责人的备注")),
+        (NOTE, LocalizedText(en="Reason for the decision", zh="裁定理由")),
+        (COMMENT, LocalizedText(en="Comment for the lead", zh="给负责人的备注")),
     )
 }
 
 
 @lru_cache(maxsize=1024)
 def settings_of(text: str) -> ProjectSettings:
-    """Settings from their column, parsed once."""
+    """Parse the stored settings of a project (cached)."""
     return ProjectSettings.model_validate_json(text)
 
 
 @lru_cache(maxsize=1024)
 def with_settings(workflow: str, settings: str) -> Workflow:
-    """The workflow as it holds for a project, from the two columns."""
+    """Return the workflow with the project's settings applied, from their stored texts."""
     return apply_settings(workflow_of(workflow), settings_of(settings))
 
 
 def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
-    """A workflow in which so many people judge each item, and in which ties go where they shall.
+    """Apply annotators per item, overlap, adjudication and training to a workflow.
 
     >>> from memantics.annotation.workflow import read_workflow
-    >>> flow = apply_settings(read_workflow("validate"), ProjectSettings(annotators_per_item=2, adjudicator="lead"))
+    >>> settings = ProjectSettings(annotators_per_item=2, adjudicator="lead")
+    >>> flow = apply_settings(read_workflow("validate"), settings)
     >>> [(stage.id, stage.kind, stage.annotators, stage.role) for stage in flow.stages]
     [('judge', 'independent', 2, 'annotator'), ('settle_ties', 'adjudicate', 1, 'lead')]
     """
@@ -402,13 +410,13 @@ def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
     added += [_FIELDS[NOTE]] if settings.adjudicator else []
     changes |= {"fields": (*flow.fields, *added), "training": _apply_training(flow, settings)}
     made = flow.model_copy(update={**changes, "stages": tuple(stages)})
-    for name in ("_by_id", "_excluded"):  # a copy takes what was computed along
+    for name in ("_by_id", "_excluded"):  # model_copy copies cached properties
         made.__dict__.pop(name, None)
     return made
 
 
 def _apply_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
-    """The training of a workflow, or of any one that gets a pass mark."""
+    """Return the training of a workflow, or the default training if a pass mark is set."""
     rules, mark = flow.training, settings.pass_mark
     if rules is None and mark is None:
         return None
@@ -443,7 +451,7 @@ def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings)
 
 
 def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
-    """What a rule does about ties: those of texts keep their longest one."""
+    """Set the tie rule of a voted field; text rules keep theirs."""
     voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.main_stage].id
     if not voted or rule.tie not in ("none", "adjudicate"):
         return rule

@@ -175,7 +175,7 @@ def test_the_same_queue_given_twice_is_one_project(
         (("restore", "missing.zip"), "missing.zip"),
         (("import", "tasks.json"), "--project"),
         (("import", "empty", "--project", "1"), "--project and --images"),
-        (("import", "empty", "--workflow", "pun-form"), "holds no memes"),
+        (("import", "empty", "--workflow", "pun-form"), "contains no memes"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -1,4 +1,4 @@
-"""Alembic's way in: the caller hands over an open connection."""
+"""Alembic environment: migrations run on a connection that the caller passes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from memantics.annotation.schema import metadata
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    transactional_ddl=False,  # the caller's transaction carries all of it, on both databases
+    transactional_ddl=False,  # all migrations run in the caller's transaction
 )
 context.run_migrations()

@@ -1,4 +1,4 @@
-"""Coming in and going out: login, links, invitations, and what each person sets for themselves."""
+"""Pages for login, login links, invitations and personal settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_PASSWORD = 1000
 
 @routes.get("/login", public=True)
 def show_login(ask: PageRequest, status: int = 200, error: str = "") -> Response:
-    """The login form; who is logged in needs none."""
+    """Show the login form; redirect people who are logged in."""
     if ask.found is not None and not error:
         return ask.go("/")
     following = own_path(ask.text("next") or ask.query("next"))
@@ -32,7 +32,7 @@ def show_login(ask: PageRequest, status: int = 200, error: str = "") -> Response
 
 @routes.post("/login", public=True)
 def log_in(ask: PageRequest) -> Response:
-    """Check name and password; a few failures in a row make one wait."""
+    """Check name and password; too many failures lead to a waiting time."""
     name, password = ask.text("name", 200), _password(ask, "password")
     address = ask.request.client.host if ask.request.client else ""
     try:
@@ -59,7 +59,7 @@ def _password(ask: PageRequest, name: str) -> str:
 
 @routes.post("/logout", public=True)
 def log_out(ask: PageRequest) -> Response:
-    """Exclusion the session here and in the database."""
+    """End the session in the browser and in the database."""
     if ask.session:
         ask.service.accounts.log_out(ask.session)
     response = ask.go("/login", "out")
@@ -69,14 +69,14 @@ def log_out(ask: PageRequest) -> Response:
 
 @routes.get("/enter/{ticket}", public=True)
 def enter(ask: PageRequest) -> Response:
-    """A link from the terminal: it logs one person in, once."""
+    """Open a session with a login link from the terminal; the link works once."""
     if ask.found is not None:
-        # The link was used in this browser before: going on is all that is wanted.
+        # This browser is already logged in, so a used link continues to the page.
         return ask.go(own_path(ask.query("next")))
     session = ask.service.accounts.enter(ask.request.path_params["ticket"])
     chosen = ask.service.accounts.preferences(session.actor)
     if chosen == Preferences() and ask.words.language != chosen.language:
-        # Who never chose a language gets that of the browser.
+        # New accounts start with the language of the browser.
         fitting = Preferences(language=ask.words.language)
         ask.service.accounts.set_preferences(session.actor, fitting)
     return ask.let_in(session, own_path(ask.query("next")))
@@ -86,7 +86,7 @@ def enter(ask: PageRequest) -> Response:
 def show_invitation(
     ask: PageRequest, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """What an invitation offers, and a form to accept it."""
+    """Show an invitation and the form to accept it."""
     offered = ask.service.accounts.invitation(ask.request.path_params["invitation"])
     if offered.used:
         raise TokenInvalid("invitation")
@@ -95,7 +95,7 @@ def show_invitation(
 
 @routes.post("/join/{invitation}", public=True)
 def accept(ask: PageRequest) -> Response:
-    """Accept an invitation: as who is logged in, or with a new account."""
+    """Accept an invitation with the current account or a new one."""
     token = ask.request.path_params["invitation"]
     if ask.found is not None:
         project = ask.service.accounts.accept_as(ask.found, token)
@@ -117,14 +117,14 @@ def accept(ask: PageRequest) -> Response:
 def show_settings(
     ask: PageRequest, status: int = 200, errors: Mapping[str, str] = MappingProxyType({})
 ) -> Response:
-    """What each person chose for themselves."""
+    """Show the personal settings."""
     said = {name: say_problem(text, ask.words) for name, text in errors.items()}
     return ask.page("settings.html", status, errors=said, languages=NAMES, here="settings")
 
 
 @routes.post("/settings")
 def save_settings(ask: PageRequest) -> Response:
-    """Keep the choices."""
+    """Save the personal settings."""
     minutes = ask.text("break_minutes", 6)
     try:
         chosen = Preferences(
@@ -147,7 +147,7 @@ def _language(ask: PageRequest) -> PageLanguage:
 
 @routes.post("/settings/language")
 def switch_language(ask: PageRequest) -> Response:
-    """Change only the language, from any page."""
+    """Change the interface language from any page."""
     before = ask.service.accounts.preferences(ask.actor)
     ask.service.accounts.set_preferences(
         ask.actor, before.model_copy(update={"language": _language(ask)})
@@ -157,7 +157,7 @@ def switch_language(ask: PageRequest) -> Response:
 
 @routes.post("/settings/password")
 def change_password(ask: PageRequest) -> Response:
-    """Change the password; every other session of this person ends."""
+    """Change the password and end all other sessions."""
     new = _password(ask, "new")
     if new != _password(ask, "again"):
         return show_settings(ask, 422, {"again": ask.words("join.differ")})

@@ -1,4 +1,4 @@
-"""Where people agree and where they differ: figures, pairs of people, items to decide."""
+"""Pages for agreement metrics, pairs of annotators and disagreements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DAYS = (1, 7, 30)
 
 @routes.get("/p/{project:int}/agreement")
 def show_agreement(ask: PageRequest) -> Response:
-    """Live agreement by field, label, pair of people and time; each person against gold."""
+    """Show agreement by field, label, pair of annotators and time, and accuracy on gold."""
     project, lead = ask.project, ask.service.lead
     random_only = ask.query("items") == "random"
     rows = lead.agreement(ask.actor, project.id, random_only=random_only)
@@ -49,7 +49,7 @@ def _label(name: str) -> str | bool:
 
 @routes.get("/p/{project:int}/disagreements")
 def show_disagreements(ask: PageRequest) -> Response:
-    """Items on which people differ, with what they saw and said; one may be decided here."""
+    """Show items on which annotators differ, with all answers and a link to adjudicate."""
     project, offset = ask.project, ask.count("from")
     chosen = {name: ask.query(name) for name in ("one", "other", "field", "label", "days", "names")}
     days = ask.count("days")
@@ -93,7 +93,7 @@ def show_disagreements(ask: PageRequest) -> Response:
 def draw_split(
     ask: PageRequest, entry: Disagreement, *, hidden: bool = False
 ) -> tuple[Disagreement, list[object], list[object]]:
-    """An item on which people differ, who said what in words, and what they noted."""
+    """Return a disagreement with display texts of all answers and notes."""
     flow, words = ask.project.workflow, ask.words
     people = list(dict.fromkeys(who for said in entry.fields.values() for who, _ in said))
     people += [who for who, _ in entry.notes if who not in people]
@@ -110,7 +110,7 @@ def draw_split(
 
 @routes.post("/p/{project:int}/decide/{number:int}")
 def decide(ask: PageRequest) -> Response:
-    """Take the decision on an item in hand."""
+    """Start the adjudication of an item."""
     project, number = ask.place("project"), ask.place("number")
     try:
         assignment = ask.service.work.decide(ask.actor, project, number)

@@ -1,4 +1,4 @@
-"""The app: all pages, and what a refusal looks like."""
+"""The web app: routes, startup, and error pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memantics.web.logs import note
 from memantics.web.server import wrap
 
 MODULES = (account, work, lead, agreement, exchange)
-# The status of a refusal, and by which words of ``messages.toml`` its page says it.
+# HTTP status of each error, and its key in ``messages.toml``.
 REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
     errors.Forbidden: (403, "forbidden"),
     errors.NotFound: (404, "missing"),
@@ -41,20 +41,20 @@ REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
 
 
 def list_routes() -> tuple[PageRoute, ...]:
-    """Every page that the app serves through :mod:`asking`."""
+    """Return all routes of the app."""
     return tuple(route for module in MODULES for route in module.routes.entries)
 
 
 def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
-    """The app on one database."""
+    """Build the web app on one service."""
     client = AppContext(service, settings)
 
     @asynccontextmanager
     async def live(_app: FastAPI) -> AsyncIterator[None]:
-        _ = service.accounts.nobody  # made now, so that the first login takes no longer
+        _ = service.accounts.nobody  # computed now, since it would slow down the first login
         note("started", address=settings.url)
         yield
-        # Requests in hand were answered before this; what they began is finished here.
+        # All requests are answered by now; wait for their background work.
         client.threads.shutdown(wait=True)
         note("stopped")
 
@@ -72,7 +72,7 @@ def make_app(service: AnnotationService, settings: WebSettings) -> FastAPI:
 def _add_health(app: FastAPI, service: AnnotationService) -> None:
     @app.get("/health")
     def health() -> Response:
-        """Whether the app and its database answer."""
+        """Report whether the app and its database respond."""
         found = service.health()
         return JSONResponse(asdict(found), 200 if found.ok else 503)
 
@@ -86,7 +86,7 @@ async def _refuse_unknown(request: Request, error: Exception) -> Response:
 
 
 def refuse(ask: PageRequest, error: Exception) -> Response:
-    """What was refused, as a page that says what to do next."""
+    """Return an error page that explains what to do next."""
     found = (said for kind, said in REFUSALS.items() if isinstance(error, kind))
     status, words = next(found, (422, "refused"))
     if isinstance(error, errors.ConsentMissing):

@@ -44,7 +44,7 @@ from memantics.web.site import Catalogue, choose_language
 REST = 300.0
 PEOPLE = 10_000
 MAX_FIELDS = 2000
-LONGEST = 2000  # characters of a field that says nothing else
+LONGEST = 2000  # default limit of a form field, in characters
 MAX_FILES = 200
 WORKERS = 16
 MOST = 2**31 - 1
@@ -53,7 +53,7 @@ HttpMethod = Literal["GET", "POST"]
 
 @dataclass(slots=True)
 class Pauses:
-    """Remembers since when each person has worked without a rest of five minutes.
+    """Remembers since when each person has worked without a break of five minutes.
 
     >>> pauses = Pauses()
     >>> [pauses.see(1, at, 10) for at in (0.0, 200.0, 400.0, 620.0, 1000.0)]
@@ -64,7 +64,7 @@ class Pauses:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def see(self, person: int, now: float, minutes: int) -> bool:
-        """Note that a person looks at an item; say whether a break is due."""
+        """Record that a person looks at an item; return whether a break is due."""
         with self._lock:
             since, last = self._spans.pop(person, (now, now))
             if now - last >= REST:
@@ -75,14 +75,14 @@ class Pauses:
         return minutes > 0 and now - since >= minutes * 60
 
     def rest(self, person: int) -> None:
-        """The person was told, or took a break: count anew."""
+        """Restart the count after a break or a reminder."""
         with self._lock:
             self._spans.pop(person, None)
 
 
 @dataclass(slots=True)
 class AppContext:
-    """What all requests share."""
+    """Objects that all requests share."""
 
     service: AnnotationService
     settings: WebSettings
@@ -93,9 +93,9 @@ class AppContext:
 
     @property
     def session_cookie(self) -> str:
-        """The name of the session's cookie; over https no other host can set it.
+        """Return the name of the session cookie; over https no other host can set it.
 
-        Cookies do not know ports: two apps on one machine need two names.
+        Cookies ignore ports, so two apps on one machine need two names.
         """
         if self.settings.secure:
             return "__Host-memantics"
@@ -104,12 +104,12 @@ class AppContext:
 
     @property
     def guest_cookie(self) -> str:
-        """The name of the cookie behind forms of people who are not logged in."""
+        """Return the name of the cookie that protects forms before login."""
         return f"{self.session_cookie}-guest"
 
 
 class PageRequest:
-    """One request, with what every page needs."""
+    """One request, with the helpers that every page needs."""
 
     def __init__(self, request: Request, client: AppContext, form: FormData) -> None:
         self.request = request
@@ -123,13 +123,13 @@ class PageRequest:
 
     @property
     def actor(self) -> Actor:
-        """Who asks; routes that are not open always have one."""
+        """Return the logged-in account; private routes always have one."""
         if self.found is None:
             raise Forbidden
         return self.found
 
     def recognise(self) -> None:
-        """Find out who asks, where a session says so."""
+        """Find the account of the request's session, if any."""
         if self.session:
             try:
                 self.found = self.service.accounts.actor_of(self.session)
@@ -138,12 +138,12 @@ class PageRequest:
 
     @cached_property
     def preferences(self) -> Preferences | None:
-        """The choices of the person; None for someone unknown."""
+        """Return the person's settings, or None before login."""
         return self.service.accounts.preferences(self.found) if self.found else None
 
     @cached_property
     def words(self) -> Catalogue:
-        """The interface in the language of the person, else of the browser."""
+        """Return the interface texts in the language of the person, or of the browser."""
         asked = self.request.query_params.get("lang", "")
         chosen = self.preferences.language if self.preferences else asked
         accepted = self.request.headers.get("accept-language", "")
@@ -151,51 +151,51 @@ class PageRequest:
 
     @property
     def seed(self) -> str:
-        """What form tokens are made from: the session, or a cookie of someone unknown."""
+        """Return the seed of form tokens: the session, or the guest cookie."""
         return self.session or self.guest
 
     @property
     def wants_json(self) -> bool:
-        """Whether our script asks, not a person's browser."""
+        """Return whether the request comes from the page's script."""
         return self.request.headers.get("accept", "").startswith("application/json")
 
     def query(self, name: str) -> str:
-        """A value behind the question mark."""
+        """Return a query parameter."""
         return bound(name, self.request.query_params.get(name, ""), LONGEST)
 
     def place(self, name: str) -> int:
-        """A number in the path; one that no database counts up to names nothing."""
+        """Return a number in the path; raise Forbidden if it is out of range."""
         value = int(self.request.path_params[name])
         if value > MOST:
             raise Forbidden
         return value
 
     def text(self, name: str, longest: int = LONGEST) -> str:
-        """A text of the form, trimmed; absent ones are empty, longer ones are refused."""
+        """Return a trimmed form field; empty if absent, an error if too long."""
         return bound(name, self.secret(name, FORM_BYTES).replace("\0", "").strip(), longest)
 
     def secret(self, name: str, longest: int) -> str:
-        """A text of the form as it is, such as a password."""
+        """Return a form field unchanged, such as a password."""
         value = self.form.get(name, "")
         return bound(name, value, longest) if isinstance(value, str) else ""
 
     def number(self, name: str) -> int | None:
-        """A whole number of the form or the query; None for anything else."""
+        """Return an integer of the form or query, or None."""
         value = self.text(name) or self.query(name)
         known = value.isascii() and value.isdigit() and len(value) <= len(str(MOST))
         return int(value) if known and int(value) <= MOST else None
 
     def count(self, name: str, default: int = 0) -> int:
-        """A whole number of the form or the query; anything else is the default."""
+        """Return an integer of the form or query, or the default."""
         value = self.number(name)
         return default if value is None else value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """All texts of that name."""
+        """Return all form fields with this name."""
         return tuple(value for value in self.form.getlist(name) if isinstance(value, str))
 
     def uploads(self, name: str) -> tuple[UploadFile, ...]:
-        """All files of that name."""
+        """Return all uploaded files with this name."""
         return tuple(
             value
             for value in self.form.getlist(name)
@@ -203,7 +203,7 @@ class PageRequest:
         )
 
     def page(self, template: str, status: int = 200, **context: object) -> Response:
-        """Render a page with what all pages show."""
+        """Render a page with the values that all pages need."""
         if not self.seed:
             self.guest = make_seed()
         shared: dict[str, object] = {
@@ -229,13 +229,13 @@ class PageRequest:
 
     @cached_property
     def project(self) -> Project:
-        """The project in the path; who is no member of it is refused."""
+        """Return the project in the path; raise Forbidden for non-members."""
         return self.service.projects.get(self.actor, self.place("project"))
 
     def project_page(
         self, template: str, here: str, status: int = 200, **context: object
     ) -> Response:
-        """A page of the project in the path; ``here`` is its place in the menu."""
+        """Render a page of the project in the path; ``here`` is the active menu entry."""
         return self.page(template, status, project=self.project, here=here, **context)
 
     def _flash(self) -> str:
@@ -243,19 +243,19 @@ class PageRequest:
         return self.words.messages.get(key, "")
 
     def go(self, path: str, done: str = "") -> Response:
-        """Send the browser to another page of ours."""
+        """Redirect to another page of the app."""
         mark = "&" if "?" in path else "?"
         return RedirectResponse(f"{path}{mark}done={done}" if done else path, 303)
 
     def let_in(self, session: Session, path: str) -> Response:
-        """Start a new session: whatever cookie was there before opens nothing any more."""
+        """Start a new session and replace any earlier session cookie."""
         response = self.go(path)
         self._set_cookie(response, self.client.session_cookie, session.token, session.expires)
         self.drop_cookie(response, self.client.guest_cookie)
         return response
 
     def drop_cookie(self, response: Response, name: str) -> None:
-        """Take a cookie back, in the terms in which it was given."""
+        """Delete a cookie with the attributes it was set with."""
         secure = self.client.settings.secure
         response.delete_cookie(name, path="/", secure=secure, httponly=True, samesite="lax")
 
@@ -274,13 +274,13 @@ class PageRequest:
 
 
 Handler = Callable[[PageRequest], Response]
-P = TypeVar("P", bound=Handler)  # a handler that other handlers may call with more
+P = TypeVar("P", bound=Handler)  # other handlers may call it with more arguments
 Refuse = Callable[[PageRequest, Exception], Response]
 
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """One page. ``public`` ones need no session; ``upload`` ones take files."""
+    """One route. ``public`` routes need no session; ``upload`` routes accept files."""
 
     method: HttpMethod
     path: str
@@ -291,16 +291,16 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """The pages of one module."""
+    """The routes of one module."""
 
     entries: list[PageRoute] = field(default_factory=list)
 
     def get(self, path: str, *, public: bool = False) -> Callable[[P], P]:
-        """Declare a page."""
+        """Register a page."""
         return self._add("GET", path, public, False)
 
     def post(self, path: str, *, public: bool = False, upload: bool = False) -> Callable[[P], P]:
-        """Declare what a form does."""
+        """Register a form action."""
         return self._add("POST", path, public, upload)
 
     def _add(self, method: HttpMethod, path: str, public: bool, upload: bool) -> Callable[[P], P]:
@@ -312,7 +312,7 @@ class Routes:
 
 
 def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) -> None:
-    """Put one route into the app."""
+    """Add one route to the app."""
 
     async def endpoint(request: Request) -> Response:
         async def answer(form: FormData, *, only_check: bool = False) -> Response:
@@ -326,7 +326,7 @@ def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) 
             )
 
         if route.upload:
-            # Files of strangers are not even read.
+            # Uploads without a session are rejected before they are read.
             refused = await answer(FormData(), only_check=True)
             if refused.status_code != 204:
                 return refused
@@ -336,12 +336,12 @@ def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) 
             read_fields(await request.body()) if route.method == "POST" else FormData()
         )
 
-    # A plain route: nothing of a request is injected here, so nothing need be looked up.
+    # add_route avoids the overhead of FastAPI's dependency injection.
     app.add_route(route.path, endpoint, [route.method], route.handler.__name__)
 
 
 def read_fields(body: bytes) -> FormData:
-    """The fields of a form without files; too many are refused.
+    """Parse a form without files; raise an error for too many fields.
 
     >>> read_fields(b"name=ann&note=a+b%21&empty=").multi_items()
     [('name', 'ann'), ('note', 'a b!'), ('empty', '')]
@@ -370,15 +370,15 @@ def _serve(route: PageRoute, ask: PageRequest, refuse: Refuse, only_check: bool)
         return refuse(ask, error)
     except (StoreError, DBAPIError) as error:
         note_failure("database", error, request=ask.request.state.request_id)
-        ask.found = None  # the page about it must not ask the database who this is
+        ask.found = None  # the error page must not query the failing database
         return refuse(ask, error)
 
 
 class ForgedForm(AnnotateError):
-    """A post that did not come from a form of ours, or from one that is too old."""
+    """A post without a valid form token, or with an expired one."""
 
     def __init__(self) -> None:
-        super().__init__("this form is not valid here", hint="go back, reload, send it again")
+        super().__init__("the form has expired", hint="go back, reload the page and submit again")
 
 
 def _send_to_login(ask: PageRequest, route: PageRoute) -> Response:
@@ -386,14 +386,14 @@ def _send_to_login(ask: PageRequest, route: PageRoute) -> Response:
         return Response(status_code=401)
     here = ask.request.url.path
     if route.method == "POST":
-        # After the login, the page that was answered comes back with its draft.
+        # After login, the item page opens with its draft.
         back = here if here.startswith("/work/") and here.count("/") == 2 else "/"
         return ask.page("login.html", 401, name="", error=ask.words("login.expired"), next=back)
     return ask.go("/login" if here == "/" else f"/login?next={quote(here)}")
 
 
 def own_path(given: str) -> str:
-    """A path of ours to go to after login; anything that leads elsewhere becomes the start.
+    """Return a path of this app for redirects; other URLs become the start page.
 
     >>> own_path("/p/3/next"), own_path("//evil.example"), own_path("https://evil.example/x")
     ('/p/3/next', '/', '/')

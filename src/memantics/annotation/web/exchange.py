@@ -1,4 +1,4 @@
-"""Files in and out: exports, imports, uploads, and the images that members see."""
+"""Pages for exports, imports, uploads and images."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IMAGE_POLICY = "default-src 'none'; sandbox"
 def show_data(
     ask: PageRequest, status: int = 200, problems: Sequence[str] = (), report: str = ""
 ) -> Response:
-    """What can be exported from a project and imported into it."""
+    """Show the exports and imports of a project."""
     if "lead" not in ask.project.roles:
         raise Forbidden
     return ask.project_page(
@@ -45,7 +45,7 @@ def show_data(
 
 @routes.get("/p/{project:int}/export")
 def export(ask: PageRequest) -> Response:
-    """Hand out a file."""
+    """Send an export file."""
     what, form = ask.query("what"), ask.query("form")
     if form not in EXPORTS.get(what, ()):
         return ask.go(f"/p/{ask.place('project')}/data")
@@ -59,7 +59,7 @@ def export(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/import", upload=True)
 def take_import(ask: PageRequest) -> Response:
-    """Read a Label Studio export: tasks, images, pre-labels and answers."""
+    """Import a Label Studio export: tasks, images, pre-labels and answers."""
     files = ask.uploads("file")
     if not files:
         return show_data(ask, 422, (ask.words("data.nofile"),))
@@ -73,7 +73,7 @@ def take_import(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/media", upload=True)
 def take_images(ask: PageRequest) -> Response:
-    """Take images, each as one item; a bad one is named, the others are kept."""
+    """Import images, one item each; invalid images are listed, the others are kept."""
     project = ask.place("project")
     files = ask.uploads("file")
     if not files:
@@ -94,7 +94,7 @@ def take_images(ask: PageRequest) -> Response:
 
 @routes.get("/media/{media}")
 def show_image(ask: PageRequest) -> Response:
-    """One image, for members of its project only, never as anything but an image."""
+    """Send an image to a member of its project, always as an image type."""
     found = ask.service.exchange.media(ask.actor, ask.request.path_params["media"])
     return Response(
         found.path.read_bytes(),

@@ -1,4 +1,4 @@
-"""Between a workflow's fields and an HTML form: what is drawn, and how a post is read back."""
+"""Conversion between workflow fields and HTML forms."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PREFIX = "f-"
 KIND = "k-"
 MOST_PARTS = 500
 SPARE_ROWS = 3
-RESERVED = "vbze"  # show the picture, back, undo, write
+RESERVED = "vbze"  # reserved: show image, back, undo, write
 
 
 @dataclass(frozen=True, slots=True)
 class OptionView:
-    """One button of a field; nothing is chosen unless a person chose it."""
+    """One option of a field; no option is preselected."""
 
     value: str
     label: str
@@ -32,7 +32,7 @@ class OptionView:
 
 FieldView = Mapping[str, object]
 FormBlock = tuple[str, int, tuple[FieldView, ...]]
-"""Fields that belong together: what they are about and its number, or one field by itself."""
+"""Group of fields about one list element, with its number, or a single field."""
 
 
 def draw_form(
@@ -42,11 +42,10 @@ def draw_form(
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> tuple[list[FormBlock], list[tuple[str, str]]]:
-    """How fields look with the values so far; an absent value leaves its field empty.
+    """Return the form fields with the current values, and their declarations.
 
-    With the blocks comes what the form declares about each field for :func:`read_form`.
-
-    ``state`` is what earlier people said: it names the elements of fields that ask about each.
+    :func:`read_form` uses the declarations to parse the post. ``state`` holds the values of earlier
+    stages, which name the elements of ``each`` fields.
     """
     blocks: list[FormBlock] = []
     declared = []
@@ -70,7 +69,7 @@ def _declare(field: WorkflowField, count: int) -> str:
 
 
 def _is_flag(field: WorkflowField) -> bool:
-    """An optional yes/no field is a checkbox."""
+    """Return whether a field is an optional yes/no field, drawn as a checkbox."""
     return field.kind == "boolean" and not field.required and not field.each
 
 
@@ -81,15 +80,15 @@ def _draw_field(
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> FieldView:
-    """One thing to fill in, for the template.
+    """Return one field for the template.
 
-    ``name`` is its name in the form. ``when`` is JSON for the script; empty: always shown.
-    ``rows`` are the texts of a list; long options stand below each other (``is_tall``).
+    ``name`` is its form name. ``when`` is the JSON condition for the script (empty: always shown).
+    ``rows`` are the texts of a list. ``is_tall`` places long options below each other.
     """
     value, error = values.get(field.id), errors.get(field.id, "")
     if place is not None:
         value = dict(enumerate(_listed(value))).get(place)
-        # One message stands for the whole list: show it where an answer is missing.
+        # The message is about the whole list: show it at the first empty element.
         error = words("problem.needed") if error and value is None else ""
     rows = [text for text in _listed(value) if isinstance(text, str)]
     anchors = [anchor.say(words.language) for anchor in field.anchors]
@@ -113,7 +112,7 @@ def _draw_field(
 
 
 def _key_of(key: str, place: int) -> str:
-    """The key of an option; what shows the picture, goes back, undoes or writes answers nothing.
+    """Return the keyboard shortcut of an option; reserved keys are replaced by its number.
 
     >>> _key_of("y", 1), _key_of("v", 2), _key_of("z", 3), _key_of("", 12)
     ('y', '2', '3', '')
@@ -139,7 +138,7 @@ def _draw_options(field: WorkflowField, value: JsonValue, words: Catalogue) -> l
             sides = ("first", "second", "tie") if field.ties else ("first", "second")
             offered = [(side, words(f"item.{side}"), str(n)) for n, side in enumerate(sides, 1)]
     return [
-        # True equals 1 in Python; it is no step of a scale.
+        # True equals 1 in Python, but is not a step of a scale.
         OptionView(spell(one), label, key, value == one and type(value) is type(one))
         for one, label, key in offered
     ]
@@ -154,7 +153,7 @@ def _draw_condition(show_if: Mapping[str, tuple[Scalar, ...]]) -> str:
 
 
 def spell(value: Scalar) -> str:
-    """A value as a form spells it.
+    """Return a value as an HTML form writes it.
 
     >>> spell(True), spell(3), spell("YES")
     ('true', '3', 'YES')
@@ -167,11 +166,10 @@ def _listed(value: JsonValue) -> Sequence[JsonValue]:
 
 
 def read_form(form: FormData) -> dict[str, JsonValue]:
-    """The values that a post carries; fields without an answer are absent.
+    """Return the values of a post; fields without an answer are absent.
 
-    The form says for each field what kind it is (``k-NAME``), so that saving needs no look at
-    the database before. That is believed only as far as reading goes: whether a value is
-    allowed, the data layer judges.
+    The form declares the kind of each field (``k-NAME``), so that parsing needs no database access.
+    The data layer validates the values afterwards.
 
     >>> read_form(FormData([("k-ok", "boolean"), ("f-ok", "true"), ("k-fit", "scale:2"),
     ...                     ("f-fit-1", "4"), ("k-why", "text"), ("f-why", " ")]))
@@ -196,21 +194,21 @@ def read_form(form: FormData) -> dict[str, JsonValue]:
 
 
 class TooLong(AnnotateError):
-    """A field with more characters than it takes; what was cut would be kept as if it were all."""
+    """A form field is longer than allowed."""
 
 
 def bound(name: str, value: str, longest: int) -> str:
-    """A text that is short enough."""
+    """Return a text, or raise TooLong."""
     if len(value) > longest:
         raise TooLong(
-            f"{name}: {len(value):,} characters; at most {longest:,} are taken",
-            hint="go back, make it shorter, send it again",
+            f"{name}: {len(value):,} characters; the limit is {longest:,}",
+            hint="go back, shorten it and submit again",
         )
     return value
 
 
 def _read_count(name: str, count: str) -> int:
-    """How many parts a field says it has; Python itself refuses numbers of 5,000 digits."""
+    """Return the declared number of parts of a field, limited to a valid range."""
     known = count.isascii() and count.isdigit()
     if known and (len(count) > 6 or int(count) > MOST_PARTS):
         raise AnswerError({name: f"at most {MOST_PARTS} parts"})
@@ -236,7 +234,7 @@ def _read_part(kind: str, form: FormData, name: str) -> JsonValue:
 
 
 def _read_rows(form: FormData, name: str) -> list[str]:
-    """The filled rows of a list in the order of their rank numbers (the script keeps them 1, 2, …).
+    """Return the filled rows of a list in order of their rank numbers.
 
     >>> _read_rows(FormData([("n", "b"), ("n-rank", "2"), ("n", " "), ("n-rank", ""),
     ...                      ("n", "a"), ("n-rank", "1")]), "n")

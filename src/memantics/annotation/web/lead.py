@@ -1,4 +1,4 @@
-"""What leads see and decide: progress, agreement, history; people, invitations, settings."""
+"""Pages for project leads: progress, guideline, items, members, invitations, settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = 25
 
 @routes.get("/p/{project:int}/progress")
 def show_progress(ask: PageRequest) -> Response:
-    """How far the project is, stage by stage and person by person."""
+    """Show progress by stage and by member."""
     progress = ask.service.lead.progress(ask.actor, ask.project.id)
     return ask.project_page("progress.html", "progress", progress=progress)
 
@@ -36,7 +36,7 @@ def show_guideline(
     drafted: str = "",
     error: str = "",
 ) -> Response:
-    """The guideline with its versions, and the items on which people are most divided."""
+    """Show the guideline with its versions, and the items with the largest disagreement."""
     chosen = ask.texts("number") or tuple(filter(None, [ask.query("number")]))
     found = ask.service.guideline.unclear(ask.actor, ask.project.id, limit=10_000)
     found = tuple(sorted(found, key=lambda one: str(one.number) not in chosen))[:PAGE]
@@ -55,7 +55,7 @@ def show_guideline(
 
 @routes.post("/p/{project:int}/guideline")
 def clarify(ask: PageRequest) -> Response:
-    """Have a clarification drafted, or add one to the guideline."""
+    """Draft a rule with a model, or add a rule to the guideline."""
     project, draft = ask.project, ask.client.settings.draft
     numbers = [int(text) for text in ask.texts("number") if text.isdecimal() and len(text) < 9]
     if ask.text("do") == "draft" and draft is not None:
@@ -76,7 +76,7 @@ def clarify(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/items")
 def show_items(ask: PageRequest) -> Response:
-    """All items of a project, page by page: one entry too many says that there are more."""
+    """Show the items of a project, page by page."""
     offset = ask.count("from")
     found = ask.service.lead.items(ask.actor, ask.project.id, limit=PAGE + 1, offset=offset)
     more, shown = len(found) > PAGE, found[:PAGE]
@@ -85,7 +85,7 @@ def show_items(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/items/{item:int}")
 def show_one(ask: PageRequest) -> Response:
-    """One item with its assignments, its answers and its whole history."""
+    """Show one item with its assignments, answers and history."""
     flow, words = ask.project.workflow, ask.words
     item = ask.service.lead.item(ask.actor, ask.place("item"))
     return ask.project_page(
@@ -105,27 +105,27 @@ def show_one(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/reopen/{assignment:int}")
 def reopen(ask: PageRequest) -> Response:
-    """Open an answer again for the person who gave it."""
+    """Reopen an answer for its annotator."""
     ask.service.lead.reopen(ask.actor, ask.place("assignment"))
     return ask.go(f"/p/{ask.place('project')}/items/{ask.count('item')}", "reopened")
 
 
 @routes.get("/p/{project:int}/audit")
 def show_audit(ask: PageRequest) -> Response:
-    """Every change, the newest first."""
+    """Show the audit log, newest entries first."""
     entries = ask.service.lead.audit(
         ask.actor, ask.project.id, before=ask.number("before"), limit=PAGE * 2
     )
     return ask.project_page("audit.html", "audit", entries=entries, page=PAGE * 2)
 
 
-# What a lead may decide; the other states come about by answering.
+# States that a lead can set; the others result from answers.
 STATES: tuple[TrainingState, ...] = ("running", "passed")
 
 
 @routes.get("/projects/new")
 def show_new(ask: PageRequest, status: int = 200, error: str = "") -> Response:
-    """The form for a new project."""
+    """Show the form for a new project."""
     if not ask.actor.admin:
         raise Forbidden
     workflows = [(name, read_workflow(name)) for name in list_workflows()]
@@ -143,7 +143,7 @@ def show_new(ask: PageRequest, status: int = 200, error: str = "") -> Response:
 
 @routes.post("/projects/new")
 def create(ask: PageRequest) -> Response:
-    """Create a project from one of our workflows, or from the text of another."""
+    """Create a project from a built-in workflow, or from the text of another."""
     workflow_text, chosen = ask.text("own", 60_000), ask.text("workflow", 100)
     if not workflow_text and chosen not in list_workflows():
         return show_new(ask, 422, ask.words("new.choose"))
@@ -163,7 +163,7 @@ def create(ask: PageRequest) -> Response:
 
 
 def _read_changes(ask: PageRequest) -> dict[str, object]:
-    """What a form says about overlap, ties, order, training and suggestions; empty stays."""
+    """Read overlap, adjudication, order, training and suggestions; empty fields stay unchanged."""
     said: dict[str, object] = {
         "annotators_per_item": ask.number("annotators_per_item"),
         "feedback": not ask.text("test"),
@@ -181,7 +181,7 @@ def _read_changes(ask: PageRequest) -> dict[str, object]:
 
 @routes.get("/p/{project:int}/members")
 def show_members(ask: PageRequest, status: int = 200, link: str = "", error: str = "") -> Response:
-    """Who takes part, and with which roles."""
+    """Show the members of a project and their roles."""
     return ask.project_page(
         "members.html",
         "members",
@@ -203,7 +203,7 @@ def _roles(ask: PageRequest) -> tuple[ProjectRole, ...]:
 
 @routes.post("/p/{project:int}/invite")
 def invite(ask: PageRequest) -> Response:
-    """Make an invitation; its link is shown once."""
+    """Create an invitation; its link is shown once."""
     roles = _roles(ask)
     if not roles:
         return show_members(ask, 422, error=ask.words("members.choose"))
@@ -211,21 +211,21 @@ def invite(ask: PageRequest) -> Response:
         ask.actor, ask.place("project"), roles, note=ask.text("note", 200)
     )
     base = ask.client.settings.public_url.rstrip("/") or str(ask.request.base_url).rstrip("/")
-    # Their browser says it else: who reads Chinese memes may have an English one.
+    # The link fixes the language, since the browser's may differ from the memes'.
     greeting = f"?lang={ask.project.language}" if ask.project.language in LANGUAGES[1:] else ""
     return show_members(ask, 200, link=f"{base}/join/{token}{greeting}")
 
 
 @routes.post("/p/{project:int}/invitations/{invitation:int}/revoke")
 def revoke(ask: PageRequest) -> Response:
-    """Take an invitation back."""
+    """Revoke an invitation."""
     ask.service.accounts.revoke_invitation(ask.actor, ask.place("invitation"))
     return ask.go(f"/p/{ask.place('project')}/members", "revoked")
 
 
 @routes.post("/p/{project:int}/members")
 def add_member(ask: PageRequest) -> Response:
-    """Add somebody who has an account already."""
+    """Add a person with an existing account."""
     if not _roles(ask):
         return show_members(ask, 422, error=ask.words("members.choose"))
     try:
@@ -239,7 +239,7 @@ def add_member(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/members/{user:int}")
 def change_member(ask: PageRequest) -> Response:
-    """Change roles, limits and training of one member; without a role, they are out."""
+    """Change roles, limits and training of a member; no roles removes the member."""
     project, user = ask.place("project"), ask.place("user")
     try:
         ask.service.projects.set_roles(ask.actor, project, user, _roles(ask))
@@ -258,7 +258,7 @@ def change_member(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/leave")
 def leave(ask: PageRequest) -> Response:
-    """Go out of a project by oneself."""
+    """Leave a project."""
     try:
         ask.service.projects.set_roles(ask.actor, ask.place("project"), ask.actor.id, ())
     except AnswerError:
@@ -268,7 +268,7 @@ def leave(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/setup")
 def show_setup(ask: PageRequest, status: int = 200, error: str = "") -> Response:
-    """A project's settings."""
+    """Show the settings of a project."""
     if "lead" not in ask.project.roles:
         raise Forbidden
     trained = ask.service.lead.progress(ask.actor, ask.project.id).training_items
@@ -279,7 +279,7 @@ def show_setup(ask: PageRequest, status: int = 200, error: str = "") -> Response
 
 @routes.post("/p/{project:int}/setup")
 def save_setup(ask: PageRequest) -> Response:
-    """Keep a project's settings."""
+    """Save the settings of a project."""
     before = ask.project.settings
     minutes = ("lease_minutes", "break_minutes")
     changes = _read_changes(ask) | {
@@ -300,7 +300,7 @@ def save_setup(ask: PageRequest) -> Response:
 
 @routes.post("/p/{project:int}/archive")
 def archive(ask: PageRequest) -> Response:
-    """Close a project for new work, or open it again."""
+    """Close a project for new work, or reopen it."""
     project = ask.place("project")
     ask.service.projects.archive(ask.actor, project, archived=ask.text("archived") == "yes")
     return ask.go(f"/p/{project}/setup", "kept")

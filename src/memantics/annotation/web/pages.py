@@ -1,4 +1,4 @@
-"""Templates of the annotation app, and its words in English and Chinese (``messages.toml``)."""
+"""Templates of the annotation app, and its texts in English and Chinese (``messages.toml``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROBLEMS = {key: re.compile(text) for key, text in toml_beside(__file__, "probl
 
 
 def say_problem(text: str, words: Catalogue) -> str:
-    """What the data layer says about a field, in the language of the person.
+    """Translate a validation message into the language of the person.
 
     >>> say_problem("number 2 has no answer", SITE.words("zh"))
     '第 2 项还没有回答。'
@@ -28,7 +28,7 @@ def say_problem(text: str, words: Catalogue) -> str:
 
 
 def drop_letters(options: Sequence[str]) -> list[str]:
-    """Options without letters of their own: the list that shows them gives each its letter.
+    """Remove leading option letters, because the list shows its own letters.
 
     >>> drop_letters(["A. a cat", "B. a dog"]), drop_letters(["A. Milne", "a dog"])
     (['a cat', 'a dog'], ['A. Milne', 'a dog'])

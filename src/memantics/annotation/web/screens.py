@@ -1,4 +1,4 @@
-"""What the item screen shows, worked out before a template draws it."""
+"""Values that the item page shows, prepared for the template."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.web.site import Catalogue
 
 @dataclass(frozen=True, slots=True)
 class ValueRow:
-    """A field with what it holds, in words; ``differs`` marks it on pages that compare."""
+    """A field with its display text; ``differs`` marks differences on comparison pages."""
 
     id: str
     label: str
@@ -32,9 +32,9 @@ def draw_item(
     errors: Mapping[str, str],
     words: Catalogue,
 ) -> dict[str, object]:
-    """Everything that the item screen shows, for its template.
+    """Return all values of the item page for its template.
 
-    ``annotations`` are fields with what each person said and whether they differ.
+    ``annotations`` lists fields with each annotator's value and whether they differ.
     """
     flow = project.workflow
     fields = [flow.field(name) for name in task.fields]
@@ -65,7 +65,7 @@ def draw_item(
 
 
 def _settle(field: WorkflowField, task: AnnotationTask) -> WorkflowField:
-    """Leave only conditions on fields of this form: others were settled by earlier stages."""
+    """Keep only conditions on fields of this form; the others are already decided."""
     if all(name in task.fields for name in field.show_if):
         return field
     kept = {name: values for name, values in field.show_if.items() if name in task.fields}
@@ -75,7 +75,7 @@ def _settle(field: WorkflowField, task: AnnotationTask) -> WorkflowField:
 def _draw_standing(
     flow: Workflow, fields: list[WorkflowField], task: AnnotationTask, words: Catalogue
 ) -> tuple[ValueRow, ...]:
-    """What earlier stages left that this form does not show by itself."""
+    """Return values of earlier stages that the form itself does not show."""
     here = {field.id for field in fields if not field.show_if} | {field.each for field in fields}
     rest = {name: value for name, value in task.state.items() if name not in here}
     return draw_values(flow, rest, words)
@@ -97,7 +97,7 @@ def _draw_annotations(
 
 
 def draw_values(flow: Workflow, values: FieldValues, words: Catalogue) -> tuple[ValueRow, ...]:
-    """Values in words, in the order of the workflow; names it does not know come last."""
+    """Return values as display texts in workflow order; unknown names come last."""
     order = [field.id for field in flow.fields if field.id in values]
     order += [name for name in values if name not in order]
     return tuple(
@@ -109,7 +109,7 @@ def draw_values(flow: Workflow, values: FieldValues, words: Catalogue) -> tuple[
 def compare_values(
     project: Project, task: AnnotationTask, mine: FieldValues, theirs: FieldValues, words: Catalogue
 ) -> tuple[ValueRow, ...]:
-    """Two answers to one form, row by row."""
+    """Return two answers to one form, row by row."""
     flow = project.workflow
     rows = []
     for name in task.fields:
@@ -121,12 +121,12 @@ def compare_values(
 
 
 def label_of(flow: Workflow, name: str, words: Catalogue) -> str:
-    """How a field is called; one that the workflow does not know by its name."""
+    """Return the label of a field, or its name if the workflow does not define it."""
     return next((f.label.say(words.language) for f in flow.fields if f.id == name), name)
 
 
 def show_value(flow: Workflow, name: str, value: JsonValue, words: Catalogue) -> tuple[str, ...]:
-    """A value in words: one text, or one for each element of a list."""
+    """Return a value as display texts: one text, or one per list element."""
     field = next((entry for entry in flow.fields if entry.id == name), None)
     if isinstance(value, list):
         return tuple(_show_one(field, part, words) for part in value)

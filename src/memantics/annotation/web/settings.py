@@ -1,4 +1,4 @@
-"""How the web app is run: where it listens, its secret, its forms, who may reach it."""
+"""Settings of the web app: address, secret, form tokens and limits."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PORT = 8765
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """What the app needs to know about its surroundings.
+    """Settings that depend on where the app runs.
 
-    ``public_url`` is the address under which people reach it (behind a proxy, say); where it is
-    https, cookies are sent over https only. ``contact`` is the well-being line on every page.
-    ``trusted_proxies`` are the addresses whose ``X-Forwarded-For`` is believed. ``draft`` has the
-    model called ``drafter`` draft a clarification of the guideline.
+    ``public_url`` is the URL under which people reach the app, for example behind a proxy. With
+    https, cookies are sent over https only. ``contact`` is the support contact on every page.
+    ``X-Forwarded-For`` is used only from ``trusted_proxies``. ``draft`` lets the model ``drafter``
+    draft guideline rules.
     """
 
     secret: bytes
@@ -46,17 +46,17 @@ class WebSettings:
 
     @property
     def secure(self) -> bool:
-        """Whether people reach the app over https."""
+        """Return whether the app is reached over https."""
         return self.public_url.startswith("https://")
 
     @property
     def url(self) -> str:
-        """Where to point a browser."""
+        """Return the URL of the app."""
         return server_url(self.host, self.port, self.public_url)
 
     @property
     def limits(self) -> Limits:
-        """What the app lets in."""
+        """Return the request limits of the app."""
         return Limits(
             list_hosts(self.host, self.public_url),
             self.secure,
@@ -69,30 +69,30 @@ class WebSettings:
 def find_secret(
     open_to_others: bool, keep: Path, environment: Mapping[str, str] = os.environ
 ) -> bytes:
-    """The secret from the environment; on this machine only, one of our own, kept in a file.
+    """Return the secret from the environment, or a local one if the app is not public.
 
     >>> find_secret(True, Path("unused"), {})
     Traceback (most recent call last):
-    memantics.core.errors.InputError: the app would be open to other machines and MEMANTICS_SECRET \
-is not set; export MEMANTICS_SECRET with 16 or more random characters
+    memantics.core.errors.InputError: MEMANTICS_SECRET is not set, but other machines can \
+reach the app; set it to 16 or more random characters
     """
     given = environment.get(SECRET, "")
     if given:
         if len(given) < MIN_SECRET:
             raise InputError(
-                f"{SECRET} has {len(given)} characters", hint=f"give {MIN_SECRET} or more"
+                f"{SECRET} has only {len(given)} characters", hint=f"use {MIN_SECRET} or more"
             )
         return given.encode()
     if open_to_others:
         raise InputError(
-            f"the app would be open to other machines and {SECRET} is not set",
-            hint=f"export {SECRET} with {MIN_SECRET} or more random characters",
+            f"{SECRET} is not set, but other machines can reach the app",
+            hint=f"set it to {MIN_SECRET} or more random characters",
         )
     return _keep_secret(keep)
 
 
 def _keep_secret(path: Path) -> bytes:
-    """Read or make the secret of this machine: forms that are open survive a restart."""
+    """Read or create the secret file of this machine, so that forms survive a restart."""
     part = path.with_name(f"{path.name}.part")
     with refuse_unwritable(path, hint=""), in_turn(path.parent):
         if not path.exists():
@@ -104,7 +104,7 @@ def _keep_secret(path: Path) -> bytes:
                 part.unlink(missing_ok=True)
         kept = path.read_bytes().strip()
     if len(kept) < MIN_SECRET:
-        raise StoreError(f"{path} is damaged", hint="delete it; a new one is made")
+        raise StoreError(f"{path} is damaged", hint="delete it; the app creates a new one")
     return kept
 
 
@@ -112,7 +112,7 @@ SAFE_SITES = frozenset({"same-origin", "none"})
 
 
 def make_form_token(secret: bytes, seed: str) -> str:
-    """The token that forms of one session carry; another site can neither read nor guess it.
+    """Return the form token of a session; other sites can neither read nor guess it.
 
     >>> make_form_token(b"s", "a") == make_form_token(b"s", "a")
     True
@@ -123,12 +123,12 @@ def make_form_token(secret: bytes, seed: str) -> str:
 
 
 def is_own_form(request: Request, settings: WebSettings, seed: str, given: str) -> bool:
-    """Whether a post comes from a form of ours, by its token and by what the browser says."""
+    """Return whether a post has a valid form token and comes from this site."""
     site = request.headers.get("sec-fetch-site")
     if site is not None and site not in SAFE_SITES:
         return False
     origin = request.headers.get("origin")
-    # A proxy may call us by another name than people do.
+    # Behind a proxy, the host name may differ from the public URL.
     ours = {request.headers.get("host", ""), urlsplit(settings.public_url).netloc}
     if origin is not None and (origin.partition("://")[2] or "-") not in ours:
         return False
@@ -138,5 +138,5 @@ def is_own_form(request: Request, settings: WebSettings, seed: str, given: str) 
 
 
 def make_seed() -> str:
-    """A random value for the cookie of someone who is not logged in."""
+    """Return a random value for the guest cookie."""
     return secrets.token_urlsafe(24)

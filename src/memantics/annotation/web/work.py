@@ -1,4 +1,4 @@
-"""The daily work: the next item, its form, drafts, conflicts, undo, skips, breaks."""
+"""Pages for annotators: projects, next item, form, drafts, conflicts, undo, skip, breaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ routes = Routes()
 
 @routes.get("/")
 def show_home(ask: PageRequest) -> Response:
-    """All projects of a person."""
+    """Show all projects of a person."""
     projects = ask.service.projects.mine(ask.actor)
     cards = [
         (project, ask.service.work.standing(ask.actor, project.id) if project.consented else None)
@@ -27,7 +27,7 @@ def show_home(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}")
 def show_project(ask: PageRequest) -> Response:
-    """What there is to do in a project, how far it is, and how fast it goes."""
+    """Show a person's open work, progress and pace in a project."""
     project = ask.project
     if not project.consented:
         return ask.go(f"/p/{project.id}/welcome")
@@ -42,13 +42,13 @@ def show_project(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/welcome")
 def show_welcome(ask: PageRequest) -> Response:
-    """The content warning, what the work is, and the rights of who does it."""
+    """Show the content warning and the conditions of participation."""
     return ask.project_page("welcome.html", "work")
 
 
 @routes.post("/p/{project:int}/welcome")
 def consent(ask: PageRequest) -> Response:
-    """Agree to see such content, once for each project."""
+    """Record the consent to see the content, once per project."""
     project = ask.place("project")
     if ask.text("agree") != "yes":
         return ask.go(f"/p/{project}/welcome", "agree")
@@ -58,7 +58,7 @@ def consent(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/next")
 def take_next(ask: PageRequest) -> Response:
-    """Take the next item, or go on with the one in hand."""
+    """Open the next item, or the one that the person holds."""
     project = ask.place("project")
     assignment = ask.service.work.claim(ask.actor, project, ask.query("stage") or None)
     if assignment is None:
@@ -72,16 +72,18 @@ def take_next(ask: PageRequest) -> Response:
 
 @routes.get("/p/{project:int}/last")
 def show_last(ask: PageRequest) -> Response:
-    """My last items: look again, or change an answer."""
+    """Show the person's last items, to review or change an answer."""
     done = ask.service.work.mine(ask.actor, ask.project.id, limit=50)
     return ask.project_page("last.html", "last", done=done)
 
 
 @routes.get("/work/{assignment:int}")
 def show_item(ask: PageRequest) -> Response:
-    """One item with its form. A draft comes back; nothing else is filled in."""
+    """Show one item; the form holds the draft, earlier answer or sequential state."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
-    start = task.state if task.kind == "sequential" else {}  # a chain goes on from the last state
+    start = (
+        task.state if task.kind == "sequential" else {}
+    )  # a sequential stage continues from the last state
     filled = (values for values in (task.draft, task.answer) if values is not None)
     return _item_page(ask, task, next(filled, start))
 
@@ -129,28 +131,28 @@ def _show_again(
     errors: dict[str, str] | None = None,
     notice: str = "",
 ) -> Response:
-    """The form again, with what was filled in kept as a draft."""
+    """Show the form again; the input is kept as a draft."""
     ask.service.work.save_draft(ask.actor, assignment, values)
     task = ask.service.work.open(ask.actor, assignment)
     return _item_page(ask, task, values, errors, status, notice)
 
 
 def _is_touched(project: Project, task: AnnotationTask) -> bool:
-    """Whether a clarification gave this item back to people who had judged it."""
+    """Return whether a new guideline rule reopened this item."""
     added = project.settings.clarifications
     return bool(task.lease_until) and any(task.number in one.items for one in added)
 
 
 @routes.post("/work/{assignment:int}")
 def save(ask: PageRequest) -> Response:
-    """Save an answer; once this responds, it is on disk."""
+    """Save an answer; it is on disk before the response is sent."""
     assignment = ask.place("assignment")
     values = read_form(ask.form)
     if ask.text("more"):
-        # Without the script, a button of the form asks for more rows.
+        # Without JavaScript, a submit button adds rows.
         return _show_again(ask, assignment, values, 200)
     if len(ask.texts("seen")) < ask.count("veiled"):
-        # The form says how many pictures it blurred; a vote on one that was never shown is none.
+        # Answers to images that were never shown are rejected.
         return _show_again(ask, assignment, values, notice="look")
     opened = ask.number("opened")
     try:
@@ -169,15 +171,17 @@ def save(ask: PageRequest) -> Response:
     except Conflict as error:
         return _conflict_page(ask, assignment, error)
     shown = saved.feedback
-    told = shown is not None and (shown.gold or shown.state != "running")  # a test tells at its end
+    told = shown is not None and (
+        shown.gold or shown.state != "running"
+    )  # a test shows the result at its end
     following = f"/p/{ask.count('project')}/next?last={assignment}"
     return _feedback_page(ask, values, saved) if told else ask.go(following)
 
 
 def _conflict_page(ask: PageRequest, assignment: int, conflict: Conflict) -> Response:
-    """Both versions side by side; mine can be saved over theirs, or theirs kept."""
+    """Show both versions side by side; the person keeps one of them."""
     if not conflict.by_me:
-        # The time for this item ran out and somebody else has it; their answer is not shown.
+        # The lease expired and another person has the item; their answer is not shown.
         held = ask.service.projects.get(ask.actor, ask.count("project"))
         rows = draw_values(held.workflow, conflict.mine, ask.words)
         return ask.page("lost.html", 409, project=held, here="work", rows=rows)
@@ -197,7 +201,7 @@ def _conflict_page(ask: PageRequest, assignment: int, conflict: Conflict) -> Res
 
 
 def _feedback_page(ask: PageRequest, values: FieldValues, saved: Saved) -> Response:
-    """After a training item: what was expected."""
+    """Show the expected answer after a training item."""
     task = ask.service.work.open(ask.actor, saved.assignment)
     project = ask.service.projects.get(ask.actor, task.project)
     assert saved.feedback is not None
@@ -214,9 +218,9 @@ def _feedback_page(ask: PageRequest, values: FieldValues, saved: Saved) -> Respo
 
 @routes.post("/work/{assignment:int}/draft")
 def keep_draft(ask: PageRequest) -> Response:
-    """Keep what was typed so far; the script calls this, and so does a page that closes.
+    """Save a draft; the script calls this while typing and when the page closes.
 
-    A draft that was overtaken by an answer is let go: it would hide what was saved.
+    A draft that is older than the saved answer is dropped.
     """
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     if ask.count("version", task.version) != task.version:
@@ -227,7 +231,7 @@ def keep_draft(ask: PageRequest) -> Response:
 
 @routes.post("/work/{assignment:int}/skip")
 def skip(ask: PageRequest) -> Response:
-    """Never see this meme again. No question is asked."""
+    """Skip a meme permanently; no reason is needed."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.skip(ask.actor, task.assignment)
     return ask.go(f"/p/{task.project}/next", "skipped")
@@ -235,7 +239,7 @@ def skip(ask: PageRequest) -> Response:
 
 @routes.post("/work/{assignment:int}/release")
 def release(ask: PageRequest) -> Response:
-    """Give an item back for somebody else, and stop here."""
+    """Release an item for other annotators and stop."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.release(ask.actor, task.assignment)
     return ask.go(f"/p/{task.project}", "released")
@@ -243,7 +247,7 @@ def release(ask: PageRequest) -> Response:
 
 @routes.post("/work/{assignment:int}/undo")
 def undo(ask: PageRequest) -> Response:
-    """Take back the last change of an answer, then show it."""
+    """Undo the last change of an answer and show the result."""
     version = ask.count("version")
     task = ask.service.work.undo(ask.actor, ask.place("assignment"), version)
     return ask.go(f"/work/{task.assignment}", "undone")
@@ -251,7 +255,7 @@ def undo(ask: PageRequest) -> Response:
 
 @routes.post("/work/{assignment:int}/keep")
 def keep_saved(ask: PageRequest) -> Response:
-    """After a conflict: what is saved stays, and the other version is let go."""
+    """After a conflict, keep the saved version and drop the other."""
     task = ask.service.work.open(ask.actor, ask.place("assignment"))
     ask.service.work.save_draft(ask.actor, task.assignment, task.answer or task.state)
     return ask.go(f"/p/{task.project}/next?last={task.assignment}")

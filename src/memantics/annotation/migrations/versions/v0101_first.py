@@ -1,4 +1,4 @@
-"""The first schema: tables and indices in ``v0101_first.sql`` as PostgreSQL takes them."""
+"""First schema: the tables and indexes of ``v0101_first.sql``, in PostgreSQL syntax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person holds is found without going through all that they ever answered."""
+"""Add an index of leased assignments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0101"
 
 
 def upgrade() -> None:
-    """Add an index of held assignments alone: it stays as small as the number of people at work."""
+    """Add a partial index of leased assignments; it is as small as the number of active people."""
     held = sa.text("state = 'leased'")
     op.create_index(
         "ix_assignments_held",

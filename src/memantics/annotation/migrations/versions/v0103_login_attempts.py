@@ -1,4 +1,4 @@
-"""Login attempts are counted in the database."""
+"""Add the table of login attempts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0102"
 
 
 def upgrade() -> None:
-    """Add the table of attempts; its rows live for a quarter of an hour."""
+    """Add the table of login attempts; rows are deleted after 15 minutes."""
     op.create_table(
         "login_attempts",
         sa.Column("attempt", sa.String(32), primary_key=True),

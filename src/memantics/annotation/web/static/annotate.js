@@ -1,4 +1,4 @@
-// Everything here is help: without it, forms still post and answers are still saved.
+// Progressive enhancement: without JavaScript, forms and saving still work.
 "use strict";
 document.documentElement.classList.add("script");
 
@@ -18,7 +18,7 @@ function showTimes() {
   }
 }
 
-// Fields that depend on another answer: hidden ones are not asked, and the server ignores them.
+// Conditional fields: the server ignores the values of hidden fields.
 function makeConditions(form) {
   const fields = [...form.querySelectorAll("[data-when]")].map((node) => ({
     node, when: JSON.parse(node.dataset.when),
@@ -27,7 +27,7 @@ function makeConditions(form) {
     const inputs = [...form.querySelectorAll(`[name="${CSS.escape(name)}"]`)];
     if (!inputs.length || inputs[0].closest("[data-field][hidden]")) return "";
     const found = inputs.find((input) => input.checked || !["radio", "checkbox"].includes(input.type));
-    // A box that is not ticked says no; a choice that was not made says nothing.
+    // An unticked box means "false"; an unanswered choice has no value.
     return found ? found.value : inputs[0].type === "checkbox" ? "false" : "";
   };
   return () => {
@@ -37,7 +37,7 @@ function makeConditions(form) {
   };
 }
 
-// Lists of texts: add, remove and move rows; the order is what counts.
+// Lists of texts: add, remove and move rows; the order is saved.
 function makeRows(list, changed) {
   const template = list.parentElement.querySelector("template");
   const ranks = () => list.querySelectorAll(".rank").forEach((input, at) => { input.value = at + 1; });
@@ -90,7 +90,7 @@ function makeRows(list, changed) {
   });
 }
 
-// Drafts go to the server while someone types; the line beside the buttons says how that went.
+// Save drafts while typing; the status line next to the buttons shows the result.
 function makeDrafts(form) {
   const state = document.querySelector("[data-state]");
   const words = state ? state.dataset : {};
@@ -113,7 +113,7 @@ function makeDrafts(form) {
         stopped = true;
         say(words.elsewhere);
       } else if (answer.status === 403) {
-        // Somebody else has the item now: what is typed comes back when it is sent.
+        // Another person has the item now; submitting shows the input again.
         stopped = true;
         say(words.lost);
       } else if (!answer.ok) {
@@ -129,7 +129,7 @@ function makeDrafts(form) {
     }
     running = false;
     if (!dirty || stopped) return;
-    // One timer at a time, or every failure would bring more calls than the last.
+    // Keep a single timer, otherwise failures would multiply the requests.
     clearTimeout(timer);
     timer = setTimeout(save, pause);
   }
@@ -154,7 +154,7 @@ function makeDrafts(form) {
   return changed;
 }
 
-// A picture that was shown once counts as seen, also when it is blurred again before saving.
+// An image that was shown once counts as seen, even if it is blurred again.
 function makeReveals(form) {
   const boxes = [...document.querySelectorAll(".reveal")];
   const unseen = () => boxes.filter((box) => !box.checked && !box.dataset.seen);
@@ -183,7 +183,7 @@ function makeReveals(form) {
   };
 }
 
-// One key answers the field in hand and goes on to the next; nothing happens while someone types.
+// Keyboard shortcuts answer the selected field and select the next; inactive while typing.
 function makeKeys(form, reveal) {
   const fields = () => [...form.querySelectorAll("[data-field]")].filter((node) => !node.closest("[hidden]"));
   const isChoice = (field) => field.querySelector("input[type=radio], input[type=checkbox]") !== null;
@@ -267,7 +267,7 @@ function makeKeys(form, reveal) {
     if (isTyping(event.target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     const onButton = event.target.closest && event.target.closest("a, button, summary");
     if (onButton && (event.key === "Enter" || event.key === " ")) return;
-    // Skipping comes first: a workflow may use the same letter without Shift.
+    // Shift+X (skip) comes first, since a workflow may use the letter x.
     const skips = event.shiftKey && event.key === "X" && act(event);
     if (skips || choose(event.key) || choose(event.key.toLowerCase()) || act(event)) event.preventDefault();
   });
@@ -280,7 +280,7 @@ function guardSubmits() {
       form.dataset.sent = "1";
     });
   }
-  // Coming back through the browser's history must not leave a dead form.
+  // The browser's back button must not restore a disabled form.
   addEventListener("pageshow", () => {
     for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
   });
@@ -291,7 +291,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - 40;
   showTimes();
   const form = document.querySelector("form[data-answers]");
-  // First: a form that is held back was not sent.
+  // Must be registered before guardSubmits, since it can cancel a submit.
   const reveal = form ? makeReveals(form) : null;
   guardSubmits();
   for (const node of document.querySelectorAll("[data-copy]")) {
@@ -305,7 +305,7 @@ document.addEventListener("DOMContentLoaded", () => {
     node.addEventListener("click", () => node.closest(node.dataset.dismiss).remove());
   }
   if (!form) return;
-  // On a phone the history would stand between the picture and the form.
+  // On phones, collapse the history between image and form.
   if (innerWidth < 740) for (const node of document.querySelectorAll("details[data-long]")) node.open = false;
   const apply = makeConditions(form);
   apply();
