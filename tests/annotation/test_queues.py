@@ -37,7 +37,7 @@ def test_a_questionnaire_asks_for_consent_first(tmp_path: Path) -> None:
     fields = flow.stages[0].fields
     assert visible(flow, fields, {"consent": "no"}, frozenset()) == ("consent",)
     assert visible(flow, fields, {"consent": "yes"}, frozenset()) == fields
-    with pytest.raises(InputError, match="at least one person"):
+    with pytest.raises(InputError, match="a questionnaire needs at least one annotator"):
         make_questionnaire(tmp_path / "none", 0)
 
 
@@ -71,9 +71,9 @@ def test_texts_are_corrected_and_put_back(tmp_path: Path) -> None:
     assert [own.get("kept", True) for own in after] == [True, False]
     assert after[0]["mine"] == 1, "fields of others stay"
     write_annotations(path, [annotations[0].model_copy(update={"workflow": "validate"})])
-    with pytest.raises(DataError, match="no corrected texts"):
+    with pytest.raises(DataError, match="does not contain corrected texts"):
         apply_texts(folder, path)
-    with pytest.raises(InputError, match="not here"):
+    with pytest.raises(InputError, match="file not found"):
         apply_texts(tmp_path, path)
     assert normalise(" \n") == ""
 
@@ -96,7 +96,7 @@ def test_items_that_most_runs_miss_are_coded(tmp_path: Path) -> None:
     assert [item.id for item in items] == ["1", "2"], "half of the runs are enough"
     assert "fake" not in (done.folder / "items.jsonl").read_text(encoding="utf-8")
     assert make_error_queue(runs, tmp_path / "all", 1.0).items == 1
-    with pytest.raises(InputError, match="no shared item wrong"):
+    with pytest.raises(InputError, match="no item was answered wrong by enough runs"):
         make_error_queue([run("z", "")], tmp_path / "none")
     with pytest.raises(InputError, match="no run"):
         make_error_queue([], tmp_path / "none")

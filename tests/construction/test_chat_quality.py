@@ -78,7 +78,7 @@ def test_a_cosine_is_no_bertscore(tmp_path: Path, shell: Shell) -> None:
 def test_a_file_without_chats_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     path.write_text('{"a": 1}', encoding="utf-8")
-    with pytest.raises(DataError, match="holds no chats"):
+    with pytest.raises(DataError, match="contains no chats"):
         read_chats(path)
 
 

@@ -76,10 +76,10 @@ def test_words_of_a_users_own(tmp_path: Path) -> None:
     # Without a list of words with emoji there are no such pairs.
     assert {pair.kind for pair in pairs} == set(PAIR_KINDS) - {"emoji"}
     path.write_text(lists.replace('["d"]', '["d", "d"]'), encoding="utf-8")
-    with pytest.raises(DataError, match="differ in number"):
+    with pytest.raises(DataError, match="insults, spelled, parted and pictured must have the same number of entries"):
         read_words(path)
     path.write_text(lists + 'pictured=["f", "g"]\n', encoding="utf-8")
-    with pytest.raises(DataError, match="differ in number"):
+    with pytest.raises(DataError, match="insults, spelled, parted and pictured must have the same number of entries"):
         read_words(path)
     path.write_text(lists.replace("groups", "people"), encoding="utf-8")
     with pytest.raises(DataError, match=r"people|groups"):
@@ -87,9 +87,9 @@ def test_words_of_a_users_own(tmp_path: Path) -> None:
 
 
 def test_who_is_asked_must_be_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a detector or a run"):
+    with pytest.raises(InputError, match="no detector and no run was given"):
         check_pairs(tmp_path)
-    with pytest.raises(InputError, match="holds no pairs"):
+    with pytest.raises(InputError, match="contains no pairs"):
         check_pairs(tmp_path, model=tmp_path / "d.zip")
 
 
@@ -116,7 +116,7 @@ def test_pairs_are_drawn_read_back_and_asked(shell: Shell) -> None:
     # One answer to everything: where the label must change it never does.
     assert found["target", "the label changes"]["value"] == 0.0
     assert found["emoji", "the label stays"]["value"] == 1.0
-    assert found["all", "both are right"]["n"] == 10
+    assert found["all", "both labels are correct"]["n"] == 10
     assert {pair["kind"] for pair in said["failing"]} == set(PAIR_KINDS) - SAME
     page = (shell.folder / "pairs.html").read_text(encoding="utf-8")
     assert page.count('class="peek"') == 2 * len(said["failing"])
@@ -152,10 +152,10 @@ def test_panels_are_exchanged_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("said", "kind", "fault"),
     [
-        (("harmful", "harmful"), "target", "the label does not change: both sides are called"),
+        (("harmful", "harmful"), "target", "the label does not change: both sides are labelled"),
         (("harmless", "harmful"), "target", "both labels are wrong"),
-        (("harmless", "harmless"), "emoji", "both sides are called harmless"),
-        (("harmful", "harmless"), "emoji", "the label changes and must not"),
+        (("harmless", "harmless"), "emoji", "both sides are labelled harmless"),
+        (("harmful", "harmless"), "emoji", "the label changes, but must not"),
     ],
 )
 def test_a_failing_pair_says_what_did_not_hold(

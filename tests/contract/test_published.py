@@ -44,7 +44,7 @@ def test_rows_belong_to_tasks_options_and_splits_that_exist(benchmark: Benchmark
         assert row.source
 
 
-def test_a_row_has_figures_that_the_task_has_too(benchmark: Benchmark) -> None:
+def test_a_row_has_metrics_that_the_task_has_too(benchmark: Benchmark) -> None:
     """At least one: some figures need a model on disk, or a view of the data."""
     for task, own in Counter(row.task for row in ROWS[benchmark.card.name]).items():
         ref = TaskRef(benchmark, benchmark.card.find_task(task))
@@ -60,15 +60,15 @@ def test_a_row_has_figures_that_the_task_has_too(benchmark: Benchmark) -> None:
 def test_rows_are_flagged_exactly_where_the_checker_objects(benchmark: Benchmark) -> None:
     for row in ROWS[benchmark.card.name]:
         claims = Claims(row.digits, row.sizes, row.parts, row.classes)
-        found = find_violations(row.figures, claims)
+        found = find_violations(row.metrics, claims)
         assert row.reason == "; ".join(found)
-        checked = row.sizes or row.parts or row.classes or row.figures.keys() >= MACRO
+        checked = row.sizes or row.parts or row.classes or row.metrics.keys() >= MACRO
         assert row.feasible == ((not found) if checked else None), row.system
 
 
-def test_figures_lie_on_our_scale_with_the_printed_digits(benchmark: Benchmark) -> None:
+def test_metrics_lie_on_our_scale_with_the_printed_digits(benchmark: Benchmark) -> None:
     for row in ROWS[benchmark.card.name]:
-        for value in row.figures.values():
+        for value in row.metrics.values():
             assert 0 <= value <= 1
             assert round(value, row.digits) == value
 
@@ -86,7 +86,7 @@ def make_row(**changes: object) -> dict[str, object]:
     row: dict[str, object] = {
         "task": "qa",
         "system": "x",
-        "figures": {"accuracy": 0.5},
+        "metrics": {"accuracy": 0.5},
         "digits": 2,
         "source": "Table 1",
         "feasible": None,
@@ -102,10 +102,10 @@ def test_no_file_is_no_rows(tmp_path: Path) -> None:
     ("row", "words"),
     [
         (make_row(value=1), "value"),
-        (make_row(figures={}), "figures"),
-        (make_row(figures={"accuracy[a": 1.0}), "neither NAME nor"),
-        (make_row(feasible=False), "has a reason"),
-        (make_row(reason="because"), "no other row has one"),
+        (make_row(metrics={}), "metrics"),
+        (make_row(metrics={"accuracy[a": 1.0}), "neither NAME nor"),
+        (make_row(feasible=False), "only a row with feasible = false needs a reason, and it must have one"),
+        (make_row(reason="because"), "only a row with feasible = false needs a reason, and it must have one"),
     ],
 )
 def test_a_row_that_is_not_right_is_refused(

@@ -20,7 +20,7 @@ from memantics.benchmarks.mer_bench.views import KeptMemes, View, draw_pairs
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
-from tests.figures import list_differences
+from tests.numbers import list_differences
 from tests.mer_bench.samples import opened, reply, write_release
 from tests.mer_bench.test_judge import task_on
 
@@ -81,37 +81,37 @@ def draws(source: Source, editors: int) -> dict[str, str]:
 
 
 def measure(source: Source) -> dict[str, Any]:
-    figures: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
     for view in VIEWS:
         for checks in ("schema", "all"):
             task = task_on(source, view=view, checks=checks)
-            figures[f"{view}, {checks}"] = flat(task.score(outcomes(task, drop=True)))
+            metrics[f"{view}, {checks}"] = flat(task.score(outcomes(task, drop=True)))
     product = task_on(source, rfs="product", checks="schema")
-    figures["all, schema, product"] = flat(product.score(outcomes(product, drop=True)))
-    return {"figures": figures, "draws": draws(source, 14)}
+    metrics["all, schema, product"] = flat(product.score(outcomes(product, drop=True)))
+    return {"figures": metrics, "draws": draws(source, 14)}
 
 
 def write_golden(body: dict[str, Any]) -> None:
     lines = [{"view": view, "draws": own} for view, own in body["draws"].items()]
     for case, rows in body["figures"].items():
-        figures: dict[str, dict[str, Any]] = {}
+        metrics: dict[str, dict[str, Any]] = {}
         for name, row in sorted(rows.items()):
             key, _, part = name.partition("|")
-            figures.setdefault(key, {})[part] = row
-        lines += [{"case": case, "figure": key, "by": own} for key, own in figures.items()]
+            metrics.setdefault(key, {})[part] = row
+        lines += [{"case": case, "figure": key, "by": own} for key, own in metrics.items()]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     GOLDEN.write_text(text, encoding="utf-8")
 
 
 def read_golden() -> dict[str, Any]:
-    draws, figures = dict[str, str](), dict[str, dict[str, Any]]()
+    draws, metrics = dict[str, str](), dict[str, dict[str, Any]]()
     for line in map(json.loads, GOLDEN.read_text(encoding="utf-8").splitlines()):
         if "view" in line:
             draws[line["view"]] = line["draws"]
         else:
             rows = {f"{line['figure']}|{part}": row for part, row in line["by"].items()}
-            figures.setdefault(line["case"], {}).update(rows)
-    return {"figures": figures, "draws": draws}
+            metrics.setdefault(line["case"], {}).update(rows)
+    return {"figures": metrics, "draws": draws}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_draws_and_views_are_what_they_were(found: dict[str, Any]) -> None:
     assert found["draws"] == read_golden()["draws"]
 
 
-def test_figures_are_what_they_were(found: dict[str, Any]) -> None:
+def test_metrics_are_what_they_were(found: dict[str, Any]) -> None:
     """New rows may stand beside the old ones; no old one may move."""
     known = read_golden()["figures"]
     assert known.keys() == found["figures"].keys()

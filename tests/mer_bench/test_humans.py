@@ -121,7 +121,7 @@ def test_the_queue_shows_both_pictures_and_hides_the_editor(
     keys = [json.loads(line) for line in done.key.read_text().splitlines()]
     pairs = [json.loads(line) for line in (tmp_path / "out" / PAIRS).read_text().splitlines()]
     assert [key["model"] for key in keys] == [pair["item"].partition("/")[0] for pair in pairs]
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         export_outputs(list(runs.values()), tmp_path / "out", memes=5)
     with pytest.raises(InputError, match="given twice"):
         export_outputs([runs["RF-VF"]] * 2, tmp_path / "other")

@@ -168,7 +168,7 @@ def test_broken_rules_are_asked_again_and_counted(source: Source, tmp_path: Path
     by = "invalid after the last attempt"
     assert find(scores.scores, "proportion", by, "a rule still broken").note == "1 of 12 replies"
     assert find(scores.scores, "proportion", by, "no judgement").note == "0 of 12 replies"
-    assert value(scores.scores, "proportion", "judge's discipline", "valid at once") == 0.0
+    assert value(scores.scores, "proportion", "format compliance", "valid at once") == 0.0
     attempts = list(read_answers(tmp_path / "run"))
     assert len(attempts) == 11 * 2 + 6
     assert all("may not pass 2" in a.reason for a in attempts if a.status == "unparsed")
@@ -260,7 +260,7 @@ def test_run_means_are_the_headline_where_there_are_runs(source: Source) -> None
     task = task_on(source, view="model")
     scores = judged(task, lambda item: reply(item.form.context["target_emotion"]))
     assert "run's mean ratings" in find(scores, "rfs_run").note
-    assert "each judgement's own" in find(scores, "rfs").note
+    assert "mean over judgements" in find(scores, "rfs").note
 
 
 def test_known_judgements_give_the_expected_table(source: Source) -> None:
@@ -389,9 +389,9 @@ def test_invalid_answers_count_as_the_worst_or_not_at_all(source: Source) -> Non
 
 def test_rules_let_pass_are_counted(source: Source) -> None:
     scores = judged(task_on(source, checks="schema"), lambda _: reply("sad"))
-    by = "judge's discipline"
-    assert value(scores, "proportion", by, "gating broken, let pass") == 1.0
-    assert value(scores, "proportion", by, "scope broken, let pass") == 0.0
+    by = "format compliance"
+    assert value(scores, "proportion", by, "gating broken, accepted") == 1.0
+    assert value(scores, "proportion", by, "scope broken, accepted") == 0.0
 
 
 def test_the_failure_filter_is_reported(tmp_path: Path) -> None:
@@ -450,7 +450,7 @@ def test_scoring_needs_no_data(source: Source) -> None:
     task = task_on(None)
     outcomes = [Outcome(item, "answered", item.gold) for item in items]
     assert value(task.score(outcomes), "rfs") == pytest.approx(0.98410541)
-    with pytest.raises(DataError, match="no data to ask about"):
+    with pytest.raises(DataError, match="the task has no data to run on"):
         next(task.items())
 
 

@@ -104,10 +104,10 @@ def test_sample_level_and_run_level_are_both_there_and_differ() -> None:
     per_sample = components(units).mean(axis=0)
     of_means = plainly(*units.mean(axis=0).tolist())
     for place, name in enumerate(COMPONENTS):
-        assert found.figures[name].value == pytest.approx(per_sample[place], abs=1e-9)
-        assert found.figures[f"{name}_run"].value == pytest.approx(of_means[place], abs=1e-6)
-    assert abs(found.figures["rfs"].value - found.figures["rfs_run"].value) > 0.01
-    assert found.figures["rfs"].sd is None
+        assert found.metrics[name].value == pytest.approx(per_sample[place], abs=1e-9)
+        assert found.metrics[f"{name}_run"].value == pytest.approx(of_means[place], abs=1e-6)
+    assert abs(found.metrics["rfs"].value - found.metrics["rfs_run"].value) > 0.01
+    assert found.metrics["rfs"].sd is None
     assert (found.judged, found.runs) == (60, 1)
 
 
@@ -127,16 +127,16 @@ def test_runs_are_averaged_and_their_sd_is_unbiased() -> None:
     means = [units[own].mean(axis=0) for own in drawn]
     for place, name in enumerate(METRICS):
         values = [float(mean[place]) for mean in means]
-        figure = found.figures[name]
-        assert figure.value == pytest.approx(statistics.fmean(values))
-        assert figure.sd == pytest.approx(statistics.stdev(values))
+        metric = found.metrics[name]
+        assert metric.value == pytest.approx(statistics.fmean(values))
+        assert metric.sd == pytest.approx(statistics.stdev(values))
     ratings = [float(1 + 4 * mean[0]) for mean in means]
-    assert found.figures["vgq"].sd == pytest.approx(statistics.stdev(ratings) / 4)
+    assert found.metrics["vgq"].sd == pytest.approx(statistics.stdev(ratings) / 4)
     by_run = [plainly(*mean.tolist())[3] for mean in means]
-    assert found.figures["rfs_run"].value == pytest.approx(statistics.fmean(by_run), abs=1e-6)
-    assert found.figures["rfs_run"].sd == pytest.approx(statistics.stdev(by_run), abs=1e-6)
+    assert found.metrics["rfs_run"].value == pytest.approx(statistics.fmean(by_run), abs=1e-6)
+    assert found.metrics["rfs_run"].sd == pytest.approx(statistics.stdev(by_run), abs=1e-6)
     by_sample = [float(components(units[own])[:, 3].mean()) for own in drawn]
-    assert found.figures["rfs"].value == pytest.approx(statistics.fmean(by_sample), abs=1e-9)
+    assert found.metrics["rfs"].value == pytest.approx(statistics.fmean(by_sample), abs=1e-9)
 
 
 def test_intervals_hold_the_value_and_know_the_memes() -> None:
@@ -146,16 +146,16 @@ def test_intervals_hold_the_value_and_know_the_memes() -> None:
     assert alone is not None
     assert clustered is not None
     for key in KEYS:
-        figure = clustered.figures[key]
-        assert figure.low is not None
-        assert figure.high is not None
-        assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9 or key.endswith("_run")
+        metric = clustered.metrics[key]
+        assert metric.low is not None
+        assert metric.high is not None
+        assert metric.low - 1e-9 <= metric.value <= metric.high + 1e-9 or key.endswith("_run")
     assert width(clustered, "vgq") > 1.3 * width(alone, "vgq")
 
 
 def width(summary: object, key: str) -> float:
-    figure = summary.figures[key]  # type: ignore[attr-defined]
-    return float(figure.high - figure.low)
+    metric = summary.metrics[key]  # type: ignore[attr-defined]
+    return float(metric.high - metric.low)
 
 
 def test_nothing_is_nothing() -> None:
@@ -163,7 +163,7 @@ def test_nothing_is_nothing() -> None:
     assert summarise(np.ones((2, 8)), [[], []], ["a", "b"]) is None
     one = summarise(np.ones((1, 8)), [[0]], ["a"])
     assert one is not None
-    assert one.figures["rfs"].low is None
+    assert one.metrics["rfs"].low is None
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -69,7 +69,7 @@ def test_another_script_or_none_is_refused(text: str, tmp_path: Path) -> None:
     source = clone(tmp_path)
     script = tmp_path / "VLMs_meme-inference" / "VLMs_inference.py"
     script.write_text(text)
-    with pytest.raises(DataError, match="in the form that we know"):
+    with pytest.raises(DataError, match="does not contain the prompt in the expected form"):
         make(source)
     script.unlink()
     with pytest.raises(DataError, match="clone VLMs_meme-inference beside"):

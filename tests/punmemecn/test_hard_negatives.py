@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 def test_the_page_says_how_many_groups_are_found_again(shell: Shell) -> None:
     out = shell.folder / "figures.json"
     told = shell.done("build", "check-hard-negatives", "--data", "sample", "--out", out)
-    assert "10 by picture, 10 by words of 10 groups are right" in told
-    sheet = paper("punmemecn", data="sample", values=[out])
+    assert "10 of 10 groups are recovered by image, 10 by text" in told
+    sheet = paper("punmemecn", data="sample", statistics=[out])
     (part,) = (part for part in sheet.parts if part.label == "Look-alikes")
     assert [(cell.value, cell.n, cell.status) for cell in part.cells] == [(10, 10, "computed")] * 2
     (empty,) = (p for p in paper("punmemecn", data="sample").parts if p.label == "Look-alikes")
@@ -42,5 +42,5 @@ def test_without_images_there_is_nothing_to_check(
 ) -> None:
     monkeypatch.setenv("MEMANTICS_HOME", str(shell.home))
     shell.done("data", "add", "punmemecn", make_clone(shell.folder / "clone"))
-    with pytest.raises(DataError, match="no group has its three images"):
+    with pytest.raises(DataError, match="no group has all three images"):
         check_hard_negatives(data="release")

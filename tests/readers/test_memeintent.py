@@ -110,7 +110,7 @@ def test_placeholder_means_no_background(tmp_path: Path) -> None:
 
 
 def test_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
-    assert "looked for sigdial.json and data/sigdial.json" in complaint(tmp_path)
+    assert "none of these files was found: sigdial.json, data/sigdial.json" in complaint(tmp_path)
 
 
 def test_corrupt_json_names_the_line(tmp_path: Path) -> None:
@@ -133,8 +133,8 @@ def test_corrupt_json_names_the_line(tmp_path: Path) -> None:
         ({"intents": ["complains"]}, "does not begin with 'the meme '"),
         ({"intents": ["the meme is"] * 2}, "an intent stands there twice"),
         ({"bks": "no bullet"}, "background 'no bullet' does not begin with '* '"),
-        ({"img": "../7.png"}, "leads outside its folder"),
-        ({"img": ".."}, "leads outside its folder"),
+        ({"img": "../7.png"}, "points outside its folder"),
+        ({"img": ".."}, "points outside its folder"),
         ({"img": "1_image.png"}, "image 1_image.png belongs to row 1 already"),
     ],
 )

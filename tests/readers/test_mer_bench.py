@@ -151,9 +151,9 @@ def test_corrupt_json_names_the_line(tmp_path: Path) -> None:
         ({"sentiment_polarity": "negative"}, "field 'sentiment_polarity'"),
         ({"layout_type": "Spiral"}, "field 'layout_type'"),
         ({"text": None}, "field 'text'"),
-        ({"id": "../7.png", "gen_id": "../7.png"}, "is not a plain name that ends in .png"),
+        ({"id": "../7.png", "gen_id": "../7.png"}, "is not a plain file name that ends in .png"),
         ({"gen_id": "8.png"}, "gen_id '8.png' differs from id 7.png"),
-        ({"id": "1.png", "gen_id": "1.png"}, "id 1.png stands there twice"),
+        ({"id": "1.png", "gen_id": "1.png"}, "id 1.png appears twice"),
     ],
 )
 def test_broken_rows_are_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
@@ -171,7 +171,7 @@ def test_missing_field_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "problem"), [([], "holds no meme"), ({}, "expected a JSON array")]
+    ("rows", "problem"), [([], "contains no meme"), ({}, "is not a JSON array of memes")]
 )
 def test_empty_and_misshapen_files(tmp_path: Path, rows: object, problem: str) -> None:
     assert problem in complaint(write(tmp_path, rows))

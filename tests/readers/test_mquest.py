@@ -151,7 +151,7 @@ def test_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
     assert "<id>_qa/<Dimension>/*.jsonld" in text
     assert "_dimensions_reversed_raw.json" in text
     assert "semantic-memes" in text
-    assert "no such folder" in complaint(tmp_path / "nowhere")
+    assert "folder not found" in complaint(tmp_path / "nowhere")
 
 
 def test_corrupt_json_names_the_file(tmp_path: Path) -> None:
@@ -171,10 +171,10 @@ def test_corrupt_json_names_the_file(tmp_path: Path) -> None:
         ({"relatedInstances": "cat"}, "field 'relatedInstances'"),
         ({"answers": [{"text": "a", "is_correct": "yes"}]}, "field 'answers.0.is_correct'"),
         ({"dimension": "Weather"}, "unknown dimension 'Weather'"),
-        ({"dimension": "Emotion"}, "says dimension Emotion, but lies under Scene"),
+        ({"dimension": "Emotion"}, "states dimension Emotion, but is in the folder Scene"),
         (
             {"sourceImage": {"@id": "", "@type": "", "filename": "../../secret.png", "path": ""}},
-            "leads outside the image folder",
+            "points outside the image folder",
         ),
     ],
 )
@@ -204,13 +204,13 @@ def test_strange_file_names_are_refused(tmp_path: Path) -> None:
 def test_two_questions_of_one_id_are_refused(tmp_path: Path) -> None:
     write_pair(tmp_path, "00009", "Scene")
     write_pair(tmp_path, "00009", "Scene", flat=True)
-    assert "a question of this id is in" in complaint(tmp_path)
+    assert "a question with this id is also in" in complaint(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("individuals", "changes", "problem"),
     [
-        ([], {}, "holds no individual"),
+        ([], {}, "contains no individual"),
         ([individual("Weather", "rain")], {}, "unknown dimension 'Weather'"),
         ([individual("Scene", "sofa", smell="old")], {}, "unknown field 'dimensions.0.smell'"),
         ([individual("Scene", "sofa")], {"success": "yes"}, "field 'success'"),
@@ -227,7 +227,7 @@ def test_broken_knowledge_bases_are_refused(
 
 def test_graph_without_individuals_fails_loudly(tmp_path: Path) -> None:
     write_refined(tmp_path, "00009", NEW, ":cat a :Animal .\n")
-    assert "holds no individual of a known dimension, in any namespace" in complaint(tmp_path)
+    assert "contains no individual of a known dimension, in any namespace" in complaint(tmp_path)
 
 
 def test_invalid_turtle_is_one_line(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_missing_images_are_explained(tmp_path: Path) -> None:
     write_pair(tmp_path, "00009", "Scene")
     found = survey(opened(tmp_path))
     assert any("Images are not in this copy" in note for note in found.notes)
-    assert any("Raw knowledge bases are not" in note for note in found.notes)
+    assert any("This copy contains no raw knowledge bases." in note for note in found.notes)
 
 
 def test_statistics_of_parts_that_are_absent_are_none(tmp_path: Path) -> None:

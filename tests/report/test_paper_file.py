@@ -38,7 +38,7 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
         (HEAD + "part = []\n", "part: Tuple should have at least 1 item"),
         (HEAD + PART.replace("label", "lable"), "part.0.label: Field required"),
         (HEAD + PART + "colour = 1\n", "part.0.colour: Extra inputs are not permitted"),
-        (HEAD + PART + PART, "part 'Table 1' stands there twice"),
+        (HEAD + PART + PART, "part 'Table 1' is declared twice"),
         (
             HEAD + PART + 'columns = ["a", "b"]\nrows = [{ label = "r", cells = [1] }]\n',
             "row 'r' has 1 cells for 2 columns",
@@ -56,7 +56,7 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
             HEAD + PART + 'rows = [{ label = "r", system = "GPT-9" }]\n',
             "part 'Table 1': 'GPT-9' is not defined in this file",
         ),
-        (HEAD + PART + 'fill = "memantics run $nam"\n', "a command names nam, which nothing fills"),
+        (HEAD + PART + 'fill = "memantics run $nam"\n', "a command uses nam, which has no value"),
         (HEAD + '[commands]\nx = "run $who"\n' + PART, "a command names who"),
         (HEAD + PART + 'drawn = "pie"\n', "part.0.drawn: Input should be"),
     ],

@@ -25,7 +25,7 @@ def test_the_sample_is_up_to_date(name: str) -> None:
     }
     assert found.keys() == SAMPLES[name].keys()
     assert all(found[path] == data for path, data in SAMPLES[name].items()), (
-        "run python -m sample_data"
+        "regenerate the sample data with 'python -m sample_data'"
     )
 
 

@@ -199,7 +199,7 @@ def test_links_and_folders_are_looked_at_one_by_one(tmp_path: Path) -> None:
     inner = {"id": "b", "image": "more/b.png", "right": "1", "others": ["2"]}
     plugin = choice_benchmark(Meme, ask)
     assert not plugin.open_release(write(tmp_path / "data", 1, inner)).missing
-    with pytest.raises(DataError, match="leads outside"):
+    with pytest.raises(DataError, match="points outside"):
         plugin.open_release(write(tmp_path / "data", 1, inner | {"image": "link.png"}))
     assert data.list_plain_files(images) == {"a.png"}
     assert not data.list_plain_files(tmp_path / "none")
@@ -208,13 +208,13 @@ def test_links_and_folders_are_looked_at_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "problem"),
     [
-        ({"id": "m0", "image": "a.png", "right": "1", "others": ["2"]}, "m0 stands there twice"),
+        ({"id": "m0", "image": "a.png", "right": "1", "others": ["2"]}, "m0 appears twice"),
         ({"id": "x", "image": "a.png", "right": "1", "others": ["1"]}, "2 options are equal"),
         ({"id": "x", "image": "a.png", "right": "1", "others": [2]}, r"'others.0'.*valid string"),
         ({"id": "x", "image": "a.png", "right": "1"}, "missing field 'others'"),
         (
             {"id": "x", "image": "a.png", "right": "r", "others": list("abcdefghij")},
-            "11 options: there are letters for 10",
+            "11 options are too many",
         ),
     ],
 )

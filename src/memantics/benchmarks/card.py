@@ -21,10 +21,10 @@ CardLanguage = Literal["en", "zh", "ar", "de", "es", "hi"]
 
 
 class OptionCard(Closed):
-    """One choice a user has, with the paper's behaviour named where it differs from ours.
+    """Describe an option of a task, with the paper's choice if it differs from ours.
 
-    One that came ``later`` is not among a run's options while it has its default: runs of before
-    must go on. One of ``scoring`` changes figures alone: ``score --set`` may change it afterwards.
+    A ``later`` option is not stored with a run while it has its default, so that earlier runs stay
+    valid. A ``scoring`` option changes only scores; ``score --set`` can change it after a run.
     """
 
     name: CardName
@@ -37,7 +37,7 @@ class OptionCard(Closed):
 
 
 class TaskCard(Closed):
-    """One task of a benchmark. ``best`` is the highest value that its main figure can reach."""
+    """Describe one task of a benchmark; ``best`` is the highest value of its main metric."""
 
     name: CardName
     title: str
@@ -52,7 +52,7 @@ class TaskCard(Closed):
 
 
 class ReleaseCard(Closed):
-    """The official release: where it is, which revision we read, what it may be used for."""
+    """Describe the official release: source, revision we support, and terms of use."""
 
     source: str
     revision: str
@@ -63,24 +63,24 @@ class ReleaseCard(Closed):
 
 
 class SampleCard(Closed):
-    """The sample that ships with the benchmark; ``images`` "shared": those of the sample data."""
+    """Describe the sample that ships with the benchmark; ``images`` "shared": the sample data's."""
 
     licence: str
     images: Literal["shared", "own"] = "shared"
 
 
 class PublishCard(Closed):
-    """By which workflows people make what is published in this format, by its ``write.py``."""
+    """Name the annotation workflows whose results ``write.py`` publishes in this format."""
 
     workflows: tuple[str, ...]
 
 
 class Card(Closed):
-    """A benchmark's card.
+    """Describe a benchmark.
 
-    ``like`` names the family whose code reads and asks it: such a benchmark is data alone, in
-    that family's official format, in its folder ``data``. ``canary`` is a string unlike any other
-    that its files hold, so that a model which trained on them can be told by it.
+    ``format`` names the benchmark whose code reads and runs it; such a benchmark is data only, in
+    that benchmark's official format, in its folder ``data``. ``canary`` is a unique string in its
+    files; a model that reproduces it was trained on them.
     """
 
     name: CardName
@@ -98,7 +98,7 @@ class Card(Closed):
     task: Annotated[tuple[TaskCard, ...], Field(min_length=1)]
 
     def find_task(self, name: str) -> TaskCard:
-        """The task of that name."""
+        """Return the task with a name."""
         for task in self.task:
             if task.name == name:
                 return task
@@ -108,11 +108,11 @@ class Card(Closed):
 
 
 def read_card(path: Path) -> Card:
-    """Read and check a card; an error names the key."""
+    """Read and validate a card; an error names the key."""
     try:
         return _parse_card(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(path, str(error), hint="a card is UTF-8 TOML") from error
+        raise DataError(path, str(error), hint="the card is not UTF-8 TOML") from error
     except ValidationError as error:
         raise DataError(
             path, first_fault(error), hint="see docs/how-to/add-a-benchmark.md"
@@ -121,12 +121,12 @@ def read_card(path: Path) -> Card:
 
 @lru_cache(maxsize=64)
 def _parse_card(text: str) -> Card:
-    """Read once in a process: most commands look for benchmarks several times."""
+    """Parse a card once per process, since most commands look up benchmarks several times."""
     return Card.model_validate(load_toml(text))
 
 
 def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
-    """Lay the user's options over the defaults; unknown names and values are refused.
+    """Merge the user's options with the defaults; raise for unknown names and values.
 
     >>> card = TaskCard(name="qa", title="", main="accuracy", baselines=(), option=(
     ...     OptionCard(name="order", help="", default="explain", choices=("explain", "answer")),))
@@ -144,7 +144,7 @@ def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_policy(task: TaskCard, given: str | None) -> InvalidPolicy:
-    """The policy for invalid answers: the user's, else the task's own."""
+    """Return the policy for invalid answers: the user's, else the task's default."""
     try:
         return InvalidPolicy.read(given or task.invalid)
     except InputError as error:

@@ -20,7 +20,7 @@ KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message."""
+    """Store one message."""
 
     speaker: Speaker
     text: str
@@ -28,20 +28,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class WrittenChat:
-    """A chat as it was written: messages, and who sends the meme after them."""
+    """Store a written chat: its messages, and who sends the meme after them."""
 
     turns: tuple[Turn, ...]
     sender: Speaker
 
     @property
     def text(self) -> str:
-        """All messages, one a line, without the names of who speaks."""
+        """All messages, one per line, without speaker names."""
         return "\n".join(turn.text for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Wrong answers to a chat by meme id: random ones, and near ones with their longer lists."""
+    """Store distractors of a chat by meme id: random ones, and similar ones with their lists."""
 
     easy: tuple[str, ...]
     hard: Mapping[DistractorKind, str]
@@ -52,12 +52,12 @@ class Options:
 def make_entry(
     meme: str, topic: str, said: WrittenChat, wrong: Options, names: Mapping[str, str], level: str
 ) -> dict[str, JsonValue]:
-    """One entry of a chat file; ``names`` are the file names of memes by id."""
+    """Return one entry of a chat file; ``names`` maps meme ids to file names."""
     history: list[JsonValue] = [f"{_TAGS[turn.speaker]}{turn.text}" for turn in said.turns]
     answers: dict[str, JsonValue] = {}
     if level == "hard":
         for kind in KINDS:
-            # The official files hold these lists as Python source; so do ours.
+            # The official files store these lists as Python source; ours do the same.
             listed = [names[other] for other in wrong.candidates[kind] if other in names]
             answers[f"wrong_candidates({kind})"] = repr(listed)
     answers["correct"] = names[meme]

@@ -1,8 +1,8 @@
 """Dataset configs: a release of labelled memes described in a few lines of TOML.
 
 A dataset config names the files of each split, the columns for id, text and image, and the labels:
-which column holds one, or which columns are its flags. From that follow the reader, what ``data
-add`` prints, the labels that classifiers learn, and a task for each label of which one holds.
+a column with a value, or columns that are flags. It defines the reader, the summary of ``data
+add``, the labels that classifiers learn, and a task for each single-valued label.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from memantics.metrics.classification import (
 )
 
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
-# How far below the given folder the files of a clone are looked for.
+# Depth below the given folder at which the files of a clone are searched.
 _DEEPEST = 3
 _ORIGINS = ("source", "author", "date", "template_cluster")
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 
 
 class Columns(Closed):
-    """Which columns hold what every meme has; ``split`` where a table holds several splits.
+    """Name the columns of a table; ``split`` if a table contains several splits.
 
-    ``a|b`` is the first of these columns that a file has, ``folder/{a}.jpg`` a text with a cell
-    in it. Without ``id``, a row is called by its file and number. What disjoint splits go by
-    (``source``, ``author``, ``date``, ``template_cluster``) is read from columns of these names, too.
+    ``a|b`` is the first of these columns that a file has; ``folder/{a}.jpg`` inserts a cell.
+    Without ``id``, a row is named by its file and number. The columns for disjoint splits
+    (``source``, ``author``, ``date``, ``template_cluster``) default to these names.
     """
 
     id: str = ""
@@ -67,9 +67,9 @@ class Columns(Closed):
 
 
 class LabelConfig(Closed):
-    """A label: a column (or one place of a list in it), or columns that are flags.
+    """Define a label: a column (or one position of a list in it), or columns that are flags.
 
-    ``values`` renames and closes the values; ``leave_out`` are values that mean none.
+    ``values`` renames and restricts the values; ``leave_out`` are values that mean "no label".
     """
 
     what: str
@@ -84,7 +84,7 @@ class LabelConfig(Closed):
 
 
 class DatasetConfig(Closed):
-    """A data set. ``counts`` are the memes of each split of the complete release."""
+    """Describe a data set; ``counts`` are the memes per split of the complete release."""
 
     title: str
     summary: str
@@ -102,15 +102,18 @@ class DatasetConfig(Closed):
 
 
 def read_dataset_config(path: Path) -> DatasetConfig:
-    """Read and check a dataset config; an error names the key."""
+    """Read and validate a dataset config; an error names the key."""
     return read_toml(
-        path, DatasetConfig, "a dataset config is UTF-8 TOML", "see docs/how-to/use-your-data.md"
+        path,
+        DatasetConfig,
+        "the dataset config is not UTF-8 TOML",
+        "see docs/how-to/use-your-data.md",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredMeme:
-    """One row: its text and image, its labels by name, and ``origin``: where it came from."""
+    """Store one row: text, image, labels by name, and ``origin`` columns."""
 
     id: str
     text: str
@@ -123,7 +126,7 @@ class ConfiguredMeme:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredRelease:
-    """One copy of a data set."""
+    """Store one copy of a data set."""
 
     source: Source
     files: tuple[Path, ...]
@@ -143,8 +146,8 @@ def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> Config
         names = [name for file in dataset_config.files.values() for name in file]
         raise DataError(
             source.root,
-            f"no {dataset_config.title} here: looked for {', '.join(names)}",
-            hint="give the folder that holds these files",
+            f"{dataset_config.title} was not found: expected {', '.join(names)}",
+            hint="give the folder that contains these files",
         )
     memes: dict[str, ConfiguredMeme] = {}
     skips: list[Skip] = []
@@ -156,18 +159,18 @@ def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> Config
                 continue  # a row of another split of the same table
             meme = _read_row(dataset_config, source, split, path, (number, row))
             if meme.id in memes:
-                skips.append(Skip(path.name, str(number), "an id that came before"))
+                skips.append(Skip(path.name, str(number), "the id appears more than once"))
             else:
                 memes[meme.id] = meme
     if not memes:
-        raise DataError(source.root, "holds no meme", hint="download it again")
+        raise DataError(source.root, "contains no meme", hint="download the file again")
     return ConfiguredRelease(
         source, tuple(dict.fromkeys(p for _, p in found)), tuple(memes.values()), tuple(skips)
     )
 
 
 def _find_files(root: Path, name: str) -> list[Path]:
-    """Find files of a release: where the config says, else in the first folder further down."""
+    """Find the files of a release at the configured path, else in the first subfolder with them."""
     found = [root / name]
     for depth in range(_DEEPEST + 1):
         if found := [path for path in found if path.is_file()]:
@@ -194,7 +197,7 @@ def _read_row(
 
 
 def _take(row: TableRow, column: str, path: Path, number: int) -> str:
-    """A cell by the name of its column, of ``a|b``, or of a text with ``{a}`` in it."""
+    """Return a cell by column name, by ``a|b``, or by a pattern with ``{a}``."""
     if not column or column in row:
         return row[column] if column else ""
     if "{" in column:
@@ -208,7 +211,7 @@ def _take(row: TableRow, column: str, path: Path, number: int) -> str:
 
 
 def _read_label(label: LabelConfig, row: TableRow, path: Path, number: int) -> tuple[str, ...]:
-    """The labels of a row; none where an unlabelled part of a release has no such column."""
+    """Return the labels of a row; empty if an unlabelled split has no such column."""
     if label.flags:
         return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
     values = [
@@ -239,7 +242,7 @@ def _cut(cell: str) -> list[str]:
 
 
 def _find_image(source: Source, name: str, beside: Path) -> Path | None:
-    """The image below the folder given, else in the usual places; with or without its folder."""
+    """Return the image path: in the given folder, else in the usual places."""
     if not name:
         return None
     places = [folder / place for folder in (source.root, beside) for place in _IMAGES]
@@ -253,12 +256,12 @@ def _find_image(source: Source, name: str, beside: Path) -> Path | None:
 
 
 def survey_dataset_config(release: ConfiguredRelease) -> Found:
-    """Counts by split and label, checksum, and what is missing."""
+    """Summarise a copy: counts by split and label, checksum, and missing files."""
     memes = release.memes
     counts = Counter(f"split {meme.split}" for meme in memes)
     images = sum(meme.image is not None for meme in memes)
     expected = sum(meme.names_image for meme in memes)
-    note = "Images are not in this copy: models are asked about the text alone."
+    note = "This copy contains no images: models get the text only."
     return Found(
         records=len(memes),
         counts={"memes": len(memes), **counts},
@@ -274,13 +277,13 @@ def survey_dataset_config(release: ConfiguredRelease) -> Found:
 def count_dataset_config(
     dataset_config: DatasetConfig, release: ConfiguredRelease
 ) -> dict[str, JsonValue]:
-    """The memes of each split that the dataset config counts."""
+    """Count the memes of each split that the dataset config lists."""
     counts = Counter(meme.split for meme in release.memes) | {"all": len(release.memes)}
     return {f"memes.{split}": counts.get(split) for split in dataset_config.counts}
 
 
 def list_expected(dataset_config: DatasetConfig) -> tuple[Expected, ...]:
-    """What the complete release holds."""
+    """Return the expected counts of the complete release."""
     return tuple(
         Expected(
             key=f"memes.{split}",
@@ -288,14 +291,14 @@ def list_expected(dataset_config: DatasetConfig) -> tuple[Expected, ...]:
             paper=count,
             known=count,
             digits=None,
-            definition="rows of the split with an id of their own",
+            definition="rows of the split with a unique id",
         )
         for split, count in dataset_config.counts.items()
     )
 
 
 def read_labels(name: str, release: ConfiguredRelease) -> Iterator[LabelledMeme]:
-    """The memes with their labels of one name; memes with one text are a group."""
+    """Return memes with their values of one label; memes with the same text form a group."""
     labelled = {meme.split for meme in release.memes if meme.labels[name]}
     for meme in release.memes:
         if meme.split in labelled:
@@ -307,7 +310,7 @@ def read_labels(name: str, release: ConfiguredRelease) -> Iterator[LabelledMeme]
 
 
 def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRelease]:
-    """Reader, survey, labels and tasks of a dataset config."""
+    """Return the plugin of a dataset config: reader, summary, labels and tasks."""
     return BenchmarkPlugin(
         open_release=partial(open_dataset_config, dataset_config),
         survey=survey_dataset_config,
@@ -326,7 +329,7 @@ def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRele
 
 
 def make_card(name: str, dataset_config: DatasetConfig) -> Card:
-    """A card as benchmarks have it: a task for each label of which one holds, first on ``test``."""
+    """Return a benchmark card with a task for each single-valued label, first on ``test``."""
     tasks = [
         TaskCard(
             name=label,
@@ -345,7 +348,7 @@ def make_card(name: str, dataset_config: DatasetConfig) -> Card:
         licence=dataset_config.licence,
         unit="memes",
         complete=sum(dataset_config.counts.values()),
-        obtain=f"{dataset_config.source}; then memantics data add {name} DIR",
+        obtain=f"{dataset_config.source}; then run 'memantics data add {name} DIR'",
     )
     return Card(
         name=name,
@@ -374,7 +377,7 @@ def _make_task(dataset_config: DatasetConfig, setup: TaskSetup) -> Task:
 def _list_items(
     dataset_config: DatasetConfig, label: LabelConfig, setup: TaskSetup
 ) -> Iterator[Item]:
-    """An item for each labelled meme: its image where there is one, and its text."""
+    """Yield an item per labelled meme: its image, if available, and its text."""
     name = setup.card.name
     release = open_dataset_config(dataset_config, setup.need_source())
     memes = [
@@ -393,7 +396,8 @@ def _list_items(
     ]
     if len(classes) > len(LETTERS):
         raise DataError(
-            dataset_config.title, f"{len(classes)} values of {name} are too many to ask"
+            dataset_config.title,
+            f"label {name} has {len(classes)} values, too many for one question",
         )
     keys = dict(zip(classes, LETTERS, strict=False))
     field = letter_field(classes, keys[counts.most_common(1)[0][0]])
@@ -408,7 +412,7 @@ def _list_items(
 
 
 def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Macro-F1, accuracy, and F1 of each class."""
+    """Return macro-F1, accuracy, and F1 per class."""
     names = {str(o.item.gold): o.item.tags["class"] for o in outcomes}
     gold = [names[str(o.item.gold)] for o in outcomes]
     said = [names.get(str(o.value)) if o.status == "answered" else None for o in outcomes]

@@ -1,8 +1,8 @@
-"""Tasks from their items and prompts: one of several options, one of several labels, a text.
+"""Tasks from items and prompts: multiple choice, labels, or free text.
 
-Where a task says nothing else, the prompt named like the task is filled (``question``, ``options``,
-``names`` and the item's context are its placeholders), ``again`` complains about an unreadable reply, and
-replies are read by the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
+By default, the prompt named like the task is filled with ``question``, ``options``, ``names`` and
+the item's context. The prompt ``again`` asks again after an unreadable reply. Replies are read by
+the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from memantics.core.task import Task, Unparsed
 from memantics.metrics.classification import accuracy
 from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
 
-# Lettered options: how they are laid out, and how right and wrong are read off outcomes.
+# Lettered options: layout, and correctness of outcomes.
 
 LETTERS = "ABCDEFGHIJ"
 
 
 def letter_field(options: Sequence[str], majority: str | None = None) -> records.Field:
-    """A choice field whose options are lettered from A.
+    """Return a choice field whose options are lettered from A.
 
     >>> [(o.key, o.text) for o in letter_field(["a cat", "a dog"]).options]
     [('A', 'a cat'), ('B', 'a dog')]
@@ -43,7 +43,7 @@ def letter_field(options: Sequence[str], majority: str | None = None) -> records
 
 
 def list_options(options: Iterable[records.Option]) -> str:
-    """One option a line, as models are shown them.
+    """Return one option per line, as models see them.
 
     >>> print(list_options(letter_field(["a cat", "a dog"]).options))
     A. a cat
@@ -53,7 +53,7 @@ def list_options(options: Iterable[records.Option]) -> str:
 
 
 def commonest(values: Iterable[str]) -> str | None:
-    """The commonest value; the first in sorted order among equals.
+    """Return the most frequent value; ties go to the first in sorted order.
 
     >>> commonest(["b", "a", "b", "a"])
     'a'
@@ -63,7 +63,7 @@ def commonest(values: Iterable[str]) -> str | None:
 
 
 def hits(outcomes: Sequence[records.Outcome]) -> list[bool]:
-    """Whether each outcome's value is its gold value; an invalid answer never is."""
+    """Return whether each outcome equals its gold value; an invalid answer never does."""
     return [o.status == "answered" and o.value == o.item.gold for o in outcomes]
 
 
@@ -81,7 +81,7 @@ def choice_task(
     parse: Parse | None = None,
     score: OutcomeScorer | None = None,
 ) -> Task:
-    """Which of the lettered options? By default the accuracy, and by the place of the key."""
+    """Return a multiple-choice task; by default it scores accuracy, also by answer position."""
     used = prompts or Prompts.of(setup)
     return setup.make(items, used.ask, parse or read_letter, score or score_choices, used.all)
 
@@ -94,7 +94,7 @@ def label_task(
     score: OutcomeScorer,
     prompts: Prompts | None = None,
 ) -> Task:
-    """Which of the labels? ``parse`` reads a reply, or lists the names of each label."""
+    """Return a labelling task; ``parse`` reads a reply, or lists the names of each label."""
     used = prompts or Prompts.of(setup)
 
     def read(text: str, form: records.Form) -> JsonValue:
@@ -111,17 +111,17 @@ def text_task(
     parse: Parse | None = None,
     prompts: Prompts | None = None,
 ) -> Task:
-    """What is said in free text? By default the reply is taken as it is."""
+    """Return a free-text task; by default the reply is used unchanged."""
     used = prompts or Prompts.of(setup)
     return setup.make(items, used.ask, parse or read_text, score, used.all)
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """How a task asks: images first, what is given, the prompt, and perhaps a complaint.
+    """Hold the prompts of a task: images first, given texts, the prompt, and a retry prompt.
 
-    ``given`` is filled with the item's context and put into the prompt's placeholder of that name;
-    ``facts`` tell one text of the context each and stand before the prompt.
+    ``given`` is filled with the item's context and inserted at the placeholder of that name. Each
+    prompt of ``facts`` adds one text of the context before the prompt.
     """
 
     main: Prompt
@@ -132,20 +132,20 @@ class Prompts:
 
     @classmethod
     def of(cls, setup: TaskSetup) -> Prompts:
-        """The prompt named like the task, ``again``, and ``given_NAME`` for a text NAME."""
+        """Return the prompt named like the task, ``again``, and ``given_NAME`` for a text NAME."""
         found = setup.prompts
         told = {n.removeprefix("given_"): p for n, p in found.items() if n.startswith("given_")}
         return cls(found[setup.card.name], found.get("again"), facts=told)
 
     @property
     def all(self) -> list[Prompt]:
-        """Those that a run remembers."""
+        """The prompts that a run records."""
         return [prompt for prompt in (self.main, self.again, self.given) if prompt] + [
             *self.facts.values()
         ]
 
     def ask(self, item: records.Item, complaint: str | None) -> records.Request:
-        """The request of an item."""
+        """Return the request of an item."""
         form = item.form
         options = form.fields[0].options
         values = {
@@ -178,12 +178,12 @@ def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
 
 
 def read_letter(text: str, form: records.Form) -> JsonValue:
-    """The letter of a reply, or ``Unparsed``."""
+    """Return the letter of a reply, or raise ``Unparsed``."""
     return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
 
 
 def read_text(text: str, _form: records.Form) -> JsonValue:
-    """The reply, without thinking aloud and without Markdown's marks."""
+    """Return the reply without reasoning and Markdown."""
     body = strip_marks(clean(text))
     if not body:
         raise Unparsed("empty reply")
@@ -191,7 +191,7 @@ def read_text(text: str, _form: records.Form) -> JsonValue:
 
 
 def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
-    """Accuracy over all, and by the place of the key."""
+    """Return accuracy overall and by position of the correct option."""
     places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
     return (
         accuracy_score("accuracy", outcomes),
@@ -202,7 +202,7 @@ def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, .
 def accuracy_score(
     key: str, outcomes: Sequence[records.Outcome], by: str = "", label: str = "", note: str = ""
 ) -> records.Score:
-    """The share of outcomes whose value is the gold value, with its interval over memes."""
+    """Return accuracy with a confidence interval clustered by meme."""
     return proportion_score(key, hits(outcomes), [o.item.group for o in outcomes], by, label, note)
 
 
@@ -212,7 +212,7 @@ def accuracies_by(
     labels: Sequence[str],
     label_of: Callable[[records.Outcome], str],
 ) -> Iterator[records.Score]:
-    """The accuracy in each part, also in those without members."""
+    """Return the accuracy of each part, including parts without members."""
     for label in labels:
         part = [outcome for outcome in outcomes if label_of(outcome) == label]
         yield accuracy_score("accuracy", part, by, label)
@@ -221,7 +221,7 @@ def accuracies_by(
 def accuracies_by_tag(
     outcomes: Sequence[records.Outcome], tag: str, labels: Sequence[str]
 ) -> Iterator[records.Score]:
-    """The accuracy in each part that has members, by a tag of its items."""
+    """Return the accuracy of each part that has members, by a tag of its items."""
     rows = accuracies_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
     return (row for row in rows if row.n)
 
@@ -234,7 +234,7 @@ def proportion_score(
     label: str = "",
     note: str = "",
 ) -> records.Score:
-    """A share with the Wilson interval, groups (memes) resampled as wholes."""
+    """Return a proportion with the Wilson interval; groups (memes) are resampled as a whole."""
     span = clustered_wilson(right, groups)
     return spanned(
         records.Score(key, accuracy(right), len(right), None, None, by, label, note), span
@@ -249,7 +249,7 @@ def mean_score(
     label: str = "",
     note: str = "",
 ) -> records.Score:
-    """A mean with its interval, groups resampled as wholes; values that are None do not count."""
+    """Return a mean with its confidence interval, groups resampled as a whole; None is skipped."""
     kept = [
         (value, group) for value, group in zip(values, groups, strict=True) if value is not None
     ]
@@ -263,6 +263,6 @@ def mean_score(
 
 
 def spanned(score: records.Score, span: tuple[float, float] | None) -> records.Score:
-    """A figure with its interval, where there is one."""
+    """Return a score with its confidence interval, if there is one."""
     low, high = span or (None, None)
     return replace(score, low=low, high=high)

@@ -51,15 +51,14 @@ RowKind = Literal["paper", "own", "baseline"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One place of a table: ``paper`` is printed there, ``value`` is what we computed.
+    """Store one table cell: ``paper`` is the printed value, ``value`` the computed one.
 
-    Values are in the units in which the paper prints them, with ``digits`` decimals. ``compared``
-    is False where the value comes from other data than the paper's (a sample, a benchmark of the
-    family), ``arithmetic`` True where it follows from other figures that the paper prints. Where
-    there is no value, ``fill`` is the command that would give one, ``reason`` why none can.
-    ``origin`` says whose answers the value comes from where no model was asked here: such a value
-    is never compared. ``printed`` says where ``paper`` stands: in the paper, or in results that its
-    authors released.
+    Values have the units of the paper and ``digits`` decimals. ``compared`` is False if the value
+    comes from other data than the paper's, such as a sample. ``arithmetic`` is True if it follows
+    from other printed values. Without a value, ``fill`` is the command that computes one, or
+    ``reason`` states why none can be computed. ``origin`` names the source of imported answers;
+    such a value is never compared. ``printed`` says whether ``paper`` comes from the paper or from
+    results that its authors released.
     """
 
     paper: JsonValue = None
@@ -79,7 +78,7 @@ class Cell:
 
     @property
     def status(self) -> CellStatus:
-        """What may be claimed of this cell.
+        """Return the comparison status of this cell.
 
         >>> Cell(10.6, 10.64, digits=1).status, Cell(9.0, 10.6, 8.5, 12.0, digits=1).status
         ('reproduced', 'within interval')
@@ -106,11 +105,11 @@ class Cell:
 
     @property
     def agrees(self) -> bool:
-        """Whether both are the same to the digits that the paper prints, where it prints one."""
+        """Return whether both values are equal at the printed precision."""
         return self.paper is None or judge(self.value, self.paper, self.digits) == "reproduced"
 
     def show(self, value: JsonValue) -> str:
-        """A value with the decimals of this cell.
+        """Format a value with the decimals of this cell.
 
         >>> Cell(digits=2).show(86.4), Cell().show(13142), Cell().show(None)
         ('86.40', '13,142', '–')
@@ -120,7 +119,7 @@ class Cell:
 
     @property
     def span(self) -> str:
-        """The interval of the value, or nothing.
+        """Format the confidence interval of the value; empty if there is none.
 
         >>> Cell(low=1, high=2).span, Cell(low=-0.5, high=-0.25, digits=2).span
         ('1–2', '-0.50 to -0.25')
@@ -132,7 +131,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """A row: a line of the paper's, one of the user's own, or a trivial baseline."""
+    """Store a row: one of the paper, one of the user's runs, or a trivial baseline."""
 
     label: str
     cells: tuple[Cell, ...]
@@ -141,13 +140,13 @@ class PaperRow:
 
     @property
     def stated(self) -> bool:
-        """Whether it only repeats what the paper states: no cell of it can be computed."""
+        """Whether the row only repeats the paper: none of its cells can be computed."""
         return all(cell.status == "closed" and cell.paper is not None for cell in self.cells)
 
 
 @dataclass(frozen=True, slots=True)
 class PaperText:
-    """A piece of text under its heading: a prompt, an example, a model's answer."""
+    """Store a text with its heading: a prompt, an example or a model's answer."""
 
     heading: str
     body: str
@@ -155,10 +154,10 @@ class PaperText:
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """One table or figure; ``stub`` heads the column of labels.
+    """Store one table or figure; ``stub`` is the heading of the label column.
 
-    ``plotted`` also draws each row on a scale, ``radar`` each as a polygon over the columns;
-    ``shaded`` darkens the better values of each column.
+    ``plotted`` also draws each row on a scale, ``radar`` draws each as a polygon over the columns,
+    and ``shaded`` darkens the better values of each column.
     """
 
     label: str
@@ -179,12 +178,12 @@ class PaperPart:
 
     @property
     def stated(self) -> bool:
-        """Whether it only repeats what the paper states: no cell can be computed."""
+        """Whether the part only repeats the paper: no cell can be computed."""
         return bool(self.rows) and all(row.stated for row in self.rows)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known of single rows: notes that all cells of a row share."""
+        """Yield notes that all cells of a row share."""
         found: dict[str, dict[str, list[str]]] = {}
         for row in self.rows:
             notes = {cell.note for cell in row.cells if cell.status != "none"}
@@ -199,17 +198,17 @@ class PaperPart:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands that would fill its empty cells, each once."""
+        """The commands that would fill the empty cells, without repeats."""
         return tuple(dict.fromkeys(c.fill for c in self.cells if c.status == "empty"))
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Whose answers some of its cells come from, each once."""
+        """The sources of imported answers in the cells, without repeats."""
         return tuple(dict.fromkeys(c.origin for c in self.cells if c.origin))
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why some of its cells cannot be filled, each reason once."""
+        """The reasons why cells cannot be filled, without repeats."""
         return tuple(dict.fromkeys(c.reason for c in self.cells if c.status == "closed"))
 
 
@@ -220,7 +219,7 @@ def _name_rows(section: str, labels: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PaperSheet(Result):
-    """A paper with its cells filled from the material at hand; ``about`` says which that was."""
+    """Store a paper with filled cells; ``about`` describes the data and runs used."""
 
     name: str
     title: str
@@ -232,12 +231,12 @@ class PaperSheet(Result):
 
     @property
     def counts(self) -> dict[CellStatus, int]:
-        """How many cells have each status."""
+        """Count cells by status."""
         found = Counter(cell.status for part in self.parts for cell in part.cells)
         return {status: found[status] for status in CELL_STATUSES if status != "none"}
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The paper as plain data, each cell with its status."""
+        """Return the paper as plain data, each cell with its status."""
         parts: list[JsonValue] = []
         for part in self.parts:
             plain = to_plain(part)
@@ -267,21 +266,21 @@ R = TypeVar("R")
 
 
 class ScoredRun(Protocol):
-    """A finished run."""
+    """Store a finished run."""
 
     @property
     def folder(self) -> Path:
-        """Its directory."""
+        """The run folder."""
         ...
 
     @property
     def facts(self) -> RunFacts:
-        """What was run."""
+        """The metadata of the run."""
         ...
 
     @property
     def results(self) -> Scores:
-        """How it scored."""
+        """The scores of the run."""
         ...
 
     @property
@@ -297,9 +296,9 @@ class ScoredRun(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScoredDetector:
-    """A trained detector: its name, what its card says, and its figures by task.
+    """Store a trained detector: its name, card, and metrics by task.
 
-    ``said`` is the share of its seeds that call each test meme harmful, where it is known.
+    ``said`` is the proportion of its seeds that predict harmful for each test meme, if known.
     """
 
     name: str
@@ -310,7 +309,7 @@ class ScoredDetector:
 
 
 def same_system(model: str, system: str) -> bool:
-    """Whether a model's name is a published system's: its last part, however it is written.
+    """Return whether a model name matches a published system by its last part.
 
     >>> same_system("openai/Qwen/Qwen2-VL-7B-Instruct", "Qwen2-VL-7B-Instruct")
     True
@@ -326,10 +325,10 @@ def same_system(model: str, system: str) -> bool:
 
 @dataclass(frozen=True)
 class PaperMaterial(Generic[R]):
-    """All that a paper is redone from; ``name`` is the benchmark as the user called it.
+    """Hold everything from which a paper is reproduced; ``name`` is the benchmark's name.
 
-    ``compared`` says whether the data are a copy of the paper's own release, ``complete`` whether
-    that copy is whole: what a part of it gives agrees with the paper's value or not by chance.
+    ``compared`` states whether the data are a copy of the paper's release, ``complete`` whether
+    that copy is whole. Values from a part of the data match the paper only by chance.
     """
 
     name: str
@@ -348,31 +347,30 @@ class PaperMaterial(Generic[R]):
 
     @property
     def comparable(self) -> bool:
-        """Whether values may agree or differ with the paper's: the data are its whole release."""
+        """Whether values can be compared with the paper's: the data are its complete release."""
         return self.compared and self.complete
 
     def compares(
         self, run: ScoredRun | None, row: PublishedRow | None, metric: str, score: Score | None
     ) -> bool:
-        """Whether a figure may agree or differ with the paper's: both are of the same items.
+        """Return whether a score can be compared with the paper's: both cover the same items.
 
-        A run must have asked about all of them, here, with the options and on the split of the
-        paper's row, and count as many as it does; one that was imported or changed is not
-        compared. Without a run the figure is a detector's.
+        The run must cover all items of the paper's row, with its options and split, and must not be
+        imported or perturbed. Without a run, the score is a detector's.
         """
         if row is None or score is None or not self.comparable or not row.is_over(metric, score.n):
             return False
         return run is None or (run.facts.whole and row.fits(run.facts.options, run.facts.split))
 
     def statistic(self, key: str, fill: str = "", reason: str = "") -> Cell:
-        """The cell of a statistic: the paper's value, and what this copy gives."""
+        """Return the cell of a statistic: the paper's value and the value of this copy."""
         row, value = self.expected.get(key), self.values.get(key)
         if self.source.published:
-            reason = reason or "These data do not hold it."
+            reason = reason or "This value is not in the data."
         elif row and row.known is None:
-            reason = reason or "The complete release does not hold it."
+            reason = reason or "This value is not in the complete release."
         elif self.compared and not self.complete and value is None:
-            reason = reason or "This copy is a part of the release and does not hold it."
+            reason = reason or "This copy is a part of the release and does not contain this value."
         arithmetic = bool(row and row.basis == "paper")
         return Cell(
             paper=row.paper if row else None,
@@ -386,11 +384,11 @@ class PaperMaterial(Generic[R]):
         )
 
     def of_task(self, task: str) -> tuple[ScoredRun, ...]:
-        """The runs of a task of this benchmark."""
+        """Return the runs of a task of this benchmark."""
         return tuple(run for run in self.runs if run.task == f"{self.name}/{task}")
 
     def repeats_of(self, run: ScoredRun) -> tuple[ScoredRun, ...]:
-        """The runs that differ from one in their seed alone, itself among them."""
+        """Return runs that differ from a run only in their seed, including itself."""
         first = run.facts.repeat_of or run.facts.fingerprint
         same = (
             other
@@ -402,28 +400,28 @@ class PaperMaterial(Generic[R]):
         return tuple(same) or (run,)
 
     def rows_of(self, task: str, source: str) -> tuple[PublishedRow, ...]:
-        """The rows of one of the paper's tables."""
+        """Return the rows of one of the paper's tables."""
         return tuple(r for r in self.published if r.task == task and r.source == source)
 
     def names_of(self, system: str) -> tuple[str, ...]:
-        """What a system is called: in the paper, in releases and on hubs."""
+        """Return the names of a system: in the paper, in releases and on hubs."""
         known = self.systems.get(system)
         return (system, *((known.model, *known.names) if known else ()))
 
     def is_system(self, model: str, system: str) -> bool:
-        """Whether a model is a system of the paper's, by any of its names."""
+        """Return whether a model is a system of the paper, by any of its names."""
         return any(same_system(model, name) for name in self.names_of(system) if name)
 
     def name_system(self, model: str) -> str:
-        """What the paper calls a model; nothing where it is none of its systems."""
+        """Return the paper's name of a model; empty if it is not in the paper."""
         return next((name for name in self.systems if self.is_system(model, name)), "")
 
     def find_run(
         self, task: str, system: str, options: Mapping[str, str], split: str = ""
     ) -> ScoredRun | None:
-        """The run of a system, by any of its names, asked with these options.
+        """Return the run of a system, by any of its names, with these options.
 
-        Data that are not the paper's whole release may lack its split: any other does then.
+        Data other than the paper's complete release may lack its split; any split matches then.
         """
         fits = [
             run
@@ -436,7 +434,7 @@ class PaperMaterial(Generic[R]):
 
 
 def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
-    """The models of runs; namesakes with the options, split or folder that tells them apart."""
+    """Return display names of runs; equal models get the option, split or folder that differs."""
     named = Counter(run.model for run in runs)
     labels = []
     for run in runs:
@@ -454,7 +452,7 @@ def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
 def list_statistics(
     material: PaperMaterial[R], keys: Iterable[str], fill: str = ""
 ) -> tuple[PaperRow, ...]:
-    """Statistics below one another: the paper's value, and what this copy gives."""
+    """Return rows of statistics: the paper's value and the value of this copy."""
     return tuple(
         PaperRow(material.expected[key].title, (material.statistic(key, fill),))
         for key in keys
@@ -463,7 +461,7 @@ def list_statistics(
 
 
 def find_score(scores: Sequence[Score], name: str) -> Score | None:
-    """A figure by its name, one of a part as ``name[breakdown=part]``.
+    """Return a score by name; one of a part is ``name[breakdown=part]``.
 
     >>> find_score([Score("f1", 0.5, 3, by="type", label="sexual")], "f1[type=sexual]").value
     0.5
@@ -474,7 +472,7 @@ def find_score(scores: Sequence[Score], name: str) -> Score | None:
 
 
 def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0) -> Cell:
-    """The cell of a figure that we computed, in per cent.
+    """Return the cell of a computed score, in per cent.
 
     >>> score_cell(Score("accuracy", 0.5, 10, 0.2, 0.8), 1).span
     '20.0–80.0'
@@ -488,7 +486,7 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
 
 
 def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, float | None]:
-    """A figure of a run, or its mean and deviation over repeats, which have no interval then."""
+    """Return a score of a run, or its mean and SD over repeats (without confidence interval)."""
     found = [find_score(run.results.scores, name) for run in runs]
     known = [score for score in found if score is not None and score.value is not None]
     values = [score.value for score in known if score.value is not None]
@@ -499,16 +497,16 @@ def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, fl
 
 
 def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:
-    """The cell of a run's figure; it says where answers were imported from."""
+    """Return the cell of a run's score, with the source of imported answers."""
     score = find_score(run.results.scores, name)
     return replace(score_cell(score, digits, scale), origin=run.facts.origin if score else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Paper(Generic[R]):
-    """A paper as its benchmark declares it: its parts in the paper's order.
+    """Declare a paper: its parts in the paper's order.
 
-    A part that nothing is computed for is given as it is.
+    A part without computed values is given as it is.
     """
 
     title: str
@@ -516,5 +514,5 @@ class Paper(Generic[R]):
     systems: Mapping[str, PaperSystem] = field(default_factory=dict)
 
     def fill(self, material: PaperMaterial[R]) -> tuple[PaperPart, ...]:
-        """The parts, filled from the material at hand."""
+        """Return the parts, filled from the available data and runs."""
         return tuple(p if isinstance(p, PaperPart) else p(material) for p in self.parts)

@@ -1,9 +1,8 @@
 """``paper.toml``: a paper's tables, rows, systems and printed values, and tables filled with runs.
 
 Parts that repeat the paper or look up statistics are declared entirely in the file. A part that
-computes more has a function in ``paper.py``, which gets the :class:`DeclaredPart` and fills it.
-Tables of systems show the paper's rows with their runs, the user's other runs and trivial
-baselines.
+computes more has a function in ``paper.py``, which fills the :class:`DeclaredPart`. Tables of
+systems show the paper's rows with their runs, the user's other runs and trivial baselines.
 """
 
 from __future__ import annotations
@@ -38,16 +37,16 @@ from memantics.core.records import Closed, Score
 
 R = TypeVar("R")
 FILE = "paper.toml"
-# What a command may name: the benchmark, a task, a system's model, options as flags, or one.
+# Placeholders that a command may contain: benchmark, task, model, options.
 _PLACEHOLDERS = frozenset(
     ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
 )
 
 
 class PaperMetric(Closed):
-    """What a column of a table of systems shows: a figure of a task asked with these options.
+    """Define a column of a table of systems: a metric of a task with these options.
 
-    ``extra`` is what a command needs for this figure beside what a run needs anyway.
+    ``extra`` is what a command needs for this metric, besides the usual flags.
     """
 
     task: str
@@ -57,10 +56,10 @@ class PaperMetric(Closed):
 
 
 class DeclaredRow(Closed):
-    """A row. ``cells`` are what the paper prints ("" is nothing), ``keys`` are statistics.
+    """Declare a row; ``cells`` are printed values ("" is none), ``keys`` are statistics.
 
-    ``key`` is what code calls the row; ``system`` and ``options`` say which system it is of, and
-    ``fill`` which command fills it where that is not its part's.
+    ``key`` is the row's name in code. ``system`` and ``options`` identify the system. ``fill`` is
+    the command that fills the row, if it differs from the part's.
     """
 
     label: str
@@ -75,26 +74,26 @@ class DeclaredRow(Closed):
 
     @property
     def printed(self) -> tuple[JsonValue, ...]:
-        """The printed values; None where the paper prints none."""
+        """Return the printed values; None if the paper prints none."""
         return tuple(None if cell == "" else cell for cell in self.cells)
 
 
 class DeclaredText(Closed):
-    """A text under its heading."""
+    """Declare a text with its heading."""
 
     heading: str
     body: str
 
 
 class DeclaredPart(Closed):
-    """A table or figure as its file declares it.
+    """Declare a table or figure.
 
-    ``figures`` are statistics below one another (``*`` stands for any ending), ``prompts`` names
-    of prompt files. ``fill`` is the command that fills its cells, or the name of one of the file's
-    ``commands``; ``reason`` says why none can, ``lacking`` why a run may have no value,
-    ``unprinted`` why the paper may have none. ``score_notes`` shows what is to be known of a figure
-    with it. Figures are shown ``scale`` times as large, with ``digits`` decimals. Where the data
-    are the paper's release, ``official_notes`` come first and commands name ``official_split``.
+    ``figures`` are statistics listed one per row (``*`` matches any ending); ``prompts`` names
+    prompt files. ``fill`` is the command that fills the cells, or the name of one of the file's
+    ``commands``. ``reason`` states why no command can, ``lacking`` why a run may have no value,
+    ``unprinted`` why the paper may have none. ``score_notes`` shows the note of a score. Values are
+    multiplied by ``scale`` and shown with ``digits`` decimals. If the data are the paper's release,
+    ``official_notes`` come first and commands use ``official_split``.
     """
 
     label: Annotated[str, Field(min_length=1)]
@@ -134,18 +133,18 @@ class DeclaredPart(Closed):
 
     @property
     def printed(self) -> dict[str, tuple[JsonValue, ...]]:
-        """The printed values of each row, by its key or else its label."""
+        """Return the printed values of each row, by its key or else its label."""
         return {row.key or row.label: row.printed for row in self.rows}
 
     def command(self, named: str = "", **values: str) -> str:
-        """The command that fills a cell, or another of the file's."""
+        """Return the command that fills a cell, or another command of the file."""
         text = self.commands.get(named or self.fill, named or self.fill)
         served = "--base-url URL" if values.get("model", "").startswith("openai/") else ""
         told = Template(text).safe_substitute({"server": served, "extra": "", **values})
         return re.sub(" +", " ", told).strip()
 
     def empty(self, *labels: str, columns: int | None = None) -> tuple[PaperRow, ...]:
-        """Rows that the command would fill."""
+        """Return rows without values, with the command that fills them."""
         width = len(self.columns) if columns is None else columns
         return tuple(PaperRow(text, (Cell(fill=self.command()),) * width) for text in labels)
 
@@ -158,7 +157,7 @@ class DeclaredPart(Closed):
         *,
         drawn: bool = True,
     ) -> PaperPart:
-        """The part with these rows and texts after its own; ``notes`` come after its own too."""
+        """Return the part with additional rows, texts and notes."""
         return PaperPart(
             self.label,
             self.caption,
@@ -173,7 +172,7 @@ class DeclaredPart(Closed):
         )
 
     def settle(self, material: PaperMaterial[R], file: PaperFile) -> Self:
-        """The part for this material: its notes, and the benchmark's name in commands."""
+        """Return the part for this material: its notes, and the benchmark's name in commands."""
         named = self.official_split and material.compared
         split = f"--split {self.official_split}" if named else ""
         told = {"fill": self.fill, **file.commands}
@@ -192,11 +191,11 @@ class DeclaredPart(Closed):
 
 def _check_command(text: str) -> None:
     if unknown := set(Template(text).get_identifiers()) - _PLACEHOLDERS:
-        raise ValueError(f"a command names {', '.join(sorted(unknown))}, which nothing fills")
+        raise ValueError(f"a command uses {', '.join(sorted(unknown))}, which has no value")
 
 
 class PaperFile(Closed):
-    """The whole file; ``names`` are words of the data as the paper prints them."""
+    """Hold the whole file; ``names`` maps values of the data to the paper's words."""
 
     title: str
     names: dict[str, str] = Field(default_factory=dict)
@@ -210,7 +209,7 @@ class PaperFile(Closed):
             _check_command(text)
         for part in self.part:
             if [p.label for p in self.part].count(part.label) > 1:
-                raise ValueError(f"part {part.label!r} stands there twice")
+                raise ValueError(f"part {part.label!r} is declared twice")
             for row in part.rows:
                 if row.system and row.system not in self.system:
                     raise ValueError(
@@ -223,14 +222,14 @@ PartMaker = Callable[[PaperMaterial[R], DeclaredPart], PaperPart]
 
 
 def read_paper_file(path: Path) -> PaperFile:
-    """Read and check ``paper.toml``; an error names the file and the place in it."""
+    """Read and validate ``paper.toml``; an error names the file and the position."""
     return read_toml(
-        path, PaperFile, "a paper is UTF-8 TOML", "see docs/how-to/reproduce-a-paper.md"
+        path, PaperFile, "the paper file is not UTF-8 TOML", "see docs/how-to/reproduce-a-paper.md"
     )
 
 
 def read_paper(path: Path, makers: Mapping[str, PartMaker[R]] | None = None) -> Paper[R]:
-    """The paper that a file declares; ``makers`` compute parts, by their labels."""
+    """Return the paper that a file declares; ``makers`` compute parts, by label."""
     file, known = read_paper_file(path), dict(makers or {})
     if stray := known.keys() - {part.label for part in file.part}:
         raise DataError(path, f"declares no part {', '.join(sorted(stray))}")
@@ -251,14 +250,16 @@ def _fill(
     if part.prompts:
         found = read_prompts(path.with_name("prompts"))
         if missing := set(part.prompts) - found.keys():
-            raise DataError(path, f"part {part.label!r}: no prompt {', '.join(sorted(missing))}")
+            raise DataError(
+                path, f"part {part.label!r}: prompt {', '.join(sorted(missing))} does not exist"
+            )
         texts = [DeclaredText(heading=name, body=found[name].text) for name in part.prompts]
         settled = settled.model_copy(update={"texts": (*part.texts, *texts)})
     return make(material, settled)
 
 
 def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
-    """A part that its file declares whole: statements, statistics, texts."""
+    """Return a part that the file declares completely: statements, statistics, texts."""
     rows = [
         PaperRow(row.label, show_cells(material, part, row), row.kind, row.section)
         for row in part.rows
@@ -277,7 +278,7 @@ def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
 def show_cells(
     material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow
 ) -> tuple[Cell, ...]:
-    """Statistics by their keys, or what the paper says of others."""
+    """Return cells of statistics by key, or the values printed in the paper."""
     if row.keys:
         command = part.command()
         return tuple(
@@ -289,14 +290,14 @@ def show_cells(
     )
 
 
-# What a system reached where no run did: by its row and the column's task and figure.
+# Returns a system's score if no run has it, by row and column.
 Aside = Callable[[DeclaredRow, PaperMetric], Score | None]
 
 
 def find_published(
     material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> PublishedRow | None:
-    """What the paper prints of a row's system in a column."""
+    """Return the published value of a row's system in a column."""
     wanted = row.options | metric.options
     for published in material.rows_of(metric.task, part.label):
         named = published.system == row.system and metric.key in published.metrics
@@ -308,7 +309,7 @@ def find_published(
 def write_command(
     material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> str:
-    """The command that fills a cell of a system's row."""
+    """Return the command that fills a cell of a system's row."""
     options = row.options | metric.options
     system = material.systems.get(row.system)
     chosen = " ".join(f"--set {name}={value}" for name, value in options.items())
@@ -325,10 +326,10 @@ def write_command(
 def fill_systems(
     material: paper.PaperMaterial[R], part: DeclaredPart, aside: Aside | None = None
 ) -> tuple[list[PaperRow], set[Path]]:
-    """The declared rows, each with the run of its system; and the folders of those runs."""
+    """Return the declared rows with the runs of their systems, and the folders of those runs."""
     rows, taken = list[PaperRow](), set[Path]()
     for row in part.rows:
-        if row.cells and not row.system:  # what the paper prints of no system that is known
+        if row.cells and not row.system:  # a printed value of an unknown system
             told = show_cells(material, part, row)
             rows.append(PaperRow(row.label, told, row.kind, row.section))
             continue
@@ -343,7 +344,7 @@ def fill_systems(
             if run:
                 repeats = material.repeats_of(run)
                 score, sd = paper.mean_repeats(repeats, metric.key)
-                # A run that fills no cell here was asked otherwise: it gets a row of its own.
+                # A run that fills no cell here used other options: it gets its own row.
                 taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
             if sd is not None and score is not None:
@@ -365,7 +366,7 @@ def show_system(
     run: paper.ScoredRun | None,
     score: Score | None,
 ) -> Cell:
-    """The paper's figure of a system beside that of a run of it."""
+    """Return the cell with the paper's value of a system and the value of its run."""
     printed = published.metrics.get(metric.key) if published else None
     said = score.note if score and part.score_notes else ""
     reason = published.reason if published else part.unprinted
@@ -380,7 +381,7 @@ def show_system(
 
 
 def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> Cell:
-    """A figure with its standard deviation, which a note that begins with it holds.
+    """Return the cell of a score with its standard deviation, taken from the note.
 
     >>> spread_cell(Score("f1", 0.5, 10, note="± 1.25 over 5 seeds")).sd
     1.25
@@ -393,7 +394,7 @@ def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> C
 def show_scores(
     part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
 ) -> tuple[Cell, ...]:
-    """The cells of a system that is none of the paper's; ``scores`` are by task."""
+    """Return the cells of a system that is not in the paper; ``scores`` are by task."""
     found = (paper.find_score(scores.get(metric.task, ()), metric.key) for metric in part.metrics)
     return tuple(
         replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
@@ -407,9 +408,9 @@ def list_others(
     taken: set[Path],
     sections: tuple[str, str] = ("", ""),
 ) -> Iterator[PaperRow]:
-    """Runs that stand in no row of the paper's, all tasks of one side by side; then baselines.
+    """Return runs that are not in the paper, tasks side by side; then baselines.
 
-    Repeats of a run are one row: their mean with its deviation.
+    Repeats of a run form one row with mean and SD.
     """
     found: dict[str, dict[str, Sequence[paper.ScoredRun]]] = {}
     baselines: dict[str, dict[str, Sequence[Score]]] = {}

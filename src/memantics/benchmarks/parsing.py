@@ -23,7 +23,7 @@ from memantics.core.task import Unparsed
 
 _MAX_TEXT = 100_000
 _QUOTES = "\"'`*_()[]{}<>“”‘’「」『』《》【】（）"
-# Names of an answer, and what joins them to it: "the correct answer is", "答案应为".
+# Words for an answer and the link to its value: "the correct answer is", "答案应为".
 _NAMES = (
     r"(?:final\s+answer|correct\s+answer|correct\s+option|conclusion|answer|judge?ment|option"
     r"|choice|verdict|label|guess|答案|判断|判定|结论|选项|选择|分类|结果)"
@@ -33,7 +33,7 @@ _JOINED = (
     r"(?:(?:most\s+)?(?:probably|likely|clearly)\s+)?"
 )
 _MARKER = re.compile(_NAMES + _JOINED, re.IGNORECASE)
-# Behind a marker a letter may follow such words: "Answer: Option C", "答案：选项C".
+# After a marker, a letter may follow such words: "Answer: Option C", "答案：选项C".
 _FILLER = r"[\W_]*(?:(?:the\s+)?(?:option|choice|letter)|选项?)?[\W_]*"
 _CHOOSE = re.compile(
     r"\\boxed\s*\{\s*(?:\\text\s*\{)?"
@@ -43,14 +43,14 @@ _CHOOSE = re.compile(
     r"|\bnot\s+(?:option\s+)?\(?[A-Z]\)?\W+but\b",
     re.IGNORECASE,
 )
-# After these a bare letter must end its clause: "It's A." names an option, "It's A cat" does not.
+# After these, a bare letter must end its clause: "It's A." names an option, "It's A cat" does not.
 _SAID = re.compile(
     r"\bit(?:['’]s|\s+is)\s|\bI(?:['’]d|\s+would)\s+say\s|我猜(?:是|选)?|我(?:觉得|认为)(?:应该)?是",
     re.IGNORECASE,
 )
 _END = r"(?=[\W_]*(?:$|\n)|[\W_]*[.,;:!?，。；：！？])"
 _CLAUSE = re.compile(r"[,.;:!?，。；：！？、\n]")
-# Words that hold a negation and deny nothing, and questions that only name a label.
+# Words that contain a negation but deny nothing, and questions that only mention a label.
 _AFFIRMED = re.compile(
     r"无疑|毫无疑问|不得不|不难|不错|没错|不愧|不但|不仅|不只|不光|不单|不过|not\s+(?:only|just)"
     r"|(?:no|without\s+(?:a\s+)?)\s*doubt"
@@ -60,7 +60,7 @@ _DENIED = re.compile(
     r"[不没非无未][^吗却但而反难]{0,8}$"
     r"|(?:\b(?:not|no|never|neither|nor|without)\b|(?<!ca)n['’]t\b)(?:\W+\w+){0,2}\W*$"
 )
-# A negation further off, or a hedge: what the reply means is left open.
+# A more distant negation or a hedge makes the reply ambiguous.
 _DOUBTED = re.compile(
     r"[不没非无未难]|(?<!很)(?<!极)可能|也许|或许"
     r"|\b(?:not|no|never|hardly|barely|cannot|maybe|perhaps|possibly|might|could)\b|n['’]t\b"
@@ -82,10 +82,10 @@ _AROUND = {(pair[0], pair[1]) for pair in ('""', "''", "“”", "‘’", "「�
 
 
 def clean(text: str) -> str:
-    """Fold compatibility forms (full-width letters), drop thinking aloud, cap the length.
+    """Normalise compatibility forms, remove reasoning, and limit the length.
 
-    A lone ``</think>`` ends the thinking that began with the prompt; a ``<think>`` that is not
-    closed was cut off before any answer.
+    A lone ``</think>`` ends reasoning that began with the prompt. An unclosed ``<think>`` means
+    that the reply was cut off before the answer.
 
     >>> clean("<think>B? no.</think> Ａ"), clean("B? no.</think> A"), clean("<think>B? no")
     ('A', 'A', '')
@@ -97,9 +97,9 @@ def clean(text: str) -> str:
 
 
 def strip_marks(text: str) -> str:
-    r"""Free text without Markdown's emphasis, headings and code, nor quotation marks around it.
+    r"""Remove Markdown emphasis, headings, code and outer quotation marks from free text.
 
-    They are how a model writes, not what it says, and figures over words or vectors count them.
+    Otherwise metrics over words or embeddings would count the formatting.
 
     >>> strip_marks("**The meme** *mocks* `Mondays`"), strip_marks("“the meme jokes”")
     ('The meme mocks Mondays', 'the meme jokes')
@@ -117,10 +117,10 @@ def strip_marks(text: str) -> str:
 def parse_letter(
     text: str, options: Mapping[str, str], take: Literal["first", "last"] = "last"
 ) -> str:
-    """The option letter of a multiple-choice reply.
+    """Return the option letter of a multiple-choice reply.
 
-    In this order: a JSON object with an ``answer``; the letter behind a marker ("Answer: B", "我选
-    B"), the last or first of them as the prompt asked, none that is denied ("不选A"); a reply that
+    In this order: a JSON object with an ``answer``; the letter after a marker ("Answer: B", "我选
+    B"), the last or first one as the prompt requested, unless it is denied ("不选A"); a reply that
     is, begins with or ends in one letter ("B", "(B)", "B. text"); the only option whose whole text
     is the reply; the only letter that is called an option ("option B", "B选项").
 
@@ -136,13 +136,14 @@ def parse_letter(
         raise Unparsed("empty reply")
     one = rf"([{''.join(options)}])(?![A-Za-z0-9'’])"
     held = find_object(body).get("answer") if body.startswith(("{", "```")) else None
-    for said in (held, body):  # a small letter counts where nothing else is said
+    for said in (held, body):  # a lower-case letter counts only if it is the whole reply
         if isinstance(said, str) and said.strip(" .()").upper() in options:
             return said.strip(" .()").upper()
     marked = list(_find_marked(body, one))
     if marked:
         return marked[0] if take == "first" else marked[-1]
-    # A bare "A" may be the article: a letter opens a reply only alone, bracketed or punctuated.
+    # A bare "A" may be the article: an initial letter counts only alone, in brackets or with
+    # punctuation.
     ends = r"(?:[.)\]:：、,，。]|\s?\(|\s*$|\s*[*_\n]|\s*(?:选?项)?(?:最|更|比较|正确|合适|符合))"
     opening = re.match(rf"[\W_]*{one}{ends}", body)
     if opening:
@@ -165,7 +166,7 @@ def parse_letter(
 
 
 def _find_marked(body: str, one: str) -> Iterator[str]:
-    """Letters behind a marker, in the order of the reply; those that are denied are left out."""
+    """Yield letters after a marker in reply order, without denied ones."""
     found: dict[int, str] = {}
     for marker, end in ((_MARKER, ""), (_CHOOSE, ""), (_SAID, _END)):
         for match in marker.finditer(body):
@@ -177,25 +178,24 @@ def _find_marked(body: str, one: str) -> Iterator[str]:
 
 @cache
 def _behind(one: str, end: str) -> re.Pattern[str]:
-    """A letter behind a marker."""
+    """Return the letter after a marker."""
     return re.compile(_FILLER + one + end)
 
 
 def _is_denied(body: str, place: int) -> bool:
-    """Whether the clause before a place denies what stands there."""
+    """Return whether the clause before a position denies what follows."""
     return bool(_DENIED.search(_AFFIRMED.sub("", _CLAUSE.split(body[:place])[-1].casefold())))
 
 
 def parse_label(
     text: str, aliases: Mapping[str, Sequence[str]], opposites: Mapping[str, str] | None = None
 ) -> str:
-    """The class that a reply names, by any of its aliases.
+    """Return the class that a reply names, by any of its aliases.
 
-    The text behind the last marker ("判断：", "Answer:") counts, else the whole reply. A class is
-    taken when it is named at the beginning of that text, or when a short text names one class
-    only; longer aliases win, so that 非双关 is not read as 双关. A class that is denied is its
-    opposite, where it has one, else it does not count; "one or the other" is no answer, nor is a
-    class that is only asked about ("双关吗？").
+    The text after the last marker ("判断：", "Answer:") counts, else the whole reply. A class is
+    accepted if it begins that text, or if a short text names only one class. Longer aliases win, so
+    that 非双关 is not read as 双关. A denied class means its opposite, if it has one; otherwise it
+    is ignored. "One or the other" is not an answer, nor is a class in a question ("双关吗？").
 
     >>> names = {"pun": ("双关", "pun"), "none": ("非双关", "不是双关", "not a pun")}
     >>> parse_label("判断：非双关", names), parse_label("这个不是双关。", names)
@@ -214,7 +214,7 @@ def parse_label(
     denied = 0
     for start, end, key in _find_named(segment, aliases):
         before = _CLAUSE.split(segment[:start])[-1]
-        # 是不是双关 asks, though 不是双关 stands in it.
+        # 是不是双关 is a question, although it contains 不是双关.
         asked = _ASKED.search(before) or re.match(r"(.)[不没]\1", segment[max(0, start - 1) :])
         if asked or re.match(r"[\s\"'”’]*(?:吗|么|\?|？)", segment[end:]):
             continue
@@ -236,7 +236,7 @@ def parse_label(
 def _find_named(
     segment: str, aliases: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Where classes are named: start, end and class; longer aliases first."""
+    """Return where classes are named: start, end and class; longer aliases first."""
     keys = {alias.casefold(): key for key, names in aliases.items() for alias in names}
     ordered = sorted(keys, key=lambda alias: (-len(alias), alias))
     for match in re.finditer("|".join(map(_whole, ordered)), segment):
@@ -244,7 +244,7 @@ def _find_named(
 
 
 def _joins(segment: str, aliases: Mapping[str, Sequence[str]]) -> bool:
-    """Whether two classes stand side by side as alternatives: "性暗示或者消沉"."""
+    """Return whether two classes are named as alternatives: "性暗示或者消沉"."""
     found = list(_find_named(segment, aliases))
     return any(
         first[2] != second[2] and _OR.fullmatch(segment[first[1] : second[0]])
@@ -253,7 +253,7 @@ def _joins(segment: str, aliases: Mapping[str, Sequence[str]]) -> bool:
 
 
 def find_object(text: str) -> Mapping[str, JsonValue]:
-    """The first JSON object in a reply, fenced or between prose; {} when there is none.
+    """Return the first JSON object in a reply, fenced or within prose; {} if there is none.
 
     >>> find_object('Sure! {"target": "self", "note": "a } inside"} Bye')
     {'target': 'self', 'note': 'a } inside'}
@@ -270,7 +270,7 @@ def find_object(text: str) -> Mapping[str, JsonValue]:
 
 
 def _whole(alias: str) -> str:
-    """A pattern for an alias; a Latin one must be a word of its own ("pun", not "punctual")."""
+    """Return a pattern for an alias; a Latin alias must be a whole word ("pun", not "punctual")."""
     pattern = re.escape(alias)
     return rf"(?<![a-z0-9]){pattern}(?![a-z0-9])" if alias.isascii() else pattern
 
@@ -283,23 +283,23 @@ _LARGEST = 4 * 1024 * 1024
 
 
 def parse_file(path: Path) -> ast.Module:
-    """The syntax tree of a Python file."""
+    """Return the syntax tree of a Python file."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise DataError(path, "is too large to be a script")
+            raise DataError(path, "is too large for a script")
         return ast.parse(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError, RecursionError) as error:
-        raise DataError(path, f"cannot be read as Python: {error}") from error
+        raise DataError(path, f"is not valid Python: {error}") from error
 
 
 def find_function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
-    """The first function of that name, at any depth."""
+    """Return the first function with a name, at any depth."""
     found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name)
     return next(found, None)
 
 
 def assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Names and what is assigned to them, in the order of the file."""
+    """Yield assigned names and values, in file order."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
@@ -308,9 +308,9 @@ def assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def read_text(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
-    """A text of literals, with ``$placeholder`` for each expression in it; None for anything else.
+    """Return a text of literals with ``$placeholder`` for each expression; None for anything else.
 
-    ``placeholders`` says which expression, as Python writes it, is which placeholder; a dollar sign is doubled.
+    ``placeholders`` maps expressions, as Python source, to placeholders. A dollar sign is doubled.
 
     >>> tree = ast.parse("f'Hello {user.name}, 5$'", mode="eval")
     >>> read_text(tree.body, {"user.name": "$name"})

@@ -1,8 +1,8 @@
-"""The contract of a benchmark: ``plugin.py`` in its folder holds one :class:`BenchmarkPlugin`.
+"""The contract of a benchmark: ``plugin.py`` in its folder defines one :class:`BenchmarkPlugin`.
 
 A benchmark is a reader of releases and a factory of tasks; statistics, audit hooks and human
-ratings are optional. Everything is typed: mypy finds a wrong signature, and loading a folder
-without a plugin fails. Exports for human ratings share the functions at the end of the module.
+ratings are optional. Loading a folder without a plugin fails. Exports for human ratings use the
+functions at the end of the module.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OfficialPrompts = Callable[[Source, Mapping[str, str]], Mapping[str, Prompt]]
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """What a task is made from. Without a source it can parse and score, not ask.
+    """Hold what a task is made from; without a source, it can parse and score but not run.
 
-    ``name`` is BENCHMARK/TASK, ``card`` the task's card, ``folder`` where the benchmark's prompts
-    lie; ``options`` are complete, checked against the card. ``own_prompts`` is a folder of prompts
-    in the place of ours, ``find_official`` reads the authors' own from a copy of their release.
+    ``name`` is BENCHMARK/TASK, ``card`` the task's card, ``folder`` the benchmark's folder.
+    ``options`` are complete and validated. ``own_prompts`` is a folder of prompts that replace
+    ours; ``find_official`` reads the authors' prompts from a copy of their release.
     """
 
     name: str
@@ -52,12 +52,13 @@ class TaskSetup:
 
     @cached_property
     def prompts(self) -> Mapping[str, Prompt]:
-        """The prompt files by name: ours, the authors' own, or those of the user."""
+        """Return the prompts by name: ours, the authors', or the user's."""
         known = read_prompts(self.folder / "prompts")
         if self.options.get("wording") == "official" and self.source is not None:
             if self.find_official is None:
                 raise InputError(
-                    f"the release of {self.name} holds no prompts", hint="leave wording out"
+                    f"the release of {self.name} contains no prompts",
+                    hint="omit the option wording",
                 )
             known = {**known, **self.find_official(self.source, self.options)}
         if self.own_prompts is not None:
@@ -65,19 +66,23 @@ class TaskSetup:
         return known
 
     def need_source(self) -> Source:
-        """The data; an error where there are none."""
+        """Return the data; raise if there are none."""
         if self.source is None:
             name = self.name.partition("/")[0]
-            raise DataError(name, "no data to ask about", hint=f"memantics data add {name} DIR")
+            raise DataError(
+                name,
+                "the task has no data to run on",
+                hint=f"register the release with 'memantics data add {name} DIR'",
+            )
         return self.source
 
     def picture(
         self,
         image: Path | None,
         meme: str,
-        hint: str = "add the images (data add --images DIR), or --set images=present",
+        hint: str = "add the images (data add --images DIR), or use --set images=present",
     ) -> Image | None:
-        """The image of a meme; without it, an error, or None where such items are left out."""
+        """Return a meme's image; if missing, raise, or return None if such items are skipped."""
         if image is not None:
             return Image(image)
         if self.options.get("images") == "present":
@@ -94,7 +99,7 @@ class TaskSetup:
         score: Callable[[Sequence[Outcome]], tuple[Score, ...]],
         used: Iterable[Prompt] | Mapping[str, str],
     ) -> Task:
-        """The task of these functions; ``used`` are the prompts (or hashes) a run remembers."""
+        """Return the task; ``used`` are the prompts (or hashes) that a run records."""
         hashes = (
             used if isinstance(used, Mapping) else {prompt.name: prompt.hash for prompt in used}
         )
@@ -111,22 +116,22 @@ class TaskSetup:
         )
 
     def option(self, name: str) -> str:
-        """The value of an option; one that came later than the first runs may be left out."""
+        """Return an option; one added in a later version may be absent."""
         return self.options.get(name) or next(o.default for o in self.card.option if o.name == name)
 
     def read_whole(self, option: str, low: int, high: int) -> int:
-        """The whole number that an option holds."""
+        """Return an option as an integer."""
         text = self.option(option)
-        # int() of thousands of digits is an error of its own.
+        # int() raises an error of its own for thousands of digits.
         if text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high:
             return int(text)
         raise InputError(
-            f"option {option} of {self.name}: {text!r} is not a number from {low} to {high:,}",
-            hint=f"such as --set {option}={max(low, min(high, 100))}",
+            f"option {option} of {self.name}: {text!r} is not an integer from {low} to {high:,}",
+            hint=f"for example --set {option}={max(low, min(high, 100))}",
         )
 
     def read_number(self, option: str, low: float, high: float) -> float:
-        """The number that an option holds."""
+        """Return an option as a number."""
         text = self.option(option)
         try:
             value = float(text)
@@ -134,7 +139,7 @@ class TaskSetup:
             value = low - 1
         if not low <= value <= high:
             raise InputError(
-                f"option {option} of {self.name} is {text!r}",
+                f"option {option} of {self.name}: {text!r} is not a valid number",
                 hint=f"give a number from {low:g} to {high:g}",
             )
         return value
@@ -142,14 +147,13 @@ class TaskSetup:
 
 @dataclass(frozen=True, slots=True)
 class AuditHooks(Generic[R]):
-    """What only this benchmark's data can show.
+    """Define checks that are specific to one benchmark.
 
-    ``pictures`` names the image files of a complete copy, so that checks that look at no image
-    also work on a copy without them. ``shown``: by task, the options under which a prompt shows
-    all the text there is about a meme. ``makers``: which models wrote parts of the data; asked of
-    releases only. ``rated``: the fields of a judge's reply that are its verdict. ``narrow`` cuts a
-    release down to a split, so that ``findings`` are about it; ``across`` are findings that compare
-    splits with one another, whichever is audited.
+    ``pictures`` names the image files of a complete copy, so that checks without images also work
+    on a copy that lacks them. ``shown`` gives, by task, the options whose prompt shows all text
+    about a meme. ``makers`` names the models that wrote parts of a release. ``rated`` are the
+    fields of a judge's reply that contain its scores. ``narrow`` restricts a release to a split,
+    which ``findings`` then describe. ``across`` are findings that compare splits.
     """
 
     findings: Callable[[R], tuple[Finding, ...]] = lambda _: ()
@@ -163,7 +167,7 @@ class AuditHooks(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class HumanExport:
-    """What an export for human ratings wrote."""
+    """Store what an export for human ratings wrote."""
 
     queue: Path
     key: Path
@@ -173,21 +177,21 @@ class HumanExport:
 
 
 class HumanRatings(Protocol):
-    """Puts the answers of runs before people, blind to who gave them."""
+    """Interface: export answers of runs for blind human rating."""
 
     def __call__(self, runs: Sequence[Path], out: Path, seed: int, memes: int) -> HumanExport:
-        """Write a queue and its key into the folder ``out``."""
+        """Write a queue and its key to the folder ``out``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkPlugin(Generic[R]):
-    """What a benchmark's folder offers; ``R`` is what its reader returns.
+    """Define what a benchmark provides; ``R`` is what its reader returns.
 
-    ``statistics`` recomputes the paper's figures by key. ``pick_split`` chooses a split where the
-    user names none (default: the first of the card). ``official_prompts`` reads the authors' own
-    prompts from a copy of their release. ``must_name``: by item, groups of words of each of which a
-    chain of thought must name one. ``labels``: what classifiers can learn from a release, by name.
+    ``statistics`` recomputes the paper's statistics by key. ``pick_split`` chooses the default
+    split (default: the first of the card). ``official_prompts`` reads the authors' prompts from a
+    copy of their release. ``must_name`` gives, by item, groups of words; a chain of thought must
+    name one of each. ``labels`` are what classifiers can learn from a release, by name.
     """
 
     open_release: Callable[[Source], R]
@@ -206,9 +210,9 @@ QUEUE, KEY = "queue", "key.jsonl"
 
 
 def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
-    """The facts of runs that can be rated side by side: one task, one set of data, each once."""
+    """Return the metadata of runs to rate: one task, the same data, each run once."""
     if not folders:
-        raise InputError("no run was given", hint=f"give run directories of {task}")
+        raise InputError("no run was given", hint=f"give run folders of {task}")
     found = []
     for folder in folders:
         facts = read_facts(folder)
@@ -216,14 +220,14 @@ def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
             raise InputError(f"{folder} is a run of {facts.task}", hint=f"give runs of {task}")
         found.append(facts)
     if len({run_facts.fingerprint for run_facts in found}) < len(found):
-        raise InputError("a run was given twice", hint="give each setting once")
+        raise InputError("a run was given twice", hint="give each run once")
     if len({run_facts.data.get("checksum") for run_facts in found}) > 1:
-        raise InputError("these runs are on different data", hint="give runs on the same data")
+        raise InputError("the runs use different data", hint="give runs on the same data")
     return found
 
 
 def copy_image(source: Path, queue: Path, name: str) -> str | None:
-    """Put an image into the queue, which must be complete on its own; None where there is none."""
+    """Copy an image into the queue, which must be self-contained; None if there is no image."""
     if not source.is_file():
         return None
     place = inside(queue, f"images/{name}{source.suffix.lower()}")
@@ -233,18 +237,18 @@ def copy_image(source: Path, queue: Path, name: str) -> str | None:
 
 
 def name_origin(name: str, run: str, model: str, options: Mapping[str, str]) -> dict[str, object]:
-    """Where an item of a queue comes from, as a line of the key; kept from those who rate."""
+    """Return the origin of a queue item for the key file, which raters do not see."""
     return {"id": name, "run": run, "model": model, "options": options}
 
 
 def write_apart(path: Path, rows: Iterable[object]) -> None:
-    """Write a new file of lines: one that is there may have been handed out already."""
+    """Write a new file of lines; raise if it exists, since it may be in use by raters."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:
             file.writelines(dump_line(row) for row in rows)
     except FileExistsError:
-        raise StoreError(f"{path} exists already", hint="choose another --out") from None
+        raise StoreError(f"{path} already exists", hint="choose another --out") from None
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}", hint="choose another --out"

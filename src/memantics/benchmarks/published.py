@@ -1,6 +1,7 @@
 """Published results of a paper: ``expected/published.json`` (tables), ``expected/statistics.json``.
 
-The tables hold the paper's rows. Expected statistics are joined with those recomputed from a copy.
+The tables hold the paper's rows. Expected statistics are compared with those recomputed from a
+copy.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ _KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
 
 
 class PaperSystem(BaseModel):
-    """A system of a paper's: what it is called elsewhere, and how a command asks it.
+    """Describe a system of a paper: its other names and how to run it.
 
-    ``model`` is ``KIND/NAME`` for a command, ``names`` are those of releases and hubs, ``extra``
-    what a command needs beside the options of its table, ``traits`` what the paper says of it.
+    ``model`` is ``KIND/NAME`` for a command. ``names`` are those of releases and hubs. ``extra`` is
+    what a command needs besides the options of its table. ``traits`` are properties stated in the
+    paper.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,15 +45,15 @@ class PaperSystem(BaseModel):
 
 
 class PublishedRow(BaseModel):
-    """One row of a published table, on the scale of our figures.
+    """Store one row of a published table, on the scale of our metrics.
 
-    ``options`` and ``split`` are those under which its system was asked, as far as they are known
-    and can be set (an empty ``split`` is any). ``figures`` are by name, those of a part as
+    ``options`` and ``split`` are those of the system's run, as far as known (an empty ``split``
+    matches any). ``figures`` are values by name; those of a part are named
     ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
-    ``parts`` and ``classes`` are what the paper says about the items behind its figures.
-    ``counted`` is n of a figure of ours over those very items, where the paper does not state it.
-    ``feasible`` is False where the figures cannot be true together (``reason`` says why), and
-    None where the table gives nothing to check.
+    ``parts`` and ``classes`` are what the paper states about the items. ``counted`` is the number
+    of items of our metric over the same items, if the paper does not state it. ``feasible`` is
+    False if the values cannot be true together (``reason`` explains it), and None if the table
+    gives nothing to check.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -77,12 +79,14 @@ class PublishedRow(BaseModel):
             if _KEY.fullmatch(name) is None:
                 raise ValueError(f"figure {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
         if (self.feasible is False) != bool(self.reason):
-            raise ValueError("a row that is not feasible has a reason, and no other row has one")
+            raise ValueError(
+                "only a row with feasible = false needs a reason, and it must have one"
+            )
         return self
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """The figures as reports show them; 0 items where the paper does not say how many.
+        """Return the values as reports show them; n is 0 if the paper does not state it.
 
         >>> row = PublishedRow(task="type", system="x", metrics={"f1[type=sexual]": 0.5},
         ...                    digits=2, source="Table 5", feasible=None)
@@ -98,7 +102,7 @@ class PublishedRow(BaseModel):
         return tuple(made)
 
     def is_over(self, metric: str, n: int) -> bool:
-        """Whether a figure of ours counts as many items as the paper's; never where none are known.
+        """Return whether our metric counts as many items as the paper's; False if unknown.
 
         >>> row = PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=2,
         ...                    source="Table 2", feasible=None, sizes={"accuracy": 609})
@@ -108,7 +112,7 @@ class PublishedRow(BaseModel):
         return self.counted.get(metric, self.sizes.get(metric)) == n
 
     def fits(self, options: Mapping[str, str], split: str) -> bool:
-        """Whether a run with these options was asked as this row says its system was."""
+        """Return whether a run with these options matches the options of this row."""
         return self.split in ("", split) and all(
             options.get(name) == value for name, value in self.options.items()
         )
@@ -118,7 +122,7 @@ _TABLE = TypeAdapter(tuple[PublishedRow, ...])
 
 
 def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[PublishedRow, ...]:
-    """Read the tables of a benchmark's paper; none where the file does not exist."""
+    """Read the tables of a benchmark's paper; empty if the file does not exist."""
     if not path.is_file():
         return ()
     try:
@@ -130,10 +134,10 @@ def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[Publi
 
 
 class Expected(BaseModel):
-    """One row of ``expected/statistics.json``.
+    """Store one row of ``expected/statistics.json``.
 
-    ``basis`` says what the value is computed from: this copy of the release, or other figures that
-    the paper prints. The second kind is never a reproduction.
+    ``basis`` states the source of the value: this copy of the release, or other values printed in
+    the paper. The second kind never counts as a reproduction.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -152,7 +156,7 @@ _STATISTICS = TypeAdapter(tuple[Expected, ...])
 
 
 def read_expected(path: Path) -> tuple[Expected, ...]:
-    """Read the table of a benchmark."""
+    """Read the expected statistics of a benchmark."""
     try:
         return _STATISTICS.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
@@ -160,7 +164,7 @@ def read_expected(path: Path) -> tuple[Expected, ...]:
 
 
 def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> list[Statistic]:
-    """Join both; every value must be expected and every expectation answered (None: cannot be).
+    """Compare expected and recomputed values; each expected value needs a result (None: unknown).
 
     >>> row = Expected(key="memes", title="Memes", paper=3, known=3, digits=None, definition="")
     >>> compare((row,), {"memes": 3})[0].verdict
@@ -186,7 +190,7 @@ def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> 
 
 def _verdict(row: Expected, value: JsonValue) -> Reproduction:
     if row.basis == "paper":
-        return "arithmetic of the paper"
+        return "computed from the paper"
     if row.paper is None and row.known is None:
         return "not recomputable" if value is None else "no reference"
     return judge(value, row.known if row.paper is None else row.paper, row.digits)

@@ -53,27 +53,27 @@ from memantics.core.task import Services, Task
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "benchmarks"
 DATASET_CONFIGS = SHIPPED / "datasets"
-# What a task may ask for besides its data, such as homophone readings. Named, not imported:
-# benchmarks import no models.
+# Services that a task may use besides its data, such as homophone readings. Named, not imported,
+# since benchmarks import no models.
 SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
 SAMPLE_IMAGES = PACKAGE / "core" / "samples" / "images"
 
 
 def list_roots() -> list[Path]:
-    """The folders below which benchmarks lie: ours, and those of ``$MEMANTICS_BENCHMARKS``."""
+    """Return the parent folders of benchmarks: ours, and those of ``$MEMANTICS_BENCHMARKS``."""
     named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
     return [SHIPPED, *(Path(root) for root in named if root)]
 
 
 def list_dataset_configs(root: Path) -> list[Path]:
-    """The dataset configs in a folder; a card beside code is none."""
+    """Return the dataset configs in a folder, without benchmark cards."""
     return [path for path in sorted(root.glob("*.toml")) if path.name not in ("card.toml", FILE)]
 
 
 def _open_package(folder: Path) -> str:
-    """Make a folder outside of Memantics a package: its modules may import each other."""
+    """Register a folder outside Memantics as a package with importable modules."""
     place = str(folder.resolve())
-    # Two folders of one name are two packages.
+    # Two folders with the same name are two packages.
     mark = hashlib.sha256(place.encode("utf-8", "surrogateescape")).hexdigest()[:8]
     stem = re.sub(r"\W+", "_", folder.name)
     name = f"memantics_benchmark_{stem}_{mark}"
@@ -86,9 +86,10 @@ def _open_package(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark's folder and card. One that is published is read by the family it is like.
+    """Hold a benchmark's folder and card.
 
-    ``dataset_config`` is the file that tells a data set without code of its own.
+    A published benchmark is read by the benchmark named in its card as ``format``.
+    ``dataset_config`` is the file of a data set without code.
     """
 
     folder: Path
@@ -97,7 +98,7 @@ class Benchmark:
 
     @property
     def home(self) -> Path:
-        """The folder whose code reads and asks it; for a dataset config, that of our prompts."""
+        """Return the folder with the code of this benchmark; for a dataset config, our prompts."""
         if self.dataset_config is not None:
             return DATASET_CONFIGS
         if not self.card.format:
@@ -114,28 +115,28 @@ class Benchmark:
 
     @property
     def runnable(self) -> bool:
-        """Whether there is code that reads and asks it."""
+        """Whether there is code to read and run it."""
         return (
             bool(self.card.format or self.dataset_config) or (self.folder / "plugin.py").is_file()
         )
 
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
-        """What its folder offers; imported once."""
+        """Return the plugin of its folder; imported once."""
         if self.dataset_config is not None:
             return make_plugin(read_dataset_config(self.dataset_config))
         plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
         if not isinstance(plugin, BenchmarkPlugin):
             raise DataError(
                 self.home / "plugin.py",
-                "holds no PLUGIN of type BenchmarkPlugin",
+                "does not define PLUGIN of type BenchmarkPlugin",
                 hint="see docs/how-to/add-a-benchmark.md",
             )
         return plugin
 
     @property
     def paper(self) -> Paper[Any]:
-        """Its paper as its folder, or its family's, declares it."""
+        """Return its paper, as declared in its folder or in that of its format."""
         if not (self.home / "paper.py").is_file():
             if (self.home / FILE).is_file():
                 return read_paper(self.home / FILE)
@@ -145,15 +146,15 @@ class Benchmark:
             )
         paper = getattr(self.load_part("paper"), "PAPER", None)
         if not isinstance(paper, Paper):
-            raise DataError(self.home / "paper.py", "holds no PAPER of type Paper")
+            raise DataError(self.home / "paper.py", "does not define PAPER of type Paper")
         return paper
 
     def load_part(self, part: str) -> ModuleType:
-        """Import one module of its folder, wherever that lies."""
+        """Import one module of its folder, wherever the folder is."""
         home = self.home
         if not (home / f"{part}.py").is_file():
             raise DataError(
-                home / f"{part}.py", "is missing", hint="see docs/how-to/add-a-benchmark.md"
+                home / f"{part}.py", "does not exist", hint="see docs/how-to/add-a-benchmark.md"
             )
         shipped = home.parent == SHIPPED
         package = f"memantics.benchmarks.{home.name}" if shipped else _open_package(home)
@@ -164,22 +165,22 @@ class Benchmark:
         return self.plugin.open_release(source)
 
     def survey(self, release: object) -> Found:
-        """Say what a release holds."""
+        """Summarise a release."""
         return self.plugin.survey(release)
 
     def recompute(self, release: object) -> Mapping[str, JsonValue]:
-        """Recompute the paper's figures from a release."""
+        """Recompute the paper's statistics from a release."""
         return self.plugin.statistics(release)
 
     def expect(self) -> tuple[Expected, ...]:
-        """The figures that its paper, or its family's, prints; none where no file says so."""
+        """Return the expected statistics of its paper; empty if there is no such file."""
         if self.dataset_config is not None:
             return list_expected(read_dataset_config(self.dataset_config))
         path = self.home / "expected" / "statistics.json"
         return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
 
     def compare(self, values: Mapping[str, JsonValue]) -> list[Statistic]:
-        """Figures of a copy beside the paper's; those of one's own data have no reference."""
+        """Compare the statistics of a copy with the paper's; published data have no reference."""
         expected = self.expect()
         if self.card.format:
             expecteds = [row for row in expected if row.basis == "copy"]
@@ -190,16 +191,20 @@ class Benchmark:
         return compare(expected, values)
 
     def sample(self) -> Source:
-        """The sample that ships with it; a published benchmark brings its data along whole."""
+        """Return the sample that ships with it; a published benchmark contains all of its data."""
         if self.dataset_config is not None:
             name = self.card.name
-            raise DataError(name, "ships no sample", hint=f"memantics data add {name} DIR")
+            raise DataError(
+                name,
+                "has no sample",
+                hint=f"register a release with 'memantics data add {name} DIR'",
+            )
         if self.card.format:
             data = self.folder / "data"
             return Source("release", data, data / "images", published=True)
         root = self.folder / "sample"
         if not root.is_dir():
-            raise DataError(root, "this benchmark ships no sample", hint="use --data release")
+            raise DataError(root, "this benchmark has no sample", hint="use --data release")
         shared = self.card.sample.images == "shared"
         return Source("sample", root, SAMPLE_IMAGES if shared else root / "images")
 
@@ -227,7 +232,7 @@ class TaskRef:
         """Build the task; without a source it can only parse and score."""
         plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
         if self.benchmark.card.format:
-            # A published benchmark may leave options out: its family's card knows them all.
+            # A published benchmark may omit options: the card of its format defines all of them.
             options = {option.name: option.default for option in card.option} | dict(options)
             card = read_card(home / "card.toml").find_task(card.name)
         policy = read_policy(self.card, invalid)
@@ -248,7 +253,7 @@ class TaskRef:
         )
 
     def pick_split(self, source: Source) -> str:
-        """The split where the user names none: the card's first, or what the benchmark says."""
+        """Return the default split: the card's first, or the benchmark's choice for these data."""
         pick = self.benchmark.plugin.pick_split
         return pick(source) if pick else self.card.splits[0]
 
@@ -257,9 +262,9 @@ class TaskRef:
 
 
 def find_dataset_configs() -> dict[str, Benchmark]:
-    """Every dataset config by the name of its file; it becomes a benchmark without a sample.
+    """Return every dataset config by file name; it becomes a benchmark without a sample.
 
-    What ``data add`` wrote for a table of the user's takes the place of one of the same name.
+    A config that ``data add`` wrote for a user's table replaces one of the same name.
     """
     roots = [DATASET_CONFIGS, *list_roots()[1:], find_own_dataset_configs()]
     paths = [path for root in roots for path in list_dataset_configs(root)]
@@ -270,19 +275,19 @@ def find_dataset_configs() -> dict[str, Benchmark]:
 
 
 def find_own_dataset_configs() -> Path:
-    """The folder of dataset configs that ``data add`` writes for tables."""
+    """Return the folder of dataset configs that ``data add`` writes for tables."""
     return home() / "datasets"
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
-    """Every folder with a card: ours, those below ``$MEMANTICS_BENCHMARKS``, and the published."""
+    """Return all benchmarks: ours, those of ``$MEMANTICS_BENCHMARKS``, and published ones."""
     cards: dict[Path, None] = {}
     for root in list_roots():
         paths = sorted(root.glob("*/card.toml"))
         if not paths and not list_dataset_configs(root):
             raise InputError(
                 f"MEMANTICS_BENCHMARKS: no benchmark below {root}",
-                hint="name the folder in which the benchmarks' folders lie",
+                hint="give the folder that contains the benchmark folders",
             )
         cards |= dict.fromkeys(path.resolve() for path in paths)
     cards |= dict.fromkeys(folder / "card.toml" for folder in read_shelf())
@@ -290,20 +295,20 @@ def find_benchmarks() -> dict[str, Benchmark]:
     for path in cards:
         card = read_card(path)
         if card.name in found:
-            raise DataError(path, f"a benchmark {card.name!r} exists already")
+            raise DataError(path, f"a benchmark named {card.name!r} already exists")
         found[card.name] = Benchmark(path.parent, card)
     return found
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """The benchmark of that name."""
+    """Return the benchmark with a name."""
     known = find_benchmarks() | find_dataset_configs()
     require_known("benchmark", name, known)
     return known[name]
 
 
 def find_warning(image: Path | None, collection: str = "") -> str:
-    """The content warning of the registered release that an image, or a collection, is of."""
+    """Return the content warning of the registered release of an image or a collection."""
     for name, release in read_registry().items():
         places = [path.resolve() for path in (release.root, release.images) if path is not None]
         if name == collection or (image is not None and is_inside(image, places)):
@@ -312,9 +317,9 @@ def find_warning(image: Path | None, collection: str = "") -> str:
 
 
 def find_tasks(names: list[str]) -> list[TaskRef]:
-    """Tasks by ``NAME``, ``NAME/TASK`` or ``suite``; each once, in the order asked.
+    """Return tasks by ``NAME``, ``NAME/TASK`` or ``suite``, without repeats, in the given order.
 
-    A benchmark that was published here is in the suite only where it is named beside it.
+    The suite does not include published benchmarks; name them in addition.
     """
     refs: dict[str, TaskRef] = {}
     for name in names:
@@ -335,7 +340,7 @@ def _expand(name: str) -> list[TaskRef]:
     if not benchmark.runnable:
         ready = ", ".join(b.card.name for b in known.values() if b.runnable)
         raise InputError(
-            f"{head} can be read but not run yet", hint=f"benchmarks that run: {ready}"
+            f"{head} can be read but not run yet", hint=f"runnable benchmarks: {ready}"
         )
     return [TaskRef(benchmark, benchmark.card.find_task(tail))] if tail else _tasks_of(benchmark)
 
@@ -345,7 +350,7 @@ def _tasks_of(benchmark: Benchmark) -> list[TaskRef]:
 
 
 def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
-    """Papers' rows by task; a benchmark that is not here has none, and its runs still show."""
+    """Return the papers' rows by task; benchmarks that are not installed have none."""
     heads = {task.partition("/")[0] for task in tasks}
     found: dict[str, list[PublishedRow]] = {}
     for name, benchmark in find_benchmarks().items():
@@ -355,34 +360,34 @@ def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
     return found
 
 
-# Which benchmark's format the results of a workflow are published in.
+# The benchmark whose format is used to publish the results of a workflow.
 
 
 def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
-    """The benchmark whose card names the workflow, and the writer of its format."""
+    """Return the benchmark whose card names the workflow, and the writer of its format."""
     known = {
         name: benchmark
         for benchmark in find_benchmarks().values()
         for name in (benchmark.card.publish.workflows if benchmark.card.publish else ())
     }
     if workflow not in known:
-        raise UnknownName("workflow to publish from:", workflow, sorted(known))
+        raise UnknownName("workflow that can be published:", workflow, sorted(known))
     benchmark = known[workflow]
     writer = getattr(benchmark.load_part("write"), "WRITER", None)
     if not isinstance(writer, Writer):
         raise DataError(
             benchmark.folder / "write.py",
-            "holds no WRITER of type Writer",
+            "does not define WRITER of type Writer",
             hint="see docs/how-to/add-a-benchmark.md",
         )
     return benchmark, writer
 
 
-# The data that a benchmark runs on, and the facts about them that a run stores.
+# The data that a benchmark runs on, and their metadata stored in a run.
 
 
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
-    """The data to run on: as asked, else the registered release, else the sample."""
+    """Return the data to run on: as requested, else the registered release, else the sample."""
     registered = kind == "release" or benchmark.card.name in read_registry()
     if kind == "sample" or benchmark.card.format or not registered:
         return benchmark.sample()
@@ -391,7 +396,7 @@ def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """Which data a run is on."""
+    """Store which data a run uses."""
 
     kind: DataKind
     checksum: str
@@ -401,7 +406,7 @@ class DataFacts:
 
 
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
-    """Which data these are: those of a release as they were registered, the sample as it is."""
+    """Describe the data: a release as registered, or the sample."""
     card = benchmark.card
     if card.format:
         found = _survey_sample(benchmark.folder, source)
@@ -423,6 +428,6 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
 
 @cache
 def _survey_sample(folder: Path, source: Source) -> Found:
-    """What a sample holds; looked at once, since it ships with the package."""
+    """Summarise a sample; cached, since it ships with the package."""
     plugin = Benchmark(folder, read_card(folder / "card.toml")).plugin
     return plugin.survey(open_once(plugin.open_release, source))

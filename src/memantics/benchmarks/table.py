@@ -1,7 +1,7 @@
-"""A whole benchmark from one file of records: reader, survey, statistics and task by default.
+"""A benchmark from one file of records, with default reader, summary, statistics and task.
 
-For benchmarks whose release is a JSON line per meme with its image in ``images/``; what one
-needs besides is a card, prompts, and a function from a record to what is asked about it.
+For benchmarks whose release is one JSON line per meme with its image in ``images/``. A benchmark
+adds a card, prompts, and a function from a record to a question.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _BLANK = Form("", ())
 
 
 class MemeRecord(BaseModel):
-    """A record. A field that is not named is an error, not a guess.
+    """Base class of records; an unknown field is an error.
 
-    Where a shape adds ``language`` or ``kind``, they become tags: ``--limit`` spreads over them.
+    The fields ``language`` and ``kind``, if a subclass adds them, become tags: ``--limit``
+    stratifies by them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -46,12 +47,12 @@ R = TypeVar("R", bound=MemeRecord)
 
 @cache
 def list_tags(shape: type[MemeRecord]) -> tuple[str, ...]:
-    """The fields of a record that become tags."""
+    """Return the fields of a record that become tags."""
     return tuple(name for name in ("language", "kind") if name in shape.model_fields)
 
 
 def tag_row(row: MemeRecord) -> Mapping[str, str]:
-    """The tags of a record's item."""
+    """Return the tags of a record's item."""
     return {name: str(getattr(row, name)) for name in list_tags(type(row))}
 
 
@@ -60,10 +61,10 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RecordTable(Generic[R]):
-    """The records of one copy, read from their file whenever they are wanted.
+    """Describe the records of one copy; they are read from the file on demand.
 
-    There may be hundreds of thousands, so none is held. ``folder`` holds the images, ``missing``
-    are the ids of the records whose image is not there, ``stamp`` tells whether the file changed.
+    There may be hundreds of thousands, so none is kept in memory. ``folder`` contains the images.
+    ``missing`` are the ids of records without an image. ``stamp`` detects changes of the file.
     """
 
     source: data.Source
@@ -76,16 +77,18 @@ class RecordTable(Generic[R]):
 
     @property
     def count(self) -> int:
-        """How many records there are."""
+        """Count the records."""
         return len(self.ids)
 
     def rows(self) -> Iterator[R]:
-        """Every record, in the order of the file."""
+        """Yield every record, in file order."""
         return (row for _, row in self.walk(lambda _: False) if row is not None)
 
     def walk(self, has_ended: Callable[[str], bool]) -> Iterator[tuple[str, R | None]]:
-        """Every record with its id, in the order of the file; None for one that has ended."""
-        changed = DataError(self.path.name, "was changed while in use", hint="start again")
+        """Yield every record with its id, in file order; None for records that are not needed."""
+        changed = DataError(
+            self.path.name, "was changed while in use", hint="run the command again"
+        )
         if read_stamp(self.path) != self.stamp:
             raise changed
         ids = iter(self.ids)
@@ -93,21 +96,21 @@ class RecordTable(Generic[R]):
             name = next(ids, None)
             if name is None:
                 raise changed
-            # Checking a record takes most of the time: one that is not asked is passed.
+            # Validating a record takes most of the time, so unused ones are skipped.
             over = has_ended(name)
             yield name, None if over else data.check_record(self.shape, line, self.path, number)
         if next(ids, None) is not None:
             raise changed
 
     def find_image(self, row: R) -> Path | None:
-        """Where a record's image lies, if it is there."""
+        """Return the path of a record's image, if it exists."""
         return None if row.id in self.missing else self.folder / row.image
 
 
 def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
-    """What ``random.Random(seed).shuffle`` makes of the numbers below ``count``, at most 256.
+    """Return ``random.Random(seed).shuffle`` of the numbers below ``count``, at most 256.
 
-    Half of the time before a run of very many items goes here, so the steps are written out.
+    The steps are written out, since this takes half of the start-up time of very large runs.
 
     >>> list(shuffle_places("0:meme-1", 4, Chance()))
     [1, 3, 0, 2]
@@ -125,16 +128,17 @@ def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
 
 @cache
 def _list_draws(count: int) -> tuple[bytes, tuple[tuple[int, int], ...]]:
-    """All places, and those that are filled from the last on, with the bits of a number to each."""
+    """Return all positions, and per filled position its bound and number of random bits."""
     falling = range(count - 1, 0, -1)
     return bytes(range(count)), tuple((last, (last + 1).bit_length()) for last in falling)
 
 
-# A tuple, since making a frozen dataclass of each of very many records takes three times as long.
+# A tuple, since creating a frozen dataclass for each of very many records takes three times as
+# long.
 class Choice(NamedTuple):
-    """What is asked of a record: the right option, the others, and the texts that are told.
+    """Store the question about a record: the correct option, the others, and given texts.
 
-    The order of options depends on the record's id and ``seed``, on nothing else.
+    The order of options depends only on the record's id and ``seed``.
     """
 
     question: str
@@ -149,25 +153,25 @@ class Choice(NamedTuple):
         return sorted([self.right, *self.others])
 
     def arrange(self, name: str) -> list[str]:
-        """The options in their order."""
+        """Return the options in their order."""
         return self.lay_out(self.draw(name, Chance()))
 
     def draw(self, name: str, chance: Chance) -> bytes:
-        """The places, in the sorted options, of those that come first, second, …"""
+        """Return the positions, in the sorted options, of the first, second, … option."""
         return shuffle_places(f"{self.seed}:{name}", len(self.others) + 1, chance)
 
     def lay_out(self, order: bytes) -> list[str]:
-        """The options in an order that was drawn."""
+        """Return the options in a given order."""
         options = self.options
         return [options[place] for place in order]
 
 
 def read_stamp(path: Path) -> Stamp:
-    """Size and time of a file."""
+    """Return size and modification time of a file."""
     try:
         found = path.stat()
     except OSError as error:
-        hint = "give the folder that holds it"
+        hint = "give the folder that contains it"
         raise DataError(path.parent, f"has no readable {path.name}", hint=hint) from error
     return found.st_size, found.st_mtime_ns
 
@@ -175,28 +179,28 @@ def read_stamp(path: Path) -> Stamp:
 def read_table(
     shape: type[R], file: str, source: data.Source, note: Callable[[R, int], None] = lambda *_: None
 ) -> RecordTable[R]:
-    """Check every record, or say which one is wrong; ``note`` gets each with its line's number."""
+    """Validate every record; raise for an invalid one; ``note`` gets each with its line number."""
     path = source.root / file
     if not path.is_file():
-        raise DataError(source.root, f"has no {file}", hint="give the folder that holds it")
+        raise DataError(source.root, f"has no {file}", hint="give the folder that contains it")
     stamp, folder = read_stamp(path), source.images or source.root / "images"
     there = data.list_plain_files(folder)
     known: dict[str, None] = {}
     missing: dict[str, None] = {}
     for number, row in data.read_records(shape, path):
         if row.id in known:
-            raise DataError(file, f"meme {row.id} stands there twice", row=number)
+            raise DataError(file, f"meme {row.id} appears twice", row=number)
         known[row.id] = None
         if row.image not in there and not data.inside(folder, row.image).is_file():
             missing[row.id] = None
         note(row, number)
     if not known:
-        raise DataError(file, "holds no meme")
+        raise DataError(file, "contains no meme")
     return RecordTable(source, path, shape, folder, tuple(known), missing, stamp)
 
 
 def survey_table(table: RecordTable[R]) -> data.Found:
-    """Counts, checksum, and what is missing."""
+    """Summarise a table: counts, checksum, and missing images."""
     missing = len(table.missing)
     return data.Found(
         records=table.count,
@@ -205,12 +209,12 @@ def survey_table(table: RecordTable[R]) -> data.Found:
         checksum=data.checksum([table.path], table.source.root),
         images_found=table.count - missing,
         images_expected=table.count,
-        notes=(f"{missing} memes have no image: they cannot be asked about.",) if missing else (),
+        notes=(f"{missing} memes have no image and cannot be used.",) if missing else (),
     )
 
 
 def describe_table(table: RecordTable[R], ask: Callable[[R], Choice]) -> Mapping[str, JsonValue]:
-    """How long right options are, and how often they are the longest."""
+    """Return the lengths of correct options, and how often they are the longest."""
     words = longest = 0
     for row in table.rows():
         asked = ask(row)
@@ -224,22 +228,22 @@ def describe_table(table: RecordTable[R], ask: Callable[[R], Choice]) -> Mapping
 
 
 def check_options(asked: Choice, file: str, number: int) -> list[str]:
-    """The sorted options of a record; an error where two are equal or letters run out."""
+    """Return the sorted options of a record; raise if two are equal or there are too many."""
     options = asked.options
     if len(set(options)) < len(options):
         raise DataError(file, f"two of the {len(options)} options are equal", row=number)
     if len(options) > len(LETTERS):
-        problem = f"{len(options)} options: there are letters for {len(LETTERS)}"
+        problem = f"{len(options)} options are too many: at most {len(LETTERS)} can be lettered"
         raise DataError(file, problem, row=number)
     return options
 
 
 @dataclass(frozen=True, slots=True)
 class Scan(Generic[R]):
-    """A table whose records can all be asked, as they are under some options of a task.
+    """Store a table whose records are all valid under some options of a task.
 
-    ``orders`` are those of the options of each record, ``majority`` is the commonest key. Where
-    records have tags, ``tagged`` holds them by id.
+    ``orders`` are the option orders of each record; ``majority`` is the most frequent answer. If
+    records have tags, ``tagged`` contains them by id.
     """
 
     table: RecordTable[R]
@@ -248,7 +252,7 @@ class Scan(Generic[R]):
     tagged: Mapping[str, Mapping[str, str]]
 
     def outline(self) -> Iterator[Item]:
-        """Items that say no more than of which kind each record is whose image is there."""
+        """Yield items that contain only the tags of each record with an image."""
         missing, tagged = self.table.missing, self.tagged.items()
         return (
             Item(meme_id, meme_id, "", _BLANK, tags=t)
@@ -260,7 +264,7 @@ class Scan(Generic[R]):
 def scan_table(
     shape: type[R], file: str, source: data.Source, ask: Callable[[R], Choice]
 ) -> Scan[R]:
-    """Check every record as it is asked, in one pass."""
+    """Validate every record as a question, in one pass."""
     keys, chance = [0] * len(LETTERS), Chance()
     orders: list[bytes] = []
     alike: dict[bytes, bytes] = {}
@@ -295,13 +299,13 @@ def choice_benchmark(
     file: str = "memes.jsonl",
     defaults: Mapping[str, str] | None = None,
 ) -> BenchmarkPlugin[RecordTable[R]]:
-    """A benchmark that asks one lettered question about each record.
+    """Return a benchmark with one lettered question per record.
 
     ``ask`` gets a record and the task's options; statistics are computed under ``defaults``.
     """
     tables: dict[tuple[data.Source, Stamp], RecordTable[R]] = {}
 
-    # A file that was changed is read anew; the tasks of one run share what was found.
+    # A changed file is read again; the tasks of one run share the result.
     @lru_cache(maxsize=8)
     def scan(source: data.Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
         given = dict(options)
@@ -320,7 +324,7 @@ def choice_benchmark(
     def make(setup: TaskSetup) -> Task:
         def count() -> int:
             table = look(setup.need_source(), setup.options).table
-            # An error, unless such memes are left out or nobody is shown them.
+            # An error, unless such memes are skipped or images are not shown.
             left_out = [name for name in table.missing if setup.picture(None, name) is None]
             return table.count - len(left_out)
 

@@ -1,7 +1,7 @@
-"""What the writer of a benchmark's format takes and gives: reviewed memes in, files and tables out.
+"""Writers of benchmark formats: from reviewed memes to files and tables.
 
-A benchmark whose card names workflows (``[publish] workflows``) holds a ``write.py`` with one
-``WRITER``: results of those workflows are published in its format.
+A benchmark whose card names workflows (``[publish] workflows``) has a ``write.py`` with one
+``WRITER``. Results of those workflows are published in its format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PublishedMeme:
-    """A meme of a bundle; memes with the same ``template_cluster`` stay in one split."""
+    """Store a published meme; memes with the same ``template_cluster`` stay in one split."""
 
     id: str
     image: Path
@@ -38,15 +38,15 @@ class PublishedMeme:
 
     @property
     def file(self) -> str:
-        """The name of its image in the bundle."""
+        """File name of its image in the bundle."""
         return f"{self.id}.png"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What is published: ``files`` below ``data/``, ``tasks`` of the family that they serve.
+    """Store what is published: ``files`` below ``data/``, and the ``tasks`` they support.
 
-    ``left_out`` counts, by reason, what people kept and the family's format cannot hold.
+    ``left_out`` counts, by reason, items that annotators kept but the format cannot represent.
     """
 
     format: str
@@ -61,10 +61,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes a benchmark's format. ``add_chats`` puts the chats of another review beside it.
+    """Define how a benchmark's format is written; ``add_chats`` adds the chats of another review.
 
-    ``split`` divides what was written into a training and a test part, whole template clusters
-    each: 8 and 2 of 10 for the shares (8, 2).
+    ``split`` divides the memes into a training and a test split without dividing template clusters:
+    8 and 2 of 10 for the proportions (8, 2).
     """
 
     write: Callable[[Review], Made]
@@ -72,7 +72,7 @@ class Writer:
     split: Callable[[Made, Sequence[int]], Made] | None = None
 
 
-# Groups of a pun and its two hard-negatives, beside the queue.
+# Groups of a pun and its two hard negatives, in the queue folder.
 HARD_NEGATIVES = "hard-negatives.jsonl"
 _LACKING = {
     "text": "printed text",
@@ -82,12 +82,12 @@ _LACKING = {
 
 
 def pack(value: object) -> bytes:
-    """Readable JSON."""
+    """Return indented JSON as bytes."""
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def gather_memes(review: Review) -> dict[str, PublishedMeme]:
-    """The memes of the items that were kept, by the name that the queue gives them."""
+    """Return the memes of kept items, by their names in the queue."""
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     if not kept:
         raise DataError(review.folder, "no item was kept, so there is nothing to publish")
@@ -108,7 +108,7 @@ def gather_memes(review: Review) -> dict[str, PublishedMeme]:
 def walk_kept(
     review: Review, memes: Mapping[str, PublishedMeme]
 ) -> Iterator[tuple[Reviewed, PublishedMeme]]:
-    """Every item that was kept, with its meme."""
+    """Yield every kept item with its meme."""
     return ((reviewed, memes[reviewed.item.group]) for reviewed in review.items if reviewed.kept)
 
 
@@ -118,12 +118,11 @@ def draw_parts(
     shares: Sequence[int],
     seed: int = 0,
 ) -> dict[str, int]:
-    """By meme, the place of its part; parts get their shares of each stratum.
+    """Assign memes to parts with the given proportions, stratified and cluster-disjoint.
 
-    Memes of one template cluster go into one part; others are placed alone. Large clusters come
-    first, each where its strata are missing most and where it takes no more than a third of the
-    part; equal ones in an order that the seed draws. A meme may be in several strata (its label
-    and its type).
+    Memes of one template cluster go into one part. Large clusters come first, each into the part
+    that lacks its strata most and of which it takes at most a third. Ties are ordered by the seed.
+    A meme may be in several strata (its label and its type).
 
     >>> clusters = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
     >>> found = draw_parts(clusters, dict.fromkeys(clusters, ["yes"]), (3, 2))
@@ -158,7 +157,7 @@ def draw_parts(
 
 
 def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]) -> float:
-    """How much of a part's share of a group's strata is missing, from 1 (all of it) down."""
+    """Return how much of a part's share of the strata is missing, from 1 (all) downwards."""
     return sum(
         (1 - held[stratum] / aim / totals[stratum]) * count / group.total()
         for stratum, count in group.items()
@@ -166,17 +165,19 @@ def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[s
 
 
 def take_text(reviewed: Reviewed, name: str, default: str | None = None) -> str:
-    """A text among an item's values or hidden facts; one that must be there is an error else."""
+    """Return a text from an item's values or hidden data; raise if a required one is missing."""
     value = reviewed.values.get(name, reviewed.item.hidden.get(name, default))
     if not isinstance(value, str):
         raise DataError(
-            reviewed.item.id, f"has no text {name!r}", hint="was it made for this workflow?"
+            reviewed.item.id,
+            f"has no text {name!r}",
+            hint="check that the queue was made for this workflow",
         )
     return value
 
 
 def take_texts(reviewed: Reviewed, name: str) -> list[str]:
-    """A list of texts among an item's values; absent means empty."""
+    """Return a list of texts from an item's values; empty if absent."""
     value = reviewed.values.get(name, reviewed.item.hidden.get(name, []))
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise DataError(reviewed.item.id, f"{name!r} is not a list of texts")
@@ -184,33 +185,35 @@ def take_texts(reviewed: Reviewed, name: str) -> list[str]:
 
 
 def find_lacking(reviewed: Reviewed, *names: str) -> str:
-    """Which of the texts that a family's reader takes only if they say something is empty."""
+    """Return which required text of a format is empty."""
     for name in names:
         if not take_text(reviewed, name, default="").strip():
             return f"no {_LACKING.get(name, name)}"
     return ""
 
 
-def refuse_nothing(review: Review, family: str, left_out: Mapping[str, int]) -> DataError:
-    """The error that says why nothing of a review fits a family's format."""
+def refuse_nothing(review: Review, base: str, left_out: Mapping[str, int]) -> DataError:
+    """Return the error that explains why no meme of a review fits a format."""
     why = ", ".join(f"{count:,} with {name}" for name, count in left_out.items())
     return DataError(
         review.folder,
-        f"holds no meme that {family}'s format takes: {why}",
-        hint="give texts and notes in memes.jsonl; 'memantics build captions' drafts notes",
+        f"contains no meme that fits the format of {base}: {why}",
+        hint="add texts and notes to memes.jsonl; 'memantics build captions' drafts notes",
     )
 
 
 def _find_image(reviewed: Reviewed, folder: Path) -> Path:
     if not reviewed.item.images:
         raise DataError(
-            reviewed.item.id, "names no image", hint="a meme is published with its image"
+            reviewed.item.id,
+            "has no image",
+            hint="add an image; memes are published with their images",
         )
     return inside(folder, reviewed.item.images[0])
 
 
 def read_png(path: Path) -> bytes:
-    """An image as PNG: its own bytes where it is one, else decoded in bounds and written anew."""
+    """Return an image as PNG: the original bytes of a PNG file, else a converted image."""
     data = read_bytes(path)
     if probe(data, path.name).format == "PNG":
         return data
@@ -220,7 +223,7 @@ def read_png(path: Path) -> bytes:
 
 
 def name_memes(ids: Iterable[str]) -> dict[str, str]:
-    """Plain names for memes, unique and fit for every family's files.
+    """Return unique file-safe names for memes.
 
     >>> name_memes(["cat.01", "cat 01", "dog"])
     {'cat.01': 'cat-01', 'cat 01': 'cat-01-2', 'dog': 'dog'}

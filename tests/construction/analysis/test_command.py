@@ -28,7 +28,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert "健忘" in card["homophones"][0]["reading"]
     assert card["harm"][0]["harmful"] is False
     assert "sample" in card["harm"][0]["by"]
-    parts = {gap["part"] for gap in card["left_out"]}
+    parts = {gap["part"] for gap in card["missing"]}
     assert parts >= {"intents", "dimensions and graph", "emotion"}
     assert card["emotion"] == []  # unknown rather than guessed
     shown = {own["part"]: own for own in card["shows"]}
@@ -54,7 +54,7 @@ def test_with_a_model_every_part_is_there_and_asked_once(shell: Shell) -> None:
 def test_a_model_that_babbles_leaves_gaps_not_errors(shell: Shell) -> None:
     (card,) = json.loads(shell.done("analyze", image_path("en-001"), "-m", "fake/babble", "--json"))
     assert card["statuses"].get("unparsed", 0) > 0
-    assert any(gap["part"] == "harm" for gap in card["left_out"])
+    assert any(gap["part"] == "harm" for gap in card["missing"])
 
 
 def test_a_bad_image_does_not_end_the_others(shell: Shell) -> None:
@@ -107,5 +107,5 @@ def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:
     ask = ("analyze", image_path("en-012"), "--detector", "zh.zip", "--json")
     (card,) = json.loads(shell.done(*ask))
     assert card["harm"] == []
-    reasons = {gap["part"]: gap["reason"] for gap in card["left_out"]}
+    reasons = {gap["part"]: gap["reason"] for gap in card["missing"]}
     assert "the detector was trained on zh" in reasons["harm by a detector"]

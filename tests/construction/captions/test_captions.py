@@ -161,7 +161,7 @@ def test_captions_come_back_as_notes(tmp_path: Path) -> None:
     assert plain.notes == {"meaning": "means", "description": "shows"}
     assert own.notes == {"meaning": "mine", "description": "shows"}
     (tmp_path / "c.jsonl").write_text('{"id": "a"}\n{"id": "a"}\n')
-    with pytest.raises(DataError, match="row 2: id 'a' comes twice"):
+    with pytest.raises(DataError, match="row 2: id 'a' occurs twice"):
         read_captions(tmp_path / "c.jsonl")
 
 
@@ -191,7 +191,7 @@ def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
 
 
 def test_the_command_needs_a_folder_and_a_model(shell: Shell) -> None:
-    assert "no folder" in shell.refused("build", "captions", "--model", "fake/drafter")
+    assert "no meme folder was given" in shell.refused("build", "captions", "--model", "fake/drafter")
     assert "no model" in shell.refused("build", "captions", "sample")
 
 

@@ -239,7 +239,7 @@ def test_prose_fences_and_unseen_characters_around_a_chat_do_no_harm() -> None:
 
 
 def test_three_memes_are_too_few(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="choice of four"):
+    with pytest.raises(InputError, match="memes are too few for four options"):
         build(tmp_path, FakeModel(draft_reply), sample_memes("en-001", "en-002", "en-003"))
 
 

@@ -232,10 +232,10 @@ def test_several_processes_find_the_same(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: [path.unlink() for path in folder.iterdir()], "holds no images"),
+        (lambda folder: [path.unlink() for path in folder.iterdir()], "contains no images"),
         (
             lambda folder: (folder / "memes.jsonl").write_text('{"id": "a", "image": "../x.png"}'),
-            "leads outside",
+            "points outside",
         ),
         (lambda folder: (folder / "memes.jsonl").write_text("{"), "not valid JSON"),
     ],

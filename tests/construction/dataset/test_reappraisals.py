@@ -108,7 +108,7 @@ def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_pat
     assert row["pos_txt"] == revised
     edited = index.parent / "EditedResults" / "embedded" / row["id"]
     assert edited.read_bytes() != before
-    assert "nothing was sent back or revised" in built.refused("build", "regenerate", build)
+    assert "no meme was sent back or revised" in built.refused("build", "regenerate", build)
 
 
 def test_corrections_that_do_not_fit_are_named(built: Shell, tmp_path: Path) -> None:

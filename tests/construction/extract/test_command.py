@@ -68,7 +68,7 @@ def test_failed_steps_end_with_exit_code_1(shell: Shell, folder: Path) -> None:
     (shell.folder / "empty.jsonl").write_text('{"prompt": "x", "text": "y"}\n')
     ran = shell.run("build", "knowledge", folder, "-m", "recorded/empty.jsonl", "--out", "c")
     assert ran.code == 1
-    assert "holds no answer to this request" in ran.out
+    assert "contains no answer to this request" in ran.out
 
 
 def test_explain_shows_the_graph_and_asks_nothing(shell: Shell) -> None:
@@ -94,7 +94,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], "no folder of memes was named"),
+        ([], "no meme folder was given"),
         (["nowhere"], "nowhere: is not a folder"),
         (["sample", "--order", "papre"], "did you mean paper"),
         (["sample", "--background", "nothing.txt"], "nothing.txt: cannot be read"),

@@ -90,8 +90,8 @@ def test_the_card_tells_review_and_audit(office: Published) -> None:
     assert "| dropped: not understood | 1 |" in card
     assert "Krippendorff's alpha, harmful | 1.000 (n = 43)" in card
     assert "## Audit" in card
-    assert "## Models that wrote it" in card
-    assert "The queue names no model" in card
+    assert "## Models that drafted the records" in card
+    assert "The queue records no model: the user supplied its items." in card
     assert "Content warning" in card
 
 
@@ -304,9 +304,9 @@ def test_unreviewed_drafts_need_a_word(shell: Shell, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--name", "Bad Name"), "does not fit"),
-        (("--name", "mquest"), "exists already"),
-        (("--name", "fine", "--out", "taken"), "holds other files, such as mine.txt"),
+        (("--name", "Bad Name"), "is not valid"),
+        (("--name", "mquest"), "already exists"),
+        (("--name", "fine", "--out", "taken"), "contains other files, such as mine.txt"),
         (("--name", "file", "--out", "taken"), "is a file"),
     ],
 )

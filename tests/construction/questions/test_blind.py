@@ -72,7 +72,7 @@ def run(tmp_path: Path, cheat: Cheat, settings: QuestionSettings = SETTINGS) -> 
 def test_what_is_solved_blindly_is_rewritten_then_set_aside(tmp_path: Path) -> None:
     built = run(tmp_path, Cheat("blind", "known"))
     reasons = Counter(own.reason for own in built.rejected)
-    assert reasons["a model finds its key without the meme"] > 60
+    assert reasons["a model finds the correct option without the meme"] > 60
     assert not built.questions
 
 
@@ -82,7 +82,7 @@ def test_an_honest_trial_keeps_the_set_at_chance(tmp_path: Path) -> None:
     assert len(built.questions) > 60
     report = report_questions(built, SETTINGS, "fake/writer", "fake/critic")
     (leak,) = [own for own in report.leaks if own.name == "model without the meme"]
-    assert leak.judge(0.05) in ("level", "below chance")
+    assert leak.judge(0.05) in ("within tolerance", "below chance")
     assert cheat.asked["blind"] >= 2 * len(built.questions)
 
 
@@ -113,14 +113,14 @@ def test_a_rewritten_question_takes_the_place_of_the_solved_one(tmp_path: Path) 
 def test_a_key_that_the_knowledge_contradicts_is_set_aside(tmp_path: Path) -> None:
     built = run(tmp_path, Cheat())
     reasons = Counter(own.reason for own in built.rejected)
-    assert reasons["the knowledge leads to another option than the key"] > 20
+    assert reasons["the knowledge supports an option other than the correct one"] > 20
     assert all(built.trials[own.id].told for own in built.questions)
 
 
 def test_whether_the_knowledge_was_needed_is_noted(tmp_path: Path) -> None:
     built = run(tmp_path, Cheat("known", "seen"))
     assert built.questions
-    note = "solved from the meme alone, without the knowledge"
+    note = "answered from the meme alone, without the knowledge"
     assert all(own.notes == (note,) for own in built.questions)
 
 

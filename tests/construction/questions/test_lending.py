@@ -71,7 +71,7 @@ def test_one_meme_has_nobody_to_borrow_from(tmp_path: Path) -> None:
     built = build(tmp_path, lambda own: say(repeat_itself(own)), SETTINGS, subjects=few("en-001"))
     assert built.questions == ()
     assert {own.stage for own in built.rejected} == {"lending"}
-    assert "no question of its kind lends one" in built.rejected[0].reason
+    assert "it lacks distractors, and no similar question provides one" in built.rejected[0].reason
 
 
 @pytest.mark.parametrize(

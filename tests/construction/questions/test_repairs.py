@@ -87,7 +87,7 @@ def run(folder: Path, guesser: Guesser, settings: QuestionSettings = SETTINGS) -
 def test_options_that_were_not_shown_are_tried_before_a_rewrite(tmp_path: Path) -> None:
     guesser = Guesser("wrong one")
     built = run(tmp_path, guesser)
-    assert built.repaired["other options"] > 20
+    assert built.repaired["other distractors"] > 20
     # One scene has too few others, and of scenes two lent options would tell at a glance.
     assert guesser.calls["rewrite"] <= 1
     shown = {option.text for question in built.questions for option in question.options}
@@ -97,7 +97,7 @@ def test_options_that_were_not_shown_are_tried_before_a_rewrite(tmp_path: Path) 
 def test_then_options_of_other_memes(tmp_path: Path) -> None:
     guesser = Guesser("wrong one", "way", "matter")
     built = run(tmp_path, guesser)
-    assert built.repaired["lent options"] > 5
+    assert built.repaired["borrowed distractors"] > 5
     assert "borrowed" in {o.role for question in built.questions for o in question.options}
 
 
@@ -129,7 +129,7 @@ def test_writers_are_told_what_is_so_of_other_memes(tmp_path: Path) -> None:
 def test_then_another_question_and_at_last_it_goes(tmp_path: Path) -> None:
     guesser = Guesser("First")
     built = run(tmp_path, guesser)
-    assert built.repaired == {"another question": guesser.calls["rewrite"]}
+    assert built.repaired == {"a rewritten question": guesser.calls["rewrite"]}
     assert len(built.questions) == guesser.calls["write"]
     stubborn = run(tmp_path / "again", Guesser(""))
     assert not stubborn.questions
@@ -137,7 +137,7 @@ def test_then_another_question_and_at_last_it_goes(tmp_path: Path) -> None:
     fates = report_questions(stubborn, SETTINGS, "fake/writer").fates
     assert fates["Scene"]["planned"] == 20
     assert fates["Scene"]["kept"] == 0
-    assert fates["Scene"]["a model finds its key without the meme"] == 20
+    assert fates["Scene"]["a model finds the correct option without the meme"] == 20
 
 
 def test_a_floor_keeps_guessed_questions_and_says_so(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_an_emptied_dimension_is_a_warning(tmp_path: Path) -> None:
     report = report_questions(built, SETTINGS, "fake/writer")
     lines = list(note_questions(report))
     assert lines[0].startswith("No question is left of Emotion, Scene: --keep-per-dimension 1")
-    assert ("Scene", "20", "0", "20 a model finds its key without the meme") in (
+    assert ("Scene", "20", "0", "20 a model finds the correct option without the meme") in (
         tabulate_questions(report).rows
     )
 

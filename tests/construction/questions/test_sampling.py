@@ -61,7 +61,7 @@ def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, buil
     assert set(first["questions"]) - {"Toxicity"}, "linked questions come along"
     kept = judge(build / "queue", refuse=4)
     assert 0 < kept < first["items"]
-    with pytest.raises(InputError, match="has been judged already"):
+    with pytest.raises(InputError, match="is already annotated"):
         sample_questions(build, first="Toxicity")
 
     second = sample_questions(build, per_dimension=2, seed=1)
@@ -121,7 +121,7 @@ def test_a_draw_is_the_same_for_the_same_seed_and_says_what_it_cannot(build: Pat
         sample_questions(build)
     sample_questions(build, first="Toxicity")
     judge(build / "queue", refuse=1)
-    with pytest.raises(InputError, match="people kept no question"):
+    with pytest.raises(InputError, match="annotators kept no question, so there is no meme to sample from"):
         sample_questions(build)
     judge(build / "queue")
 

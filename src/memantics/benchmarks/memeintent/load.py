@@ -131,7 +131,7 @@ def _check(key: str, meme: _Meme, files: Mapping[str, str], where: str) -> None:
     if not _KEY.fullmatch(key):
         raise DataError(where, "a key has letters, digits, - and _ only", row=key[:60])
     if meme.img in (".", "..") or re.search(r"[/\\\0]", meme.img):
-        raise DataError(where, f"image name {meme.img[:60]!r} leads outside its folder", row=key)
+        raise DataError(where, f"image name {meme.img[:60]!r} points outside its folder", row=key)
     if meme.img in files:
         raise DataError(
             where, f"image {meme.img} belongs to row {files[meme.img]} already", row=key

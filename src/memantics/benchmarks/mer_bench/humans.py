@@ -1,9 +1,9 @@
-"""The paper's human study as files, and what it says about judges.
+"""The paper's human study as files, and its comparison with judge models.
 
-Outputs drawn at random (100 in the paper) are rated blind on the judge's eight dimensions by the
+Randomly sampled outputs (100 in the paper) are rated blind on the judge's eight dimensions by the
 workflow ``rate-edits``: six ratings from 1 to 6, the layout, and the feeling. Then every judge, or
-every configuration of one, is compared with people: how far apart they are, and how often it is the
-nearest to them (win rate, the paper's figure 4).
+every configuration of one, is compared with people: the distance of their ratings, and how often a
+judge is the nearest (win rate, the paper's figure 4).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HIGHEST = 6
 
 
 class PairRow(BaseModel):
-    """Which judged pair an item of the queue shows."""
+    """Map a queue item to the judged pair that it shows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,7 +54,7 @@ class PairRow(BaseModel):
 
 
 def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 100) -> HumanExport:
-    """Draw outputs that every run has judged, and write queue, key and pairs into ``out``."""
+    """Sample outputs that every run has judged; write queue, key and pairs to ``out``."""
     facts = read_runs(runs, TASK)
     items = {line.item.id: line.item for line in read_items(runs[0])}
     shared = set(items).intersection(*(read_judgements(run) for run in runs))
@@ -75,7 +75,7 @@ def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 
 
 
 def _item(name: str, item: Item, queue: Path) -> QueueItem:
-    """One output to rate. Nothing here tells who made it, nor what a judge said."""
+    """Return one output to rate, without its editor and without a judge's rating."""
     pictures = zip(item.images, ("source", "edited"), strict=True)
     copied = (copy_image(image.path, queue, f"{name}-{what}") for image, what in pictures)
     return QueueItem(
@@ -90,7 +90,7 @@ def _item(name: str, item: Item, queue: Path) -> QueueItem:
 
 
 def read_judgements(run: Path) -> dict[str, EditJudgement]:
-    """The judgements of a run by pair; replies without one are left out."""
+    """Return the judgements of a run by pair, without invalid replies."""
     return {
         name: EditJudgement.model_validate(answer.value)
         for name, answer in last_answers(run).items()
@@ -101,9 +101,9 @@ def read_judgements(run: Path) -> dict[str, EditJudgement]:
 def read_people(
     queue: Path, annotations: Sequence[AggregatedAnnotation]
 ) -> dict[str, dict[str, list[float]]]:
-    """What people said by pair and dimension, on the scale from 0 to 1; ``pairs.jsonl`` names them.
+    """Return human ratings by pair and dimension, from 0 to 1; ``pairs.jsonl`` maps items to pairs.
 
-    The feeling becomes 1 where it is the target, as for the judge.
+    The feeling is 1 if it equals the target, as for the judge.
     """
     path = queue.parent / PAIRS
     rows = [conform(PairRow, value, path, row) for row, value in read_jsonl(path)]
@@ -127,10 +127,10 @@ _LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxe
 
 @dataclass(frozen=True, slots=True)
 class JudgeStudy:
-    """Judges beside people on the same outputs.
+    """Store the ratings of judges and people on the same outputs.
 
-    ``judges``: by name and pair, the eight dimensions from 0 to 1. ``people``: by pair and
-    dimension, each rater's word on the same scale; ``memes``: the meme of each pair.
+    ``judges`` gives, by name and pair, the eight dimensions from 0 to 1. ``people`` gives, by pair
+    and dimension, each rater's value on the same scale. ``memes`` gives the meme of each pair.
     """
 
     judges: Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -138,7 +138,7 @@ class JudgeStudy:
     memes: Mapping[str, str]
 
     def mean(self, pair: str, dimension: str) -> float | None:
-        """The mean of people's ratings; None where nobody gave one."""
+        """Return the mean of human ratings; None if there is none."""
         said = self.people.get(pair, {}).get(dimension, ())
         return fsum(said) / len(said) if said else None
 
@@ -146,7 +146,7 @@ class JudgeStudy:
 def make_study(
     runs: Mapping[str, Path], people: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> JudgeStudy:
-    """Put the judgements of runs, by the names of their judges, beside what people said."""
+    """Combine the judgements of runs, by judge name, with human ratings."""
     items = {line.item.id: line.item for run in runs.values() for line in read_items(run)}
     targets = {name: item.tags["target"] for name, item in items.items()}
     judges = {
@@ -170,13 +170,13 @@ def make_study(
 
 
 def to_dimensions(judgement: EditJudgement, target: str) -> dict[str, float]:
-    """A judgement on the scale from 0 to 1."""
+    """Return a judgement on the scale from 0 to 1."""
     rated = {name: (getattr(judgement, name) - 1) / 4 for name in LIKERT}
     return {**rated, "lc": float(judgement.lc), "ppe": float(judgement.label == target)}
 
 
 def compare_with_people(study: JudgeStudy) -> Iterator[Score]:
-    """By judge and dimension: how far it is from people (0 to 1), and how far both agree."""
+    """Return, by judge and dimension, the distance to human ratings (0 to 1) and the agreement."""
     for judge, said in study.judges.items():
         for dimension in DIMENSIONS:
             both = [
@@ -192,7 +192,7 @@ def compare_with_people(study: JudgeStudy) -> Iterator[Score]:
 
 
 def agree_among_people(study: JudgeStudy) -> Iterator[Score]:
-    """Krippendorff's alpha of the raters themselves, by dimension."""
+    """Return Krippendorff's alpha of the human raters, by dimension."""
     most = max((len(ratings) for by in study.people.values() for ratings in by.values()), default=0)
     for dimension in DIMENSIONS:
         rows = [
@@ -206,7 +206,7 @@ def agree_among_people(study: JudgeStudy) -> Iterator[Score]:
 
 
 def agree_among_judges(study: JudgeStudy) -> Iterator[Score]:
-    """Several judges, or one asked several times: alpha, and the deviation of one output's ratings.
+    """Return alpha and SD of several judges, or of repeated runs of one, on the same outputs.
 
     ``sd`` is the root of the mean variance over judges of the same output, on the scale 0 to 1.
     """
@@ -230,9 +230,9 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def win_rates(study: JudgeStudy) -> tuple[Score, ...]:
-    """How often each judge is nearer to people than another: over outputs, dimensions, opponents.
+    """Return how often each judge is nearer to people than another judge.
 
-    A tie is half a win for both.
+    Compared over outputs, dimensions and opponents; a tie is half a win for both.
     """
     wins = dict.fromkeys(study.judges, 0.0)
     games: Counter[str] = Counter()
@@ -258,10 +258,10 @@ def win_rates(study: JudgeStudy) -> tuple[Score, ...]:
 def agree_with_choices(
     choices: Sequence[Preference], judges: Mapping[str, Mapping[tuple[str, int], float]]
 ) -> Iterator[Score]:
-    """By judge, how often it rates the version that a person chose above one that they did not.
+    """Return, by judge, how often it rates the version chosen by a person above another one.
 
-    ``judges`` holds each judge's figures by choice and number of the version. Pairs on which a
-    judge is tied count for nobody and stand in the note.
+    ``judges`` gives each judge's scores by choice and number of the version. Ties are excluded and
+    counted in the note.
     """
     for name, rated in judges.items():
         hits, memes, ties = [], [], 0

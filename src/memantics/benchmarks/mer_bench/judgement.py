@@ -1,8 +1,8 @@
-"""A judge's reply: its shape, the rules that it must keep, and what it comes to.
+"""Judge replies: their schema, the rules they must follow, and the resulting judgement.
 
-The authors ask for the gate and for localised reasons in their prompt and check neither. Numbers
-can be held to a rule; whether a reason speaks of its part is a matter of meaning, which no list of
-words decides: what the lists find is written down, and no reply is rejected for it.
+The authors' prompt asks for the gate and for localised reasons but their code checks neither. The
+gate on ratings is enforced. Whether a reason addresses its part cannot be decided by word lists, so
+such findings are recorded and no reply is rejected for them.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _ALIGN = re.compile(
 
 
 def judge(text: str, target: str, rationale: Rationale, checks: CheckLevel) -> EditJudgement:
-    """The judgement in a reply; a reply that breaks a rule is unparsed, and says which.
+    """Return the judgement in a reply; raise ``Unparsed`` with the broken rule.
 
-    With ``checks`` "schema" broken gates are let pass and written down too, as the paper does.
-    Ratings without reasons have no scope to break; their gate is applied, not asked for. A reply of
-    the right shape that breaks a rule is worth its judgement with the gate applied.
+    With ``checks`` "schema", broken gates are recorded but accepted, as in the paper. Ratings
+    without reasons have no scope to break; the gate is applied to them. A reply with a valid schema
+    that breaks a rule keeps its judgement with the gate applied.
     """
     reading = read_shape(find_object(clean(text)), rationale)
     faults = list(_check_other(str(reading.values["label"]), reading))
@@ -56,7 +56,7 @@ def judge(text: str, target: str, rationale: Rationale, checks: CheckLevel) -> E
 def _weigh(
     reading: JudgementReading, target: str, *, clip: bool, broken: bool = False
 ) -> EditJudgement:
-    """The judgement of a reading; its emotion ratings clipped to the gate where it is applied."""
+    """Return the judgement of a reading; clip emotion ratings if the gate is applied."""
     ratings = dict(reading.values)
     if clip:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
@@ -97,21 +97,21 @@ def _check_gate(reading: JudgementReading, target: str) -> Iterator[str]:
 
 
 def breaks_scope(reasons: Mapping[str, str], target: str) -> bool:
-    """Whether a reason names none of target, scenario and alignment, or is a copy of another."""
+    """Return whether a reason names none of target, scenario and alignment, or copies another."""
     bare = {" ".join(re.findall(r"\w+", reason.casefold())) for reason in reasons.values()}
     silent = not all(any(list_points(reason, target).values()) for reason in reasons.values())
     return silent or len(bare) < len(reasons)
 
 
 def list_points(reason: str, target: str) -> dict[str, bool]:
-    """Which of the three points a reason names.
+    """Return which of the three points a reason names.
 
     >>> list_points("Target met; same scenario; caption and face align.", "happy")
     {'the target': True, 'the scenario': True, 'how text and picture align': True}
     >>> list_points("Nice colours.", "happy")
     {'the target': False, 'the scenario': False, 'how text and picture align': False}
     """
-    # Excited, excitement and exciting are one feeling.
+    # Excited, excitement and exciting are the same feeling.
     stem = re.escape(target.removesuffix("ed").removesuffix("y"))
     named = re.search(rf"\btarget|\b{stem}", reason, re.IGNORECASE)
     both = _TEXT.search(reason) and _PICTURE.search(reason)
@@ -134,7 +134,7 @@ EMOTION = "overall_emotion_classification"
 
 @dataclass(frozen=True, slots=True)
 class JudgementPart:
-    """One part of a judgement: the metrics it gives, by the key under which they stand."""
+    """Define one part of a judgement: its metrics, by their key."""
 
     name: str
     values: Mapping[str, str]
@@ -152,7 +152,7 @@ PARTS = (
     JudgementPart("perceived_emotion_shift", {"magnitude_1_5": "pes"}),
     JudgementPart("overall_generation_quality", {"overall_generation_quality_1_5": "hgq"}),
 )
-# The two ratings that may not pass 2 where the target is missed, and where they stand.
+# The two ratings that must not exceed 2 if the target is missed, and their parts.
 GATED = {
     "vea": "visual_assessment.emotion_accuracy_1_5",
     "tea": "text_assessment.emotion_accuracy_1_5",
@@ -161,10 +161,10 @@ GATE = 2
 
 
 class EditJudgement(BaseModel):
-    """A valid judgement.
+    """Store a valid judgement.
 
-    ``bare`` marks ratings without any reasons (models that fill in forms give such), ``ordered``
-    whether reasons stand where they were asked for, ``broken`` the rules that were let pass.
+    ``bare`` marks ratings without any reasons. ``ordered`` states whether reasons are in the
+    requested position. ``broken`` lists accepted rule violations.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -183,7 +183,7 @@ class EditJudgement(BaseModel):
     broken: tuple[BrokenCheck, ...] = ()
 
     def rate(self, target: str) -> tuple[float, ...]:
-        """The eight metrics as the judge gave them, in their order."""
+        """Return the eight metrics as rated, in order."""
         given: dict[str, float] = {
             "vgq": self.vgq,
             "vea": self.vea,
@@ -197,17 +197,17 @@ class EditJudgement(BaseModel):
         return tuple(given[name] for name in METRICS)
 
     def dump(self) -> dict[str, JsonValue]:
-        """As it is written down."""
+        """Return the judgement as stored."""
         return self.model_dump(mode="json")
 
 
 def perfect(target: str) -> EditJudgement:
-    """The judgement of an edit that leaves nothing to wish for."""
+    """Return the judgement of a perfect edit."""
     return EditJudgement(vgq=5, vea=5, tgq=5, tea=5, lc=True, hgq=5, pes=5, label=target)
 
 
 def list_fields(majority: str | None) -> tuple[Field, ...]:
-    """The eight values as form fields; reasons are asked for by the prompt and the schema only.
+    """Return the eight values as form fields; only prompt and schema ask for reasons.
 
     >>> [field.kind for field in list_fields(None)][:5]
     ['integer', 'integer', 'integer', 'integer', 'boolean']
@@ -227,9 +227,9 @@ def _field(name: str, key: str, majority: str | None) -> Field:
 
 
 def make_schema(rationale: Rationale, *, nullable: bool = False) -> dict[str, JsonValue]:
-    """The strict schema of a reply; ``rationale`` first (RF) or last (RL) in every part.
+    """Return the strict schema of a reply; ``rationale`` is first (RF) or last (RL) in each part.
 
-    ``nullable`` writes a feeling that may be null as the authors do, in OpenAPI's words.
+    ``nullable`` writes a feeling that may be null in OpenAPI notation, as the authors do.
 
     >>> list(make_schema("RL")["properties"]["layout_consistency"]["properties"])
     ['consistent', 'rationale']
@@ -259,20 +259,20 @@ def _kind(key: str) -> dict[str, JsonValue]:
 
 
 def show_shape(rationale: Rationale) -> str:
-    """The shape for readers: servers without strict schemas know it from the prompt alone."""
+    """Return the reply format as text, for servers without strict schemas."""
     words = {"label": "one label", "consistent": "<true or false>", REASON: "your reasons"}
     words[OTHER] = "<a feeling in quotes, or null>"
     shape = {
         part.name: {key: words.get(key, "<1 to 5>") for key in _properties(part, rationale)}
         for part in PARTS
     }
-    # Integers, truth values and null have no quotes: strings there would contradict the schema.
+    # Integers, booleans and null are unquoted: quoted ones would contradict the schema.
     return re.sub('"(<[^"]*>)"', r"\1", json.dumps(shape, indent=1))
 
 
 @dataclass(frozen=True, slots=True)
 class JudgementReading:
-    """A reply whose shape is right: values by metric, reasons by part (none: a bare one)."""
+    """Store a reply with a valid schema: values by metric, reasons by part (none: bare)."""
 
     values: Mapping[str, int | bool | str]
     reasons: Mapping[str, str]
@@ -281,9 +281,9 @@ class JudgementReading:
 
 
 def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> JudgementReading:
-    """Check values; every fault is named. A reply without any reason at all is bare.
+    """Validate a reply; name every error. A reply without any reason is bare.
 
-    Keys that nobody asked for are left out, and "4" is the number 4.
+    Unknown keys are ignored, and "4" is read as the number 4.
     """
     if not given:
         raise Unparsed("no JSON object found")
@@ -294,7 +294,7 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
     faults = [fault for part in PARTS for fault in _faults(part, parts[part.name], bare)]
     if faults:
         raise Unparsed(join_faults(faults))
-    # From here on every part is an object of the right shape.
+    # From here on, every part is an object with a valid schema.
     blocks = {name: block for name, block in parts.items() if isinstance(block, dict)}
     values = {
         metric: _plain(blocks[part.name][key])
@@ -311,7 +311,7 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
 
 
 def _repair(part: JsonValue) -> JsonValue:
-    """A part whose values have the types that they plainly mean.
+    """Convert values of a part to the types that they evidently mean.
 
     >>> _repair({"magnitude_1_5": "4", "consistent": "True", "other_emotion": "null"})
     {'magnitude_1_5': 4, 'consistent': True, 'other_emotion': None}
@@ -373,7 +373,7 @@ def _problem(key: str, value: JsonValue) -> str | None:
 
 
 def join_faults(faults: list[str]) -> str:
-    """One line; the first few faults stand for all.
+    """Join errors to one line; show the first few only.
 
     >>> join_faults(["a", "b", "c", "d", "e"])
     'a; b; c; d; and 1 more'

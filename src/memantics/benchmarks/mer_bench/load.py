@@ -24,7 +24,7 @@ _CLOSING = '"“”'
 
 
 def decode_once(text: str, *, strict: bool = True) -> str | None:
-    r"""The string inside a JSON string; None where the text is not one.
+    r"""Return the string inside a JSON string; None if the text is not one.
 
     >>> decode_once('"a \\"b\\""'), decode_once('a')
     ('a "b"', None)
@@ -39,7 +39,7 @@ def decode_once(text: str, *, strict: bool = True) -> str | None:
 
 
 def unwrap(text: str) -> str:
-    r"""Take off wrapping quotes, remains of a JSON object, and escapes of escapes.
+    r"""Remove wrapping quotes, remains of a JSON object, and double escapes.
 
     >>> unwrap('"be calm"'), unwrap('"be calm",'), unwrap(': "be calm"'), unwrap("“be calm”")
     ('be calm', 'be calm', 'be calm', 'be calm')
@@ -62,7 +62,7 @@ def unwrap(text: str) -> str:
 
 
 def _strip_quotes(text: str) -> str:
-    """Without the outer pair, or without a single quote that has no partner."""
+    """Remove the outer quotes, or a single unmatched quote."""
     opened, closed = text[:1] == '"', text[-1:] in tuple(_CLOSING)
     if len(text) > 1 and opened and closed:
         return text[1:-1]
@@ -100,11 +100,11 @@ _ID = re.compile(r"[A-Za-z0-9_-]+\.png")
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalRow:
-    """One meme and the wish for its better self.
+    """Store one meme and the goal of its reappraisal.
 
-    ``caption`` is what the source image says, ``rewritten`` what the edited one shall say, and
-    ``plan`` what shall change in the picture. ``written`` and ``planned`` keep the last two as
-    they stand in the release.
+    ``caption`` is the text of the source image, ``rewritten`` the text of the edited one, and
+    ``plan`` the planned change of the image. ``written`` and ``planned`` are the last two as
+    released.
     """
 
     id: str
@@ -140,7 +140,7 @@ class _ReleaseRow(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalRelease:
-    """One copy of the release."""
+    """Hold one copy of the release."""
 
     source: Source
     index: Path
@@ -150,21 +150,21 @@ class ReappraisalRelease:
     repairs: Mapping[str, int]
 
     def editors(self) -> tuple[str, ...]:
-        """Models whose edited images are here, by the name of their folder."""
+        """Return the models whose edited images are in this copy, by folder name."""
         if self.edited is None:
             return ()
         folders = (path for path in self.edited.iterdir() if path.is_dir())
-        # Tools leave hidden folders behind; as an editor without images it would empty the set.
+        # Tools leave hidden folders behind; an editor without images would empty the set.
         return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
 
     def find_edited(self, editor: str, row: ReappraisalRow) -> Path | None:
-        """The image that a model made of a meme."""
+        """Return the image that a model made of a meme."""
         path = self.edited / editor / row.id if self.edited else None
         return path if path is not None and path.is_file() else None
 
 
 def open_release(source: Source) -> ReappraisalRelease:
-    """Read the index below the folder, in any official layout."""
+    """Read the index in a folder, in any official layout."""
     root = source.root
     index = find_file(root, INDEX_FILES, "MER-Bench")
     images = source.images or _find_folder(root, IMAGE_FOLDERS)
@@ -175,7 +175,7 @@ def open_release(source: Source) -> ReappraisalRelease:
         released = conform(_ReleaseRow, value, index.name, number)
         _check(released, index.name, number)
         if released.id in rows:
-            raise DataError(index.name, f"id {released.id} stands there twice", row=number)
+            raise DataError(index.name, f"id {released.id} appears twice", row=number)
         row = _convert(
             released, images / released.id if images and released.id in pictures else None
         )
@@ -189,23 +189,23 @@ def open_release(source: Source) -> ReappraisalRelease:
 def _entries(index: Path) -> list[JsonValue]:
     value = read_json(index)
     if not isinstance(value, list):
-        raise DataError(index.name, "expected a JSON array of memes", hint="download it again")
+        raise DataError(index.name, "is not a JSON array of memes", hint="download it again")
     if not value:
-        raise DataError(index.name, "holds no meme", hint="download it again")
+        raise DataError(index.name, "contains no meme", hint="download it again")
     return value
 
 
 def _check(row: _ReleaseRow, where: str, number: int) -> None:
     if not _ID.fullmatch(row.id):
         raise DataError(
-            where, f"id {row.id[:60]!r} is not a plain name that ends in .png", row=number
+            where, f"id {row.id[:60]!r} is not a plain file name that ends in .png", row=number
         )
     if row.gen_id != row.id:
         raise DataError(where, f"gen_id {row.gen_id[:60]!r} differs from id {row.id}", row=number)
     if TARGETS[row.det_emo] != row.tgt_emo:
         raise DataError(
             where,
-            f"{row.det_emo} leads to {TARGETS[row.det_emo]}, not to {row.tgt_emo}",
+            f"{row.det_emo} must be paired with {TARGETS[row.det_emo]}, not with {row.tgt_emo}",
             row=number,
         )
 

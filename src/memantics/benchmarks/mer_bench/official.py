@@ -1,6 +1,6 @@
-"""The authors' own prompts for judges, read from ``judge.py`` of the user's clone.
+"""The authors' prompts for judges, parsed from ``judge.py`` of the user's clone.
 
-Nothing of it is run: only its texts are taken, and the expressions in them become our placeholders.
+The script is not executed: only its texts are read, and expressions become placeholders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCKS = {
 
 
 def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, Prompt]:
-    """The prompts of the judge as its authors send them."""
+    """Return the judge's prompts as the authors send them."""
     place = next(
         (root / SCRIPT for root in (source.root, source.root.parent) if (root / SCRIPT).is_file()),
         None,
@@ -36,8 +36,8 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
     if source.kind != "release" or place is None:
         raise DataError(
             source.root,
-            f"holds no {SCRIPT}, from which wording=official reads the authors' prompts",
-            hint="memantics data add mer_bench DIR, with a clone of the official repository",
+            f"wording=official needs {SCRIPT}, which is not in this folder",
+            hint="register a clone of the official repository: memantics data add mer_bench DIR",
         )
     tree = parse_file(place)
     build, blocks = find_function(tree, "build_prompts"), find_function(tree, "build_image_blocks")
@@ -54,8 +54,8 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
     rules, rubric = texts.get("system_prompt"), "\n\n".join(lines)
     titles, images, lead = _titles(build), _image_titles(blocks), _lead(build)
     if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2 or lead is None:
-        raise DataError(place, "does not hold the prompts in the form that we know")
-    # The references stand between the two feelings and the rubric.
+        raise DataError(place, "does not contain the prompts in the expected form")
+    # The references are between the two feelings and the rubric.
     head, _, tail = rubric.partition(lines[-1])
     judge = f"{head.rstrip()}$references\n\n{lines[-1]}{tail}"
     found = {
@@ -69,7 +69,7 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
 
 
 def _appended(build: ast.FunctionDef, placeholders: Mapping[str, str]) -> list[str | None]:
-    """The lines of the user's message, in order."""
+    """Return the lines of the user's message, in order."""
     return [
         read_text(node.args[0], placeholders)
         for node in ast.walk(build)
@@ -79,7 +79,7 @@ def _appended(build: ast.FunctionDef, placeholders: Mapping[str, str]) -> list[s
 
 
 def _lead(build: ast.FunctionDef) -> str | None:
-    """What stands before the references, whichever of them there are."""
+    """Return the text before the references."""
     for node in ast.walk(build):
         if isinstance(node, ast.BinOp) and "opt_blocks" in ast.unparse(node.right):
             return read_text(node.left, {})
@@ -87,7 +87,7 @@ def _lead(build: ast.FunctionDef) -> str | None:
 
 
 def _titles(build: ast.FunctionDef) -> dict[str, str]:
-    """What stands above each reference, in the order of the file."""
+    """Return the heading of each reference, in file order."""
     found: dict[str, str] = {}
     for node in ast.walk(build):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("_maybe_block"):
@@ -99,7 +99,7 @@ def _titles(build: ast.FunctionDef) -> dict[str, str]:
 
 
 def _image_titles(blocks: ast.FunctionDef) -> list[str]:
-    """What stands before each image."""
+    """Return the text before each image."""
     texts = [
         read_text(value, {})
         for node in ast.walk(blocks)

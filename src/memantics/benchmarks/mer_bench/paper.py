@@ -1,4 +1,4 @@
-"""MER-Bench's paper, redone from data, judges and people: what ``paper.toml`` cannot look up."""
+"""Parts of MER-Bench's paper that are computed from data, judges and human ratings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVALID = ("a rule still broken", "no judgement")
 
 
 def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
-    """One run of each judge and configuration: the one that judged most."""
+    """Return one run per judge and configuration: the one with the most judgements."""
     best: dict[tuple[str, ...], paper.ScoredRun] = {}
     for run in material.of_task("judge"):
         options = run.facts.options
@@ -54,7 +54,7 @@ def _studies(material: ReappraisalMaterial) -> list[humans.JudgeStudy]:
 
 
 def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
-    """Judges by configuration (RF-VF, …) where one model judged, else by what tells them apart."""
+    """Name judges by configuration (RF-VF, …) if there is one model, else by what differs."""
     config = [f"{r.facts.options['rationale']}-{r.facts.options['placement']}" for r in runs]
     if len({run.model for run in runs}) == 1 and len(set(config)) == len(config):
         return config
@@ -62,7 +62,7 @@ def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
 
 
 def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """One meme, and the wish for its better self."""
+    """Return one meme and the goal of its reappraisal."""
     rows = material.release.rows
     row = next((row for row in rows if row.caption), rows[0])
     texts = (
@@ -74,11 +74,11 @@ def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Memes by category and pair of emotions."""
+    """Return memes by category and pair of emotions."""
     shown = show_declared(material, part)
     if material.source.published:
         return shown
-    # Whoever has the edited images can count this; it is the paper's with the paper's editors.
+    # A copy with the edited images can count this; it equals the paper's with the paper's editors.
     *rows, kept = shown.rows
     same = material.comparable and _are_theirs(material, material.release.editors())
     cell = replace(kept.cells[0], reason="", fill=f"memantics data add {material.name} DIR")
@@ -87,9 +87,9 @@ def figure_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_4(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """What people said of the outputs, and how near each judge is to them."""
+    """Return human ratings of the outputs and the distance of each judge to them."""
     studies, judges = _studies(material), list(_judges(material))
-    columns = (*part.columns, *(f"{name}: apart from people" for name in judges))
+    columns = (*part.columns, *(f"{name}: distance to people" for name in judges))
     names = [name.upper() for name in humans.DIMENSIONS]
     if not studies:
         return part.show(part.empty(*names, columns=len(columns)), columns=columns)
@@ -113,13 +113,13 @@ def _people_cells(study: humans.JudgeStudy, name: str, fill: str) -> Iterator[pa
 
 
 def _plain(score: Score) -> paper.Cell:
-    """A figure as it is; without one there was nothing to vary."""
+    """Return a value unchanged; without one, all ratings were equal."""
     cell = paper.score_cell(score, 2, 1.0)
     return cell if cell.value is not None else paper.Cell(reason="All ratings are the same.")
 
 
 def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Win rates of judge configurations."""
+    """Return win rates of judge configurations."""
     studies = _studies(material)
     if not studies or len(studies[0].judges) < 2:
         return part.show(part.empty(*(row.label for row in part.rows)), drawn=False)
@@ -130,8 +130,8 @@ def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.Pa
 
 
 def judges(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Several judges, or one asked several times: how far they agree on the same outputs."""
-    # Repeats of one judge are judges here; outputs are the same where the view is.
+    """Return the agreement of several judges, or of repeated runs of one, on the same outputs."""
+    # Repeats of one judge count as judges; outputs are the same if the view is.
     views: dict[str, list[paper.ScoredRun]] = {}
     for run in material.of_task("judge"):
         views.setdefault(run.facts.options["view"], []).append(run)
@@ -158,9 +158,9 @@ def _metric_cells(
     fill: str = "",
     printed_as: str = "",
 ) -> tuple[paper.Cell, ...]:
-    """The twelve metrics of an editor or category (``where``: ``editor=NAME``), with deviations.
+    """Return the twelve metrics of an editor or category (``where``: ``editor=NAME``), with SD.
 
-    ``printed_as`` is what the paper calls an editor.
+    ``printed_as`` is the paper's name of an editor.
     """
     printed = {k: v for row in material.published for k, v in row.metrics.items()}
     theirs = run is not None and _is_theirs(material, run, part.label)
@@ -186,7 +186,7 @@ def _metric_cells(
 
 
 def _is_theirs(material: ReappraisalMaterial, run: paper.ScoredRun, table: str) -> bool:
-    """Whether a run is the paper's experiment: its judge, as asked, on its editors and memes."""
+    """Return whether a run matches the paper's experiment: judge, options, editors and memes."""
     rows = [row for row in material.published if row.source == table]
     if not (material.comparable and run.facts.whole and rows):
         return False
@@ -202,13 +202,13 @@ def _is_theirs(material: ReappraisalMaterial, run: paper.ScoredRun, table: str) 
 
 
 def _are_theirs(material: ReappraisalMaterial, editors: Collection[str]) -> bool:
-    """Whether these are the paper's editors: all of them, and nobody else."""
+    """Return whether these are exactly the paper's editors."""
     found = {material.name_system(editor) for editor in editors} - {""}
     return len(editors) == len(material.systems) == len(found)
 
 
 def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Editors by metric: ten runs of a hundred memes that all editors share."""
+    """Return editors by metric: ten runs of a hundred memes that all editors share."""
     runs = _of_view(material, "model")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
@@ -230,7 +230,7 @@ def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
 
 
 def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Categories by metric: ten runs of fifty edits each, editors drawn evenly."""
+    """Return categories by metric: ten runs of fifty edits each, editors sampled evenly."""
     runs = _of_view(material, "category")
     shown: list[paper.ScoredRun | None] = [*runs] or [None]
     rows = []
@@ -243,7 +243,7 @@ def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
 
 
 def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """RFS of every editor in every category."""
+    """Return RFS of every editor in every category."""
     runs = [r for r in _of_view(material, "model") or _of_view(material, "all") if _crossed(r)]
     levels = [(factor, level) for factor in FACTORS for level in LEVELS[factor]]
     rows = []
@@ -262,13 +262,13 @@ def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def _crossed(run: paper.ScoredRun) -> list[str]:
-    """The editors whose figures a run gives by category."""
+    """Return the editors whose scores a run gives by category."""
     labels = (s.label for s in run.results.scores if s.by.startswith("editor × "))
     return list(dict.fromkeys(label.partition(" × ")[0] for label in labels))
 
 
 def figure_5_overall(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """All metrics over everything."""
+    """Return all metrics over all edits."""
     runs = _of_view(material, "overall")
     rows = [
         paper.PaperRow(judge, _metric_cells(material, part, run, ""), "own")
@@ -279,7 +279,7 @@ def figure_5_overall(material: ReappraisalMaterial, part: DeclaredPart) -> paper
 
 
 def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Judgements of one output averaged before components are taken: its hit is a fraction then."""
+    """Return scores from judgements averaged per output; its hit is a fraction then."""
     rows = list[paper.PaperRow]()
     runs = [r for r in material.of_task("judge") if len(material.repeats_of(r)) > 1]
     firsts = [run for run in runs if material.repeats_of(run)[0] is run]
@@ -306,7 +306,7 @@ def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """How often each editor fails in each of the ways that the paper describes."""
+    """Return how often each editor fails in each way that the paper describes."""
     rows = []
     runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
     for run, judge in zip(runs, _name(runs), strict=True):
@@ -326,7 +326,7 @@ def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def invalid(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """What counting or dropping replies does that no attempt made valid."""
+    """Return the effect of counting or dropping replies that stay invalid."""
     runs = material.of_task("judge")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):

@@ -11,11 +11,11 @@ from typing import cast
 
 from memantics.benchmarks.mer_bench import judgement, views
 from memantics.benchmarks.mer_bench import statistics as audit
-from memantics.benchmarks.mer_bench.scoring import InvalidScore, Rules, mark, score
 from memantics.benchmarks.mer_bench.humans import export_outputs
 from memantics.benchmarks.mer_bench.judgement import CheckLevel, Rationale
 from memantics.benchmarks.mer_bench.load import ReappraisalRelease, ReappraisalRow, open_release
 from memantics.benchmarks.mer_bench.official import official_prompts
+from memantics.benchmarks.mer_bench.scoring import InvalidScore, Rules, mark, score
 from memantics.benchmarks.mer_bench.statistics import statistics, survey
 from memantics.benchmarks.mer_bench.views import View
 from memantics.benchmarks.plugin import AuditHooks, BenchmarkPlugin, TaskSetup
@@ -36,7 +36,7 @@ REFERENCES = {
 
 
 def make(setup: TaskSetup) -> Task:
-    """The task ``judge``."""
+    """Build the task ``judge``."""
     chosen, prompts = setup.options, setup.prompts
     sampling = Sampling(
         temperature=0.0, max_tokens=setup.read_whole("max_tokens", 0, 10**9) or None
@@ -61,16 +61,16 @@ def make(setup: TaskSetup) -> Task:
         score=lambda outcomes: score(outcomes, rules),
         used=prompts.values(),
     )
-    # The paper's tables are of run means; where each edit is judged once there are no runs.
+    # The paper's tables are run means; if each edit is judged once, there are no runs.
     main = task.main if chosen["view"] == "all" else f"{task.main}_run"
     task = replace(task, main=main, marks=lambda outcomes: mark(outcomes, rules), kinds=("editor",))
     return _look(task, setup)
 
 
 def _look(task: Task, setup: TaskSetup) -> Task:
-    """The task with layout checks beside the judge: their results become tags of the items.
+    """Return the task with layout checks; their results become tags of the items.
 
-    Nothing is opened before the first item is made, and no image of an item that is passed over.
+    Images are opened when an item is made, so skipped items cost nothing.
     """
     wanted = setup.options["layout"]
     if wanted == "off":
@@ -95,7 +95,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 
 @cache
 def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, views.KeptMemes]:
-    """The memes that can be judged; found once, since it decodes every image of the release."""
+    """Return the memes that can be judged; cached, since it decodes every image of the release."""
     release = open_once(open_release, source)
     return release, views.keep_judgeable(release, views.choose_editors(release, wanted))
 
@@ -126,8 +126,10 @@ def _item(
     if release.source.unseen:
         shown, edited = shown or Path(row.id), edited or Path(pair.editor, row.id)
     if shown is None or edited is None:
-        raise DataError(row.id, "its images were removed while running", hint="run again")
-    # The authors send caption and plan as they stand in the index, quotes and all.
+        raise DataError(
+            row.id, "its images were removed during the run", hint="run the command again"
+        )
+    # The authors send caption and plan as in the index, including quotes.
     raw = _is_official(chosen)
     texts = {
         "source_caption": row.caption,
@@ -170,10 +172,10 @@ def _ask(
     rationale = cast("Rationale", chosen["rationale"])
     context = item.form.context
     told = {name: context[name] for name in REFERENCES["on"] if name in context}
-    if not _is_official(chosen):  # the authors send captions as they are
+    if not _is_official(chosen):  # the authors send captions unchanged
         told = {name: enclose(name.replace("_", " "), text) for name, text in told.items()}
     given = [prompts[name].fill(text=text) for name, text in told.items()]
-    if given and "references" in prompts:  # the authors' alone have a heading
+    if given and "references" in prompts:  # only the authors' prompts have a heading
         given = [prompts["references"].fill(blocks="\n\n".join(given))]
     text = prompts["judge"].fill(
         source_emotion=context["source_emotion"],
@@ -203,10 +205,8 @@ def _is_official(chosen: Mapping[str, str]) -> bool:
     return chosen.get("wording") == "official"
 
 
-# Labels for classifiers, from the caption alone.
-#
-# The index also describes each image, but in words that were written while its emotion was named:
-# a classifier trained on them would read the answer.
+# Labels for classifiers, from the caption alone. The index also describes each image, but these
+# descriptions were written with the emotion in view, so they would reveal the label.
 
 
 def _read(
@@ -221,7 +221,7 @@ def _read(
 
 LABELS: Mapping[str, LabelSource[ReappraisalRelease]] = {
     "emotion": LabelSource(
-        "the emotion that a meme carries: angry, sad, tense or bored",
+        "emotion of the meme: angry, sad, tense or bored",
         _read(lambda row: row.source_emotion),
         topic="emotion",
     ),

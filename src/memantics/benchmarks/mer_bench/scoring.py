@@ -1,4 +1,4 @@
-"""From judgements to the tables: eight metrics, four components, who perceived what."""
+"""Scores from judgements: eight metrics, four components, and perceived emotions."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ _LIKERT = [METRICS.index(name) for name in ("vgq", "vea", "tgq", "tea", "hgq", "
 _SPREAD = ("rfs", "rfs_run")
 InvalidScore = Literal["clip", "lowest", "drop"]
 _COUNTED: dict[InvalidScore, str] = {"clip": "clipped", "lowest": "lowest", "drop": "dropped"}
-_LEVELS = dict.fromkeys(COMPONENTS, "mean of each judgement's own") | {
-    f"{name}_run": "of each run's mean ratings, as the paper's tables" for name in COMPONENTS
+_LEVELS = dict.fromkeys(COMPONENTS, "mean over judgements") | {
+    f"{name}_run": "computed from each run's mean ratings, as in the paper's tables"
+    for name in COMPONENTS
 }
 _SHORT = (*COMPONENTS, "rfs_run")
-# Region overlap from which captions count as standing where they stood.
+# Region overlap above which a caption counts as unmoved.
 CAPTIONS_KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How judgements become figures.
+    """Define how judgements become scores.
 
-    ``invalid``: what a reply counts as that no attempt made valid. ``clip`` applies the gate to one
-    that only broke a rule, and takes the lowest ratings where there is no judgement at all.
+    ``invalid`` defines how a reply counts that stays invalid. ``clip`` applies the gate to a reply
+    that only breaks a rule, and uses the lowest ratings if there is no judgement.
     """
 
     formula: Formula = PAPER
@@ -52,14 +53,14 @@ class Rules:
 
 
 class JudgedOutcome(NamedTuple):
-    """An outcome with its judgement; None where there is none and the lowest ratings count."""
+    """Store an outcome with its judgement; None if there is none and the lowest ratings count."""
 
     outcome: Outcome
     judgement: EditJudgement | None
 
     @property
     def valid(self) -> bool:
-        """Whether the judge kept the rules, at whatever attempt."""
+        """Whether the judge followed the rules, in any attempt."""
         return self.outcome.status == "answered"
 
     @property
@@ -69,26 +70,26 @@ class JudgedOutcome(NamedTuple):
 
     @property
     def meme(self) -> str:
-        """The cluster."""
+        """The meme, by which outcomes are clustered."""
         return self.outcome.item.group
 
     def tag(self, name: str) -> str:
-        """A tag of the item; empty where it has none."""
+        """Return a tag of the item; empty if it has none."""
         return self.outcome.item.tags.get(name, "")
 
     def runs(self, table: str) -> list[int]:
-        """The runs of a table in which this pair was drawn."""
+        """Return the runs of a table that contain this pair."""
         return [int(run) for run in self.tag(f"runs {table}".strip()).split()]
 
     def rate(self) -> tuple[float, ...]:
-        """The eight metrics; an invalid answer has the lowest of each."""
+        """Return the eight metrics; an invalid answer has the lowest of each."""
         if self.judgement is None:
             return tuple(1.0 if i in _LIKERT else 0.0 for i in range(len(METRICS)))
         return self.judgement.rate(self.target)
 
 
 def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
-    """All tables. Figures lie in [0, 1]; a note gives them as the paper prints them."""
+    """Return all scores from 0 to 1; a note gives them as the paper prints them."""
     found = [_read(outcome) for outcome in outcomes]
     judged = _count(found, rules.invalid)
     return (
@@ -106,7 +107,7 @@ def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
 
 
 def _formula(formula: Formula, n: int) -> Iterator[Score]:
-    """The numbers that SSS and RFS were computed with, where they are not the authors'."""
+    """Return the parameters of SSS and RFS if they differ from the authors'."""
     if formula.alpha != PAPER.alpha:
         yield Score("alpha", formula.alpha, n, by="formula", label="SSS")
     if formula.floor != PAPER.floor:
@@ -114,7 +115,7 @@ def _formula(formula: Formula, n: int) -> Iterator[Score]:
 
 
 def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """How often edits fail in the ways that the paper's section on cases describes."""
+    """Yield how often edits fail in the ways that the paper's case section describes."""
     known = [(p, p.judgement) for p in judged if p.judgement is not None]
     for editor in ("", *sorted({p.tag("editor") for p, _ in known})):
         pairs = [(p, j) for p, j in known if editor in ("", p.tag("editor"))]
@@ -126,8 +127,8 @@ def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
                 yield proportion_score("proportion", hits, [p.meme for p, _ in among], by, label)
 
 
-# By name: the layout of the memes that are counted ("" is any), and whether an edit fails, given
-# that its layout was kept and its target met.
+# By name: the layout of the counted memes ("" is any), and whether an edit fails, given that its
+# layout was kept and its target met.
 FAILURES: Mapping[str, tuple[str, Callable[[bool, bool], bool]]] = {
     "layout kept, target missed": ("", lambda kept, met: kept and not met),
     "target met, layout lost": ("", lambda kept, met: met and not kept),
@@ -136,7 +137,7 @@ FAILURES: Mapping[str, tuple[str, Callable[[bool, bool], bool]]] = {
 
 
 def mark(outcomes: Sequence[Outcome], rules: Rules) -> Mapping[str, Sequence[float | None]]:
-    """Each judgement's own figures; drawn views have none, since they weigh judgements by draws."""
+    """Return the scores of single judgements; sampled views repeat judgements and have none."""
     found = [_read(outcome) for outcome in outcomes]
     if not found or any(judgement.tag("view") != "all" for judgement in found):
         return {}
@@ -159,7 +160,7 @@ def _read(outcome: Outcome) -> JudgedOutcome:
 
 
 def _count(judged: Sequence[JudgedOutcome], invalid: InvalidScore) -> list[JudgedOutcome]:
-    """The judgements that count, as what they count."""
+    """Return the judgements that count under the rule for invalid replies."""
     if invalid == "drop":
         return [judgement for judgement in judged if judgement.valid]
     if invalid == "lowest":
@@ -171,9 +172,9 @@ def _count(judged: Sequence[JudgedOutcome], invalid: InvalidScore) -> list[Judge
 
 
 def _invalid(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
-    """How many replies no attempt made valid, and the figures for each way of counting them.
+    """Yield the number of replies that stay invalid, and the scores under each way of counting.
 
-    Only a missed target can break the gate: dropping such replies takes failures out of the sample.
+    Only a missed target can break the gate, so dropping such replies removes failures.
     """
     if not judged:
         return
@@ -208,21 +209,21 @@ def _summarise(
 
 
 def _runs(judged: Sequence[JudgedOutcome]) -> list[list[int]]:
-    """By run where the view has runs over everything, else each once."""
+    """Group judgements by run if the view has runs; otherwise each counts once."""
     return [
         [0] if judgement.tag("view") == "category" else judgement.runs("") for judgement in judged
     ]
 
 
 def to_units(judged: Sequence[JudgedOutcome]) -> Floats:
-    """The eight metrics of each judgement on the scale from 0 to 1."""
+    """Return the eight metrics of each judgement on the scale from 0 to 1."""
     rows: Floats = np.array([judgement.rate() for judgement in judged], dtype=np.float64)
     rows[:, _LIKERT] = unit(rows[:, _LIKERT])
     return rows
 
 
 def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
-    """Figures over everything."""
+    """Yield scores over all judgements."""
     found = _summarise(judged, _runs(judged), formula)
     if found is None:
         yield from (Score(key, None, 0) for key in ("rfs", *(k for k in KEYS if k != "rfs")))
@@ -236,7 +237,7 @@ def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]
 
 
 def _tables(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
-    """One row per editor, and one per category, as the view asks."""
+    """Yield one row per editor or category, as the view requires."""
     view = judged[0].tag("view") if judged else ""
     if view == "category":
         for factor in FACTORS:
@@ -261,14 +262,14 @@ def _table(
         for key in keys:
             metric = found.metrics[key]
             yield _row(key, metric, found, by, label)
-            # The notes give every sd; as rows of their own they would double the page.
+            # The notes contain every SD; as rows they would double the page.
             if metric.sd is not None and key in _SPREAD:
                 note = "unbiased sd over runs, in [0, 1]"
                 yield Score(f"{key}_sd", metric.sd, found.runs, by=by, label=label, note=note)
 
 
 def _cross(judged: Sequence[JudgedOutcome], formula: Formula, factor: str) -> Iterator[Score]:
-    """RFS of each editor in each category: the paper's radar charts, figure 5 (a) to (n)."""
+    """Yield RFS of each editor in each category: the paper's figure 5 (a) to (n)."""
     pairs = sorted(
         {
             (judgement.tag("editor"), judgement.tag(factor))
@@ -288,14 +289,14 @@ def _row(
     key: str, metric: RunMetric, found: ReappraisalSummary, by: str = "", label: str = ""
 ) -> Score:
     note = level = _LEVELS.get(key, "")
-    if metric.sd is not None:  # as the paper prints it: percent
+    if metric.sd is not None:  # in per cent, as in the paper
         note = f"{100 * metric.value:.2f} ± {100 * metric.sd:.2f} over {found.runs} runs"
         note += f" ({level})" if level else ""
     return Score(key, metric.value, found.judged, metric.low, metric.high, by, label, note)
 
 
 def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """The ratings as they were given, from 1 to 5."""
+    """Yield the ratings from 1 to 5."""
     if judged:
         rows = np.array([judgement.rate() for judgement in judged])
         for place in _LIKERT:
@@ -307,7 +308,7 @@ def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
 
 
 def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """The confusion matrix: for each target, how often each label was perceived."""
+    """Yield the confusion matrix: perceived labels for each target."""
     for target in EMOTIONS:
         perceptions = [
             (p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target
@@ -322,12 +323,12 @@ def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
 
 
 def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """How well the judge kept to its rules."""
+    """Yield how well the judge complied with format and rules."""
     judged_validly = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
     memes = [person.meme for _, person in judged_validly]
     if not judged_validly:
         return
-    by = "judge's discipline"
+    by = "format compliance"
     yield proportion_score(
         "proportion",
         [p.outcome.attempts == 1 for _, p in judged_validly],
@@ -343,11 +344,11 @@ def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
     )
     for rule in BROKEN:
         hits = [rule in j.broken for j, _ in judged_validly]
-        yield proportion_score("proportion", hits, memes, by, f"{rule} broken, let pass")
+        yield proportion_score("proportion", hits, memes, by, f"{rule} broken, accepted")
 
 
 def _layout(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Whether the judge's word on the layout is that of the two programmatic checks."""
+    """Yield the agreement of the judge's layout rating with the two programmatic checks."""
     for label, tag in (("panel count", "panels"), ("caption regions", "captions")):
         checkable = [(p, p.judgement, p.tag(tag)) for p in judged if p.judgement and p.tag(tag)]
         said = [j.lc for _, j, _ in checkable if j is not None]
@@ -371,7 +372,7 @@ def _holds(tag: str, value: str) -> bool:
 
 
 def _filter(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """How many memes the failure filter kept, and what was wrong with the images of the others."""
+    """Yield how many memes the failure filter kept, and the errors of the other images."""
     if not judged:
         return
     kept, _, total = judged[0].tag("kept").partition("/")

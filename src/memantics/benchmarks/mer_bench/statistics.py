@@ -25,7 +25,7 @@ RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
 def survey(release: load.ReappraisalRelease) -> Found:
-    """Counts, repairs, and what follows from what is missing."""
+    """Summarise a release: counts, repairs, and the effect of missing files."""
     found = sum(row.image is not None for row in release.rows)
     silent = sum(not row.caption for row in release.rows)
     editors = release.editors()
@@ -48,8 +48,8 @@ def survey(release: load.ReappraisalRelease) -> Found:
 def _notes(release: load.ReappraisalRelease, found: int, editors: tuple[str, ...]) -> list[str]:
     total = len(release.rows)
     get = (
-        "They are a data set of their own (LeoReverse/17nie on the Hugging Face hub): unpack it "
-        "into data/Original."
+        "The images are a separate data set (LeoReverse/17nie on the Hugging Face "
+        "hub): unpack it into data/Original."
     )
     notes = [
         *note_part(release.source, total, COMPLETE),
@@ -57,14 +57,14 @@ def _notes(release: load.ReappraisalRelease, found: int, editors: tuple[str, ...
     ]
     if not editors and release.source.kind == "release":
         notes.append(
-            "Edited images are not in this copy: there is nothing to judge until "
-            "data/EditedResults holds a folder per model."
+            "This copy contains no edited images: add a folder per model to "
+            "data/EditedResults before judging."
         )
     return notes
 
 
 def statistics(release: load.ReappraisalRelease) -> dict[str, JsonValue]:
-    """Every figure under its stable key; None where this copy cannot tell."""
+    """Return every statistic by key; None if this copy does not contain it."""
     rows = release.rows
     pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
     kinds = Counter(row.visual_type for row in rows)
@@ -111,7 +111,7 @@ def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> dict[str, JsonValue]:
 
 
 def _kept(release: load.ReappraisalRelease) -> int | None:
-    """Memes that exist as a file for the source and for every model; needs the image folders."""
+    """Return memes with a file for the source and for every model; needs the image folders."""
     editors = release.editors()
     if not editors:
         return None
@@ -123,7 +123,7 @@ def _kept(release: load.ReappraisalRelease) -> int | None:
 
 
 def findings(release: ReappraisalRelease) -> tuple[Finding, ...]:
-    """Uneven feelings, captions that come twice, layout that is template, and the scale."""
+    """Yield findings on unbalanced emotions, duplicate captions, layouts and the scale."""
     return (
         _judge_emotions(release.rows),
         _judge_captions(release.rows),
@@ -166,7 +166,7 @@ def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
 
 
 def _judge_scale() -> Finding:
-    """What the formula gives where a judge finds nothing to complain of, and where one thing."""
+    """Return the formula's value for a perfect judgement, and for one with a single deduction."""
     perfect = np.ones((1, 8))
     missed = perfect.copy()
     missed[0, 6] = 0

@@ -1,7 +1,7 @@
-"""Which edits can be judged, which of them are, and in which runs each takes part.
+"""Views: which edits are judged, and in which runs each counts.
 
-The draws repeat the authors': one generator per table, seeded once, runs drawn from it in turn.
-A pair that is drawn several times is judged once and counted as often as it was drawn.
+Sampling repeats the authors' method: one generator per table, seeded once, with runs sampled in
+turn. A pair that is sampled several times is judged once and counted as often as it was sampled.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ _MOST_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class KeptMemes:
-    """Memes that can be judged, in the order of the index.
+    """Store the memes that can be judged, in index order.
 
-    ``left_out`` counts unusable images by what they are and what is wrong; a meme may have
-    several.
+    ``left_out`` counts unusable images by kind and error; a meme may have several.
     """
 
     rows: tuple[ReappraisalRow, ...]
@@ -43,17 +42,17 @@ class KeptMemes:
 
 
 def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
-    """The editors that a user names (``all``, or joined by ``+``), sorted as the authors do.
+    """Return the editors that a user names (``all``, or joined by ``+``), in the authors' order.
 
-    Where nobody is shown an image, any name will do.
+    If no image is shown, any name is accepted.
     """
     known, unseen = release.editors(), release.source.unseen
     if not known and (wanted == "all" or not unseen):
         put = "put each editor's images into EditedResults/EDITOR, named like the sources"
         raise DataError(
             release.source.root,
-            "no edited images to judge: looked for data/EditedResults and EditedResults",
-            hint="name whose edits were judged: --set editors=NAME+NAME" if unseen else put,
+            "no edited images found in data/EditedResults or EditedResults",
+            hint="name the editors of the judged edits: --set editors=NAME+NAME" if unseen else put,
         )
     if wanted == "all":
         return known
@@ -65,9 +64,10 @@ def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
 
 
 def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> KeptMemes:
-    """Decode every image of every meme; a meme stays only when none of them fails.
+    """Keep memes whose images can all be decoded.
 
-    The authors look whether the files exist; a cut or empty image then counts as an edit.
+    The authors only check that the files exist, so that a truncated or empty image counts as an
+    edit.
     """
     kept: list[ReappraisalRow] = []
     reasons: Counter[str] = Counter()
@@ -90,7 +90,7 @@ def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> Kep
 def _find_faults(
     release: ReappraisalRelease, editors: tuple[str, ...], row: ReappraisalRow
 ) -> Iterator[str]:
-    """What is wrong with the images of a meme. Without its source the edits do not matter."""
+    """Yield the errors of a meme's images; without its source, edits are not checked."""
     missing = None if release.source.unseen else "missing"
     if fault := _fault(row.image, missing):
         yield f"source {fault}"
@@ -126,7 +126,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class EditToJudge:
-    """One edit to judge; ``runs`` by table: "" for the whole, else a factor."""
+    """Store one edit to judge; ``runs`` by table: "" for the whole, else a factor."""
 
     row: ReappraisalRow
     editor: str
@@ -134,12 +134,12 @@ class EditToJudge:
 
 
 def level_of(row: ReappraisalRow, factor: Factor) -> str:
-    """The category of a meme."""
+    """Return the category of a meme."""
     return {"visual_type": row.visual_type, "layout": row.layout, "polarity": row.polarity}[factor]
 
 
 def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[EditToJudge, ...]:
-    """The pairs of a view, in the order of editors and index."""
+    """Return the pairs of a view, ordered by editor and index."""
     pairs = {(row.id, name): EditToJudge(row, name) for name in kept.editors for row in kept.rows}
     if view == "all":
         for pair in pairs.values():
@@ -157,7 +157,7 @@ def _draw(kept: KeptMemes, view: View, seed: int) -> Iterator[tuple[str, int, st
             for row in draw_some(kept.rows, PER_MODEL, chance):
                 yield from (("", run, editor, row) for editor in kept.editors)
     elif view == "overall":
-        # The paper's figure over everything: 700 a run for its 14 editors.
+        # The paper's overall score: 700 edits per run for its 14 editors.
         yield from _draw_table("", kept.rows, kept.editors, PER_CATEGORY * len(kept.editors), seed)
     else:
         for factor in FACTORS:
@@ -178,7 +178,7 @@ def _draw_table(
 
 
 def share_out(total: int, parts: int, chance: random.Random) -> list[int]:
-    """Even shares of a total; what is left over goes to parts drawn by a shuffle.
+    """Divide a total evenly; the remainder goes to randomly chosen parts.
 
     >>> sorted(share_out(50, 14, random.Random(42)))
     [3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4]
@@ -194,7 +194,7 @@ def share_out(total: int, parts: int, chance: random.Random) -> list[int]:
 
 
 def draw_some(rows: Sequence[T], count: int, chance: random.Random) -> list[T]:
-    """Some of the rows without repetition; with it only where there are fewer than wanted.
+    """Sample rows without repetition; with repetition only if there are too few.
 
     >>> sorted(draw_some("abc", 3, random.Random(42))), len(draw_some("abc", 5, random.Random(42)))
     (['a', 'b', 'c'], 5)

@@ -1,4 +1,4 @@
-"""MER-Bench's format: the index of wishes, and the pictures that editors made, by editor."""
+"""MER-Bench's format: the index of memes and goals, and edited images by editor."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COLUMNS = (
     "layout",
 )
 
-# What a picture is made from.
+# Fields from which an image is made.
 _DRAWN = ("target_emotion", "rewritten", "plan")
 
 
 def write_reappraisals(review: Review) -> writing.Made:
-    """One row a meme with the values that people left, and every editor's picture of it."""
+    """Return one row per meme with its reviewed values, and every editor's image of it."""
     memes = writing.gather_memes(review)
     rows: list[writing.Record] = []
     table: list[writing.Record] = []
@@ -36,7 +36,9 @@ def write_reappraisals(review: Review) -> writing.Made:
         if PAIRS.get(values["source_emotion"]) != values["target_emotion"]:
             pair = f"{values['source_emotion']} to {values['target_emotion']}"
             raise DataError(
-                reviewed.item.id, f"{pair} is not a pair", hint="correct it in the review"
+                reviewed.item.id,
+                f"{pair} is not a valid pair of emotions",
+                hint="correct it in the review",
             )
         _check_pictures(reviewed, values)
         rows.append(_row(meme, values))
@@ -54,15 +56,15 @@ def write_reappraisals(review: Review) -> writing.Made:
 
 
 def _check_pictures(reviewed: Reviewed, values: dict[str, str]) -> None:
-    """Refuse a meme whose caption or plan a person revised after its pictures were made."""
+    """Raise if a person revised the caption or plan of a meme after its images were made."""
     revised = [
         name for name in _DRAWN if reviewed.item.values.get(name, values[name]) != values[name]
     ]
     if revised and reviewed.item.hidden.get("edits"):
         raise DataError(
             reviewed.item.id,
-            f"a person revised {' and '.join(revised)}, but the pictures show the draft",
-            hint="run memantics build regenerate BUILD, then annotate the new queue",
+            f"a person revised {' and '.join(revised)}, but the images show the draft",
+            hint="run 'memantics build regenerate BUILD', then annotate the new queue",
         )
 
 

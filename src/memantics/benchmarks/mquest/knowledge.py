@@ -1,4 +1,4 @@
-"""Knowledge bases: raw JSON as it was extracted, and refined Turtle in either namespace."""
+"""Read knowledge bases: raw JSON as extracted, and refined Turtle in either namespace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CANONICAL = {name: str(name) for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | di
 
 
 def find_dimension(name: str) -> str | None:
-    """The canonical name of a dimension, whatever part of the release it comes from.
+    """Return the canonical name of a dimension, for any part of the release.
 
     >>> find_dimension("EmotionExpression"), find_dimension("Scene"), find_dimension("Weather")
     ('Emotion', 'Scene', None)
@@ -26,9 +26,9 @@ def find_dimension(name: str) -> str | None:
 
 
 def canonical(name: str, where: object, *, published: bool = False) -> str:
-    """The canonical name of a dimension; an unknown one is refused with the file it stands in.
+    """Return the canonical name of a dimension; raise an error that names the file if unknown.
 
-    ``published`` by a user, data may have other dimensions.
+    Data ``published`` by a user may have other dimensions.
     """
     found = find_dimension(name) or (name if published and _OWN.fullmatch(name) else None)
     if found is None:
@@ -40,7 +40,7 @@ def canonical(name: str, where: object, *, published: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileRelation:
-    """One statement between two individuals, by their names."""
+    """Store one relation between two individuals, by name."""
 
     source: str
     name: str
@@ -49,10 +49,10 @@ class FileRelation:
 
 @dataclass(frozen=True, slots=True)
 class QaIndividual:
-    """One thing that a knowledge base says about a meme. Names are unique per meme *and* class.
+    """Store one individual of a knowledge base; names are unique per meme *and* class.
 
-    ``declared`` is the class name as this file spells it, ``namespace`` where that name lives
-    (empty in raw JSON, which has none).
+    ``declared`` is the class name as spelled in the file. ``namespace`` is the namespace of that
+    name (empty in raw JSON).
     """
 
     meme: str
@@ -66,10 +66,10 @@ class QaIndividual:
 
 
 def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
-    """The individuals of one raw file, in its order."""
+    """Yield the individuals of one raw file, in file order."""
     base = mquest.read_raw_base(path)
     if not base.dimensions:
-        raise DataError(path.name, "holds no individual", hint="download the file again")
+        raise DataError(path.name, "contains no individual", hint="download the file again")
     return [
         QaIndividual(
             mquest.meme_of(path),
@@ -93,10 +93,10 @@ class _GraphNode:
 
 
 def read_refined(path: Path) -> list[QaIndividual]:
-    """The individuals of one refined file, found by local name in whatever namespace it uses.
+    """Yield the individuals of one refined file, found by local name in any namespace.
 
-    The official code looked in one fixed namespace and found nothing in four files of five, so
-    a file without any individual is an error here.
+    The official code searches one fixed namespace and finds nothing in four files of five. A file
+    without any individual is therefore an error here.
     """
     import pyoxigraph
 
@@ -104,13 +104,13 @@ def read_refined(path: Path) -> list[QaIndividual]:
     latest: dict[str, _GraphNode] = {}
     relations: dict[str, list[FileRelation]] = {}
     for quad in mquest.parse_turtle(mquest.read_file(path), path.name):
-        # Nine triples of ten are the ontology's own: the cheapest tests come first.
+        # Nine of ten triples belong to the ontology, so the cheapest tests come first.
         predicate, value = quad.predicate.value, quad.object
         if predicate == mquest.TYPE:
             namespace, name = mquest.split_iri(str(getattr(value, "value", "")))
             if dimension := find_dimension(name):
                 subject = str(getattr(quad.subject, "value", ""))
-                # One name may stand for two classes; what follows is about the last.
+                # One name may belong to two classes; later statements are about the last.
                 latest[subject] = nodes.setdefault(
                     (subject, dimension), _GraphNode(name, namespace)
                 )
@@ -134,7 +134,7 @@ def read_refined(path: Path) -> list[QaIndividual]:
     if not nodes:
         raise DataError(
             path.name,
-            "holds no individual of a known dimension, in any namespace",
+            "contains no individual of a known dimension, in any namespace",
             hint="download the file again",
         )
     return [
@@ -153,7 +153,7 @@ def read_refined(path: Path) -> list[QaIndividual]:
 
 
 def count_ontology(path: Path) -> tuple[int, int, int]:
-    """Triples, declared classes and object properties of an ontology file."""
+    """Count triples, declared classes and object properties of an ontology file."""
     total = 0
     kinds: Counter[str] = Counter()
     for quad in mquest.parse_turtle(mquest.read_file(path), path.name):

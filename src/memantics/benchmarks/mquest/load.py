@@ -29,11 +29,11 @@ _FINISHED = re.compile(rf"^\[FINISH\]\s.*?({_STEM})\.jsonld\s*$", re.MULTILINE)
 
 
 def find_selection(root: Path) -> tuple[str, ...]:
-    """File stems of the selected questions, in the order in which they were evaluated.
+    """Return the file stems of the evaluated questions, in evaluation order.
 
-    A list of the user's own in the release folder comes first. Otherwise the longest of the
-    evaluation logs near the release and the list that ships with this package: a log may stem
-    from a run that was broken off.
+    A list of the user in the release folder takes precedence. Otherwise the longest list wins: an
+    evaluation log near the release, or the list in this package. A log may come from an interrupted
+    run.
     """
     folder = root / LIST_NAME
     if folder.is_file():
@@ -44,28 +44,29 @@ def find_selection(root: Path) -> tuple[str, ...]:
     if not best:
         raise DataError(
             root,
-            f"no list of the evaluated questions: no {LIST_NAME}, no log with [FINISH] lines",
+            f"the list of evaluated questions is missing: no {LIST_NAME}, no log with "
+            "[FINISH] lines",
             hint=f"clone {LOG_CLONE} beside the release, or write the file stems into {LIST_NAME}",
         )
     return best
 
 
 def read_list(path: Path) -> tuple[str, ...]:
-    """One file stem per line; ``#`` begins a comment. Each stem may stand only once."""
+    """Read one file stem per line; ``#`` begins a comment, and repeated stems are an error."""
     stems: dict[str, int] = {}
     for row, line in enumerate(_text(path).splitlines(), 1):
         stem = line.partition("#")[0].strip().removesuffix(".jsonld")
         if stem and not re.fullmatch(_STEM, stem):
             raise DataError(path.name, f"{stem[:60]!r} is not the stem of a question file", row=row)
         if stem in stems:
-            raise DataError(path.name, f"{stem} stands in row {stems[stem]} already", row=row)
+            raise DataError(path.name, f"{stem} is already listed in row {stems[stem]}", row=row)
         if stem:
             stems[stem] = row
     return tuple(stems)
 
 
 def read_log(path: Path) -> tuple[str, ...]:
-    """The questions that an evaluation log reports as finished, each once."""
+    """Return the questions that an evaluation log reports as finished, without repeats."""
     return tuple(dict.fromkeys(_FINISHED.findall(_text(path))))
 
 
@@ -100,7 +101,7 @@ QA_FOLDERS = (
 IMAGE_FOLDERS = ("img/hateful-memes-img", "images", "benchmark_imgs", "img")
 ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
 Found = TypeVar("Found")
-# The release's words, and those of Chinese questions that are built here.
+# The option's text in the release, and in Chinese questions of ``build questions``.
 NONE_OPTIONS = ("none of the others", "其他都不对")
 _TOXIC_ELEMENT = re.compile(rb":hasToxicElement\s+:([^\s;,.]+)")
 _DECLARED = re.compile(rb"^:([^\s;,.]+)\s+(?:a|rdf:type)\s+([^;.]+?)\s*[;.]\s*$", re.MULTILINE)
@@ -109,10 +110,10 @@ _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class QaRecord:
-    """One question. ``answer`` is the index of the right option, None where there is not one.
+    """Store one question; ``answer`` is the index of the correct option, None if not unique.
 
-    ``pair`` is the id of the toxicity question that it gives the reason for, where its file says
-    so: the official ones do not.
+    ``pair`` is the id of the toxicity question whose reason it asks for, if the file states it.
+    Official files do not.
     """
 
     id: str
@@ -130,7 +131,7 @@ class QaRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Where a question lies, and what its folder and name already say."""
+    """Store the path of a question and the metadata in its folder and file name."""
 
     path: Path
     meme: str
@@ -138,7 +139,7 @@ class QuestionFile:
 
     @property
     def id(self) -> str:
-        """The file's stem."""
+        """The file stem."""
         return self.path.name.removesuffix(".jsonld")
 
 
@@ -171,7 +172,7 @@ class _Pair(Closed):
 
 @dataclass(frozen=True)
 class MquestRelease:
-    """One copy of the release. Files are listed when it is opened and read when asked for."""
+    """Hold one copy of the release; files are listed on opening and read on demand."""
 
     source: Source
     qa: Path | None
@@ -183,12 +184,12 @@ class MquestRelease:
     ontology: Path | None
 
     def questions(self, split: str = "all") -> Iterator[QaRecord]:
-        """The well-formed questions of a split, by meme; malformed ones are left out."""
+        """Yield the valid questions of a split, by meme."""
         files = self.select(split)
         return (record for record in map(self.read_question, files) if not fault(record))
 
     def select(self, split: str) -> tuple[QuestionFile, ...]:
-        """The files of a split; a split of which nothing is here is an error."""
+        """Return the files of a split; raise if none of them is in this copy."""
         require_known("split", split, SPLITS)
         files = self.files
         if split == "ten":
@@ -198,23 +199,23 @@ class MquestRelease:
         if not files:
             raise DataError(
                 self.source.root,
-                f"none of the questions of split {split} is in this copy",
-                hint="use --split all, or add a copy with the question files",
+                f"this copy contains none of the questions of split {split}",
+                hint="use --split all, or register a copy with the question files",
             )
         return files
 
     @cached_property
     def selection(self) -> frozenset[str]:
-        """Ids of the questions on which the paper's toxicity figures were computed."""
+        """Ids of the questions behind the paper's toxicity scores."""
         return frozenset(find_selection(self.source.root))
 
     @cached_property
     def toxic_dimensions(self) -> dict[str, frozenset[str]]:
-        """By meme, the dimensions of what its refined graph calls toxic elements, where any."""
+        """Return the dimensions of toxic elements in the refined graph, by meme."""
         found: dict[str, frozenset[str]] = {}
         for path in self.refined:
-            # Found in the text: parsing the graphs needs an extra, and takes as long as reading
-            # the questions.
+            # Searched as text: parsing the graphs needs an extra and takes as long as reading the
+            # questions.
             text = read_file(path)
             if names := set(_TOXIC_ELEMENT.findall(text)):
                 kinds = (
@@ -231,18 +232,19 @@ class MquestRelease:
 
     @cached_property
     def memes(self) -> tuple[str, ...]:
-        """Every meme that has a question or a knowledge base here."""
+        """All memes with a question or a knowledge base in this copy."""
         known = {file.meme for file in self.files}
         return tuple(sorted(known.union(map(meme_of, self.raw), map(meme_of, self.refined))))
 
     def read_question(self, file: QuestionFile) -> QaRecord:
-        """Read one file, well-formed or not (see :func:`fault`)."""
+        """Read one file, valid or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
         published, name = self.source.published, file.path.name
         dimension = knowledge.canonical(pair.dimension, name, published=published)
         if dimension != knowledge.canonical(file.declared, name, published=published):
             raise DataError(
-                file.path.name, f"says dimension {pair.dimension}, but lies under {file.declared}"
+                file.path.name,
+                f"states dimension {pair.dimension}, but is in the folder {file.declared}",
             )
         keys = [index for index, option in enumerate(pair.answers) if option.is_correct]
         return QaRecord(
@@ -262,21 +264,21 @@ class MquestRelease:
     def _find_image(self, name: str, file: QuestionFile) -> Path | None:
         if not name or name in (".", "..") or re.search(r"[/\\\0]", name):
             raise DataError(
-                file.path.name, f"image name {name[:60]!r} leads outside the image folder"
+                file.path.name, f"image name {name[:60]!r} points outside the image folder"
             )
         return self.images / name if self.images and name in self.pictures else None
 
     def individuals(
         self, kind: Literal["raw", "refined"] = "raw"
     ) -> Iterator[knowledge.QaIndividual]:
-        """What the knowledge bases say, one meme after the other."""
+        """Yield the individuals of the knowledge bases, meme by meme."""
         raw = partial(knowledge.read_raw, own_names=self.source.published)
         read, paths = (raw, self.raw) if kind == "raw" else (knowledge.read_refined, self.refined)
         return (individual for path in paths for individual in read(path))
 
 
 def is_none_option(text: str) -> bool:
-    """Whether an option says that none of the others is right.
+    """Return whether an option means "none of the others".
 
     >>> is_none_option("none of the others. "), is_none_option("None of them")
     (True, False)
@@ -285,7 +287,7 @@ def is_none_option(text: str) -> bool:
 
 
 def fault(question: QaRecord) -> str:
-    """What makes a question unusable, or nothing.
+    """Return why a question is invalid; empty if it is valid.
 
     >>> good = QaRecord("1", "1", "Scene", "?", ("a", "b", "c", "None of the others"), 0, "",
     ...                 (), "", None)
@@ -298,17 +300,17 @@ def fault(question: QaRecord) -> str:
     if len({option.strip() for option in options}) != 4:
         return "repeats an option"
     if question.answer is None:
-        return "does not mark exactly one option as right"
+        return "does not mark exactly one option as correct"
     if sum(map(is_none_option, options)) != 1:
         return "does not offer 'None of the others' exactly once"
     return ""
 
 
 def open_release(source: Source) -> MquestRelease:
-    """Find questions, knowledge bases and images below the folder, in any official layout."""
+    """Find questions, knowledge bases and images in a folder, in any official layout."""
     root = source.root
     if not root.is_dir():
-        raise DataError(root, "no such folder", hint="give the folder of the M-QUEST release")
+        raise DataError(root, "folder not found", hint="give the folder of the M-QUEST release")
     qa, files = _first(root, QA_FOLDERS, _list_questions)
     for file in files:
         knowledge.canonical(file.declared, file.path.name, published=source.published)
@@ -318,10 +320,11 @@ def open_release(source: Source) -> MquestRelease:
     if not files and not bases:
         raise DataError(
             root,
-            "no M-QUEST release here: looked for questions in <id>_qa/<Dimension>/*.jsonld "
-            f"(below {', '.join(QA_FOLDERS[:3])}) and knowledge bases named <id>{RAW} or "
-            f"<id>{REFINED} (below {', '.join(FOLDERS[:3])})",
-            hint="give the clone of semantic-memes or the folder with these files",
+            "no M-QUEST release found: expected questions in "
+            f"<id>_qa/<Dimension>/*.jsonld (below {', '.join(QA_FOLDERS[:3])}) and "
+            f"knowledge bases named <id>{RAW} or <id>{REFINED} (below "
+            f"{', '.join(FOLDERS[:3])})",
+            hint="give the clone of semantic-memes, or the folder that contains these files",
         )
     images = _find_images(source)
     pictures = list_names(images)
@@ -332,7 +335,7 @@ def open_release(source: Source) -> MquestRelease:
 def _first(
     root: Path, folders: tuple[str, ...], listing: Callable[[Path], Iterator[Found]]
 ) -> tuple[Path | None, tuple[Found, ...]]:
-    """The first of the folders in which there is anything, and what is in it."""
+    """Return the first folder with matching files, and the files."""
     for name in folders:
         if found := tuple(listing(root / name)):
             return root / name, found
@@ -348,13 +351,15 @@ def _list_questions(folder: Path) -> Iterator[QuestionFile]:
         for path in sorted(_find_jsonld(folder / name)):
             file = _place(path, meme)
             if file.id in seen:
-                raise DataError(path.name, f"a question of this id is in {seen[file.id].parent}")
+                raise DataError(
+                    path.name, f"a question with this id is also in {seen[file.id].parent}"
+                )
             seen[file.id] = path
             yield file
 
 
 def _find_jsonld(folder: Path) -> Iterator[Path]:
-    """Question files in the folders of a meme's dimensions, or directly in the meme's folder."""
+    """Yield question files in the dimension folders of a meme, or directly in its folder."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir():

@@ -1,4 +1,4 @@
-"""M-QUEST's paper, redone from data, runs and verdicts: what ``paper.toml`` cannot look up."""
+"""Parts of M-QUEST's paper that are computed from data, runs and annotations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CHARACTERS = 1200
 
 
 def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
-    """What runs are called: the paper's systems as the paper calls them."""
+    """Return the display name of a run: the paper's name for its systems."""
     labels = zip(runs, name_runs(runs), strict=True)
     return [
         label if label != run.model else material.name_system(label) or label
@@ -45,7 +45,7 @@ def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Questions by dimension: toxicity first, the extension, the whole."""
+    """Return questions by dimension: toxicity set, extension, and total."""
     judged = _judged(material)
     accepted = [question for question in judged if question.accepted]
     toxic = [one for one in accepted if not one.first or one.dimension == "Toxicity"]
@@ -86,14 +86,14 @@ def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def _own_dimensions(material: MquestMaterial, part: DeclaredPart) -> dict[str, str]:
-    """Dimensions of a set of one's own that are none of the paper's."""
+    """Return dimensions of the user's data that are not in the paper."""
     start = "questions.dimension."
     found = (k.removeprefix(start) for k, n in material.values.items() if n and start in k)
     return {} if material.compared else {name: name for name in found if name not in part.names}
 
 
 def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
-    """The last row from those above it."""
+    """Return the total row."""
     first, second, whole = ([v if isinstance(v, int | float) else 0 for v in row] for row in rows)
     sums = [a + b for a, b in zip(first[:10], second[:10], strict=True)]
     made = [*sums, first[10], round(sum(sums) / first[10], 2)]
@@ -106,7 +106,7 @@ def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
 def _count_row(
     part: DeclaredPart, label: str, material: MquestMaterial, paper: Sequence[JsonValue]
 ) -> PaperRow:
-    """The questions of the ten dimensions that the data hold."""
+    """Return the number of questions per dimension in the data."""
     values = material.values
     counts = [values.get(f"questions.dimension.{name}") for name in part.names]
     asked = counts if material.compared else [values.get("questions.total")]
@@ -127,7 +127,7 @@ def _review_row(
     paper: Sequence[JsonValue],
     fill: str,
 ) -> PaperRow:
-    """The questions that people accepted, by dimension."""
+    """Return the number of questions that annotators accepted, by dimension."""
     counts = Counter(question.dimension for question in accepted)
     memes = len({question.meme for question in accepted})
     average = round(len(accepted) / memes, 2) if memes else None
@@ -147,13 +147,13 @@ def _judged(material: MquestMaterial) -> list[JudgedQuestion]:
 
 
 def table_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Accuracy of systems: all questions, pairs, toxicity, reasons, and the macro mean."""
+    """Return the accuracy of systems: all questions, pairs, toxicity, reasons, macro average."""
     rows, taken = fill_systems(material, part)
     return part.show([*rows, *list_others(material, part, taken)])
 
 
 def traits(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Table 2 by what its models were trained for, as the paper explains the differences."""
+    """Return Table 2 by the training traits of models that the paper discusses."""
     known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
     for model, model_traits in material.traits.items():
         name = material.name_system(model) or model
@@ -199,7 +199,7 @@ def _mean(runs: Sequence[ScoredRun], metric: str) -> Cell:
 
 
 def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Accuracy by dimension; the paper draws it and prints no figure."""
+    """Return accuracy by dimension; the paper plots these values without numbers."""
     runs, names = material.of_task("qa"), part.names | _own_dimensions(material, part)
     if not runs:
         asked = tuple(
@@ -226,17 +226,17 @@ def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_3(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """One toxicity question on which models part, with what each said."""
+    """Return one toxicity question on which models disagree, with their answers."""
     return _show_case(material, part, "T")
 
 
 def figure_9(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Another dimension of the same meme, with what each model said."""
+    """Return a question about another dimension of the same meme, with the models' answers."""
     return _show_case(material, part, "R")
 
 
 def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> PaperPart:
-    """The question of a kind on which most models differ, the first in case of a tie."""
+    """Return the question of a kind on which most models disagree; ties keep the first."""
     runs = material.of_task("qa")
     said = [last_answers(run.folder) for run in runs]
     items = list(read_bare_items(runs[0].folder)) if runs else []
@@ -260,7 +260,7 @@ def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> Paper
 
 
 def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Share of questions that people accepted, by dimension."""
+    """Return the proportion of accepted questions, by dimension."""
     judged, rows, rates = _judged(material), [], list[float]()
     *dimensions, mean = part.rows
     for row in dimensions:
@@ -288,7 +288,7 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """The prompt as it was sent; without a run, the template of ours."""
+    """Return the prompt of a run; without a run, our template."""
     texts = []
     runs = material.of_task("qa")
     for run, name in zip(runs, _name(material, runs), strict=True):
@@ -304,7 +304,7 @@ def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_8(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Two questions with their explanations."""
+    """Return two questions with their explanations."""
     release = material.release
     known = release.files and any(f.id in release.selection for f in release.files)
     questions = release.questions("toxmquest350" if material.compared and known else "ten")
@@ -320,16 +320,16 @@ def _show_pair(record: QaRecord, names: Mapping[str, str]) -> PaperText:
 
 
 def in_the_text(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Figures that the paper's sentences state."""
+    """Return values stated in the text of the paper."""
     expected = material.expected.items()
     keys = [k for k, row in expected if row.paper is not None and not k.startswith("toxmquest350.")]
     return part.show(list_statistics(material, keys))
 
 
 def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Where keys and "None of the others" stand."""
+    """Return the positions of correct options and of "None of the others"."""
     lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
-    lines |= {"all keys": "key.position.", "None of the others": "none.position."}
+    lines |= {"all correct options": "key.position.", "None of the others": "none.position."}
     return part.show(
         PaperRow(
             part.names.get(name, name), tuple(material.statistic(f"{key}{n}") for n in range(4))
@@ -339,7 +339,7 @@ def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def beyond(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """What the files tell and the paper does not."""
+    """Return statistics of the files that the paper does not report."""
     shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
     expected = material.expected.items()
     keys = [key for key, row in expected if row.paper is None and not key.startswith(shown)]
@@ -358,8 +358,8 @@ PAPER = read_paper(
         "Figure 6": figure_6,
         "Figure 8": figure_8,
         "Figure 9": figure_9,
-        "Figures in the text": in_the_text,
-        "Places of options": places,
+        "Values in the text": in_the_text,
+        "Positions of options": places,
         "Further statistics": beyond,
     },
 )

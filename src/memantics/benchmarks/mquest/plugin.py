@@ -30,7 +30,7 @@ TOXICITY = "Toxicity"
 
 
 def make(setup: TaskSetup) -> Task:
-    """The task ``qa``."""
+    """Build the task ``qa``."""
     prompts = factories.Prompts(setup.prompts[setup.options["order"]], setup.prompts["again"])
 
     def parse(text: str, form: Form) -> JsonValue:
@@ -44,17 +44,17 @@ def make(setup: TaskSetup) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A split: its commonest key, and the toxicity question of each meme."""
+    """Store a split: its most frequent answer, and the toxicity question of each meme."""
 
     release: MquestRelease
     majority: str | None
     toxic: Mapping[str, str]
 
     def find_pair(self, question: QaRecord, split: str) -> str:
-        """The toxicity question that a question gives the reason for; empty where none is known.
+        """Return the toxicity question whose reason a question asks for; empty if unknown.
 
-        A file may name it. The evaluated list holds only such reasons. Elsewhere the knowledge
-        base says which dimension the toxic element is of.
+        A file may name it. In the evaluated list, every other question of a meme is such a reason.
+        Elsewhere, the knowledge base gives the dimension of the toxic element.
         """
         if question.pair or question.dimension == TOXICITY:
             return question.pair
@@ -66,7 +66,7 @@ class _Opened:
 
 @cache
 def _open(source: Source, split: str) -> _Opened:
-    """Read once, since items are walked more than once."""
+    """Read the release once, since items are iterated several times."""
     release = open_once(open_release, source)
     keys: list[str] = []
     toxic: dict[str, str] = {}
@@ -124,9 +124,10 @@ def _published_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def parse_as_published(text: str) -> str:
-    """The official scripts' rule: five patterns in turn, the last match of the first that hits.
+    """Apply the official scripts' parser: five patterns in turn, last match of the first hit.
 
-    Any capital counts, so "U.S." is an answer; kept to compare with published figures.
+    Any capital letter counts, so "U.S." is an answer. It serves the comparison with published
+    scores.
 
     >>> parse_as_published("The U.S. flag. So B. it is")
     'B'
@@ -139,9 +140,9 @@ def parse_as_published(text: str) -> str:
 
 
 def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
-    """Toxicity questions with the questions that give their reason: whether all are right.
+    """Return, per toxicity question and its reason questions, whether all are correct.
 
-    Where no question is linked, a meme's questions are one group, as far as it has both kinds.
+    If no question is linked, the questions of a meme form one group if it has both kinds.
     """
     linked = any(outcome.item.tags.get("pair") for outcome in outcomes)
     kept: list[tuple[Outcome, str]] = []
@@ -154,15 +155,15 @@ def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
     kinds = [outcome.item.tags["kind"] for outcome, _ in kept]
     found = group_hits(right, [name for _, name in kept], kinds, frozenset("TR"))
     note = (
-        "toxicity questions with the questions linked to them, all of them right"
+        "toxicity questions with their linked questions, all answered correctly"
         if linked
-        else "memes with a toxicity and a reasoning question, all of them right"
+        else "memes with a toxicity and a reasoning question, all answered correctly"
     )
     return [(hit, memes[str(name)]) for name, hit in found.items()], note
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Accuracy over all, T, R, groups with both, macro over dimensions, and each dimension."""
+    """Return accuracy: overall, T, R, groups with both, macro over dimensions, per dimension."""
     right = factories.hits(outcomes)
     memes = [o.item.group for o in outcomes]
     dimensions = [o.item.tags["dimension"] for o in outcomes]
@@ -192,38 +193,36 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     )
 
 
-# The authors' prompt, read from the inference script of their second repository.
-#
-# The script is not run: only the texts of ``_format_prompt`` are taken.
+# The authors' prompt, parsed from the inference script of their second repository. The script is
+# not executed: only the texts of ``_format_prompt`` are read.
 
 SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
 REPOSITORY = "VLMs_meme-inference"
 ORDER = "explain_first"
 _PLACEHOLDERS = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
-# An option as the script writes it, with these letters for its own.
+# An option in the notation of the script, with example letters.
 _OPTION = "A. a\n"
 
 
 def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
-    """The prompt of ``qa`` as its authors send it: it asks for the reasons first."""
+    """Return the authors' prompt of ``qa``; it asks for the reasons first."""
     if options["order"] != ORDER:
         raise InputError(
-            f"wording=official has no words for order={options['order']}",
-            hint=f"use order={ORDER}, or leave wording out",
+            f"wording=official has no prompt for order={options['order']}",
+            hint=f"use order={ORDER}, or omit wording",
         )
     place = next(filter(Path.is_file, _list_places(source.root)), None)
     if source.kind != "release" or place is None:
         raise DataError(
             source.root,
-            f"neither it nor a folder {REPOSITORY} beside it holds {SCRIPTS[0]}, from which"
-            " wording=official reads the authors' prompt",
-            hint=f"clone {REPOSITORY} beside the release that you registered",
+            f"wording=official needs {SCRIPTS[0]}, in this folder or in {REPOSITORY} beside it",
+            hint=f"clone {REPOSITORY} beside the registered release",
         )
     function = find_function(parse_file(place), "_format_prompt")
     text = "".join(_read(function.body)) if function is not None else ""
     prompt = Prompt(ORDER, text)
     if prompt.placeholders != {"question", "options"}:
-        raise DataError(place, "does not hold the prompt in the form that we know")
+        raise DataError(place, "does not contain the prompt in the expected form")
     return {ORDER: prompt}
 
 
@@ -235,7 +234,7 @@ def _list_places(root: Path) -> Iterator[Path]:
 
 
 def _read(body: list[ast.stmt]) -> Iterator[str]:
-    """The pieces of which the script makes up its prompt; the loop over options is one of them."""
+    """Yield the parts of the script's prompt; the loop over options is one of them."""
     for one in body:
         if isinstance(one, ast.For):
             if "".join(_read(one.body)) == _OPTION:
@@ -244,15 +243,15 @@ def _read(body: list[ast.stmt]) -> Iterator[str]:
             yield read_text(one.value, _PLACEHOLDERS) or ""
 
 
-# Labels for classifiers from the knowledge bases; the input is the text printed on a meme.
+# Labels for classifiers from the knowledge bases; the input is the printed text.
 
 NONE = "none"
-# The prompts of the release spell it so, and the knowledge bases follow.
+# Spelling of the release's prompts and knowledge bases.
 _SPELLINGS = {"mysogynous": "misogynous"}
 
 
 def _read_toxicity(release: MquestRelease) -> Iterator[LabelledMeme]:
-    """The kind that the knowledge base gives, as it stands there; ``none`` without one."""
+    """Return the toxicity type in the knowledge base; ``none`` without one."""
     for meme, listed in groupby(release.individuals("raw"), key=lambda individual: individual.meme):
         members = list(listed)
         text = " ".join(o.description for o in members if o.dimension == "TextualMaterial")
@@ -267,7 +266,7 @@ def _read_toxicity(release: MquestRelease) -> Iterator[LabelledMeme]:
 
 LABELS: Mapping[str, LabelSource[MquestRelease]] = {
     "toxicity": LabelSource(
-        "the kind of toxicity that the knowledge base names, or none",
+        "toxicity type in the knowledge base, or none",
         _read_toxicity,
         topic="toxicity",
     ),

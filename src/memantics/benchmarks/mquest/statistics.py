@@ -37,7 +37,7 @@ LABELS = (
     "Propaganda",
     "Misogynous",
 )
-# What the four materialisers were asked for, and about which classes; how their files spell them.
+# Relations and classes that the four materialisers were asked for, as spelled in their files.
 MATERIALISERS = {
     "AnalogicalMapping": "Materialiser",
     "Emotion": "Materialised",
@@ -51,7 +51,7 @@ MATERIALISED = frozenset(
         *("hasExpressor", "hasParticipant", "hasToxicElement"),
     }
 )
-# The paper's own counts, on which some of its other figures rest.
+# Counts from the paper, from which some of its other values follow.
 FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
 EXTENSION = (251, 180)
 VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
@@ -59,13 +59,13 @@ VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
 TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
 _WORDS = FindingWords(__file__)
 GENERATED = "huggingface_api"
-# Parts of the names of individuals that say nothing about a meme.
+# Parts of individuals' names that do not describe a meme.
 _NO_NAMES = frozenset({"text", "word", "scene", "instance", "dimension", "image", "visual"})
 _INNER_CAPITAL = re.compile("[a-z][A-Z]")
 
 
 def survey(release: MquestRelease) -> Found:
-    """Read everything once: counts, faults, repairs, and what follows from what is missing."""
+    """Summarise a release: counts, errors, repairs, and the effect of missing files."""
     skips: list[Skip] = []
     repairs: Counter[str] = Counter()
     grounded = 0
@@ -115,7 +115,7 @@ def _relative(release: MquestRelease, path: Path) -> str:
 
 
 def _files(release: MquestRelease) -> tuple[str, ...]:
-    """Patterns rather than thousands of names."""
+    """Return file patterns instead of thousands of names."""
     found = []
     if release.qa:
         found.append(_relative(release, release.qa / "*_qa/**/*.jsonld"))
@@ -129,31 +129,31 @@ def _files(release: MquestRelease) -> tuple[str, ...]:
 
 def _notes(release: MquestRelease, images: int) -> list[str]:
     official, memes = release.source.official, len(release.memes)
-    ask = "Request them from the Hateful Memes release and name their folder (<id>.png)."
+    ask = "Request the images from the Hateful Memes release and give their folder (<id>.png)."
     notes = [
         *note_part(release.source, memes, COMPLETE_MEMES),
         *note_gaps(images, memes, release.images, ask),
     ]
     if not release.files:
-        notes.append("Questions are not in this copy: no task can run on it.")
+        notes.append("This copy contains no questions: no task can run on it.")
     if not release.raw:
-        notes.append("Raw knowledge bases are not in this copy.")
+        notes.append("This copy contains no raw knowledge bases.")
     if not release.refined and official:
-        notes.append("Refined graphs are not in this copy.")
+        notes.append("This copy contains no refined graphs.")
     if release.refined and find_spec("pyoxigraph") is None:
-        notes.append("Refined graphs are not read: pip install 'memantics[offline]'.")
+        notes.append("Refined graphs are skipped: install 'memantics[offline]' to read them.")
     if official and release.files:
         here = sum(file.id in release.selection for file in release.files)
         notes.append(
-            f"Of the {len(release.selection)} questions behind the published toxicity figures "
-            f"{here} are in this copy (split toxmquest350); the later extension to 609 was "
-            "never released."
+            f"This copy contains {here} of the {len(release.selection)} questions "
+            "behind the published toxicity scores (split toxmquest350); the later "
+            "extension to 609 was never released."
         )
     return notes
 
 
 def statistics(release: MquestRelease) -> dict[str, JsonValue]:
-    """Every figure under its stable key; None where this copy cannot tell."""
+    """Return every statistic by key; None if this copy does not contain it."""
     return {
         "memes": len(release.memes),
         "knowledge_bases": len(release.raw),
@@ -167,7 +167,7 @@ def statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 @dataclass(slots=True)
 class _QuestionTally:
-    """What one pass over the questions counts."""
+    """Counts of one pass over the questions."""
 
     counts: Counter[str] = field(default_factory=Counter)
     dimensions: Counter[str] = field(default_factory=Counter)
@@ -185,7 +185,7 @@ class _QuestionTally:
         grounded = bool(question.related)
         kind = "grounded" if grounded else "ungrounded"
         ten = question.dimension in DIMENSIONS
-        # A class name with an inner capital cannot stand in a question by chance.
+        # A class name with an inner capital does not appear in a question by chance.
         named = bool(re.search("[a-z][A-Z]", declared)) and declared in question.question
         self.counts.update({kind: 1, f"{kind}.named": named, f"{kind}.ten": ten})
         self.counts["malformed"] += bool(fault(question))
@@ -251,7 +251,9 @@ def _question_statistics(release: MquestRelease) -> dict[str, JsonValue]:
             count for (_, position), count in tally.positions.items() if position == place
         )
         numbers |= {f"key.position.{name}.{place}": n for name, n in by_dimension.items()}
-    asked = dict.fromkeys((*names, *sorted(tally.dimensions)))  # a set of one's own may ask more
+    asked = dict.fromkeys(
+        (*names, *sorted(tally.dimensions))
+    )  # a user's data set may have more dimensions
     numbers |= {f"questions.dimension.{name}": tally.dimensions[name] for name in asked}
     numbers |= _selected_statistics(tally)
     return numbers if release.files else dict.fromkeys(numbers)
@@ -310,7 +312,7 @@ def _raw_statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 
 def _count_files(folder: Path) -> int | None:
-    """One file per individual, where the copy has that folder."""
+    """Return the number of individual files, if the copy has that folder."""
     if not folder.is_dir():
         return None
     return sum(
@@ -322,7 +324,7 @@ def _count_files(folder: Path) -> int | None:
 
 
 def _refined_statistics(release: MquestRelease) -> dict[str, JsonValue]:
-    """What the refined graphs hold; None without the extra ``offline``, which reads them."""
+    """Return statistics of the refined graphs; None without the extra ``offline``."""
     readable = find_spec("pyoxigraph") is not None
     dimensions: Counter[str] = Counter()
     namespaces: dict[str, str] = {}
@@ -354,10 +356,10 @@ def _refined_statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 
 def _output_statistics(release: MquestRelease, names: set[tuple[str, str]]) -> dict[str, JsonValue]:
-    """What the materialisers wrote, by their own files; an end that is no individual counts.
+    """Return relations in the materialisers' output, including ends that are not individuals.
 
-    The refined graphs hold less of it: there triples of a subject that nothing declares belong to
-    no individual.
+    The refined graphs contain fewer, since triples with an undeclared subject belong to no
+    individual.
     """
     counts: Counter[str] = Counter()
     files = 0
@@ -388,7 +390,7 @@ def _ontology_statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 
 def _arithmetic() -> dict[str, JsonValue]:
-    """Figures that follow from other figures of the paper; no data is needed."""
+    """Return values that follow from other values in the paper."""
     memes = FINAL_COUNTS[0]
     table = read_published(Path(__file__).with_name("expected") / "published.json")
     most = max(row.metrics["group_accuracy"] for row in table)
@@ -400,7 +402,7 @@ def _arithmetic() -> dict[str, JsonValue]:
         "arithmetic.validation_percent": _percent(memes, 1000, 1),
         "arithmetic.mean_validation": round(sum(VALIDATED) / len(VALIDATED), 2),
         **{
-            # The paper cuts these off after two digits.
+            # The paper truncates these after two digits.
             f"arithmetic.toxicity_accuracy.{place}": 10_000 * hits // memes / 100
             for place, hits in enumerate(TOXICITY_HITS, 1)
         },
@@ -413,7 +415,7 @@ def _percent(part: int, whole: int, digits: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One question, as far as an audit cares."""
+    """Store the audited parts of one question."""
 
     meme: str
     dimension: str
@@ -423,12 +425,12 @@ class _Asked:
 
 
 def pictures(release: MquestRelease) -> Iterator[str]:
-    """The images of a complete copy."""
+    """Return the image names of a complete copy."""
     return (f"{meme}.png" for meme in release.memes)
 
 
 def makers(release: MquestRelease) -> tuple[Maker, ...]:
-    """The questions say that a model wrote them; only the paper says which."""
+    """Return the model that wrote the questions, which only the paper names."""
     written = any(
         release.read_question(file).generator == GENERATED for file in release.files[:100]
     )
@@ -437,12 +439,12 @@ def makers(release: MquestRelease) -> tuple[Maker, ...]:
 
 
 def narrow(release: MquestRelease, split: str) -> MquestRelease:
-    """The questions of a split; the knowledge bases stay."""
+    """Restrict a release to the questions of a split; knowledge bases stay."""
     return replace(release, files=release.select(split))
 
 
 def findings(release: MquestRelease) -> tuple[Finding, ...]:
-    """Ungrounded questions, class names in questions, and questions asked of many memes."""
+    """Yield findings: ungrounded questions, class names in questions, repeated questions."""
     asked = list(_read(release))
     if not asked:
         return ()
@@ -452,7 +454,7 @@ def findings(release: MquestRelease) -> tuple[Finding, ...]:
 def _read(release: MquestRelease) -> Iterator[_Asked]:
     for file in release.files:
         record = release.read_question(file)
-        # A class name with an inner capital cannot stand in a question by chance.
+        # A class name with an inner capital does not appear in a question by chance.
         named = bool(_INNER_CAPITAL.search(file.declared)) and file.declared in record.question
         yield _Asked(record.meme, record.dimension, record.question, bool(record.related), named)
 
@@ -510,7 +512,7 @@ def _share(
 
 
 def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:
-    """By question that cites elements: their words, of which a chain names at least one."""
+    """Return, by question, words of its cited elements; a chain of thought must name one."""
     found: dict[str, list[frozenset[str]]] = {}
     for record in release.questions("all"):
         words = {

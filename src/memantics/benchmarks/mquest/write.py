@@ -1,4 +1,4 @@
-"""M-QUEST's format: question files by meme and dimension, and the knowledge behind them."""
+"""M-QUEST's format: question files by meme and dimension, and their knowledge bases."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from memantics.core.queue import Review
 
 QUESTIONS, KNOWLEDGE = "questions.jsonl", "knowledge.jsonl"
 NAMESPACE = "https://example.org/memantics/published#"
-# The official files give two dimensions other names: one in knowledge bases, one everywhere.
+# The official files use other names for two dimensions: one in knowledge bases, one everywhere.
 QA_NAMES = {"Toxicity": "ToxicityAssessment"}
 _SECOND = ("second_question", "second_answer")
 KB_NAMES = {"Emotion": "EmotionExpression", "Toxicity": "ToxicityAssessment"}
 
 
 class _Read(BaseModel):
-    """A part of a line that a build wrote; what the format does not hold is passed over."""
+    """Base of records in a build's files; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -80,12 +80,12 @@ def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
 
 
 def write_questions(review: Review) -> writing.Made:
-    """Every question that was kept, with the knowledge bases of the memes it is about."""
+    """Return every kept question with the knowledge bases of its memes."""
     if not any("questions" in reviewed.item.hidden for reviewed in review.items):
         raise DataError(
             review.folder,
             "is not a queue of questions",
-            hint="chats are published with the puns that they are about: --chats",
+            hint="chats are published together with their puns: use --chats",
         )
     build = find_build(review.folder)
     given = {meme.id: meme for meme in read_memes(build)}
@@ -106,7 +106,7 @@ def write_questions(review: Review) -> writing.Made:
         if question.id in kept and question.meme in memes
     ]
     if not questions:
-        raise DataError(build / QUESTIONS, "none of its questions was kept")
+        raise DataError(build / QUESTIONS, "no question was kept")
     used = {question.meme for question in questions}
     known = {
         knowledge.meme: knowledge
@@ -129,19 +129,19 @@ def write_questions(review: Review) -> writing.Made:
 
 
 def find_build(queue: Path) -> Path:
-    """The folder of the build that a queue belongs to: its own, or the one around it."""
+    """Return the build folder of a queue: the queue itself, or its parent."""
     for place in (queue, queue.parent):
         if (place / QUESTIONS).is_file() and (place / KNOWLEDGE).is_file():
             return place
     raise DataError(
         queue,
-        f"neither it nor the folder around it holds {QUESTIONS} and {KNOWLEDGE}",
-        hint="publish from the folder that 'memantics build questions' made",
+        f"neither it nor its parent folder contains {QUESTIONS} and {KNOWLEDGE}",
+        hint="publish the folder written by 'memantics build questions'",
     )
 
 
 def _list_kept(review: Review) -> Iterator[str]:
-    """Ids of the questions that people confirmed, or that nobody judged where that is allowed."""
+    """Return ids of confirmed questions, and of unannotated ones if allowed."""
     for reviewed in review.items:
         if reviewed.kept:
             ids = writing.take_texts(reviewed, "questions")
@@ -184,7 +184,7 @@ def _pair_file(question: _Question, meme: writing.PublishedMeme) -> writing.File
 
 
 def _name_file(question: str, dimension: str, meme: writing.PublishedMeme) -> str:
-    """The stem of a question's file, which is its id to whoever reads it."""
+    """Return the stem of a question file, which readers use as its id."""
     digest = hashlib.sha256(question.encode()).hexdigest()[:12]
     return f"{meme.id}_{dimension}_qa_{digest}"
 

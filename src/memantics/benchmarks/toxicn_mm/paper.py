@@ -261,7 +261,7 @@ PAPER = read_paper(
         "Table 4": table_4,
         "Table 5": paper_models.table_5,
         "Table 5, tests": paper_models.table_5_tests,
-        "Figures in the text": paper_models.in_the_text,
+        "Values in the text": paper_models.in_the_text,
         "Table 6": paper_models.case_study,
         "Section 5.4": error_types,
         "Figure B2": figure_b2,

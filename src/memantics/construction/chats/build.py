@@ -1,9 +1,8 @@
-"""The whole way from memes with notes to chats with options, in one call.
+"""Build chats with answer options from memes with descriptions, and write them to files.
 
-Chats as files: our own lines, PunMemeCN's two chat files, and a queue for people.
-
-PunMemeCN's files name memes ``CN00001.png``; ``names.json`` says which meme of ours each is. Only
-the chat files are written: the metadata of a release holds labels that people must give first.
+Files: ``chats.jsonl``, PunMemeCN's two chat files, and an annotation queue. PunMemeCN's files name
+memes ``CN00001.png``; ``names.json`` maps these names to meme ids. The metadata file of a release
+is not written, since its labels must come from annotators.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ _MOST = 99_999
 
 @dataclass(frozen=True, slots=True)
 class ReleasedChat:
-    """A finished draft: the chat and its wrong answers."""
+    """Store a finished chat with its distractors."""
 
     draft: ChatDraft
     options: Options
 
 
 def write_chat_lines(folder: Path, chats: Sequence[ReleasedChat]) -> Path:
-    """Write ``chats.jsonl`` with figures, sources and all candidate lists."""
+    """Write ``chats.jsonl`` with metrics, sources and all candidate lists."""
     return write_lines(folder / CHATS, map(_make_line, chats))
 
 
@@ -68,13 +67,16 @@ def _make_line(chat: ReleasedChat) -> dict[str, object]:
 
 
 def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence[Meme]) -> Path:
-    """Write both chat files with square PNG images, as PunMemeCN's reader takes them."""
+    """Write both chat files and square PNG images in the format of PunMemeCN."""
     if len(memes) > _MOST:
-        raise InputError(f"PunMemeCN's file names end at {_MOST:,} memes", hint="split the folder")
+        raise InputError(
+            f"PunMemeCN's file names allow at most {_MOST:,} memes",
+            hint="split the folder into several builds",
+        )
     names = name_files(memes)
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for meme in memes:
-        # Always anew: with other memes around it, a number may have become another meme's.
+        # Always rewritten: with other memes in the build, a number may belong to another meme.
         make_square(load(meme.image)).save(folder / "images" / names[meme.id], "PNG")
     for level, file in LEVELS.items():
         rows: dict[str, JsonValue] = {
@@ -88,25 +90,25 @@ def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence
 
 
 def name_files(memes: Sequence[Meme]) -> dict[str, str]:
-    """The file name of each meme in PunMemeCN's manner, by id."""
+    """Return PunMemeCN-style file names by meme id."""
     return {meme.id: f"CN{number:05}.png" for number, meme in enumerate(memes, 1)}
 
 
 def make_row(chat: ReleasedChat, names: Mapping[str, str], level: str) -> dict[str, JsonValue]:
-    """One entry of a chat file."""
+    """Return one entry of a chat file."""
     draft = chat.draft
     return make_entry(draft.subject.meme.id, draft.topic, draft.said, chat.options, names, level)
 
 
 def make_square(image: Pillow.Image) -> Pillow.Image:
-    """An image on a white square of the benchmark's size."""
+    """Return an image on a white square of the benchmark's size."""
     return ImageOps.pad(
         image.convert("RGB"), (_SIDE, _SIDE), Pillow.Resampling.LANCZOS, color="white"
     )
 
 
 def write_chat_queue(folder: Path, chats: Sequence[ReleasedChat], origin: str) -> int:
-    """Write the queue in which people check chats; return how many items it has."""
+    """Write the queue in which people check chats; return the item count."""
     memes = {chat.draft.subject.meme.id: chat.draft.subject.meme for chat in chats}
     names = queue_images(memes.values(), folder)
     items = [_make_item(chat, names) for chat in chats]
@@ -137,19 +139,19 @@ def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
 
 
 class Watched(Asker, Protocol):
-    """An asker that is told how many steps will come."""
+    """Describe a model client that can display the expected number of steps."""
 
     def expect(self, steps: int) -> None:
-        """Say how many more steps there will be."""
+        """Announce additional steps."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ChatReport:
-    """What a build amounts to.
+    """Summarise a chat build.
 
-    ``broken`` counts rules among the tries that were given up; ``unknown`` are memes without a
-    word to go by.
+    ``broken`` counts, by rule, the attempts rejected for breaking it. ``unknown`` are memes without
+    any description.
     """
 
     model: str
@@ -172,13 +174,13 @@ async def build_chats(
     gauges: selection.Gauges,
     settings: generate.ChatSettings,
 ) -> tuple[list[ReleasedChat], ChatReport]:
-    """Chats for memes: notes that are missing are mined first, then chats written and chosen.
+    """Build chats for memes: generate missing descriptions, then write and select chats.
 
-    ``memes`` are those to write about, and others that may only be wrong answers: of these
-    nothing is asked, so they come as they are.
+    ``memes`` are those to write about; other memes serve only as distractors, and no model is
+    called for them.
     """
     subjects, others, mined, feeling = await _describe(asker, memes, settings.language)
-    # About a meme of which nothing is known, a chat could only be invented.
+    # Without a description of the meme, the model would invent the content of the chat.
     known = [subject for subject in subjects if subject.about or subject.meme.text.strip()]
     written = await generate.write_chats(asker, known, embedders.text, settings, asker.expect)
     chosen = selection.select_chats(selection.measure_drafts(written.drafts, gauges), settings.keep)
@@ -211,11 +213,11 @@ async def build_chats(
 async def _describe(
     asker: Watched, memes: tuple[Sequence[Meme], Sequence[Meme]], language: str
 ) -> tuple[list[ChatSubject], list[ChatSubject], Tally, Tally]:
-    """What is known about all memes, with how the steps for it ended."""
+    """Return descriptions and sentiments of all memes, with the calls by status."""
     own_memes, others = memes
     if len(own_memes) + len(others) < 4:
         raise InputError(
-            f"{len(own_memes) + len(others)} memes are too few for a choice of four",
+            f"{len(own_memes) + len(others)} memes are too few for four options",
             hint="give at least four memes",
         )
     mined = await mine_captions(asker, own_memes, language, asker.expect)
@@ -235,7 +237,7 @@ async def _describe(
 
 
 def count_broken(misses: Sequence[Miss]) -> dict[str, int]:
-    """How often each rule was the reason for giving up.
+    """Count rejected chats by the rule they break.
 
     >>> count_broken([Miss("a/chats/work/0", "unparsed", "length: 9 messages; caption: 'x'")])
     {'length': 1, 'caption': 1}

@@ -1,4 +1,4 @@
-"""Wrong answers to chats: random ones, and ones near in text, in image and in sentiment."""
+"""Distractors of chats: random memes, and memes similar in text, image and sentiment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memantics.models.embedded.encoder import Vectors
 from memantics.understanding.vision.hashes import describe_image
 
 EASY = 3
-_SAME = 0.985  # cosine of two explanations from which no model need be asked
+_SAME = 0.985  # cosine of two explanations above which no model is asked whether they mean the same
 
 
 class _SameMeaning(Closed):
@@ -34,7 +34,7 @@ class _SameMeaning(Closed):
 
 
 class LayoutEncoder:
-    """Coarse layout and colour of images: no network, so what it finds alike looks alike only."""
+    """Embed coarse layout and colour of images without a network; similarity is visual only."""
 
     version = "layout-1"
 
@@ -45,26 +45,26 @@ class LayoutEncoder:
 
 @dataclass(frozen=True, slots=True)
 class Embedders:
-    """What finds near memes."""
+    """Hold the text and image embedders that find similar memes."""
 
     text: records.TextEmbedder
     image: records.ImageEmbedder
 
 
 class ChatPool:
-    """All memes that may be wrong answers, embedded once."""
+    """Hold all memes that can be distractors, embedded once."""
 
     def __init__(self, subjects: Sequence[records.ChatSubject], embedders: Embedders) -> None:
         if len(subjects) < EASY + 1:
             raise InputError(
-                f"{len(subjects)} memes are too few for a choice of four",
+                f"{len(subjects)} memes are too few for four options",
                 hint="give at least four memes",
             )
         self.subjects = {subject.meme.id: subject for subject in subjects}
         self.ids = list(self.subjects)
         self._places = {meme_id: place for place, meme_id in enumerate(self.ids)}
         self._text = embedders.text
-        # Literal descriptions are compared with chats; whole explanations with each other.
+        # Chats are compared with literal descriptions, explanations with each other.
         self._described = embedders.text.encode(
             [_first(subject.picture, subject) for subject in subjects]
         )
@@ -76,7 +76,7 @@ class ChatPool:
     def list_candidates(
         self, draft: records.ChatDraft, settings: ChatSettings
     ) -> dict[DistractorKind, tuple[str, ...]]:
-        """The longer lists from which one of each kind is drawn; the right meme is in none."""
+        """Return the candidate lists from which one distractor of each kind is sampled."""
         meme_id = draft.subject.meme.id
         chat = self._text.encode([draft.said.text])[0]
         others = self.list_others(meme_id)
@@ -92,9 +92,9 @@ class ChatPool:
         }
 
     def list_others(self, meme: str) -> list[str]:
-        """Memes that may be wrong answers beside one: of its language, unless these are too few.
+        """Return possible distractors: memes of the same language, unless there are too few.
 
-        An answer in another language than the chat's gives itself away.
+        An answer in another language than the chat is easy to rule out.
         """
         others = [other for other in self.ids if other != meme]
         language = language_of(self.subjects[meme].meme)
@@ -107,7 +107,7 @@ class ChatPool:
         return tuple(self.ids[i] for i in order if self.ids[i] in allowed)[:most]
 
     def surely_same(self, one: str, other: str) -> bool:
-        """Whether two memes say or mean word for word the same."""
+        """Return whether two memes have identical text or meaning."""
         a, b = self.subjects[one], self.subjects[other]
         if a.meme.text and a.meme.text.casefold() == b.meme.text.casefold():
             return True
@@ -120,7 +120,7 @@ def _first(wanted: str, subject: records.ChatSubject) -> str:
 
 
 def name_chat(draft: records.ChatDraft) -> str:
-    """The id of a chat within a build."""
+    """Return the id of a chat within a build."""
     return f"{draft.subject.meme.id}/{draft.topic}/{draft.number}"
 
 
@@ -131,7 +131,7 @@ async def choose_distractors(
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> tuple[list[Options], Tally]:
-    """Wrong answers to every chat; with an asker, none that means the same as the right one."""
+    """Choose distractors for every chat; with a model, exclude memes of the same meaning."""
     tally = Tally()
     same = SameMeaning(asker if settings.check else None, pool, tally, expect)
     found = await asyncio.gather(*(_choose(draft, pool, settings, same) for draft in drafts))
@@ -139,7 +139,7 @@ async def choose_distractors(
 
 
 class SameMeaning:
-    """Says whether two memes would be taken to mean the same; each pair is asked once."""
+    """Ask a model whether two memes mean the same; each pair is asked once."""
 
     def __init__(
         self, asker: Asker | None, pool: ChatPool, tally: Tally, expect: Callable[[int], None]
@@ -148,7 +148,7 @@ class SameMeaning:
         self._known: dict[tuple[str, str], asyncio.Task[bool]] = {}
 
     async def ask(self, one: str, other: str) -> bool:
-        """Whether two memes mean the same; a question without an answer counts as yes."""
+        """Return whether two memes mean the same; an unanswered call counts as yes."""
         if self._pool.surely_same(one, other):
             return True
         if self._asker is None:
@@ -168,7 +168,7 @@ class SameMeaning:
 
 
 def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step[bool]:
-    """The step that compares the meaning of two memes."""
+    """Return the step that compares the meanings of two memes."""
     material = {
         f"{which} meme: {name}": said
         for which, subject in (("first", one), ("second", other))
@@ -200,7 +200,7 @@ async def _choose(
     rejected: dict[DistractorKind, tuple[str, ...]] = {}
     for kind in KINDS:
         order = draw.sample(lists[kind], len(lists[kind]))
-        # A list that runs out is filled up at random: four options there must be.
+        # A list that runs out is filled with random memes, since four options are needed.
         rest = [o for o in draw.sample(others, len(others)) if o not in lists[kind]]
         order += rest[: settings.nearest]
         refused: list[str] = []
@@ -217,12 +217,12 @@ async def _choose(
 
 
 def is_complete(options: Options) -> bool:
-    """Whether there are three wrong answers of each level, all different."""
+    """Return whether both difficulty levels have three different distractors."""
     return len(set(options.easy)) == EASY and len(set(options.hard.values())) == len(KINDS)
 
 
 def count_filled(options: Sequence[Options]) -> Mapping[str, int]:
-    """How many wrong answers are not from their own list, by kind."""
+    """Count distractors that do not come from their own list, by kind."""
     return {
         kind: sum(option.hard.get(kind) not in option.candidates[kind] for option in options)
         for kind in KINDS

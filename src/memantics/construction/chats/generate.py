@@ -1,4 +1,4 @@
-"""Writing chats: more than are needed, each by a step of its own, kept only within the rules."""
+"""Write candidate chats, more than are needed; keep those that break no rule."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from memantics.models import drafts
 from memantics.models.drafts import text
 
 _TOLD = toml_beside(__file__, "topics.toml")
-# How much nearer a topic must be to be taken again that has come twice as often as others.
+# How much more similar a topic must be to be chosen again after twice the average use.
 _CROWDED = 0.05
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
 
 def find_topics(names: Sequence[str]) -> tuple[ChatTopic, ...]:
-    """Topics of chats by name, each once; all where none is named."""
+    """Return the named chat topics without repeats; all topics if none is named."""
     for name in names:
         require_known("topic", name, TOPICS)
     return tuple(cast("ChatTopic", name) for name in dict.fromkeys(names or TOPICS))
@@ -65,26 +65,32 @@ class ChatSettings:
         temperature: Sampling temperature; it makes the candidates differ.
     """
 
-    language: Annotated[str, Flag("Write in this language.")] = ""
+    language: Annotated[str, Flag("Language of the chats. Default: the language of each meme.")] = (
+        ""
+    )
     topics: Annotated[
         tuple[ChatTopic, ...],
         Flag(
-            f"{', '.join(TOPICS)}; may be repeated. Default: all.",
+            f"Topic: {', '.join(TOPICS)}; repeatable. Default: all.",
             "--topic",
             kind=list[str],
             read=find_topics,
             default=None,
         ),
     ] = TOPICS
-    per_meme: Annotated[int, Flag("Topics for each meme.", min=1, max=6)] = 3
-    candidates: Annotated[int, Flag("Chats written for each topic.", min=1, max=20)] = 2
-    keep: Annotated[int, Flag("Chats of a meme that stay at most.", min=1, max=6)] = 3
-    turns: Annotated[int, Flag("Messages at most, the meme included.", min=3, max=20)] = MOST + 1
-    nearest: Annotated[int, Flag("Length of the lists of near memes.", min=1, max=100)] = 10
-    check: Annotated[bool, Flag("Ask whether a wrong answer means the same as the right one.")] = (
-        True
-    )
-    seed: Annotated[int, Flag("Seed of topics and draws.", min=0)] = 0
+    per_meme: Annotated[int, Flag("Topics per meme.", min=1, max=6)] = 3
+    candidates: Annotated[int, Flag("Candidate chats per meme and topic.", min=1, max=20)] = 2
+    keep: Annotated[int, Flag("Maximum number of chats kept per meme.", min=1, max=6)] = 3
+    turns: Annotated[
+        int, Flag("Maximum number of messages, including the meme.", min=3, max=20)
+    ] = MOST + 1
+    nearest: Annotated[
+        int, Flag("Length of the candidate lists of similar memes.", min=1, max=100)
+    ] = 10
+    check: Annotated[
+        bool, Flag("Ask the model whether a distractor means the same as the correct meme.")
+    ] = True
+    seed: Annotated[int, Flag("Random seed of topics and distractors.", min=0)] = 0
     attempts: Attempts = 3
     temperature: float = 1.0
 
@@ -108,9 +114,9 @@ find_prompts = prompts_beside(__file__)
 
 
 def make_subject(meme: Meme, language: str = "") -> ChatSubject:
-    """What is known about a meme, from its notes.
+    """Return a chat subject from the notes of a meme.
 
-    ``sentiment`` is ``TARGET-TYPE``, ``reading`` what the caption is meant to be heard as.
+    ``sentiment`` is ``TARGET-TYPE``; ``reading`` is the intended reading of the caption.
 
     >>> from pathlib import Path
     >>> make_subject(Meme("a", Path("a.png"), "hi", "en", {"sentiment": "self-neutral"})).target
@@ -136,7 +142,7 @@ async def find_feelings(
     tally: drafts.Tally,
     expect: Callable[[int], None] = lambda _: None,
 ) -> list[ChatSubject]:
-    """Subjects with whom and what they feel; those without an answer stay without."""
+    """Return subjects with the target and type of their sentiment; failed calls leave it empty."""
     expect(sum(not subject.type for subject in subjects))
 
     async def find(subject: ChatSubject) -> ChatSubject:
@@ -152,7 +158,7 @@ async def find_feelings(
 
 
 def make_feeling_step(subject: ChatSubject) -> Step[_Feeling]:
-    """The step that asks for a meme's sentiment."""
+    """Return the step that asks for a meme's sentiment."""
     body = find_prompts()["sentiment"].fill(material=drafts.show_material(describe(subject)))
     schema = drafts.record(target=drafts.choice(*TARGETS), type=drafts.choice(*TYPES))
     return Step(
@@ -163,7 +169,7 @@ def make_feeling_step(subject: ChatSubject) -> Step[_Feeling]:
 
 
 def describe(subject: ChatSubject) -> dict[str, str]:
-    """What a text-only model is told about a meme."""
+    """Return the description of a meme for a text-only model."""
     return {
         "printed text": subject.meme.text,
         "what the picture shows": subject.picture,
@@ -178,7 +184,7 @@ async def write_chats(
     settings: ChatSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> drafts.Drafted[ChatDraft]:
-    """Write more chats than are needed; those that keep breaking rules are counted misses."""
+    """Write candidate chats; those that keep breaking rules are counted as misses."""
     plans = [
         (subject, topic, number)
         for subject, topics in zip(subjects, draw_topics(subjects, encoder, settings), strict=True)
@@ -202,16 +208,16 @@ async def write_chats(
 def draw_topics(
     subjects: Sequence[ChatSubject], encoder: TextEmbedder, settings: ChatSettings
 ) -> list[tuple[ChatTopic, ...]]:
-    """The topics of each meme: those nearest to what it says, shows and means, the nearest first.
+    """Choose topics for each meme by similarity to its text, image and meaning.
 
-    One that many memes of the set have is drawn less often: a set is about several things.
+    Topics that many memes of the set already have are chosen less often, so that topics vary.
     """
     if not subjects:
         return []
     told = [" ".join([subject.meme.text, subject.meaning, subject.picture]) for subject in subjects]
     topics = encoder.encode([_TOLD[topic]["words"] for topic in settings.topics])
     near = settle(encoder.encode(told) @ topics.T, VECTORS)
-    # Every text is nearer to some topics than to others: what counts is how a meme differs.
+    # Similarities are centred: every text is nearer to some topics than to others.
     near = settle(near - near.mean(axis=0), VECTORS)
     used: Counter[str] = Counter()
     drawn = []
@@ -232,7 +238,7 @@ def draw_topics(
 def make_chat_step(
     subject: ChatSubject, topic: ChatTopic, number: int, settings: ChatSettings
 ) -> Step[WrittenChat]:
-    """The step that writes one chat. The meme's image is not shown: it could only leak."""
+    """Return the step that writes one chat; the image is not sent, to prevent leaks."""
     most = settings.turns - 1
     feeling = (
         f"{subject.type} and {_WHOM[subject.target]}" if subject.type else "clear from its meaning"
@@ -258,7 +264,7 @@ def make_chat_step(
 
 
 def read_chat(reply: str, subject: ChatSubject, most: int = MOST) -> WrittenChat:
-    """A chat from a reply; every rule that it breaks is said, so that the next try can do better.
+    """Parse a chat; raise with every broken rule, so that the next attempt can repair it.
 
     >>> from pathlib import Path
     >>> subject = make_subject(Meme("a", Path("a.png"), "no more mondays", "en"))

@@ -1,7 +1,7 @@
-"""``build chat-quality``: fluency, coherence of neighbouring turns and diversity of chat files.
+"""``build chat-quality``: fluency, coherence of adjacent turns and diversity of chat files.
 
 It computes the paper's Table 1 for PunMemeCN's files, for output of ``build chats``, and for
-dialogue data sets that hold a list of utterances under one of several names.
+dialogue data sets with a list of utterances under one of several names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memantics.core.result import Result, Table
 from memantics.core.text import cut_chinese
 from memantics.metrics.text import measure_distinct
 
-# Where dialogue data sets keep their utterances.
+# Names under which dialogue data sets store utterances.
 _LISTS = ("turns", "chat_history", "conversation", "content", "dialog", "dialogue", "messages")
 _TEXTS = ("text", "utterance", "content", "value")
 _TAG = re.compile(r"^\s*(?:[甲乙AB]|speaker ?\d)\s*[:：]\s*", re.IGNORECASE)
@@ -35,10 +35,10 @@ _MEME = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 
 @dataclass(frozen=True, slots=True)
 class ChatQuality(Result):
-    """Figures of one file; None where no model was named that could tell.
+    """Store the metrics of one file; None if a metric's model was not given.
 
-    ``perplexity`` is the mean over utterances, ``coherence`` that over neighbouring utterances, by
-    what ``coherence_by`` names.
+    ``perplexity`` is the mean over utterances. ``coherence`` is the mean over adjacent utterances,
+    measured by ``coherence_by``.
     """
 
     file: str
@@ -51,7 +51,7 @@ class ChatQuality(Result):
     coherence_by: str = ""
 
     def metrics(self, start: str = "chats") -> dict[str, JsonValue]:
-        """By the keys of PunMemeCN's statistics; a cosine of vectors is no BERTScore."""
+        """Return the metrics by PunMemeCN's statistic names; a cosine is not named BERTScore."""
         scored = self.coherence_by.startswith("BERTScore")
         return {
             f"{start}.perplexity": self.perplexity,
@@ -62,11 +62,13 @@ class ChatQuality(Result):
 
 
 def read_chats(path: Path) -> list[list[str]]:
-    """The utterances of each chat, without speakers and memes."""
+    """Return the utterances of each chat, without speakers and memes."""
     found = [lines for lines in (_clean(chat) for chat in _walk(_load(path))) if lines]
     if not found:
         raise DataError(
-            path, "holds no chats", hint=f"a list of utterances under one of {', '.join(_LISTS)}"
+            path,
+            "contains no chats",
+            hint=f"expected a list of utterances under one of {', '.join(_LISTS)}",
         )
     return found
 
@@ -77,14 +79,14 @@ def _load(path: Path) -> JsonValue:
     try:
         return read_json(path)
     except DataError:
-        # Many data sets call a file of lines .json or .txt.
+        # Many data sets store JSON lines in .json or .txt files.
         return [value for _, value in read_jsonl(path)]
 
 
 def _walk(value: JsonValue) -> Iterator[list[str]]:
-    """Every list of utterances in a document, wherever it stands."""
+    """Yield every list of utterances in a document, at any depth."""
     if isinstance(value, str) and "\n" in value:
-        yield value.split("\n")  # as PunMemeCN's metadata hold chats
+        yield value.split("\n")  # format of chats in PunMemeCN's metadata
     elif isinstance(value, list):
         said = [_read_text(member) for member in value]
         if said and all(line is not None for line in said):
@@ -117,7 +119,7 @@ def _clean(chat: Iterable[str]) -> list[str]:
 
 
 def measure_file(path: Path, fluency: Fluency | None, flow: Flow | None) -> ChatQuality:
-    """All figures of a file."""
+    """Return all metrics of a file."""
     chats = read_chats(path)
     lines = [line for chat in chats for line in chat]
     pairs = [pair for chat in chats for pair in pairwise(chat)]
@@ -144,9 +146,9 @@ def _round(value: float | None) -> float | None:
 
 
 def write_metrics(path: Path, found: Sequence[ChatQuality]) -> None:
-    """Write figures as ``memantics paper --statistics`` reads them.
+    """Write metrics in the format that ``memantics paper --statistics`` reads.
 
-    Those of the first file are the benchmark's own, of others go by the names of their files.
+    The first file holds the benchmark's chats; others are named by their file names.
     """
     metrics = found[0].metrics()
     for quality in found[1:]:
@@ -157,13 +159,13 @@ def write_metrics(path: Path, found: Sequence[ChatQuality]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChatMetrics(Result):
-    """Figures of files of chats; ``note`` says what measured coherence and perplexity."""
+    """Store the metrics of chat files; ``note`` names the measures of coherence and perplexity."""
 
     files: tuple[ChatQuality, ...]
     note: str
 
     def table(self) -> Table:
-        """PunMemeCN's Table 1."""
+        """Return PunMemeCN's Table 1."""
         columns = ("file", *(f">{n}" for n in ("chats", "perplexity", "coherence")))
         columns = (*columns, ">Distinct-1", ">Distinct-2")
         rows = tuple(
@@ -185,7 +187,7 @@ class ChatMetrics(Result):
         return Table(columns, rows)
 
     def save(self, path: Path | str) -> Path:
-        """Write the figures for ``paper(statistics=…)``; the first file is the benchmark's own."""
+        """Write metrics for ``paper(statistics=…)``; the first file holds the benchmark's chats."""
         write_metrics(Path(path), self.files)
         return Path(path)
 
@@ -193,7 +195,7 @@ class ChatMetrics(Result):
 def measure_chats(
     files: Annotated[
         Path | str | Sequence[Path | str],
-        Argument("Chats: PunMemeCN's, ours, or any JSON with lists of utterances."),
+        Argument("Chat files: PunMemeCN's, ours, or any JSON with lists of utterances."),
     ],
     *,
     perplexity: Perplexity = None,
@@ -217,7 +219,7 @@ def measure_chats(
     """
     paths = [Path(folder) for folder in ([files] if isinstance(files, str | Path) else files)]
     if not paths:
-        raise InputError("no file of chats was named", hint="such as '_Chat(easy).json'")
+        raise InputError("no chat file was given", hint="for example '_Chat(easy).json'")
     tools = ChatTools(perplexity, None if bert is None else Path(bert))
     with open_tools(tools) as (_, gauges):
         found = tuple(measure_file(path, gauges.fluency, gauges.flow) for path in paths)

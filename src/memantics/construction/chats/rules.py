@@ -27,7 +27,7 @@ from memantics.models.embedded.encoder import Vectors
 TARGETS = ("self", "both", "other")
 TYPES = ("positive", "neutral", "negative")
 RULES = ("length", "speakers", "markup", "mention", "caption", "picture", "language", "repeats")
-_LEAK = 0.75  # of a caption's characters or words in one piece: then it is told
+_LEAK = 0.75  # proportion of a caption's characters or words in one run that counts as a leak
 _LONG_RUN = 6
 _MARKUP = re.compile(
     r"!\[|\]\(|https?://|<\w+>|\.(?:png|jpe?g|gif|webp)\b|\[[^\]]{0,20}\]|【[^】]{0,20}】", re.I
@@ -37,16 +37,16 @@ _MENTION = re.compile(
     r"|表情包|梗图|动图|这张图|这图",
     re.I,
 )
-# Messages before the meme, at least and at most, and characters in each.
+# Minimum and maximum number of messages before the meme, and characters per message.
 LEAST, MOST, LONGEST = 2, 5, 160
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSubject:
-    """A meme with what a chat about it must know and must not give away.
+    """Store a meme with what a chat may use and what it must not reveal.
 
-    ``hidden`` are the texts that may not be told (what is printed, what it is meant to sound
-    like), ``meaning`` what the meme expresses, ``picture`` what is seen in it.
+    ``hidden`` are texts that the chat must not reveal: the printed text and its intended reading.
+    ``meaning`` is what the meme expresses, ``picture`` what the image shows.
     """
 
     meme: Meme
@@ -59,13 +59,13 @@ class ChatSubject:
 
     @property
     def about(self) -> str:
-        """All that describes it, for comparing."""
+        """All descriptions, for similarity."""
         return "\n".join(part for part in (self.picture, self.meaning) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Figures of one chat: None where nothing could measure them."""
+    """Store the metrics of one chat; None if not measured."""
 
     perplexity: float | None = None
     flow: float | None = None
@@ -74,7 +74,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class ChatDraft:
-    """A chat that keeps every rule, with its figures."""
+    """Store a chat that breaks no rule, with its metrics."""
 
     subject: ChatSubject
     topic: ChatTopic
@@ -85,7 +85,7 @@ class ChatDraft:
 
 
 class TextEmbedder(Protocol):
-    """Any text embedder: unit vectors, one row a text."""
+    """Interface of a text embedder: unit vectors, one row per text."""
 
     version: str
 
@@ -95,7 +95,7 @@ class TextEmbedder(Protocol):
 
 
 class ImageEmbedder(Protocol):
-    """Any image embedder: unit vectors, one row a meme."""
+    """Interface of an image embedder: unit vectors, one row per meme."""
 
     version: str
 
@@ -105,28 +105,28 @@ class ImageEmbedder(Protocol):
 
 
 class Fluency(Protocol):
-    """Any language model that gives perplexities; None where it cannot."""
+    """Interface of a language model that returns perplexities; None if it cannot."""
 
     note: str
 
     def measure(self, texts: Sequence[str]) -> list[float | None]:
-        """The perplexity of each text."""
+        """Return the perplexity of each text."""
         ...
 
 
 class Flow(Protocol):
-    """Anything that says how well a message follows another, higher being better."""
+    """Interface of a coherence measure for two adjacent messages; higher is better."""
 
     note: str
 
     def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The figure of each pair."""
+        """Return the coherence of each pair."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRule:
-    """A rule that a chat breaks, and where."""
+    """Store a broken rule and where it occurs."""
 
     rule: str
     detail: str
@@ -141,7 +141,7 @@ def find_broken(
     most: int = MOST,
     words: WordSplitter | None = None,
 ) -> list[BrokenRule]:
-    """Every rule that a chat breaks. ``words`` cuts texts of scripts without spaces.
+    """Return every rule that a chat breaks; ``words`` segments scripts without spaces.
 
     >>> from pathlib import Path
     >>> from memantics.core.memes import Meme
@@ -207,7 +207,7 @@ def _check_caption(turns: Sequence[Turn], subject: ChatSubject) -> BrokenRule | 
 
 
 def find_leak(secret: str, text: str) -> str:
-    """The piece of a secret that a text tells in one run; "" where it tells too little.
+    """Return the part of a hidden text that a message reveals in one run; "" if below the limit.
 
     >>> find_leak("one does not simply walk", "well, one does not simply go")
     'one does not simply'
@@ -220,8 +220,8 @@ def find_leak(secret: str, text: str) -> str:
     if not secret_pieces or not other:
         return ""
     match = difflib.SequenceMatcher(None, secret_pieces, other, autojunk=False).find_longest_match()
-    # Of two or three pieces all must be there: a single common word is no secret. Of a long
-    # caption one run is enough, for it may stand in several places of the image.
+    # A text of two or three words leaks only if all of them appear, since one common word is not a
+    # secret. For a long caption, one run is enough.
     needed = (
         len(secret_pieces) if len(secret_pieces) <= 3 else max(3, ceil(_LEAK * len(secret_pieces)))
     )
@@ -239,7 +239,7 @@ def _pieces(text: str, joint: str) -> list[str]:
 def _check_picture(
     turns: Sequence[Turn], subject: ChatSubject, words: WordSplitter
 ) -> BrokenRule | None:
-    # What the meme means may be spoken of; what is only seen in it may not.
+    # A chat may mention the meaning of the meme, but not what only the image shows.
     seen = find_seen(subject, words)
     for turn in turns:
         told = seen & _content(turn.text, words)
@@ -249,7 +249,7 @@ def _check_picture(
 
 
 def find_seen(subject: ChatSubject, words: WordSplitter) -> frozenset[str]:
-    """The words that only the picture explains."""
+    """Return words that only the image explains."""
     known = _content(subject.meaning, words)
     return frozenset(_content(subject.picture, words) - known)
 
@@ -271,7 +271,7 @@ def _plain_words() -> frozenset[str]:
 
 
 def cut_words(text: str) -> Iterable[str]:
-    """Words of a text; jieba's where the script has no spaces.
+    """Return the words of a text; jieba segments scripts without spaces.
 
     >>> list(cut_words("The grey cat"))
     ['The', 'grey', 'cat']

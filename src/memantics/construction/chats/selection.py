@@ -1,4 +1,4 @@
-"""Selection of generated chats: score, rank and filter them for variety of topics and words.
+"""Score, rank and filter generated chats for variety of topics and words.
 
 The embedders and language models behind the scores are opened by name.
 """
@@ -33,13 +33,13 @@ from memantics.metrics.text import measure_distinct
 from memantics.models.embedded.encoder import SentenceEncoder, Vectors
 from memantics.models.semantic import BertScorer
 
-_BALANCE = 0.05  # of the rank: how much a topic that came more often than others is held back
-_TWIN = 0.7  # shared word pairs from which two chats are one
+_BALANCE = 0.05  # penalty on the rank of a topic that is more frequent than others
+_TWIN = 0.7  # shared word bigrams above which two chats count as the same
 
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What measures chats; None leaves a figure out."""
+    """Hold the models that measure chats; None leaves a metric out."""
 
     encoder: TextEmbedder | None = None
     flow: Flow | None = None
@@ -48,7 +48,7 @@ class Gauges:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Figures of all chats together, as papers print them; None: not measured."""
+    """Store the metrics of all chats together; None if not measured."""
 
     chats: int
     memes: int
@@ -62,26 +62,26 @@ class Corpus:
 
 
 class BertFlow:
-    """BERTScore F1 of neighbouring messages, as in PunMemeCN."""
+    """Measure BERTScore F1 of adjacent messages, as in PunMemeCN."""
 
     def __init__(self, scorer: BertScorer) -> None:
         self.note = f"BERTScore F1: {scorer.note}"
         self._scorer = scorer
 
     def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The figure of each pair."""
+        """Return the BERTScore of each pair."""
         return [score.f1 for score in self._scorer.score(pairs)]
 
 
 class CosineFlow:
-    """Cosine of sentence vectors of neighbouring messages: a stand-in, and named as one."""
+    """Measure the cosine of sentence embeddings of adjacent messages, instead of BERTScore."""
 
     def __init__(self, encoder: TextEmbedder) -> None:
         self.note = f"cosine: {encoder.version}"
         self._encoder = encoder
 
     def measure(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The figure of each pair."""
+        """Return the cosine of each pair."""
         texts = sorted({text for pair in pairs for text in pair})
         if not texts:
             return []
@@ -90,7 +90,7 @@ class CosineFlow:
 
 
 def measure_drafts(drafts: Sequence[ChatDraft], gauges: Gauges) -> list[ChatDraft]:
-    """Drafts with their figures, each gauge asked once for all."""
+    """Return drafts with their metrics; each measure is called once for all."""
     texts = [draft.said.text for draft in drafts]
     perplexities: Sequence[float | None] = [None] * len(drafts)
     if gauges.fluency is not None:
@@ -115,7 +115,7 @@ def _measure_flow(drafts: Sequence[ChatDraft], flow: Flow | None) -> list[float 
 
 
 def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEmbedder | None) -> list[float | None]:
-    """How near the end of a chat is to what the meme expresses."""
+    """Return the similarity between the end of each chat and the meaning of its meme."""
     if encoder is None or not drafts:
         return [None] * len(drafts)
     ends = encoder.encode([draft.said.turns[-1].text for draft in drafts])
@@ -124,7 +124,7 @@ def _measure_fit(drafts: Sequence[ChatDraft], encoder: TextEmbedder | None) -> l
 
 
 def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
-    """At most ``keep`` chats a meme, one a topic: the best by mean rank, topics kept level."""
+    """Select at most ``keep`` chats per meme, one per topic, by mean rank and topic balance."""
     ranks = rank_drafts(drafts)
     by_meme: defaultdict[str, list[int]] = defaultdict(list)
     for place, draft in enumerate(drafts):
@@ -151,7 +151,7 @@ def select_chats(drafts: Sequence[ChatDraft], keep: int) -> list[ChatDraft]:
 
 
 def rank_drafts(drafts: Sequence[ChatDraft]) -> list[float]:
-    """The mean rank of each draft over the figures that it has, from 0 (best) to 1."""
+    """Return the mean rank of each draft over its metrics, from 0 (best) to 1."""
     measures: list[Callable[[Quality], float | None]] = [
         lambda quality: quality.perplexity,
         lambda quality: None if quality.flow is None else -quality.flow,
@@ -180,7 +180,7 @@ def _word_pairs(text: str) -> list[str]:
 
 
 def cut_utterance(text: str) -> list[str]:
-    """Words and marks of a message as Distinct-n counts them: jieba's in Chinese.
+    """Return the tokens of a message for Distinct-n; jieba segments Chinese.
 
     >>> cut_utterance("So good, so good!")
     ['So', 'good,', 'so', 'good!']
@@ -189,7 +189,7 @@ def cut_utterance(text: str) -> list[str]:
 
 
 def describe_corpus(chosen: Sequence[ChatDraft], gauges: Gauges) -> Corpus:
-    """The figures of all chats together; turns count the meme, as papers do."""
+    """Return the metrics of all chats together; turns include the meme, as in papers."""
     varied = measure_distinct(
         (turn.text for draft in chosen for turn in draft.said.turns), cut_utterance
     )
@@ -221,19 +221,19 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 Perplexity = Annotated[
     str | None,
-    Flag("Folder of a causal or masked language model, or llm/… for that model."),
+    Flag("Folder of a causal or masked language model, or llm/… for a server model."),
 ]
 BertFolder = Annotated[Path | None, Flag("Folder of a model for BERTScore between messages.")]
-TextFolder = Annotated[Path | None, Flag("Folder of a text embedder (BGE-M3, …).")]
-ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder (SigLIP, …).")]
+TextFolder = Annotated[Path | None, Flag("Folder of a text embedder, such as BGE-M3.")]
+ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder, such as SigLIP.")]
 
 
 @dataclass(frozen=True, slots=True)
 class ChatTools:
-    """Folders of models in place of the embedded ones.
+    """Store model folders that replace the embedded models.
 
     ``perplexity`` is the folder of a language model or ``llm/…``, ``bert`` that of a model for
-    BERTScore, the encoders those of embedders of texts and images.
+    BERTScore. The encoders are folders of text and image embedders.
     """
 
     perplexity: Perplexity = None
@@ -243,7 +243,7 @@ class ChatTools:
 
 
 class FileEncoder:
-    """An image embedder of files as one of memes."""
+    """Adapt an image embedder of files to memes."""
 
     def __init__(self, folder: Path) -> None:
         from memantics.models.embedders import LocalImageEncoder
@@ -258,7 +258,7 @@ class FileEncoder:
 
 @contextmanager
 def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
-    """Open what was named, else the embedded sentence encoder and image layout."""
+    """Open the given models; default to the embedded sentence encoder and image layout."""
     encoder: TextEmbedder = SentenceEncoder()
     if tools.text_encoder is not None:
         from memantics.models.embedders import LocalTextEncoder
@@ -272,7 +272,7 @@ def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
 
 @contextmanager
 def open_fluency(name: str | None) -> Iterator[Fluency | None]:
-    """The language model that measures perplexity: a folder, or the embedded one."""
+    """Open the language model that measures perplexity: a folder, or the embedded one."""
     if name is None:
         yield None
     elif name.startswith("llm/"):
@@ -287,19 +287,19 @@ def open_fluency(name: str | None) -> Iterator[Fluency | None]:
     else:
         from memantics.models.semantic import PerplexityScorer
 
-        with _blame("--perplexity", "give a language model's folder"):
+        with _blame("--perplexity", "give the folder of a language model"):
             scorer = PerplexityScorer(Path(name))
         yield scorer
 
 
 def _open_flow(folder: Path | None, encoder: TextEmbedder) -> Flow:
-    """BERTScore between messages where a model was named, else the cosine of their vectors."""
+    """Open BERTScore if a model is given, else the cosine of sentence embeddings."""
     if folder is None:
         return CosineFlow(encoder)
     from memantics.core.task import BertSettings
     from memantics.models.semantic import BertScorer
 
-    with _blame("--bert", "give a model's folder"):
+    with _blame("--bert", "give the folder of a model"):
         return BertFlow(BertScorer(BertSettings(folder)))
 
 

@@ -1,4 +1,4 @@
-"""``collect``: from a folder of images to a usable set of memes, and a page of what was rejected.
+"""``collect``: turn a folder of images into a usable set of memes and a page of rejected ones.
 
 No file is deleted. The page lists rejected memes by rule, with images blurred until clicked.
 """
@@ -32,7 +32,7 @@ _MOST_CARDS = 4000
 
 
 def render_page(done: Collected) -> str:
-    """The page as text: dropped memes by rule, then templates with several memes."""
+    """Render the page: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
     groups: defaultdict[str, list[TemplateValues]] = defaultdict(list)
@@ -51,19 +51,19 @@ def render_page(done: Collected) -> str:
         groups=dict(sorted(groups.items(), key=lambda group: -len(group[1]))),
         template_clusters=[members for members in template_clusters.values() if len(members) > 1],
         meanings={
-            r.name: f"Wanted, by default at least {r.threshold:g}: {r.what}." for r in DEFAULT_RULES
+            r.name: f"Default minimum: {r.threshold:g}. Measure: {r.what}." for r in DEFAULT_RULES
         },
         left_out=sum(kept_item.dropped is not None for kept_item in done.memes) - len(dropped),
     )
 
 
 def list_rules() -> tuple[FilterRule, ...]:
-    """The rules by which images are dropped, with their thresholds."""
+    """Return the filter rules with their thresholds."""
     return DEFAULT_RULES
 
 
 def tabulate_rules() -> Table:
-    """The rules with their thresholds."""
+    """Tabulate the filter rules with their thresholds."""
     rows = ((rule.name, show_cell(rule.threshold), rule.what) for rule in DEFAULT_RULES)
     return Table(("rule", ">at least", "of"), tuple(rows))
 
@@ -71,41 +71,50 @@ def tabulate_rules() -> Table:
 def make_rules(
     languages: Annotated[
         Sequence[str],
-        Flag("Keep memes of this language (en, zh, …); may be repeated.", "--language"),
+        Flag("Keep memes of this language (en, zh, …); repeatable. Default: all.", "--language"),
     ] = (),
     thresholds: Annotated[
-        Sequence[str], Flag("Another threshold; see --rules.", "--set", metavar="RULE=VALUE")
+        Sequence[str],
+        Flag(
+            "Set a threshold, RULE=VALUE; repeatable. See --rules.", "--set", metavar="RULE=VALUE"
+        ),
     ] = (),
 ) -> RuleSet:
-    """The rules with other thresholds (``RULE=VALUE``), and the languages that are kept."""
+    """Return the rules with changed thresholds (``RULE=VALUE``) and the accepted languages."""
     return RuleSet(languages=frozenset(languages), thresholds=read_thresholds(thresholds))
 
 
 def make_settings(
     out: Annotated[
-        Path | None, Flag("Copy what is kept there. Default: list it beside the images.")
+        Path | None,
+        Flag("Folder to copy kept memes to. Default: write memes.jsonl beside the images."),
     ] = None,
     ruleset: Annotated[RuleSet | None, MadeBy(make_rules)] = None,
     copies: Annotated[
-        int, Flag("Bits within which the same text is a copy.", min=0, max=16)
+        int,
+        Flag(
+            "Maximum hash distance, in bits, at which memes with the same text are duplicates.",
+            min=0,
+            max=16,
+        ),
     ] = DUPLICATE_BITS,
     cluster_bits: Annotated[
-        int, Flag("Bits within which images share a template.", min=0, max=24)
+        int, Flag("Maximum hash distance, in bits, within one template cluster.", min=0, max=24)
     ] = CLUSTER_BITS,
     workers: Annotated[int, Flag("Processes that read images.", min=1, max=64)] = 1,
     text: TextTaken = "caption",
 ) -> CollectSettings:
-    """How a folder is read, from what a user says."""
+    """Return collection settings from command-line values."""
     return CollectSettings(out, ruleset or RuleSet(), copies, cluster_bits, workers, text)
 
 
 def find_page(done: Collected) -> Path:
-    """The page of what was dropped."""
+    """Return the path of the page of dropped memes."""
     return done.folder / OWN / PAGE
 
 
 def summarise(done: Collected, *, page: bool = True) -> dict[str, object]:
-    """What came of a folder, in counts and places."""
+    """Return counts and paths of a collection."""
     return {
         "images": len(done.memes),
         "read_now": done.fresh,
@@ -117,7 +126,7 @@ def summarise(done: Collected, *, page: bool = True) -> dict[str, object]:
 
 
 def tabulate(done: Collected) -> Table:
-    """How many memes were kept, and how many each rule dropped."""
+    """Tabulate kept memes and the number dropped by each rule."""
     rows = (
         (show_cell(count), rule if rule == "kept" else f"dropped: {rule}")
         for rule, count in done.counts.items()
@@ -128,14 +137,14 @@ def tabulate(done: Collected) -> Table:
 def collect(
     folder: Annotated[
         Path | str,
-        Argument("Folder of images, searched with its subfolders.", kind=Path, default=Path()),
+        Argument("Folder of images; subfolders are included.", kind=Path, default=Path()),
     ],
     settings: Annotated[CollectSettings | None, MadeBy(make_settings)] = None,
     *,
-    page: Annotated[bool, Flag("Write the page of what was dropped, and why.")] = True,
+    page: Annotated[bool, Flag("Write a page of dropped memes with the reasons.")] = True,
     progress: ProgressWatch | None = None,
 ) -> Collected:
-    """Read a folder of images: text, language, copies, templates, filters.
+    """Read a folder of images: text, language, duplicates, template clusters, filters.
 
     The memes that are kept are listed in ``memes.jsonl``.
 

@@ -1,4 +1,4 @@
-"""The whole way from a folder to ``memes.jsonl``: resumable, in bounded memory, nothing deleted."""
+"""Read a folder of images and write ``memes.jsonl``; resumable, in bounded memory."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CollectSettings:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One meme after collection; ``dropped`` None: it stays."""
+    """Store one meme after collection; ``dropped`` is None if it is kept."""
 
     entry: ListedFile
     look: FileLook
@@ -80,7 +80,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Collected(Result):
-    """What came of a folder: ``folder`` holds ``memes.jsonl``."""
+    """Store the result of a collection; ``folder`` contains ``memes.jsonl``."""
 
     folder: Path
     memes: tuple[Kept, ...]
@@ -88,14 +88,14 @@ class Collected(Result):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many were kept, and how many each rule turned away."""
+        """Count kept memes and the memes dropped by each rule."""
         reasons = Counter(kept_item.dropped.rule for kept_item in self.memes if kept_item.dropped)
         kept = sum(kept_item.dropped is None for kept_item in self.memes)
         return {"kept": kept, **dict(reasons.most_common())}
 
     @property
     def template_clusters(self) -> int:
-        """How many templates have several kept memes."""
+        """Number of template clusters with several kept memes."""
         kept = Counter(
             kept_item.kin.template_cluster
             for kept_item in self.memes
@@ -113,9 +113,10 @@ def gather(
     settings: CollectSettings,
     watch: GatherWatch = lambda _done, _total: None,
 ) -> Collected:
-    """Look at every image once, judge it, and write ``memes.jsonl``.
+    """Read every image once, apply the rules and write ``memes.jsonl``.
 
-    Looks are logged by content: after a kill, or with new thresholds, nothing is read again.
+    Results are logged by file content: after an interruption, or with new thresholds, no image is
+    read again.
     """
     entries = list_entries(folder, settings.out)
     out = settings.out or folder
@@ -145,7 +146,7 @@ def _look_at_all(
     known = {look.sha256: look for look in _read_call_log(call_log) if look.version == version}
     looks: dict[int, FileLook] = {}
     first: list[int] = []
-    twins: dict[int, int] = {}  # the same bytes under two names are read once
+    twins: dict[int, int] = {}  # identical bytes under two names are read once
     pending: dict[str, int] = {}
     for place, entry in enumerate(entries):
         digest = digest_file(entry.path)
@@ -172,13 +173,13 @@ def _look_at_all(
 def _look_in_turn(
     paths: Sequence[Path], open_reader: Callable[[], Ocr], settings: CollectSettings
 ) -> Iterator[tuple[int, FileLook]]:
-    """Looks with their places; several processes where that was asked for."""
+    """Yield reading results with their positions; use several processes if requested."""
     if settings.workers <= 1 or len(paths) < 2:
         reader = open_reader()
         yield from ((place, look_at(path, reader)) for place, path in enumerate(paths))
         return
     with ProcessPoolExecutor(settings.workers, initializer=_begin, initargs=(open_reader,)) as pool:
-        # A window: results are written as they come, and few are ever held.
+        # A bounded window: results are written as they arrive.
         window: list[tuple[int, Future[FileLook]]] = []
         try:
             for place, path in enumerate(paths):
@@ -191,7 +192,7 @@ def _look_in_turn(
         except BrokenProcessPool as error:
             raise StoreError(
                 "a process that reads images was killed",
-                hint="run the same command with --workers 1: it goes on from here",
+                hint="run the same command with --workers 1; it resumes where it stopped",
             ) from error
 
 
@@ -212,12 +213,13 @@ def _read_call_log(path: Path) -> Iterator[FileLook]:
             yield _LOOK.validate_json(line)
         except ValidationError as error:
             raise StoreError(
-                f"{path}: line {number} is damaged", hint="remove that line; it is read again"
+                f"{path}: line {number} is damaged",
+                hint="remove that line; the image is read again",
             ) from error
 
 
 def _refuse_name(entry: ListedFile, look: FileLook) -> FileLook:
-    """In a list beside the images, a name that is not UTF-8 would lead nowhere."""
+    """Return why a file name that is not UTF-8 cannot be listed beside the images."""
     if look.error or not entry.escaped:
         return look
     error = "its name is not UTF-8: rename the file, or collect with --out"
@@ -239,10 +241,10 @@ def _judge(
         kinship = kin.get(entry.id, Kin())
         dropped = settings.rules.judge(MemeCandidate(look, text, guess, bool(entry.text)))
         if dropped is None and kinship.original:
-            alike = f"{kinship.distance} bits apart" if kinship.distance else "the same picture"
-            dropped = Dropped("duplicate", f"a copy of {kinship.original}: {alike}, same text")
+            alike = f"{kinship.distance} bits apart" if kinship.distance else "the same image"
+            dropped = Dropped("duplicate", f"a duplicate of {kinship.original}: {alike}, same text")
         if entry.pinned is not None and not look.error:
-            dropped = None if entry.pinned else Dropped("person", "taken out by a person")
+            dropped = None if entry.pinned else Dropped("person", "removed by a person")
         yield Kept(entry, look, text, guess, kinship, dropped)
 
 
@@ -266,7 +268,7 @@ def _write(out: Path, folder: Path, memes: Sequence[Kept]) -> None:
 
 
 def _copy(kept_item: Kept, place: Path) -> None:
-    """Copy an image that is not there yet, or there as it was before, or only in part."""
+    """Copy an image unless an identical copy exists."""
     if place.is_file() and digest_file(place) == kept_item.look.sha256:
         return
     replace_file(place, read_bytes(kept_item.entry.path), "image")

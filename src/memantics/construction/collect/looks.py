@@ -1,4 +1,4 @@
-"""What one image file shows: read once, within bounds, and remembered by content."""
+"""Read one image file: text, hash and measures, cached by content."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from memantics.understanding.vision.hashes import hash_image
 from memantics.understanding.vision.roles import read_image_text
 
 VERSION = "looks-5"
-_SIDE = 128  # of the small copy in which the picture around the text is judged
-_MARGIN = 0.12  # of a line's height: outlines and shadows of letters belong to the text
-# A box of which each letter takes more of the image than this is a drawing misread as a letter.
+_SIDE = 128  # size of the reduced copy in which the image around the text is measured
+_MARGIN = 0.12  # proportion of a line's height: outlines and shadows of letters belong to the text
+# A box in which each letter covers more of the image than this is a misread drawing.
 _LARGEST_LETTER = 0.06
 
 
 @dataclass(frozen=True, slots=True)
 class FileLook:
-    """One look at a file.
+    """Store the measures of one image file.
 
-    ``hash`` is perceptual, 16 hexadecimal digits. ``certainty`` is the OCR's, weighted by letters;
-    ``height`` of the largest line in pixels; ``covered`` the share of the image under text;
-    ``variety`` the share of the picture around the text that is not of its one commonest colour.
-    ``error`` says why there is no more than that; ``watermark`` is a small line that names a site
-    or an account. ``text`` are the captions, ``other_text`` is all other text.
+    ``hash`` is a perceptual hash of 16 hexadecimal digits. ``certainty`` is the OCR confidence,
+    weighted by letters. ``height`` is the height of the largest line in pixels. ``covered`` is the
+    proportion of the image under text. ``variety`` is the proportion of the remaining image that
+    differs from its most frequent colour. ``error`` gives the reason if the file cannot be read.
+    ``watermark`` is a small line that names a site or an account. ``text`` are the captions,
+    ``other_text`` is all other text.
     """
 
     sha256: str
@@ -57,7 +58,7 @@ class FileLook:
 
 
 def digest_file(path: Path) -> str:
-    """The SHA-256 of a file that may be no image at all; empty where it cannot be read."""
+    """Return the SHA-256 of any file; empty if it cannot be read."""
     try:
         return hashlib.sha256(read_bytes(path)).hexdigest()
     except ImageError:
@@ -65,7 +66,7 @@ def digest_file(path: Path) -> str:
 
 
 def look_at(path: Path, reader: Ocr) -> FileLook:
-    """Decode within bounds, read, hash and measure; what is wrong with a file is a result."""
+    """Decode, read, hash and measure an image; errors become part of the result."""
     version = f"{VERSION}/{reader.version}"
     try:
         data = read_bytes(path)
@@ -101,7 +102,7 @@ def _weigh(lines: Sequence[TextLine]) -> float:
 
 
 def _find_boxes(image: Pillow.Image, lines: Sequence[TextLine]) -> list[tuple[int, int, int, int]]:
-    """Where text stands, without the drawings that were taken for it."""
+    """Return the boxes of text, without drawings misread as letters."""
     found = []
     for line in lines:
         left, top, right, bottom = line.box
@@ -114,7 +115,7 @@ def _find_boxes(image: Pillow.Image, lines: Sequence[TextLine]) -> list[tuple[in
 def _measure_picture(
     image: Pillow.Image, boxes: Sequence[tuple[int, int, int, int]]
 ) -> tuple[float, float]:
-    """The share of the image under text, and how much is going on in the rest."""
+    """Return the proportion of the image under text, and the variety of colours in the rest."""
     small = np.asarray(image.resize((_SIDE, _SIDE), Pillow.Resampling.BILINEAR))
     text = np.zeros((_SIDE, _SIDE), dtype=bool)
     across, down = _SIDE / image.width, _SIDE / image.height
@@ -131,17 +132,17 @@ def _measure_picture(
     rest = small[~text]
     if len(rest) == 0:
         return covered, 0.0
-    # 16 steps per channel: noise of compression does not count as colour.
+    # 16 steps per channel, so that compression noise does not count as colour.
     colours = (rest >> 4).astype(np.uint32)
     keys = colours[:, 0] << 8 | colours[:, 1] << 4 | colours[:, 2]
     commonest = Counter(keys.tolist()).most_common(1)[0][1]
     return covered, 1.0 - commonest / len(rest)
 
 
-# Which files of a folder are to be looked at, under which ids, and what is known about them.
+# Files of a folder to read, their ids, and what is already known about them.
 
-OWN = "collect"  # our own folder beside the images
-# What we wrote ourselves in an earlier run is no knowledge about the meme.
+OWN = "collect"  # our folder beside the images
+# Fields that an earlier run wrote are not user input.
 _MADE = (
     "kept",
     "rule",
@@ -158,11 +159,11 @@ _KNOWN = ("id", "image", "text", "language")
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """One file. ``text`` and ``language`` are "" where nobody gave them.
+    """Describe one file; ``text`` and ``language`` are "" if not given.
 
-    ``file`` is its place in the folder, escaped where that is not UTF-8.
-    ``extra`` holds fields of the user's own line, which come out again as they went in.
-    ``pinned`` is what a person decided against or before us: True keeps, False drops.
+    ``file`` is the path in the folder, escaped if it is not UTF-8. ``extra`` holds additional
+    fields of the user's line, which are written back unchanged. ``pinned`` is a person's decision:
+    True keeps the meme, False drops it.
     """
 
     id: str
@@ -175,17 +176,17 @@ class ListedFile:
 
     @property
     def escaped(self) -> bool:
-        """Whether no list can hold the name of the file as it is."""
+        """Whether the file name is not valid UTF-8."""
         return not self.path.as_posix().endswith(self.file)
 
 
 def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
-    """The lines of ``memes.jsonl`` where there is one, then every other image below the folder.
+    """List the lines of ``memes.jsonl`` if it exists, then every other image of the folder.
 
-    With ``out``, what a person repaired there counts before what stands beside the images.
+    With ``out``, corrections made there take precedence over the file beside the images.
     """
     if not folder.is_dir():
-        raise DataError(folder, "is not a folder", hint="name a folder of images")
+        raise DataError(folder, "is not a folder", hint="give a folder of images")
     entries = list(_read_lines(folder, folder))
     if out is not None and out.resolve() != folder.resolve():
         repaired = {entry.file: entry for entry in _read_lines(out, folder)}
@@ -193,7 +194,7 @@ def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
     known = {entry.file: number for number, entry in enumerate(entries)}
     taken = {entry.id for entry in entries}
     if len(taken) < len(entries):
-        raise DataError(folder / MEMES, "two memes have one id", hint="rename one")
+        raise DataError(folder / MEMES, "two memes have the same id", hint="rename one of them")
     for path in _walk(folder, out):
         file = escape_surrogates(path.relative_to(folder).as_posix())
         if file in known:
@@ -203,7 +204,9 @@ def list_entries(folder: Path, out: Path | None = None) -> list[ListedFile]:
             taken.add(meme_id)
             entries.append(ListedFile(meme_id, file, path, "", "", {}))
     if not entries:
-        raise DataError(folder, "holds no images", hint="PNG, JPEG, WebP, GIF and BMP are read")
+        raise DataError(
+            folder, "contains no images", hint="supported formats: PNG, JPEG, WebP, GIF, BMP"
+        )
     return entries
 
 
@@ -232,12 +235,12 @@ def _read_lines(place: Path, folder: Path) -> Iterator[ListedFile]:
 
 
 def fingerprint(text: str) -> str:
-    """By which a text that we wrote is told from one that a person repaired."""
+    """Return a hash that distinguishes our text from one that a person corrected."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
-    """What a person decided: before us, in an earlier round, or against our last verdict."""
+    """Return a person's decision: given before, in an earlier round, or against our last result."""
     if not ours:
         return None if kept else False
     pinned = ours.get("pinned")
@@ -247,7 +250,7 @@ def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
 
 
 def _walk(folder: Path, out: Path | None) -> Iterator[Path]:
-    """Images below a folder in a fixed order; hidden folders, our own, and links are passed by."""
+    """Yield images below a folder in a fixed order; skip hidden folders, our own, and links."""
     ours = None if out is None or out.resolve() == folder.resolve() else out.resolve()
     for place, folders, files in os.walk(folder):
         here = Path(place)
@@ -263,7 +266,7 @@ def _walk(folder: Path, out: Path | None) -> Iterator[Path]:
 
 
 def _make_id(file: str, taken: set[str]) -> str:
-    """An id from a file name: letters, digits and ``_.-``, and nobody else's.
+    """Return a unique id from a file name: letters, digits and ``_.-``.
 
     >>> _make_id("cats/my cat (1).png", set()), _make_id("a.png", {"a"})
     ('cats-my_cat_1', 'a-2')

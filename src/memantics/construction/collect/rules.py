@@ -1,4 +1,4 @@
-"""The filters by which memes are kept, each with a name, a threshold and its reason in words."""
+"""Filter rules for memes, each with a name, a threshold and a reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MemeCandidate:
-    """A meme on its way in: its look, what is printed on it, and in which language."""
+    """Store a meme to be filtered: its measures, printed text and language."""
 
     look: FileLook
     text: str
@@ -29,7 +29,7 @@ class MemeCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Which rule turned a meme away, and what it saw."""
+    """Store the rule that dropped a meme, and the reason."""
 
     rule: str
     reason: str
@@ -37,7 +37,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class FilterRule:
-    """One filter: ``measure`` must reach ``threshold``. ``reason`` has a placeholder for the measure."""
+    """Define one filter: ``measure`` must reach ``threshold``; ``reason`` shows the measure."""
 
     name: str
     what: str
@@ -47,7 +47,7 @@ class FilterRule:
 
 
 def count_letters(text: str) -> int:
-    """Letters of any script.
+    """Count letters of any script.
 
     >>> count_letters("a1 好!")
     2
@@ -56,7 +56,7 @@ def count_letters(text: str) -> int:
 
 
 def count_words(text: str) -> int:
-    """How much a text says, in words: addresses do not count, nor does repeating oneself.
+    """Count distinct words; URLs do not count.
 
     >>> count_words("no no no"), count_words("@somebody www.example.com"), count_words("今晚失眠")
     (1, 0, 4)
@@ -73,7 +73,7 @@ def _is_dense(char: str) -> bool:
 
 
 def _certainty(candidate: MemeCandidate) -> float:
-    # A text that a person gave needs no OCR to be sure of itself.
+    # OCR confidence does not matter if a person gave the text.
     return 1.0 if candidate.text_given else candidate.look.certainty
 
 
@@ -99,14 +99,14 @@ DEFAULT_RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules with their thresholds, and the languages wanted (none named: all)."""
+    """Hold the rules with their thresholds and the accepted languages (empty: all)."""
 
     rules: tuple[FilterRule, ...] = DEFAULT_RULES
     languages: frozenset[str] = frozenset()
     thresholds: Mapping[str, float] = field(default_factory=dict)
 
     def judge(self, candidate: MemeCandidate) -> Dropped | None:
-        """The first rule that turns a meme away; None: it stays."""
+        """Return the first rule that drops a meme, or None if it is kept."""
         if candidate.look.error:
             return Dropped("decode", candidate.look.error)
         for rule in self.rules:
@@ -120,15 +120,15 @@ class RuleSet:
         if not self.languages or found in self.languages:
             return None
         if found == UNKNOWN and count_scripts(candidate.text) and self.languages - BY_SCRIPT:
-            return None  # too short to tell, and nothing speaks against it
+            return None  # too short to detect a language, and nothing contradicts it
         if found == UNKNOWN:
-            return Dropped("language", "its language cannot be told")
+            return Dropped("language", "its language cannot be detected")
         wanted = " or ".join(sorted(self.languages))
-        return Dropped("language", f"reads as {found}, not {wanted}")
+        return Dropped("language", f"language detected as {found}, expected {wanted}")
 
 
 def read_thresholds(pairs: Iterable[str]) -> dict[str, float]:
-    """Read ``RULE=VALUE`` settings; unknown rules and values that are no numbers are refused.
+    """Parse ``RULE=VALUE`` settings; raise for unknown rules and invalid numbers.
 
     >>> read_thresholds(["meaning=3"])
     {'meaning': 3.0}

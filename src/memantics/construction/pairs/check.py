@@ -1,4 +1,4 @@
-"""``build pairs`` and ``detector check``: write minimal pairs, and measure consistency on them.
+"""``build pairs`` and ``detector check``: write minimal pairs and measure consistency on them.
 
 The result page has a table by kind and shows failing pairs, blurred.
 """
@@ -50,7 +50,7 @@ _MOST_PAIRS = 1000
 
 @dataclass(frozen=True, slots=True)
 class FailingPair:
-    """A pair that was not judged as it must be: what both sides must be called, and were."""
+    """Store a pair with a wrong prediction: the required and the predicted labels of both sides."""
 
     id: str
     kind: str
@@ -61,19 +61,20 @@ class FailingPair:
 
     @property
     def fault(self) -> str:
-        """What should have changed and did not, or the other way round."""
+        """Describe the error: which label should have changed, or stayed."""
         if self.said[0] == self.said[1]:
-            both = "both sides are called " + self.said[0]
+            both = "both sides are labelled " + self.said[0]
             return both if self.kind in SAME else f"the label does not change: {both}"
-        stays = "the label changes and must not" if self.kind in SAME else "both labels are wrong"
+        stays = "the label changes, but must not" if self.kind in SAME else "both labels are wrong"
         return f"{stays}: {self.said[0]}, then {self.said[1]}"
 
 
 @dataclass(frozen=True, slots=True)
 class PairCheck(Result):
-    """Consistency on minimal pairs, by kind: both sides as they must be, and what changed.
+    """Store consistency on minimal pairs by kind.
 
-    ``judge`` is the detector or the run; ``not_scored`` counts pairs with a side without an answer.
+    ``judge`` is the detector or the run. ``not_scored`` counts pairs with a side that has no
+    answer.
     """
 
     judge: str
@@ -82,20 +83,20 @@ class PairCheck(Result):
     not_scored: int = 0
 
     def table(self) -> Table:
-        """A row for each kind."""
+        """Return a table with one row per kind."""
         rows = tuple(
             (score.by, score.label, format_value(score.value), show_span(score), str(score.n))
             for score in self.kinds
         )
-        return Table(("kind", "what must hold", ">share", ">95 %", ">pairs"), rows, self.judge)
+        return Table(("kind", "requirement", ">share", ">95 %", ">pairs"), rows, self.judge)
 
     def save(self, out: str | Path) -> Path:
-        """Write the page in one step; returns the file."""
+        """Write the page atomically and return its path."""
         return write_text(out, render_page(self))
 
 
 def render_page(check: PairCheck) -> str:
-    """The page as text."""
+    """Render the page as HTML."""
     shown = check.failing[:_MOST_PAIRS]
     pictures = make_thumbnails([path for pair in shown for path in pair.images], _MOST_BYTES)
     groups: defaultdict[str, list[TemplateValues]] = defaultdict(list)
@@ -123,7 +124,7 @@ PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
 
 
 class MinimalPair(Closed):
-    """A pair as it is written: two memes on one picture, what they say, and what is read back."""
+    """Store a written pair: two memes on one image, their texts, and the texts read back by OCR."""
 
     id: str
     meme: str
@@ -138,7 +139,7 @@ class MinimalPair(Closed):
 
 @dataclass(frozen=True, slots=True)
 class BuiltPairs(Result):
-    """Pairs that were drawn; ``failed`` says by meme why it carries none."""
+    """Store the written pairs; ``failed`` gives, by meme, why no pair was drawn on it."""
 
     folder: Path
     pairs: int
@@ -149,20 +150,21 @@ class BuiltPairs(Result):
 
 
 def build_pairs(
-    memes: Annotated[Path | str, Argument("A folder of memes, such as 'collect' reads.")],
+    memes: Annotated[Path | str, Argument("Folder of memes, such as one that 'collect' wrote.")],
     *,
-    out: Annotated[Path | str, Flag("The folder of the pairs.")] = "pairs",
-    count: Annotated[int, Flag("How many pairs a language.", min=1, max=10_000)] = 60,
+    out: Annotated[Path | str, Flag("Output folder of the pairs.")] = "pairs",
+    count: Annotated[int, Flag("Number of pairs per language.", min=1, max=10_000)] = 60,
     language: Annotated[
-        Literal["en", "zh"] | None, Flag("Only this language. Default: both.")
+        Literal["en", "zh"] | None, Flag("Language of the pairs. Default: both.")
     ] = None,
     words: Annotated[
-        Path | None, Flag("Words to fill templates with (TOML). Default: mild ones.")
+        Path | None, Flag("TOML file of words that fill the templates. Default: mild words.")
     ] = None,
 ) -> BuiltPairs:
-    """Draw minimal pairs on memes: two captions that differ in one thing, layout kept, read back.
+    """Draw minimal pairs on memes: two captions that differ in one thing, with the same layout.
 
-    The folder is a data set, too: ``data add pairs FOLDER``, then ``run pairs``.
+    Each caption is read back by OCR. The folder is also a data set: ``data add pairs FOLDER``, then
+    ``run pairs``.
     """
     known, place = wording.read_words(words), Path(out)
     languages: tuple[wording.CaptionLanguage, ...] = (language,) if language else ("en", "zh")
@@ -173,7 +175,10 @@ def build_pairs(
         for texts in wording.fill_templates(name, known[name], count)
     ]
     if not wanted:
-        raise InputError(f"no words for {' and '.join(languages)}", hint="add them to --words")
+        raise InputError(
+            f"the word file has no words for {' and '.join(languages)}",
+            hint="add them to the file given with --words",
+        )
     found = read_memes(Path(memes))
     failed: dict[str, str] = {}
     (place / "images").mkdir(parents=True, exist_ok=True)
@@ -187,7 +192,10 @@ def build_pairs(
 
         rows = list(_draw_all(found, wanted, (read, read_back), place, failed))
     if not rows:
-        raise InputError(f"no meme of {memes} can carry a pair", hint="give memes with captions")
+        raise InputError(
+            f"no meme in {memes} has a caption that can be replaced",
+            hint="give memes with captions",
+        )
     write_lines(place / PAIRS, (row.model_dump() for row in rows))
     write_lines(place / MEMES, (line for row in rows for line in _list_memes(row)))
     marks = [share for row in rows for share in row.read]
@@ -206,7 +214,7 @@ def _draw_all(
     place: Path,
     failed: dict[str, str],
 ) -> Iterator[MinimalPair]:
-    """Every meme carries its share of the pairs, so that one picture is never all of a kind."""
+    """Draw an equal part of the pairs on each meme, so that no image has only one kind."""
     queue = list(wanted)
     reasons: dict[str, str] = {}
     seen: Counter[tuple[str, str]] = Counter()
@@ -222,7 +230,7 @@ def _draw_all(
             queue = [*texts, *queue]
             continue
         for pair in texts:
-            # With few memes a template comes to one picture again, with other words.
+            # With few memes, a template is drawn on an image again, with other words.
             seen[meme.id, pair.template] += 1
             name = f"{meme.id}-{pair.template}-{seen[meme.id, pair.template]}"
             try:
@@ -244,24 +252,26 @@ def _draw_all(
 
 
 def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
-    """Both sides as rows of a data set."""
+    """Return both sides as rows of a data set."""
     for side, text, label in zip("ab", (row.first, row.second), row.labels, strict=True):
         name = f"{row.id}-{side}"
         yield {"id": name, "image": f"images/{name}.png", "text": text, "label": label}
 
 
 def check_pairs(
-    pairs: Annotated[Path | str, Argument("A folder that 'build pairs' wrote.")],
+    pairs: Annotated[Path | str, Argument("Folder written by 'build pairs'.")],
     *,
-    model: Annotated[Path | None, Flag("A detector file.", "--model -m")] = None,
-    run: Annotated[Path | None, Flag("A run of pairs/harm.")] = None,
+    model: Annotated[Path | None, Flag("Detector file.", "--model -m")] = None,
+    run: Annotated[Path | None, Flag("Run of pairs/harm.")] = None,
 ) -> PairCheck:
-    """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
+    """Measure how consistent a detector or a run is on minimal pairs, by kind."""
     folder = Path(pairs)
     if (model is None) == (run is None):
-        raise InputError("give a detector or a run", hint="--model FILE or --run DIR")
+        raise InputError("no detector and no run was given", hint="give --model FILE or --run DIR")
     if not (folder / PAIRS).is_file():
-        raise InputError(f"{folder} holds no pairs", hint="memantics build pairs MEMES")
+        raise InputError(
+            f"{folder} contains no pairs", hint="create them with 'memantics build pairs MEMES'"
+        )
     rows = [
         conform(MinimalPair, line, folder / PAIRS, number)
         for number, line in read_jsonl(folder / PAIRS)
@@ -269,7 +279,9 @@ def check_pairs(
     said = _ask_detector(model, rows) if model else _read_run(run or Path())
     asked = [row for row in rows if f"{row.id}-a" in said and f"{row.id}-b" in said]
     if not asked:
-        raise InputError("none of the pairs was judged", hint="run pairs/harm on these pairs")
+        raise InputError(
+            "none of the pairs has an answer for both sides", hint="run pairs/harm on these pairs"
+        )
     names = [(said[f"{row.id}-a"], said[f"{row.id}-b"]) for row in asked]
     right = [given == tuple(row.labels) for row, given in zip(asked, names, strict=True)]
     turned = [
@@ -281,7 +293,7 @@ def check_pairs(
         places = [n for n, row in enumerate(asked) if kind in (row.kind, "all")]
         memes = [asked[n].meme for n in places]
         what = "the label stays" if kind in wording.SAME else "the label changes"
-        for label, marks in (("both are right", right), (what, turned)):
+        for label, marks in (("both labels are correct", right), (what, turned)):
             if places and not (kind == "all" and marks is turned):
                 scores.append(
                     proportion_score("proportion", [marks[n] for n in places], memes, kind, label)
@@ -302,7 +314,7 @@ def check_pairs(
 
 
 def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
-    """What a detector says to the words of each side."""
+    """Return a detector's verdicts for the text of each side."""
     examples = [
         Example(f"{row.id}-{side}", text)
         for row in rows

@@ -1,4 +1,4 @@
-"""Minimal pairs: templates filled from word lists, drawn in the place and style of a caption.
+"""Minimal pairs: templates filled from word lists, drawn in the position and style of a caption.
 
 Each drawn text is read back by OCR.
 """
@@ -26,18 +26,19 @@ from memantics.understanding.vision.regions import PixelBox
 PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "confounder",
                    "panels", "spelling", "emoji", "spacing"]  # fmt: skip
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
-SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})  # what must not change
+# Kinds whose label must not change.
+SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})
 CaptionLanguage = Literal["en", "zh"]
 ReadImage = Callable[[Image.Image], Sequence[TextLine]]
 DrawCaption = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
-_ALIKE = 0.1  # by which the sides of two panels may differ
-CLEAR = 0.9  # of the letters: less of them read back, and the text is set on a plate
+_ALIKE = 0.1  # accepted size difference of two panels
+CLEAR = 0.9  # proportion of letters read back below which the text is set on a background box
 
 
 class PairWords(Closed):
-    """Words that fill templates; the last three are the insults, written otherwise.
+    """Hold words that fill templates; the last three fields are obfuscated insults.
 
-    ``pictured`` has emoji in the place of letters or sounds; without it no such pair is made.
+    ``pictured`` has emoji in place of letters or sounds; without it, no such pair is made.
     """
 
     groups: tuple[str, ...] = Field(min_length=1)
@@ -49,7 +50,7 @@ class PairWords(Closed):
 
 
 class PairTemplate(Closed):
-    """Two texts that differ in one thing; those of ``panels`` have a line for each panel."""
+    """Define two texts that differ in one thing; with ``panels``, one line per panel."""
 
     id: str
     language: CaptionLanguage
@@ -59,7 +60,7 @@ class PairTemplate(Closed):
 
 
 class PairTexts(Closed):
-    """A filled template: both texts, and whether the second is harmful, as the first is."""
+    """Store a filled template: both texts, and whether each is harmful."""
 
     template: str
     language: CaptionLanguage
@@ -69,7 +70,7 @@ class PairTexts(Closed):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """What both must be called."""
+        """The required labels of both texts."""
         return "harmful", "harmful" if self.kind in SAME else "harmless"
 
 
@@ -84,12 +85,12 @@ class _PairWordsFile(Closed):
 
 
 def read_templates() -> tuple[PairTemplate, ...]:
-    """The templates that ship with the package, 39 a language."""
+    """Return the templates of the package, 39 per language."""
     return _read_sheet().template
 
 
 def read_meanings() -> dict[PairKind, str]:
-    """In what the two sides of a pair differ, by its kind."""
+    """Return the difference between the two sides of a pair, by kind."""
     return _read_sheet().kinds
 
 
@@ -98,21 +99,21 @@ def _read_sheet() -> _PairSheet:
 
 
 def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
-    """Lists of words by language: mild ones, or those of a user's TOML file."""
+    """Return word lists by language: mild ones, or those of a user's TOML file."""
     if path is None:
         return _read_sheet().words
-    form, see = "words are a UTF-8 TOML file", "see docs/how-to/audit-a-benchmark.md"
+    form, see = "the word file is not UTF-8 TOML", "see docs/how-to/audit-a-benchmark.md"
     found = read_toml(path, _PairWordsFile, form, see)
     for language, words in found.words.items():
         others = (words.spelled, words.parted, words.pictured or words.parted)
         if any(len(listed) != len(words.insults) for listed in others):
-            fault = "insults, spelled, parted and pictured differ in number"
+            fault = "insults, spelled, parted and pictured must have the same number of entries"
             raise DataError(path, f"{language}: {fault}")
     return found.words
 
 
 def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> list[PairTexts]:
-    """So many pairs: all templates in turn, then again with the next words.
+    """Return a number of pairs: all templates in turn, then again with the next words.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
     >>> pairs[0].first, pairs[39].first, len({(pair.first, pair.second) for pair in pairs})
@@ -125,7 +126,7 @@ def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> l
 
 
 def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
-    """Kinds one after the other, so that few pairs are of all kinds."""
+    """Alternate kinds, so that a small number of pairs covers all of them."""
     seen: Counter[str] = Counter()
     ranks = []
     for template in templates:
@@ -155,9 +156,9 @@ def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
 
 
 class PairCanvas(NamedTuple):
-    """A meme without its captions, and the caption whose place and look new texts take.
+    """Store a meme without its captions, and the caption whose position and style are reused.
 
-    ``panels`` are two panels of like size that had a caption each: their boxes and captions.
+    ``panels`` are two panels of similar size with one caption each: their boxes and captions.
     """
 
     image: Image.Image
@@ -166,10 +167,10 @@ class PairCanvas(NamedTuple):
 
 
 def open_canvas(image: Image.Image, read: ReadImage) -> PairCanvas:
-    """Take the captions off a meme; one without any is refused."""
+    """Erase the captions of a meme; raise if it has none."""
     page = pages.read_page(image, read(image))
     if not page.captions:
-        raise InputError("it has no caption that could be set anew", hint="give memes with text")
+        raise InputError("it has no caption that can be replaced", hint="give memes with text")
     clean = pages.erase_captions(image, page.captions)
     return PairCanvas(clean, max(page.captions, key=_measure_area), _find_panels(page))
 
@@ -180,7 +181,7 @@ def _measure_area(caption: pages.LetteredCaption) -> int:
 
 
 def _find_panels(page: pages.MemeStructure) -> tuple[tuple[PixelBox, pages.LetteredCaption], ...]:
-    """The two panels of a meme with their largest captions, where it has just two alike."""
+    """Return the panels of a two-panel meme with their largest captions."""
     wide, high = page.size
     found = []
     for number, panel in enumerate(page.panels):
@@ -205,10 +206,11 @@ def _find_panels(page: pages.MemeStructure) -> tuple[tuple[PixelBox, pages.Lette
 def draw_pair(
     canvas: PairCanvas, texts: tuple[str, str], read: ReadImage
 ) -> tuple[list[Image.Image], list[float]]:
-    """Both texts on the canvas, and which share of each is read back.
+    """Draw both texts on the canvas; return the images and the proportion of each read back.
 
-    Where letters alone do not read, both stand on plates: a pair differs in its words alone. Texts
-    of two lines are two panels, and the second side is the first with its panels exchanged.
+    If plain letters cannot be read back, both texts get a background box, so that only the words
+    differ. Texts of two lines fill two panels; the second side is the first with its panels
+    exchanged.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])
     for draw in (pages.set_caption, pages.set_on_plate):
@@ -227,7 +229,7 @@ def draw_pair(
 
 
 def _draw_panels(canvas: PairCanvas, lines: Sequence[str], draw: DrawCaption) -> list[Image.Image]:
-    """A line in each panel of the meme, else on its picture twice; then in the other order."""
+    """Draw one line per panel, or on two copies of the image, in both orders."""
     if not canvas.panels:
         halves = [draw(canvas.image, canvas.caption, line)[0] for line in lines]
         return [_stack(halves), _stack(halves[::-1])]
@@ -252,9 +254,9 @@ def _stack(panels: Sequence[Image.Image]) -> Image.Image:
 
 
 def measure_recall(text: str, lines: Sequence[TextLine]) -> float:
-    """The share of a text's letters that was read, in the order of its line.
+    """Return the proportion of a text's letters that OCR read, in order.
 
-    Marks, emoji and case do not count.
+    Punctuation, emoji and case do not count.
 
     >>> measure_recall("So am I!", ())
     0.0
@@ -268,7 +270,7 @@ def measure_recall(text: str, lines: Sequence[TextLine]) -> float:
 
 
 def fold(text: str) -> str:
-    """Letters and digits of a text alone, in lower case.
+    """Return only letters and digits of a text, in lower case.
 
     >>> fold("Wet socks, AGAIN")
     'wetsocksagain'

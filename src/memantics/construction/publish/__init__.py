@@ -1,1 +1,1 @@
-"""Publishing: turn reviewed drafts into a runnable benchmark folder and a data set for others."""
+"""Publishing: turn reviewed drafts into a runnable benchmark folder and a shareable data set."""

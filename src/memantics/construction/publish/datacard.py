@@ -1,4 +1,4 @@
-"""The data card: a README that people read, with the front matter that hubs read."""
+"""Data card: a README for people, with front matter for dataset hubs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.metrics.agreement import Label, krippendorff_alpha
 
 
 def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
-    """The text of ``README.md``; its YAML has the form of JSON, so that no text ends early."""
+    """Return the text of ``README.md``; YAML values are written as JSON, which is safe."""
     filters: Filters = {
         "ascii": json.dumps,
         "json": lambda value: json.dumps(value, ensure_ascii=False),
@@ -29,7 +29,7 @@ def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
 
 
 def _size(count: int) -> str:
-    """The hub's name for a size.
+    """Return the hub's name for a size.
 
     >>> _size(79), _size(5000)
     ('n<1K', '1K<n<10K')
@@ -40,16 +40,16 @@ def _size(count: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """One paragraph of text: what users wrote opens no headings and no markup of its own."""
+    """Return user text as one paragraph without headings or markup."""
     line = " ".join(text.split())
     return line.replace("<", "&lt;").lstrip("#>|-")
 
 
-# The figures of a data card: what is in it, how it was reviewed, how far people agreed.
+# Sections of a data card: contents, review and inter-annotator agreement.
 
 
 def describe_contents(made: Made) -> CardSection:
-    """How many memes and records, and how they spread over their short columns."""
+    """Count memes and records, and the values of columns with few short values."""
     languages = Counter(meme.language or "unknown" for meme in made.memes)
     rows = [("memes", f"{len(made.memes):,}")]
     rows += [(f"language {name}", f"{count:,}") for name, count in sorted(languages.items())]
@@ -64,7 +64,7 @@ def describe_contents(made: Made) -> CardSection:
 
 
 def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
-    """Columns with few different short values: those that a reader wants to see counted."""
+    """Yield columns with few different short values, whose counts are useful to a reader."""
     found = []
     for column in records[0] if records else ():
         values = {str(record.get(column)) for record in records}
@@ -75,9 +75,9 @@ def _short_columns(records: Sequence[Mapping[str, JsonValue]]) -> list[str]:
 
 
 def describe_writers(*reviews: Review) -> CardSection:
-    """Which models wrote what was reviewed, and how many of the published records each did.
+    """Count the published records by the model that drafted them.
 
-    Items of a queue remember who drafted them; those that name nobody were given as they are.
+    Queue items store the model that drafted them; items without a model were supplied by the user.
     """
     kept = [reviewed.item for review in reviews for reviewed in review.items if reviewed.kept]
     rows = [("made by", review.card.origin) for review in reviews if review.card.origin]
@@ -87,13 +87,13 @@ def describe_writers(*reviews: Review) -> CardSection:
     nameless = counts.pop("", 0)
     rows += [(f"drafted by {name}", f"{n:,} of {len(kept):,}") for name, n in counts.most_common()]
     if counts and nameless:
-        rows.append(("no model is named", f"{nameless:,} of {len(kept):,}"))
-    nobody = "The queue names no model for its records: they were given as they are."
-    return CardSection("Models that wrote it", () if counts else (nobody,), tuple(rows))
+        rows.append(("no model recorded", f"{nameless:,} of {len(kept):,}"))
+    nobody = "The queue records no model: the user supplied its items."
+    return CardSection("Models that drafted the records", () if counts else (nobody,), tuple(rows))
 
 
 def _find_models(hidden: JsonValue) -> set[str]:
-    """The models that the hidden part of an item names, at whatever depth, editors included."""
+    """Yield the models named in the hidden data of an item, at any depth, including editors."""
     if not isinstance(hidden, Mapping):
         return set()
     found = {model for name, model in hidden.items() if name == "model" and isinstance(model, str)}
@@ -103,10 +103,10 @@ def _find_models(hidden: JsonValue) -> set[str]:
 
 
 def describe_review(review: Review) -> CardSection:
-    """Who judged how much, what was dropped and why, and the agreement on each field."""
+    """Count annotators and annotations, reasons for dropped items, and agreement on each field."""
     judged = review.annotated
     if not judged:
-        line = "Nobody has reviewed these records: they are drafts as a model wrote them."
+        line = "Nobody has reviewed these records: they are unedited drafts of a model."
         return CardSection("Review", (line,))
     votes = [
         vote
@@ -129,19 +129,19 @@ def describe_review(review: Review) -> CardSection:
         ("answers", f"{len(votes):,}"),
     ]
     if unseen:
-        rows.append(("not judged, published as drafts", f"{unseen:,}"))
+        rows.append(("not annotated, published as drafts", f"{unseen:,}"))
     rows += [(f"dropped: {reason or 'no reason'}", f"{n:,}") for reason, n in reasons.most_common()]
     for field in _voted(review):
         table = _tabulate(review, field)
         alpha = krippendorff_alpha(table)
-        # Undefined where everybody gave the same answer to everything.
-        shown = "undefined: one answer only" if alpha is None else f"{alpha:.3f}"
+        # Alpha is undefined if all annotations have the same value.
+        shown = "undefined: all annotations are equal" if alpha is None else f"{alpha:.3f}"
         rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
     return CardSection("Review", (), tuple(rows))
 
 
 def describe_acceptance(review: Review) -> tuple[CardSection, ...]:
-    """How many questions people accepted, by dimension; nothing where they judged no questions."""
+    """Count the questions that annotators accepted, by dimension; empty without questions."""
     judged = list_judged_questions(review)
     names = dict.fromkeys(question.dimension for question in judged)
     rows = []
@@ -149,12 +149,12 @@ def describe_acceptance(review: Review) -> tuple[CardSection, ...]:
         accepted = [one.accepted for one in judged if one.dimension == name]
         count, total = sum(accepted), len(accepted)
         rows.append((name, f"{count:,} of {total:,} ({100 * count / total:.1f} %)"))
-    line = "Questions that people accepted together with their answers."
+    line = "Questions that annotators accepted together with their answers."
     return (CardSection("Acceptance by dimension", (line,), tuple(rows)),) if rows else ()
 
 
 def _voted(review: Review) -> list[str]:
-    """Fields with plain values on which at least two people voted at one stage of one item."""
+    """Yield fields with plain values that at least two people annotated in one stage of an item."""
     fields: dict[str, None] = {}
     for votes in _sittings(review):
         seen = Counter(
@@ -168,7 +168,7 @@ def _voted(review: Review) -> list[str]:
 
 
 def _sittings(review: Review) -> Iterator[list[IndividualAnnotation]]:
-    """The votes on each item, stage by stage: whoever adjudicates saw the others' votes."""
+    """Yield the annotations of each item by stage, since an adjudicator sees the earlier ones."""
     for reviewed in review.annotated:
         stages: dict[str, list[IndividualAnnotation]] = {}
         for vote in reviewed.aggregated.annotations if reviewed.aggregated else ():
@@ -177,7 +177,7 @@ def _sittings(review: Review) -> Iterator[list[IndividualAnnotation]]:
 
 
 def _tabulate(review: Review, field: str) -> list[list[Label | None]]:
-    """Each item's votes on a field, one column a person; items with one vote tell nothing."""
+    """Return annotations of a field, one column per person; skip items with one annotation."""
     votes = [
         {vote.annotator: str(vote.values[field]) for vote in sitting if field in vote.values}
         for sitting in _sittings(review)

@@ -1,4 +1,4 @@
-"""The published folder: a card that ``memantics run`` takes, data, tables, Croissant, a README."""
+"""Write the published folder: benchmark card, data, tables, Croissant and README."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from memantics.core.data import dump_json, read_json
 from memantics.core.errors import InputError
 from memantics.core.files import in_turn, refuse_unwritable
 
-# Croissant: what the data set's files hold, as JSON-LD that search engines and loaders read.
+# Croissant: a JSON-LD description of the files, read by search engines and loaders.
 
 _TYPES = {
     "text": "sc:Text",
@@ -41,7 +41,7 @@ CONTEXT = Path(__file__).with_name("croissant_context.json")
 def describe_dataset(
     facts: CardFacts, files: Sequence[TableFile], root: Path, published: str
 ) -> dict[str, JsonValue]:
-    """The Croissant description of a bundle; ``published`` is an ISO date."""
+    """Return the Croissant description of a bundle; ``published`` is an ISO date."""
     return {
         "@context": read_json(CONTEXT),
         "@type": "sc:Dataset",
@@ -76,7 +76,7 @@ def _records(file: TableFile) -> JsonValue:
         "@type": "cr:RecordSet",
         "@id": file.name,
         "name": file.name,
-        # Nested columns stand in the Parquet files; Croissant 1.0 readers take flat ones.
+        # Croissant 1.0 readers support flat columns only; nested ones are in the Parquet files.
         "field": [_field(file, *column) for column in file.columns if column[1] != "struct"],
     }
 
@@ -110,17 +110,17 @@ def write_folder(
     base: Card,
     check: Callable[[Path], None] = lambda _: None,
 ) -> tuple[TableFile, ...]:
-    """Write everything beside the target, ``check`` it there, then put it in place.
+    """Write all files to a temporary folder, ``check`` them, then replace the target.
 
-    A folder that holds anything but an earlier publication is left alone.
+    A folder with other files than an earlier publication is not changed.
     """
     bundle.facts.check()
     _refuse_others(folder)
     partial = folder.with_name(f".{folder.name}.partial")
     former = folder.with_name(f".{folder.name}.former")
-    with refuse_unwritable(folder, "choose another with --out"), in_turn(folder.parent):
+    with refuse_unwritable(folder, "choose another folder with --out"), in_turn(folder.parent):
         if former.exists() and not folder.exists():
-            former.rename(folder)  # a kill came between the two renames below
+            former.rename(folder)  # a process was killed between the two renames below
         shutil.rmtree(partial, ignore_errors=True)
         try:
             (partial / DATA).mkdir(parents=True)
@@ -133,7 +133,7 @@ def write_folder(
 
 
 def _exchange(folder: Path, new: Path, former: Path) -> None:
-    """Put a new folder in the place of another, which goes only once the new one stands there."""
+    """Replace a folder; delete the old one only when the new one is in place."""
     shutil.rmtree(former, ignore_errors=True)
     if folder.exists():
         folder.rename(former)
@@ -147,7 +147,7 @@ def _exchange(folder: Path, new: Path, former: Path) -> None:
 
 
 def _refuse_others(folder: Path) -> None:
-    """What the user put there would be lost, be it a whole folder or one file in it."""
+    """Raise if the folder contains files that publishing would delete."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -157,8 +157,8 @@ def _refuse_others(folder: Path) -> None:
     if others or (there and CROISSANT not in there):
         named = f", such as {others[0]}" if others else ""
         raise InputError(
-            f"{folder} holds other files{named}",
-            hint="move them away, or choose another folder with --out",
+            f"{folder} contains other files{named}",
+            hint="move them, or choose another folder with --out",
         )
 
 
@@ -182,12 +182,12 @@ def _fill(root: Path, bundle: Bundle, made: Made, base: Card) -> tuple[TableFile
 
 
 def rewrite_readme(folder: Path, bundle: Bundle, files: tuple[TableFile, ...]) -> None:
-    """Write the README anew, once there is more to say: audits need the benchmark in place."""
+    """Rewrite the README with the audit, which needs the benchmark in place."""
     (folder / README).write_text(write_card(bundle, files), encoding="utf-8")
 
 
 def make_card(facts: CardFacts, made: Made, base: Card) -> Card:
-    """The card of a benchmark that is like its family, with the tasks that its data serve."""
+    """Return a card in the format of another benchmark, with the tasks that the data support."""
     tasks = tuple(
         task.model_copy(update={"splits": _splits(task, made), "option": _options(task, made)})
         for task in base.task
@@ -225,7 +225,7 @@ def _options(task: TaskCard, made: Made) -> tuple[OptionCard, ...]:
 
 
 def dump_card(card: Card) -> Iterator[str]:
-    """A card as TOML: JSON strings are TOML strings too, apart from one control character."""
+    """Yield a card as TOML; JSON strings are valid TOML, except for one control character."""
     head = ("name", "format", "title", "summary", "languages", "warning", "citation", "revision")
     for name in head:
         yield f"{name} = {_value(getattr(card, name))}"
@@ -242,7 +242,7 @@ def dump_card(card: Card) -> Iterator[str]:
 
 def _keys(part: TaskCard | OptionCard, skip: set[str]) -> Iterator[str]:
     for name, value in part.model_dump().items():
-        # A mark that is not set says nothing, and older versions do not know it.
+        # A flag that is not set is omitted, since older versions do not know it.
         if name not in skip and not (name == "later" and value is False):
             yield f"{name} = {_value(value)}"
 

@@ -1,4 +1,4 @@
-"""``publish``: a reviewed queue becomes a benchmark that runs, and a data set."""
+"""``publish``: turn an annotated queue into a runnable benchmark and a data set."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ from memantics.understanding.vision.hashes import hash_image
 
 Queue = Annotated[
     str | Path,
-    Argument("A queue, a build folder that holds one, or a judged folder of memes."),
+    Argument("A queue, a build folder that contains one, or an annotated folder of memes."),
 ]
 ReviewAnnotations = Annotated[
     str | Path | None, Flag("Annotations of the queue. Default: annotations.jsonl in the queue.")
 ]
 Chats = Annotated[
-    str | Path | None, Flag("Also the chats of this build, where puns are published.")
+    str | Path | None, Flag("Build folder whose chats are published too (for pun benchmarks).")
 ]
-Unreviewed = Annotated[bool, Flag("Let drafts through that nobody judged; the card says so.")]
+Unreviewed = Annotated[bool, Flag("Include drafts that nobody annotated; the data card states it.")]
 SplitShares = Annotated[
-    str | None, Flag("Shares of a training and a test part, such as 8:2, by template cluster.")
+    str | None, Flag("Train and test proportions, such as 8:2; template clusters are not divided.")
 ]
-Images = Annotated[bool, Flag("Put the images in; without them, ids, names and checksums.")]
+Images = Annotated[bool, Flag("Include the images; otherwise only ids, file names and checksums.")]
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedBenchmark(Result):
-    """A benchmark that was published: its folder, base, memes and records by table."""
+    """Store a published benchmark: its folder, format, memes and records by table."""
 
     folder: Path
     format: str
@@ -61,7 +61,7 @@ class PublishedBenchmark(Result):
     left_out: Mapping[str, int]
 
     def lines(self) -> Iterator[str]:
-        """What was written, and what was left out."""
+        """Yield lines on what was written and what was left out."""
         shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
         yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.format}"
         yield from (f"left out: {reason}: {count:,}" for reason, count in self.left_out.items())
@@ -70,14 +70,14 @@ class PublishedBenchmark(Result):
 def publish(
     queue: Queue,
     *,
-    name: Annotated[str, Flag("The name under which 'memantics run' finds it.")],
+    name: Annotated[str, Flag("Benchmark name for 'memantics run'.")],
     licence: Annotated[str, Flag("Licence of the data, such as CC-BY-4.0.")],
     annotations: ReviewAnnotations = None,
-    title: Annotated[str | None, Flag("Title. Default: the queue's.")] = None,
-    summary: Annotated[str, Flag("One sentence on what it is.")] = "",
-    citation: Annotated[str, Flag("How to cite it.")] = "",
+    title: Annotated[str | None, Flag("Title. Default: the title of the queue.")] = None,
+    summary: Annotated[str, Flag("One-sentence description.")] = "",
+    citation: Annotated[str, Flag("Citation of the benchmark.")] = "",
     version: Annotated[str, Flag("Version of the data.")] = "1.0.0",
-    out: Annotated[str | Path, Flag("The benchmark's folder is made in here.")] = "published",
+    out: Annotated[str | Path, Flag("Parent folder of the benchmark's folder.")] = "published",
     chats: Chats = None,
     unreviewed: Unreviewed = False,
     split: SplitShares = None,
@@ -151,25 +151,27 @@ def publish(
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
-    """The records in the format of the base whose card names the queue's workflow."""
+    """Return the records in the format of the benchmark whose card names the queue's workflow."""
     base, writer = find_writer(review.card.workflow)
     made = writer.write(review)
     if split is not None:
         if writer.split is None:
             raise InputError(
-                f"the format of {base.card.title} has no training part",
-                hint="leave --split out; harm labels can be split",
+                f"the format of {base.card.title} has no training split",
+                hint="omit --split; it works for harm labels",
             )
         made = writer.split(_find_template_clusters(made), _read_shares(split))
     if spoken is None:
         return base, made
     if writer.add_chats is None:
-        raise InputError("chats go with puns", hint="publish a queue of the workflow pun-form")
+        raise InputError(
+            "chats can only be published with puns", hint="publish a queue of the workflow pun-form"
+        )
     return base, writer.add_chats(made, spoken)
 
 
 def _read_shares(text: str) -> tuple[int, int]:
-    """The shares of the training and the test part.
+    """Parse the proportions of the training and the test split.
 
     >>> _read_shares("8:2")
     (8, 2)
@@ -183,7 +185,7 @@ def _read_shares(text: str) -> tuple[int, int]:
 
 
 def _find_template_clusters(made: Made) -> Made:
-    """Memes that no collection looked at get their template clusters from their pictures."""
+    """Compute template clusters from the images if no collection provided them."""
     if any(meme.template_cluster for meme in made.memes):
         return made
     faces = [
@@ -197,48 +199,48 @@ def _find_template_clusters(made: Made) -> Made:
 
 
 def _are_rounds(queues: Sequence[Path]) -> bool:
-    """Whether queues are rounds of one review: queue, queue-2, queue-3, …"""
+    """Return whether queues are rounds of one review: queue, queue-2, queue-3, …"""
     names = ["queue", *(f"queue-{number}" for number in range(2, len(queues) + 1))]
     return [path.name for path in queues] == names
 
 
 def _find_queue(folder: Path, annotations: Path | None) -> Path:
-    """The queue itself, or the only one in the folder of a build; else memes with annotations."""
+    """Return the queue, the only queue of a build folder, or a folder of memes with annotations."""
     found = [path for path in (folder, *sorted(folder.glob("queue*"))) if (path / CARD).is_file()]
     if not found and (annotations or folder / ANNOTATIONS).is_file():
         return folder
     if not found:
         raise InputError(
-            f"{folder}: no queue here",
-            hint=f"name a folder with {CARD} and {ITEMS}, or memes with --annotations",
+            f"{folder}: no queue found",
+            hint=f"give a folder with {CARD} and {ITEMS}, or memes with --annotations",
         )
     if len(found) > 1 and found[0] != folder:
         names = ", ".join(str(path) for path in found)
-        raise InputError(f"{folder} holds several queues", hint=f"name one of {names}")
+        raise InputError(f"{folder} contains several queues", hint=f"give one of {names}")
     return found[0]
 
 
 def _check_name(name: str, folder: Path) -> None:
-    """Refuse a name that another benchmark has; publishing again over one's own is fine."""
+    """Raise if another benchmark has the name; a published benchmark can be replaced."""
     if name in find_benchmarks() and folder.resolve() not in read_shelf():
-        raise InputError(f"a benchmark {name!r} exists already", hint="choose another --name")
+        raise InputError(f"a benchmark named {name!r} already exists", hint="choose another --name")
 
 
 def _check_data(base: Benchmark, folder: Path) -> None:
-    """Read what was written before it takes its place: no broken benchmark is left behind."""
+    """Read the written data before they replace the target, so that no broken benchmark remains."""
     try:
         base.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
     except InputError as error:
         raise InputError(
-            f"nothing was published: {base.card.title} cannot read it: {error.what}",
-            hint="correct it in the review, or drop it there",
+            f"nothing was published: {base.card.title} cannot read the data: {error.what}",
+            hint="correct or drop the item in the review",
         ) from error
 
 
 def _audit(name: str) -> CardSection:
     found = audit_data(name)
     rows = [
-        # A base's own checks name the base's task.
+        # Findings name the task of the format's benchmark; show the published name instead.
         (
             f"{finding.title} ({name}/{finding.task.partition('/')[2]})",
             f"{finding.verdict}: {finding.meaning}",
@@ -249,5 +251,5 @@ def _audit(name: str) -> CardSection:
     ]
     rows += [(f"not checked: {gap.check}", gap.reason) for gap in found.gaps]
     return CardSection(
-        "Audit", ("What the data give away by themselves, before a model is asked.",), tuple(rows)
+        "Audit", ("Findings about the data themselves, without a model.",), tuple(rows)
     )

@@ -1,7 +1,7 @@
 """The published data: memes, tables and card facts, written as Parquet and ``metadata.jsonl``.
 
-Parquet files hold the images; ``metadata.jsonl`` goes beside a folder of images, as the Hugging
-Face ``imagefolder`` convention has it.
+Parquet files contain the images. ``metadata.jsonl`` lies beside a folder of images, as in the
+Hugging Face ``imagefolder`` convention.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
 MEMES = "memes"
-_GROUP = 256  # rows in memory at once: images are the bulk of it
+_GROUP = 256  # rows in memory at once; images take most of the space
 
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """What a data set's card says besides its figures."""
+    """Store the text fields of a data card."""
 
     name: str
     title: str
@@ -43,22 +43,22 @@ class CardFacts:
 
     @property
     def canary(self) -> str:
-        """A string unlike any other: a model that knows it has trained on these files."""
+        """Unique string; a model that reproduces it was trained on these files."""
         drawn = uuid5(NAMESPACE_URL, f"{self.name} {self.version} {self.title}")
         return f"MEMANTICS CANARY {drawn}"
 
     def check(self) -> None:
-        """Refuse names that no folder, task or hub would take."""
+        """Raise if the name is not valid for a folder, a task or a hub."""
         if not NAME.fullmatch(self.name):
             raise InputError(
-                f"benchmark name {self.name!r} does not fit",
-                hint="use small letters, digits and _, beginning with a letter",
+                f"benchmark name {self.name!r} is not valid",
+                hint="use lower-case letters, digits and _, beginning with a letter",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class CardSection:
-    """A part of the data card: a title, sentences, and a table of figures."""
+    """Store a section of the data card: a title, sentences, and a table of values."""
 
     title: str
     lines: tuple[str, ...] = ()
@@ -67,10 +67,10 @@ class CardSection:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """All that is published. ``tables`` hold one record a row; their key ``meme`` names a meme.
+    """Hold everything that is published; the ``meme`` column of ``tables`` names a meme.
 
-    Without ``images`` memes are named by id, file and checksum, for data whose images may not be
-    passed on.
+    Without ``images``, memes are identified by id, file name and checksum, for data whose images
+    must not be redistributed.
     """
 
     facts: CardFacts
@@ -81,9 +81,9 @@ class Bundle:
 
 
 def copy_images(memes: Iterable[PublishedMeme], folder: Path) -> int:
-    """Copy the images, PNG byte by byte, others as PNG; return how many.
+    """Copy the images, converting other formats to PNG; return their number.
 
-    One format, since most families' official formats know no other.
+    PNG only, since most official benchmark formats support no other.
     """
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -95,7 +95,7 @@ def copy_images(memes: Iterable[PublishedMeme], folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A Parquet file that was written: its columns by name and kind, its size and checksum."""
+    """Store a written Parquet file: columns by name and type, size and checksum."""
 
     name: str
     path: Path
@@ -106,7 +106,7 @@ class TableFile:
 
 
 def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
-    """Write ``memes.parquet`` with images and each meme's records, and one file for every table."""
+    """Write ``memes.parquet`` with images and records per meme, and one file per table."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = {name: _make_table(name, records) for name, records in bundle.tables.items()}
     place = folder / f"{MEMES}.parquet"
@@ -120,7 +120,7 @@ def write_tables(bundle: Bundle, folder: Path) -> list[TableFile]:
 
 
 def _collect(bundle: Bundle) -> dict[str, dict[str, list[Record]]]:
-    """The records about each meme, by table."""
+    """Group the records by meme and table."""
     by_meme: dict[str, dict[str, list[Record]]] = {}
     for name, records in bundle.tables.items():
         for record in records:
@@ -129,7 +129,7 @@ def _collect(bundle: Bundle) -> dict[str, dict[str, list[Record]]]:
 
 
 def write_metadata(bundle: Bundle, folder: Path) -> None:
-    """Write ``metadata.jsonl`` as the ``imagefolder`` convention has it: one line an image."""
+    """Write ``metadata.jsonl`` in the ``imagefolder`` convention: one line per image."""
     by_meme = _collect(bundle)
     with (folder / "metadata.jsonl").open("wb") as file:
         for meme in bundle.memes:
@@ -137,7 +137,7 @@ def write_metadata(bundle: Bundle, folder: Path) -> None:
             line |= {"language": meme.language, "template_cluster": meme.template_cluster}
             if not bundle.images:
                 line |= {"source": meme.image.name, "sha256": _hash(meme)}
-            # The same columns in every line: the hub's loader takes the first as the schema.
+            # Every line has the same columns: the hub's loader takes the schema from the first.
             records = by_meme.get(meme.id, {})
             file.write(
                 orjson.dumps(line | {name: records.get(name, []) for name in bundle.tables}) + b"\n"
@@ -149,7 +149,7 @@ def _write_memes(bundle: Bundle, tables: Mapping[str, pa.Table], path: Path) -> 
     import pyarrow.parquet as pq
 
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    # The hub shows a column as pictures when the schema says so under this key.
+    # The hub displays a column as images if the schema has this key.
     features = {"image": {"_type": "Image"}} | {
         name: {"dtype": "string", "_type": "Value"}
         for name in ("id", "text", "language", "template_cluster")
@@ -189,7 +189,7 @@ def _row(meme: PublishedMeme) -> dict[str, object]:
 
 
 def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
-    """Memes without their images: the file each one was, and its checksum."""
+    """Write memes without images: the file name and checksum of each."""
     rows: list[Record] = [
         {
             "id": meme.id,
@@ -231,7 +231,7 @@ def _describe(name: str, path: Path, schema: pa.Schema, rows: int) -> TableFile:
 
 
 def _kinds(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """Columns by the plain kinds that other formats know."""
+    """Return columns by the simple types that other formats support."""
     import pyarrow as pa
 
     for column in schema:

@@ -158,7 +158,7 @@ def _guide(dimension: str, settings: QuestionSettings) -> str:
 
 
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
-    """Describe the question's subject; add the harm and its kind for the second of a toxicity pair."""
+    """Describe the question's subject; for the second of a toxicity pair, add the harm."""
     line = f"{focus.key}: {focus.label} ({focus.description})"
     toxic = next(
         (individual for individual in knowledge.of("Toxicity") if _points_to(individual, focus)),

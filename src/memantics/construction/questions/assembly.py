@@ -175,7 +175,7 @@ class AssembledQuestion:
         return sizes[-1] > sizes[-2]
 
     def without(self, texts: set[str]) -> AssembledQuestion:
-        """Return the item with a draft that lacks some distractors; the shown options do not change."""
+        """Return the item with some distractors removed from its draft; shown options stay."""
         near = tuple(option for option in self.draft.plausible if option not in texts)
         far = tuple(option for option in self.draft.implausible if option not in texts)
         return replace(self, draft=replace(self.draft, plausible=near, implausible=far))
@@ -206,7 +206,7 @@ def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
 def _rate(
     correct: str, pair: tuple[QuestionOption, ...], slot: Slot
 ) -> tuple[bool, bool, bool, int]:
-    """Score two distractors (lower is better): mixed plausibility, planned longest option, no ties."""
+    """Score two distractors (lower is better) by plausibility and length."""
     sizes = [len(option.text) for option in pair]
     size, top = len(correct), max(sizes)
     dealt = (size > top) == (slot.longest == "correct")

@@ -151,7 +151,7 @@ class Lengths:
         return FAIR_LENGTH * self.single / self.keyed if self.keyed else FAIR_LENGTH
 
     def edge(self, tolerance: float) -> float:
-        """Return the largest deviation from the expected rate that is not a cue: at least one item."""
+        """Return the largest accepted deviation from the expected rate: at least one item."""
         return max(0.8 * tolerance, 1 / self.keyed) if self.keyed else 1.0
 
     def aim(self, tolerance: float) -> float:

@@ -248,7 +248,7 @@ def _list_answers(
     items: Sequence[assembly.AssembledQuestion],
     settings: records.QuestionSettings,
 ) -> list[str]:
-    """Return correct answers about other memes in the same dimension, those of the same form first."""
+    """Return correct answers about other memes in the same dimension, same form first."""
     form, chance = (
         lending.find_form(item.draft.correct),
         random.Random(f"{settings.seed}/{item.id}"),

@@ -226,7 +226,7 @@ def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator
 
 
 def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
-    """Yield conflicts with the graph: a distractor that is correct, or a correct option it denies."""
+    """Yield conflicts with the graph: a correct distractor, or a contradicted answer."""
     rivals = [*knowledge.of(slot.dimension)]
     for text in (option.text for option in draft.wrong):
         if (support := find_support(text, rivals)) is not None:

@@ -89,7 +89,7 @@ class _Offer(NamedTuple):
 
 
 class OptionPool:
-    """Hold the correct answers of all drafts by dimension; each is borrowed a limited number of times."""
+    """Hold the correct answers of all drafts by dimension, with a limit on their reuse."""
 
     def __init__(
         self, items: Sequence[AssembledQuestion], knowledge: Mapping[str, Knowledge], seed: int

@@ -1,6 +1,6 @@
-"""The sample data: memes that we drew and annotated ourselves (CC0), for trying things out.
+"""Sample data: memes drawn and annotated by the project (CC0), for tests and tutorials.
 
-It is not a benchmark, and every page that shows a score on it states that.
+The sample data is not a benchmark; every page that shows a score on it states that.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ PanelLayout = Literal["SinglePanel", "MultiPanel"]
 
 
 class Caption(Closed):
-    """A piece of printed text; capitals as in a sentence, though overlays print all capitals."""
+    """Store a printed text in sentence case, even if the image shows capitals."""
 
     text: str
     panel: int
@@ -66,14 +66,14 @@ class Caption(Closed):
 
 
 class SampleRelation(Closed):
-    """A link to another individual of the same meme, ``Dimension/name``."""
+    """Link to another individual of the same meme, ``Dimension/name``."""
 
     relation: RelationName
     target: str
 
 
 class SampleIndividual(Closed):
-    """One entry of a meme's small knowledge base; ``name`` is unique in its dimension."""
+    """Store one individual of a meme's knowledge base; ``name`` is unique in its dimension."""
 
     dimension: Dimension
     name: str
@@ -83,7 +83,7 @@ class SampleIndividual(Closed):
 
 
 class SampleQuestion(Closed):
-    """A question with four options, one of them "None of the others"; ``answer`` is an index."""
+    """Store a question with four options; ``answer`` is the index of the correct one."""
 
     dimension: Dimension
     question: str
@@ -94,7 +94,7 @@ class SampleQuestion(Closed):
 
 
 class HarmLabel(Closed):
-    """Harm label: type, which modalities carry it, and the target's code (0: none)."""
+    """Store a harm label: type, modalities that carry it, and the target's code (0: none)."""
 
     harmful: bool
     type: Literal["none", "targeted", "offence", "sexual", "dispirited"]
@@ -105,7 +105,7 @@ class HarmLabel(Closed):
 
 
 class SampleEmotion(Closed):
-    """The emotion a meme shows, the one it should show, and how to get there."""
+    """Store the emotion a meme shows, the target emotion, and the edit plan."""
 
     source: Literal["sad", "angry", "tense", "bored"]
     target: Literal["happy", "calm", "relaxed", "excited"]
@@ -117,7 +117,10 @@ class SampleEmotion(Closed):
 
 
 class Pun(Closed):
-    """Whether the caption puns, and how it is meant to be read. Chinese ones come in groups."""
+    """Store whether the caption is a pun, and its intended reading.
+
+    Chinese puns come in groups.
+    """
 
     is_pun: bool
     kind: Literal["homophone", "polysemy", "none"]
@@ -129,7 +132,7 @@ class Pun(Closed):
 
 
 class Sentiment(Closed):
-    """Whom the meme is about and how; ``votes`` are three labels "target-type"."""
+    """Store target and type of the sentiment; ``votes`` are three labels "target-type"."""
 
     target: Literal["self", "both", "other"]
     type: Literal["positive", "neutral", "negative"]
@@ -137,7 +140,7 @@ class Sentiment(Closed):
 
 
 class Candidates(Closed):
-    """Ids from which each hard distractor was drawn."""
+    """Store the ids from which each hard distractor was sampled."""
 
     text: tuple[str, ...]
     image: tuple[str, ...]
@@ -145,7 +148,7 @@ class Candidates(Closed):
 
 
 class HardOptions(Closed):
-    """Distractors near in text, in image and in sentiment."""
+    """Store distractors similar in text, image and sentiment."""
 
     text: str
     image: str
@@ -154,7 +157,7 @@ class HardOptions(Closed):
 
 
 class SampleChat(Closed):
-    """A chat that the meme answers; ``speaker`` is who sends it."""
+    """Store a chat that the meme answers; ``speaker`` sends the meme."""
 
     topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
     turns: tuple[str, ...]
@@ -164,7 +167,7 @@ class SampleChat(Closed):
 
 
 class SampleMeme(Closed):
-    """One meme with all of its annotations; ``docs/reference/sample-data.md`` explains each field."""
+    """Store one meme with its annotations; see ``docs/reference/sample-data.md``."""
 
     id: str
     file: str
@@ -187,21 +190,24 @@ class SampleMeme(Closed):
 
 
 def parse_memes(data: bytes, name: str) -> tuple[SampleMeme, ...]:
-    """Read JSON lines of sample memes; an error names the line and the field."""
+    """Parse JSON lines of sample memes; an error names the line and the field."""
     memes = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
             memes.append(SampleMeme.model_validate_json(line))
         except ValidationError as error:
             raise DataError(
-                name, first_fault(error), row=number, hint="run python -m sample_data"
+                name,
+                first_fault(error),
+                row=number,
+                hint="regenerate the sample data with 'python -m sample_data'",
             ) from error
     return tuple(memes)
 
 
 @lru_cache(maxsize=1)
 def read_samples() -> tuple[SampleMeme, ...]:
-    """All memes of the pack, in the order of their ids.
+    """Return all memes of the sample data, ordered by id.
 
     >>> len(read_samples()) >= 12
     True
@@ -210,7 +216,7 @@ def read_samples() -> tuple[SampleMeme, ...]:
         data = MEMES_FILE.read_bytes()
     except OSError as error:
         raise DataError(
-            MEMES_FILE.name, "the sample data is missing", hint="install the package again"
+            MEMES_FILE.name, "the sample data is missing", hint="reinstall the package"
         ) from error
     return parse_memes(data, MEMES_FILE.name)
 
@@ -236,7 +242,7 @@ def image_path(meme: str) -> Path:
     return inside(IMAGES, known[meme])
 
 
-def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
+def copy(folder: Annotated[str | Path, Argument("Folder to copy the sample data to.")]) -> Path:
     """Copy the sample data to a folder, to follow the guides with.
 
     ``memes/`` holds the images, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
@@ -257,7 +263,7 @@ def copy(folder: Annotated[str | Path, Argument("Where to put them.")]) -> Path:
     """
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise InputError(f"{target} is a file", hint="name a folder")
+        raise InputError(f"{target} is a file", hint="give a folder")
     (target / "memes").mkdir(parents=True, exist_ok=True)
     rows = io.StringIO(newline="")
     table = csv.writer(rows)
