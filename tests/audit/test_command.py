@@ -109,7 +109,7 @@ def test_any_published_table_can_be_checked(shell: Shell) -> None:
         (("mquest", "--set", "nothing=1"), "unknown option"),
         (("mquest", "--set", "order=nothing"), "unknown value"),
         (("mquest", "--split", "nothing"), "unknown split"),
-        (("mquest", "--model", "nothing/x"), "unknown kind of model"),
+        (("mquest", "--model", "nothing/x"), "unknown model kind"),
         (("mquest", "--published", "nothing.json"), "no such file"),
         (("mquest", "--data", "release"), "no release of mquest"),
     ],

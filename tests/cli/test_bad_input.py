@@ -27,9 +27,9 @@ SAMPLES = {name: find_benchmark(name).folder / "sample" for name in ("mquest", "
     [
         (["run", "mqest", "-m", "fake/keys"], ["unknown benchmark 'mqest'", "did you mean mquest"]),
         (["run", "mquest/q", "-m", "fake/keys"], ["unknown task 'mquest/q'", "mquest/qa"]),
-        (["run", "mquest", "-m", "opnai/x"], ["unknown kind of model 'opnai'", "openai"]),
-        (["run", "mquest", "-m", "openai"], ["lacks its name", "openai/NAME"]),
-        (["run", "mquest", "-m", "openai/x"], ["needs the address", "--base-url"]),
+        (["run", "mquest", "-m", "opnai/x"], ["unknown model kind 'opnai'", "openai"]),
+        (["run", "mquest", "-m", "openai"], ["has no name", "openai/NAME"]),
+        (["run", "mquest", "-m", "openai/x"], ["needs the URL", "--base-url"]),
         (["run", "mquest", "-m", "baseline/best"], ["unknown model 'baseline/best'"]),
         (["run", "mquest", "-m", "embedded/x"], ["unknown model", "embedded/reader"]),
         (["run", "mquest", "-m", "recorded/none.jsonl"], ["none.jsonl"]),

@@ -15,7 +15,7 @@ from tests.commands import Shell
 
 def test_a_bare_model_name_is_told_its_kind(shell: Shell) -> None:
     line = shell.run("run", "mquest", "--model", "gpt-4o").err
-    assert "unknown kind of model 'gpt-4o'" in line
+    assert "unknown model kind 'gpt-4o'" in line
     assert "openai/gpt-4o" in line
 
 

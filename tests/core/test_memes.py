@@ -43,7 +43,7 @@ def test_a_list_says_more_and_drops_what_was_not_kept(tmp_path: Path) -> None:
         ([{"id": "../one", "image": "1.png"}], "row 1"),
         ([{"id": "one"}], "missing field 'image'"),
         ([{"id": "one", "image": "1.png"}] * 2, "two memes"),
-        ([], "holds no memes"),
+        ([], "contains no memes"),
     ],
 )
 def test_a_bad_list_is_named(tmp_path: Path, lines: list[object], said: str) -> None:

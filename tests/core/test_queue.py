@@ -69,7 +69,7 @@ def test_an_image_outside_the_queue_is_refused(tmp_path: Path) -> None:
 
 def test_an_id_that_comes_twice_is_refused(tmp_path: Path) -> None:
     write_queue(tmp_path, CARD, [ITEMS[1], ITEMS[1]])
-    with pytest.raises(DataError, match="row 2: id 'q2' comes twice"):
+    with pytest.raises(DataError, match="row 2: id 'q2' occurs twice"):
         read_queue(tmp_path)
 
 

@@ -201,7 +201,7 @@ def test_a_failed_call_is_failed_never_text(tmp_path: Path) -> None:
     assert summary.failed == 3
     for answer in read_answers(tmp_path):
         assert (answer.reply.text, answer.value) == ("", None)
-        assert answer.reason == "a fake model breaks down; given up after 2 tries"
+        assert answer.reason == "the fake model simulates a failure; given up after 2 tries"
 
 
 def test_strange_answers_never_end_the_run(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ def test_a_slow_call_does_not_hold_up_the_end(tmp_path: Path) -> None:
 def test_one_folder_one_run(tmp_path: Path) -> None:
     with RunWriter(tmp_path, facts()), pytest.raises(StoreError, match="another process"):
         RunWriter(tmp_path, facts())
-    with pytest.raises(StoreError, match="holds another run"):
+    with pytest.raises(StoreError, match="contains another run"):
         RunWriter(tmp_path, facts("other"))
     # /proc takes no folders from anybody, root included.
     with pytest.raises(StoreError, match="cannot be written"):
@@ -352,12 +352,14 @@ def test_a_recording_says_what_it_lacks(tmp_path: Path) -> None:
     summary = run(tmp_path / "second", toy_task(3), model)
     asyncio.run(model.close())
     assert (summary.answered, summary.failed) == (2, 1)
-    assert "holds no answer to this request" in last_answers(tmp_path / "second")["item-2"].reason
+    assert (
+        "contains no answer to this request" in last_answers(tmp_path / "second")["item-2"].reason
+    )
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("", "holds no answers"), ("{]\n", "row 1: not valid JSON"), ('{"text": "B"}\n', "prompt")],
+    [("", "contains no answers"), ("{]\n", "row 1: not valid JSON"), ('{"text": "B"}\n', "prompt")],
 )
 def test_bad_recordings_are_told(tmp_path: Path, content: str, words: str) -> None:
     path = tmp_path / "answers.jsonl"

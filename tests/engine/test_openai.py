@@ -52,7 +52,7 @@ async def ask_once(server: FaultServer, *parts: Image, **settings: float) -> Rep
         ("filter 400", Refused, "the prompt was filtered"),
         ("401", Unavailable, "wrong key; check the key"),
         ("404", Unavailable, "no such model; check the model's name"),
-        ("redirect", Unavailable, "points to https://other.example/v1"),
+        ("redirect", Unavailable, "redirects to https://other.example/v1"),
         ("400", Rejected, "too long"),
         ("413", Rejected, "too large"),
     ],
@@ -122,7 +122,7 @@ def test_tls_where_none_is_spoken_cannot_succeed() -> None:
             finally:
                 await model.close()
 
-    with pytest.raises(Unavailable, match="no trusted TLS connection"):
+    with pytest.raises(Unavailable, match="the TLS connection failed"):
         asyncio.run(scenario())
 
 
@@ -180,8 +180,8 @@ def test_identity_holds_what_shapes_answers_only() -> None:
     [
         ("ftp://host/v1", "", "is not a valid URL"),
         ("localhost:8000", "", "is not a valid URL"),
-        ("http://me:pw@host/v1", "", "holds a password"),
-        ("http://host/v1", "a\nb", "characters that no key has"),
+        ("http://me:pw@host/v1", "", "contains a password"),
+        ("http://host/v1", "a\nb", "contains invalid characters"),
         ("http://host:99999/v1", "", "is not a valid URL"),
     ],
 )

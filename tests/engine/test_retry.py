@@ -105,7 +105,9 @@ def test_a_server_that_comes_back_is_waited_for() -> None:
 
 def test_a_server_that_left_for_good_ends_the_run() -> None:
     scene = Scene(Unreachable("localhost:1 cannot be reached"), seen=5)
-    with pytest.raises(Unavailable, match="any more; start the server, then run the same command"):
+    with pytest.raises(
+        Unavailable, match="the connection is lost; start the server, then run the same command"
+    ):
         scene.call()
     assert scene.model.asked == RetrySettings().per_call + 1
 

@@ -156,7 +156,7 @@ COMMANDS = {
     "paper": (RUN, "paper mquest runs/* --data sample --out p.html"),
     "perturb": (
         "",
-        "perturb toxicn_mm/detection -m baseline/majority --perturb picture=blank --limit 4 --out r",  # noqa: E501
+        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",  # noqa: E501
     ),
     "prompts copy": ("", "prompts copy mquest/qa words --data sample"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),

@@ -40,7 +40,7 @@ def nest_objects(depth: int) -> bytes:
 def test_quoted_statements_are_counted(form: GraphFormat) -> None:
     assert len(list(parse(nest_quoted(50), form, "x"))) == 1
     for depth in (51, 20_000):
-        with pytest.raises(DataError, match=f"nests {2 * depth:,} brackets; 100 are read"):
+        with pytest.raises(DataError, match=f"has {2 * depth:,} nested brackets; the limit is 100"):
             list(parse(nest_quoted(depth), form, "x"))
 
 
@@ -50,19 +50,19 @@ def test_the_official_turtle_is_counted() -> None:
         lambda: list(parse_turtle(nest_quoted(51), "x")),
         lambda: _read_head(nest_quoted(51)),
     ):
-        with pytest.raises(DataError, match="nests 102 brackets; 100 are read"):
+        with pytest.raises(DataError, match="has 102 nested brackets; the limit is 100"):
             read()
 
 
 def test_objects_in_objects_are_counted() -> None:
     assert list(parse(nest_objects(100), "jsonld", "x"))
     for depth in (101, 20_000):
-        with pytest.raises(DataError, match=f"nests {depth:,} brackets"):
+        with pytest.raises(DataError, match=f"has {depth:,} nested brackets"):
             list(parse(nest_objects(depth), "jsonld", "x"))
 
 
 def test_shapes_are_counted() -> None:
-    with pytest.raises(DataError, match="nests 40,000 brackets"):
+    with pytest.raises(DataError, match="has 40,000 nested brackets"):
         _Compiler(nest_quoted(20_000), "x").compile()
 
 

@@ -154,7 +154,7 @@ def test_nesting_is_bounded_before_anything_parses_it(pair: str, depth: int, fin
     if fine:
         check_query(query)
     else:
-        with pytest.raises(InputError, match=f"nests {depth:,} brackets"):
+        with pytest.raises(InputError, match=f"has {depth:,} nested brackets"):
             check_query(query)
 
 

@@ -108,7 +108,7 @@ TOGETHER = {
         ["new/en-012/*.json", "new/en-012/*.png"],
     ),
     "perturb": (
-        "perturb toxicn_mm/detection -m baseline/majority --perturb picture=blank --limit 4 --out r",  # noqa: E501
+        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",  # noqa: E501
         ["runs/*/answers.jsonl"],
     ),
     "samples": ("samples copy copied", ["copied/memes/*", "copied/*.jsonl"]),

@@ -113,7 +113,7 @@ def test_a_verdict_on_another_version_of_a_question_does_not_count(tmp_path: Pat
     assert len(read_review(build / "queue", None).annotated) == 1
     # The same id, the same prompt, but a build that ran again shows other options.
     make_build(tmp_path, replace(QUESTION, answer=1))
-    with pytest.raises(DataError, match=r"row 1: item .* has changed since it was judged"):
+    with pytest.raises(DataError, match=r"row 1: item .* has changed since it was annotated"):
         read_review(build / "queue", None)
 
 

@@ -152,7 +152,7 @@ def test_hostile_knowledge_stays_text(browser: Browser, tmp_path: Path) -> None:
 
 def test_images_are_looked_for_where_they_may_be(tmp_path: Path) -> None:
     own = dataclasses.replace(DUEL, image="../../etc/passwd")
-    with pytest.raises(DataError, match="leads outside"):
+    with pytest.raises(DataError, match="points outside"):
         find_image(own, tmp_path)
     assert find_image(own, None) is None
     assert find_image(dataclasses.replace(DUEL, image=""), tmp_path) is None

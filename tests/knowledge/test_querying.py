@@ -118,7 +118,7 @@ def test_a_query_without_end_is_stopped(folder: Path) -> None:
         GraphStore.open(folder).query(endless, timeout=2)
 
 
-def test_figures_are_those_of_the_records() -> None:
+def test_metrics_are_those_of_the_records() -> None:
     found = measure(STORE)
     assert found.memes == 2
     assert found.individuals == len(DUEL.individuals) + len(UNTIDY.individuals)

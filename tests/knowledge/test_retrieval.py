@@ -164,7 +164,7 @@ def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:
     # By picture, and by the name that the collection gives them; not what is a bit further off.
     assert (found.template_cluster, found.memes, found.source) == ("robot", ("a", "b", "c"), "mine")
     assert found.use in ("mocks slow robots", "mocks robots")
-    assert found.told.startswith("robot, 3 known memes on this picture in mine; usual use: mocks")
+    assert found.summary.startswith("robot, 3 known memes on this picture in mine; usual use: mocks")
     assert (
         Pool(memes, encoder=GRAMS).find_template_cluster(picture, without={"a", "b", "c"}) is None
     )
@@ -173,7 +173,7 @@ def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:
         picture
     )
     assert silent is not None
-    assert silent.told == "e, 1 known meme on this picture in mine"
+    assert silent.summary == "e, 1 known meme on this picture in mine"
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def test_one_bad_request_spoils_no_other(checkpoint: Make, memes: list[Image]) -
     found = answer(checkpoint("qwen2_vl"), requests)
     kinds = [type(reply) for reply in found]
     assert kinds == [Reply, Rejected, ImageError, ImageError, Reply, Rejected]
-    assert "tokens, the model reads 2,048" in str(found[5])
+    assert "tokens, but the model accepts at most 2,048" in str(found[5])
     assert found[0] == one_by_one(checkpoint("qwen2_vl"), [requests[0]])[0]
 
 
@@ -203,7 +203,7 @@ def test_memory_that_runs_out_means_smaller_batches(
 def test_a_model_without_eyes_says_so(checkpoint: Make, memes: list[Image]) -> None:
     (found,) = answer(checkpoint("llama"), [ask(memes[0], "What?")])
     assert isinstance(found, Rejected)
-    assert "reads no images" in str(found)
+    assert "does not accept images" in str(found)
 
 
 def test_max_pixels_shrinks_what_the_model_sees(checkpoint: Make, memes: list[Image]) -> None:
@@ -251,10 +251,10 @@ def test_folders_that_are_no_models(checkpoint: Make, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no config\.json"):
         LocalModel(f"local/{tmp_path}")
     (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(InputError, match="names no model_type"):
+    with pytest.raises(InputError, match="has no model_type"):
         LocalModel(f"local/{tmp_path}")
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(InputError, match=r"holds no \*\.safetensors"):
+    with pytest.raises(InputError, match=r"contains no \*\.safetensors"):
         LocalModel(f"local/{tmp_path}")
 
 
@@ -300,7 +300,7 @@ def test_a_template_that_refuses_is_a_rejected_request(checkpoint: Make, tmp_pat
 
 def test_an_absent_gpu_is_said_before_anything_is_loaded(checkpoint: Make) -> None:
     model = LocalModel(f"local/{checkpoint('llama')}", LocalSettings(device="cuda:99"))
-    with pytest.raises(Unavailable, match="device cuda:99 is not there"):
+    with pytest.raises(Unavailable, match="device cuda:99 does not exist"):
         _ = model.identity
 
 

@@ -64,7 +64,7 @@ def test_one_picture_is_needed_and_no_more(checkpoint: Make, tmp_path: Path) -> 
         checkpoint("blip2"), [ask("Hello"), ask(*images, "Which?"), ask(images[0], "This?")]
     )
     assert isinstance(none, Rejected)
-    assert "takes one image, and the request has 0" in str(none)
+    assert "accepts one image, but the request has 0" in str(none)
     assert isinstance(two, Rejected)
     assert isinstance(one, Reply)
 

@@ -147,7 +147,7 @@ def test_consistency_is_the_mean_over_sentences(judge: Path) -> None:
 
 def test_labels_are_named_or_given(tmp_path: Path, judge: Path) -> None:
     unnamed = make_judge(tmp_path, ("LABEL_0", "LABEL_1"))
-    with pytest.raises(ValueError, match="no single label"):
+    with pytest.raises(ValueError, match="no unique label"):
         NliScorer(NliSettings(unnamed, device="cpu"))
     assert NliScorer(NliSettings(unnamed, labels=(0, 1), device="cpu")).labels == (0, 1)
     assert NliScorer(NliSettings(judge, device="cpu")).labels == (2, 0)

@@ -34,7 +34,7 @@ def test_metrics_agree_with_scikit_learn(weights: np.ndarray) -> None:
 
     yes = [gold == "a" for gold in GOLD]
     said = [own == "a" for own in SAID]
-    chances = [case.chance for case in CASES]
+    chances = [case.probability for case in CASES]
     assert rate("accuracy") == pytest.approx(accuracy_score(GOLD, SAID, sample_weight=weights))
     assert rate("macro_f1") == pytest.approx(
         f1_score(GOLD, SAID, average="macro", sample_weight=weights)

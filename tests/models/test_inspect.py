@@ -130,7 +130,7 @@ def test_protocol_and_identity_without_secrets() -> None:
 @needs_inspect
 @pytest.mark.parametrize("name", ["inspect/", "inspect/openai", "inspect/openai/"])
 def test_incomplete_names_say_how_to_write_them(name: str) -> None:
-    with pytest.raises(InputError, match="lacks its provider or name"):
+    with pytest.raises(InputError, match="has no provider or no name"):
         InspectModel(name)
 
 

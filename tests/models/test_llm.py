@@ -118,7 +118,7 @@ def test_identity_names_weights_by_content_and_hides_the_key(model: EmbeddedLlm)
 def test_it_is_reached_by_name() -> None:
     own = open_model("llm/smollm2", ModelSettings(params={"seed": "4"}))
     assert own.identity["seed"] == 4
-    with pytest.raises(InputError, match=r"llm/other is not known"):
+    with pytest.raises(InputError, match=r"unknown model llm/other"):
         open_model("llm/other", ModelSettings())
     with pytest.raises(UnknownName, match="contxt"):
         open_model("llm/smollm2", ModelSettings(params={"contxt": "4"}))

@@ -64,7 +64,7 @@ def test_people_decide_by_majority_and_a_tie_is_no_answer(tmp_path: Path) -> Non
     # One person alone: the tie is gone.
     alone = mm.evaluate(TASK, f"humans/{path}?only=anna", out=tmp_path / "runs")
     assert alone.counts["answered"] == len(asked)
-    assert "people: majority of 3" in render_markdown([run], {})
+    assert "human annotators: majority of 3" in render_markdown([run], {})
     assert "(people)" in render_markdown([alone], {})
 
 
@@ -110,7 +110,7 @@ def test_a_detector_answers_a_form_with_reasons_and_refuses_other_questions(
 
 def test_what_is_wrong_with_a_table_of_people_is_said(tmp_path: Path) -> None:
     path = write_votes(tmp_path / "v.csv", [("a", "anna", "有害")])
-    with pytest.raises(InputError, match="holds no answers of bo"):
+    with pytest.raises(InputError, match="contains no answers of bo"):
         mm.evaluate(TASK, f"humans/{path}?only=bo")
     with pytest.raises(InputError, match=r"unknown column of v\.csv"):
         mm.evaluate(TASK, f"humans/{path}?answer=label")

@@ -65,7 +65,7 @@ def test_metrics_of_chosen_groups(tmp_path: Path) -> None:
     assert all(parts)
     with pytest.raises(InputError, match="none of the groups 77 is here"):
         evaluate(tmp_path, "dictionary", groups="77")
-    with pytest.raises(InputError, match="'first' names no groups"):
+    with pytest.raises(InputError, match="'first' is not a valid selection of groups"):
         evaluate(tmp_path, "dictionary", groups="first")
 
 
@@ -84,7 +84,7 @@ def test_weights_can_be_fitted_again(tmp_path: Path, lattice: Lattice) -> None:
 
 
 def test_wrong_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no PunMemeCN release: looked for _Meta\.json"):
+    with pytest.raises(DataError, match=r"not a PunMemeCN release: none of these was found: _Meta\.json"):
         read_samples(tmp_path)
     (tmp_path / "_Meta.json").write_text('{"CN00001.png": {"caption_1": 3}}')
     with pytest.raises(DataError, match=r"row CN00001\.png"):

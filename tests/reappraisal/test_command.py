@@ -57,7 +57,7 @@ def test_hostile_images_are_refused(shell: Shell) -> None:
         (["x.png", "--editor", "photoshop"], "unknown editor 'photoshop'"),
         (["x.png", "--editor", "none", "--sticker"], "--sticker goes with the embedded editor"),
         (["x.png", "--editor", "diffusers/nowhere"], "model_index.json is missing"),
-        (["x.png", "--model", "oracle/delphi"], "unknown kind of model 'oracle'"),
+        (["x.png", "--model", "oracle/delphi"], "unknown model kind 'oracle'"),
     ],
 )
 def test_what_a_user_can_fix_is_one_line(shell: Shell, arguments: list[str], said: str) -> None:

@@ -102,7 +102,7 @@ def test_a_watermark_turned_for_want_of_a_caption_is_not_done(
     tmp_path: Path, chance: float, status: str
 ) -> None:
     image, line = draw_sign("PICTURES BY BEAR", 40)
-    only = replace(line, chance=chance)  # the caption itself was never read
+    only = replace(line, probability=chance)  # the caption itself was never read
     result = turn(tmp_path, image, [only], "PICTURES BY BEES")
     assert result.status == status
     assert ("may be a label or a watermark" in result.reason) == (status == "flawed")
@@ -209,7 +209,7 @@ def test_what_sounds_no_kinder_is_not_done(tmp_path: Path, new: str, flaws: list
 
 def test_a_flawed_result_is_kept_shown_and_taken_up_again(tmp_path: Path) -> None:
     image, line = draw_sign("PICTURES BY BEAR", 40)
-    only = replace(line, chance=0.05)
+    only = replace(line, probability=0.05)
     first = turn(tmp_path, image, [only], "PICTURES BY BEES")
     again = turn(tmp_path, image, [only], "PICTURES BY BEES")
     assert (again.status, again.resumed, again.checks) == ("flawed", True, first.checks)

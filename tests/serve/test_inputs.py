@@ -107,7 +107,10 @@ def test_a_secret_is_in_a_header_or_in_the_cookie() -> None:
     assert access.admit(cookie, "puns") == "a"
     assert not access.knows(make_request({"cookie": "other=x"}))
     assert not access.knows(make_request({"authorization": "Basic x"}))
-    for headers, words in (({}, "a token is needed"), ({"authorization": "Bearer y"}, "not known")):
+    for headers, words in (
+        ({}, "a token is required"),
+        ({"authorization": "Bearer y"}, "not known"),
+    ):
         with pytest.raises(Refusal, match=words) as refused:
             access.admit(make_request(headers), "puns")
         assert (refused.value.status, refused.value.code) == (401, "invalid_api_key")

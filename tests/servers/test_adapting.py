@@ -75,7 +75,7 @@ def test_an_unlisted_name_is_found_before_the_first_call() -> None:
     server = Scripted(models=("qwen2.5-vl", "llava"))
     with pytest.raises(Unavailable) as caught:
         ask(server, "qwen2.5-lv")
-    assert "did you mean openai/qwen2.5-vl? it has: llava, qwen2.5-vl" in str(caught.value)
+    assert "did you mean openai/qwen2.5-vl? available models: llava, qwen2.5-vl" in str(caught.value)
     assert server.bodies == []
 
 

@@ -80,7 +80,7 @@ def test_prompts_in_a_folder_of_the_benchmarks_name(tmp_path: Path) -> None:
     [
         ("explain_frist", "$question $options", "did you mean explain_first?"),
         ("explain_first", "$question", "lacks $options; its placeholders: $options, $question"),
-        ("explain_first", "$question $options $meme", "has $meme, which is not known"),
+        ("explain_first", "$question $options $meme", "has the unknown placeholder $meme"),
         ("explain_first", "$question $options 5$", "has a stray '$'"),
     ],
 )
@@ -96,7 +96,7 @@ def test_prompts_that_do_not_fit_are_refused(
 def test_an_empty_or_absent_folder_of_prompts_is_refused(shell: Shell) -> None:
     (shell.folder / "mine").mkdir()
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample", "--prompts")
-    assert "holds no .md file" in shell.refused(*arguments, "mine")
+    assert "contains no .md file" in shell.refused(*arguments, "mine")
     assert "is not a folder" in shell.refused(*arguments, "other")
 
 

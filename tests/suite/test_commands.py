@@ -108,7 +108,7 @@ def test_a_sample_is_part_of_the_run_and_of_its_table(shell: Shell, toys: Path) 
         (["--set", "style=plain", "--set", "style=loud"], "given twice"),
         (["--set", "style=plain,laut"], "unknown value of option style: 'laut'"),
         (["--set", "gamma:style=plain"], "unknown task 'gamma'"),
-        (["--captioner", "nobody"], "unknown kind of model"),
+        (["--captioner", "nobody"], "unknown model kind"),
     ],
 )
 def test_contradictions(shell: Shell, toys: Path, words: list[str], said: str) -> None:

@@ -112,7 +112,7 @@ def test_a_plate_is_scene_however_large_it_is(text: str, plate: bool) -> None:
     image = Image.new("RGB", (600, 400), "white")
     line = TextLine(text, (60, 150, 60 + 45 * len(text), 250))
     said = assign_roles([TITLE, line], image)[1]
-    assert ((said.role, said.chance) == ("scene", 0.9)) == plate
+    assert ((said.role, said.probability) == ("scene", 0.9)) == plate
     assert assign_roles([line], image)[0].role == "caption"
 
 
@@ -129,7 +129,7 @@ def test_letters_far_apart_are_tiles(title: tuple[int, int], wide: int, tiles: b
     for text in ("东南西北", "N O W A Y S U P"):
         line = TextLine(text, (60, 150, 60 + wide, 250))
         said = choose_roles([caption, line], [0.9, 0.8], 400, 0.1)[1]
-        assert (said.role, said.chance) == (("scene", 0.9) if tiles else ("caption", 0.8))
+        assert (said.role, said.probability) == (("scene", 0.9) if tiles else ("caption", 0.8))
         assert choose_roles([line], [0.8], 400, 0.1)[0].role == "caption"
     few = TextLine("东南西", (60, 150, 60 + wide, 250))
     assert choose_roles([caption, few], [0.9, 0.8], 400, 0.1)[1].role == "caption"

@@ -38,10 +38,11 @@ PARTS: tuple[SplitPart, ...] = get_args(SplitPart)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder with a benchmark's data, and the folder with its images (None: not there).
+    """A folder with a benchmark's data, and the folder with its images (None: no images).
 
-    ``published`` marks data of one's own in the format of a family: no copy of its release. Where
-    nobody will be shown its images (``unseen``), an item may name one that is not there.
+    ``published`` marks user data in the format of a benchmark family, as opposed to a copy of the
+    official release. With ``unseen`` no image is shown to a model, so an item may name a missing
+    one.
     """
 
     kind: DataKind
@@ -58,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A row that a reader left out on purpose, and why."""
+    """A row that a reader skipped on purpose, and the reason."""
 
     file: str
     row: str
@@ -67,11 +68,11 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a folder holds.
+    """The content of a data folder.
 
-    ``counts`` names the parts (memes, questions, …); ``records`` is the count in the card's unit.
-    ``repairs`` counts known oddities that were repaired while reading. ``notes`` are plain
-    sentences about what is missing and what follows from it.
+    ``counts`` gives the number of each kind of record (memes, questions, …). ``records`` is the
+    count in the unit of the benchmark's card. ``repairs`` counts known format errors that were
+    repaired while reading. ``notes`` are sentences about missing data and its consequences.
     """
 
     records: int
@@ -87,10 +88,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One figure of a paper, recomputed.
+    """One value of a paper, recomputed from the data.
 
-    ``paper`` is what the paper says, ``known`` what the complete official release gives
-    (None where the release cannot tell), ``value`` what this copy gives.
+    ``paper`` is the printed value, ``known`` the value of the complete official release (None: the
+    release does not contain it), and ``value`` the value of this copy.
     """
 
     key: str
@@ -118,19 +119,19 @@ def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Repr
 
 
 def read_json(path: Path) -> JsonValue:
-    """Read a JSON file; an error says the line."""
+    """Read a JSON file; a parse error names the line."""
     data = read_file(path)
     try:
         value: JsonValue = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise DataError(
-            path.name, f"not valid JSON: {error}", hint="repair the file, or get it again"
+            path.name, f"not valid JSON: {error}", hint="repair the file, or download it again"
         ) from error
     return value
 
 
 def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
-    """Read JSON lines with their numbers, from 1; blank lines do not count."""
+    """Yield the values of a JSON lines file with their line numbers from 1; skip blank lines."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -153,7 +154,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> JsonValue:
 def conform(
     shape: type[Shape], value: JsonValue, where: object, row: int | str | None = None
 ) -> Shape:
-    """Check a record of a release against its shape; an error names file, row and field.
+    """Validate a record of a release; an error names the file, the row and the field.
 
     >>> class Meme(BaseModel, extra="forbid"):
     ...     text: str
@@ -174,16 +175,16 @@ def conform(
 
 
 def read_records(shape: type[Shape], path: Path) -> Iterator[tuple[int, Shape]]:
-    """Read JSON lines into checked records, with their numbers from 1.
+    """Yield validated records of a JSON lines file, with line numbers from 1.
 
-    As ``conform`` over ``read_jsonl``, without a dictionary between line and record.
+    The result equals ``conform`` over ``read_jsonl``, but no dictionary is built in between.
     """
     for number, line in read_record_lines(path):
         yield number, check_record(shape, line, path, number)
 
 
 def read_record_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold a record, with their numbers from 1."""
+    """Yield the non-blank lines of a file, with line numbers from 1."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -194,7 +195,7 @@ def read_record_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def check_record(shape: type[Shape], line: bytes, path: Path, number: int) -> Shape:
-    """The record of a line."""
+    """Parse and validate one JSON line."""
     try:
         record: Shape = shape.__pydantic_validator__.validate_json(line, strict=True)
     except ValidationError:
@@ -203,19 +204,22 @@ def check_record(shape: type[Shape], line: bytes, path: Path, number: int) -> Sh
 
 
 def find_file(root: Path, names: Sequence[str], release: str) -> Path:
-    """The first of some files that lies below a folder: official layouts differ."""
+    """Return the first of several file names that exists below a folder.
+
+    Official releases differ in their layouts.
+    """
     for name in names:
         if (root / name).is_file():
             return root / name
     raise DataError(
         root,
-        f"no {release} release here: looked for {' and '.join(names)}",
-        hint=f"give the clone of {release} or the folder with {Path(names[0]).name}",
+        f"not a {release} release: none of these files was found: {', '.join(names)}",
+        hint=f"give the cloned repository of {release}, or the folder with {Path(names[0]).name}",
     )
 
 
 def list_names(folder: Path | None) -> frozenset[str]:
-    """What lies in a folder; nothing where there is none."""
+    """Return the names in a folder; an empty set if the folder does not exist."""
     try:
         return frozenset(path.name for path in folder.iterdir()) if folder else frozenset()
     except (FileNotFoundError, NotADirectoryError):
@@ -227,7 +231,7 @@ def list_names(folder: Path | None) -> frozenset[str]:
 
 
 def list_plain_files(folder: Path) -> frozenset[str]:
-    """The names of the files in a folder that are no links, so none leads outside."""
+    """Return the names of regular files in a folder; symbolic links are excluded."""
     try:
         with os.scandir(folder) as entries:
             return frozenset(e.name for e in entries if e.is_file(follow_symlinks=False))
@@ -236,7 +240,7 @@ def list_plain_files(folder: Path) -> frozenset[str]:
 
 
 def read_file(path: Path) -> bytes:
-    """All of a file; one that cannot be read is an error that says why."""
+    """Return the content of a file; raise a ``DataError`` with the reason if it is unreadable."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -248,7 +252,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 
 def checksum(paths: Iterable[Path], root: Path) -> str:
-    """One SHA-256 over names and contents of files, in sorted order.
+    """Compute one SHA-256 over the names and contents of files, in sorted order.
 
     >>> len(checksum([], Path("."))) == 64
     True
@@ -262,17 +266,19 @@ def checksum(paths: Iterable[Path], root: Path) -> str:
 
 
 def inside(root: Path, name: str) -> Path:
-    """The path of ``name`` below ``root``; a name that leads outside is refused.
+    """Return the path of ``name`` below ``root``; reject a name that points outside ``root``.
 
     >>> inside(Path("/data"), "a/b.png").as_posix()
     '/data/a/b.png'
     >>> inside(Path("/data"), "../etc/passwd")
     Traceback (most recent call last):
-    memantics.core.errors.DataError: ../etc/passwd: leads outside its folder; name one in it
+    memantics.core.errors.DataError: ../etc/passwd: points outside its folder; use a path in it
     """
     path = root / name
     if not name or "\0" in name or not (_stays(root, path) or _resolves(root, path)):
-        raise DataError(name or "(empty name)", "leads outside its folder", hint="name one in it")
+        raise DataError(
+            name or "(empty name)", "points outside its folder", hint="use a path in it"
+        )
     return path
 
 
@@ -282,7 +288,7 @@ def _resolves(root: Path, path: Path) -> bool:
 
 
 def _stays(root: Path, path: Path) -> bool:
-    """Whether a plain file lies in a folder below the root, without resolving every part anew."""
+    """Return whether a regular file is below the root, resolving each folder only once."""
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 - hot, plain
     if name in ("", ".", "..") or ".." in path.parts or os.path.islink(path):  # noqa: PTH114
         return False
@@ -296,7 +302,7 @@ def _find_real(folder: str) -> str:
 
 
 def open_once(reader: Callable[[Source], R], source: Source) -> R:
-    """What a reader makes of a source, read once: surveys and tasks of one run share it."""
+    """Read a source with a reader and cache the result for all tasks of a run."""
     return cast("R", _open(reader, source))
 
 
@@ -306,7 +312,7 @@ def _open(reader: Callable[[Source], object], source: Source) -> object:
 
 
 def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> Iterator[str]:
-    """What follows from images that a copy does not have; ``get_images`` says where they are."""
+    """Yield sentences about missing images; ``get_images`` says where to get them."""
     if not images:
         yield f"Images are not in this copy: tasks that need them cannot run. {get_images}"
     elif images < memes:
@@ -314,7 +320,7 @@ def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> 
 
 
 def note_part(source: Source, memes: int, complete: int) -> Iterator[str]:
-    """That a copy of a release is a part of it."""
+    """Yield a sentence if this copy of a release is incomplete."""
     if source.official and memes < complete:
         yield (
             f"This copy holds {memes:,} of the release's {complete:,} memes, so its counts differ "
@@ -323,7 +329,7 @@ def note_part(source: Source, memes: int, complete: int) -> Iterator[str]:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Read TOML; whatever the parser stumbles over is a ``TOMLDecodeError``.
+    """Parse TOML; raise ``TOMLDecodeError`` for every kind of invalid input.
 
     >>> load_toml("a = 1")
     {'a': 1}
@@ -342,7 +348,10 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, record: type[Shape], form: str, see: str) -> Shape:
-    """A UTF-8 TOML file as a record; hints say its ``form``, and where to ``see`` its fields."""
+    """Read a UTF-8 TOML file into a record.
+
+    ``form`` is the hint for a syntax error, ``see`` the hint for an invalid field.
+    """
     try:
         return record.model_validate(load_toml(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -352,17 +361,20 @@ def read_toml(path: Path, record: type[Shape], form: str, see: str) -> Shape:
 
 
 def toml_beside(file: str, name: str) -> dict[str, Any]:
-    """Tables that ship with a module: a TOML file in the folder of ``file``."""
+    """Read the TOML file ``name`` in the folder of the module ``file``."""
     return tomllib.loads((Path(file).parent / name).read_text(encoding="utf-8"))
 
 
 def dump_json(value: object) -> str:
-    """Readable, stable JSON for people and files under version control."""
+    """Format a value as indented JSON with a stable layout."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 class SplitRow(Closed):
-    """One meme: its part, its fold for cross-validation, and the group that is never parted."""
+    """One meme of a split: its part, its cross-validation fold and its group.
+
+    All memes of a group are in the same part.
+    """
 
     id: str
     part: SplitPart
@@ -371,9 +383,10 @@ class SplitRow(Closed):
 
 
 class SplitFile(Closed):
-    """A split of a data set. ``checksum`` pins ids and parts, ``data_checksum`` the data.
+    """A split of a data set into train, dev and test.
 
-    ``data`` is NAME/LABEL, ``by`` what a group is.
+    ``data`` is NAME/LABEL and ``by`` the kind of group. ``checksum`` is the hash of ids and parts,
+    ``data_checksum`` the hash of the data.
     """
 
     kind: Literal["memantics split"] = "memantics split"
@@ -385,7 +398,7 @@ class SplitFile(Closed):
     rows: list[SplitRow]
 
     def list_ids(self, part: str) -> list[str]:
-        """The memes of a part, or of ``all``."""
+        """Return the ids of the memes in a part, or in ``all`` parts."""
         require_known("part of a split", part, (*PARTS, "all"))
         return [row.id for row in self.rows if part in (row.part, "all")]
 
@@ -395,7 +408,7 @@ class SplitFile(Closed):
         return {part: len(self.list_ids(part)) for part in PARTS}
 
     def save(self, path: Path) -> Path:
-        """Write it as JSON."""
+        """Write the split as JSON and return its path."""
         path.parent.mkdir(parents=True, exist_ok=True)
         body = dump_json(self.model_dump(mode="json"))
         replace_file(path, body.encode(), "split")
@@ -403,7 +416,7 @@ class SplitFile(Closed):
 
 
 def sum_split(parts: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 of ids and parts: lines ``ID<TAB>PART``, sorted, each with a line feed.
+    """Compute the SHA-256 of a split: sorted lines ``ID<TAB>PART``, each with a line feed.
 
     >>> sum_split([("b", "test"), ("a", "train")]) == sum_split([("a", "train"), ("b", "test")])
     True
@@ -413,17 +426,21 @@ def sum_split(parts: Iterable[tuple[str, str]]) -> str:
 
 
 def read_split(path: Path) -> SplitFile:
-    """Read a split; one whose checksum does not fit its rows is refused."""
+    """Read a split file; reject it if the checksum does not match the rows."""
     if not path.is_file():
-        raise InputError(f"no such file: {path}", hint="memantics audit NAME --resplit text")
+        raise InputError(
+            f"no such file: {path}", hint="create one with 'memantics audit NAME --resplit text'"
+        )
     found = conform(SplitFile, read_json(path), path.name)
     if sum_split((row.id, row.part) for row in found.rows) != found.checksum:
-        raise DataError(path, "its checksum does not fit its rows", hint="make the split again")
+        raise DataError(path, "the checksum does not match the rows", hint="create the split again")
     return found
 
 
 def cut_split(split: str) -> tuple[tuple[SplitFile, str] | None, str]:
-    """A wish for a part: of a split file (``FILE.json:PART``, then all is read), else as it is.
+    """Parse ``--split``: a part of a split file (``FILE.json:PART``), or a split name as given.
+
+    For a split file the second value is ``all``: all data are read, then the part is selected.
 
     >>> cut_split("train")
     (None, 'train')

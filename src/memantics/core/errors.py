@@ -1,19 +1,19 @@
-"""The one tree of exceptions. Each says what is wrong, where, and what to do next.
+"""The tree of exceptions. Each message says what is wrong, where, and what to do next.
 
 MemanticsError
 ├── InputError           the user can fix it: exit code 2
-│   ├── UnknownName      no such benchmark, task, model, split or option
-│   ├── DataError        a file of a release is not what it should be
-│   ├── ImageError       an image is missing, hostile or broken
-│   ├── PromptError      a prompt file and its values do not fit
+│   ├── UnknownName      unknown benchmark, task, model, split or option
+│   ├── DataError        a data file has unexpected content
+│   ├── ImageError       an image is missing, unsafe or damaged
+│   ├── PromptError      a prompt file and its values do not match
 │   ├── StoreError       a run directory or cache cannot be read or written
 │   └── MissingExtra     an optional dependency is not installed
-└── ModelError           asking a model did not work
+└── ModelError           a model call failed
     ├── Unavailable      no call can succeed (unreachable, wrong key): exit code 2
-    ├── Transient        this call may succeed later (429, 5xx, timeout, cut line)
-    │   └── Unreachable  nobody listens there (refused, unknown host): maybe not yet
+    ├── Transient        this call may succeed later (429, 5xx, timeout, lost connection)
+    │   └── Unreachable  no server listens at the URL (connection refused, unknown host)
     ├── Rejected         the server will never accept this request
-    └── Refused          the provider's filter declined this request
+    └── Refused          the provider's content filter declined this request
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_FAULTS = 1000  # pydantic makes a record of every fault, some KB each, to 
 
 
 def first_fault(error: ValidationError) -> str:
-    """Where data first differs from what it should be, and how, without its content.
+    """Return the location and the message of the first validation error, without the invalid value.
 
     >>> from pydantic import TypeAdapter, ValidationError
     >>> try:
@@ -49,7 +49,7 @@ def first_fault(error: ValidationError) -> str:
 
 
 def first_row_fault(error: ValidationError, *, shown: bool = False) -> str:
-    """The first fault of a row in the words of tables; ``shown`` adds a number that is off."""
+    """Return the first validation error of a table row; ``shown`` adds an out-of-range number."""
     first = error.errors(include_url=False)[0]
     words = {"extra_forbidden": "unknown field", "missing": "missing field"}
     place = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
@@ -63,7 +63,7 @@ _LONGEST = 500
 
 
 class MemanticsError(Exception):
-    """What went wrong, and the next step.
+    """The base of all errors: a problem and the next step.
 
     >>> str(MemanticsError("no such folder: x", hint="check the path"))
     'no such folder: x; check the path'
@@ -79,7 +79,7 @@ class MemanticsError(Exception):
 
 
 def shorten(text: str) -> str:
-    """A value from outside may be of any length; an error says enough with its beginning and end.
+    """Shorten a long value to its beginning and end, for use in an error message.
 
     >>> len(shorten("x" * 5000)), shorten("short")
     (503, 'short')
@@ -89,16 +89,16 @@ def shorten(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Fold white space: an error is one line, whatever a file name or a server put into it."""
+    """Replace runs of white space with one space: an error message is always one line."""
     return " ".join(text.split())
 
 
 class InputError(MemanticsError):
-    """The user can fix it."""
+    """An error that the user can fix."""
 
 
 class UnknownName(InputError):
-    """A name that is not known, with the nearest ones that are.
+    """An unknown name; the message suggests the most similar known names.
 
     >>> str(UnknownName("benchmark", "mqest", ["mquest", "punmemecn"]))
     "unknown benchmark 'mqest'; did you mean mquest? known: mquest, punmemecn"
@@ -112,13 +112,13 @@ class UnknownName(InputError):
 
 
 def require_known(kind: str, name: str, known: Collection[str]) -> None:
-    """Refuse a name that is not among the known ones."""
+    """Raise ``UnknownName`` if a name is not among the known ones."""
     if name not in known:
         raise UnknownName(kind, name, known)
 
 
 class DataError(InputError):
-    """A file that is not what a reader expects, named with its row or key.
+    """A data file with unexpected content; the message names the file and the row or key.
 
     >>> str(DataError("index.json", "label 7 is out of range 0-4", row=12))
     'index.json: row 12: label 7 is out of range 0-4'
@@ -132,7 +132,7 @@ class DataError(InputError):
 
 
 class ImageError(InputError):
-    """An image that must not be used; ``reason`` is one word of a closed list."""
+    """An image that cannot be used; ``reason`` is one word of a closed list."""
 
     def __init__(self, where: object, reason: str, detail: str, *, hint: str = "") -> None:
         self.reason = reason
@@ -140,7 +140,7 @@ class ImageError(InputError):
 
 
 class PromptError(InputError):
-    """A prompt file whose placeholders and values do not fit."""
+    """A prompt file whose placeholders do not match the given values."""
 
 
 class StoreError(InputError):
@@ -148,7 +148,7 @@ class StoreError(InputError):
 
 
 class MissingExtra(InputError):
-    """An optional dependency is absent.
+    """An optional dependency that is not installed.
 
     >>> str(MissingExtra("inspect/… models", "inspect"))
     "inspect/… models need an optional package; pip install 'memantics[inspect]'"
@@ -161,7 +161,7 @@ class MissingExtra(InputError):
 
 
 def need_packages(what: str, extra: str, *modules: str) -> None:
-    """Refuse to go on where a package of an extra is absent."""
+    """Raise ``MissingExtra`` if a package of an extra is not installed."""
     if any(find_spec(name) is None for name in modules):
         raise MissingExtra(what, extra)
 
@@ -186,15 +186,15 @@ OFFLINE = {
 def need_offline(
     *modules: str, what: str = "", also: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Refuse to go on where a package of the extra ``offline`` is absent.
+    """Raise ``MissingExtra`` if a package of the extra ``offline`` is not installed.
 
     Args:
-        modules: The modules that are needed.
-        what: What needs them, in the plural; else what the first absent one is for.
-        also: Further extras that are needed with it, and the modules of each.
+        modules: The required modules.
+        what: Plural name of the feature. Default: the feature of the first missing module.
+        also: Further required extras, each with its modules.
 
     Raises:
-        MissingExtra: Names every extra that is absent.
+        MissingExtra: Names every missing extra.
     """
     absent = [name for name in modules if find_spec(name) is None]
     others = also or {}
@@ -206,7 +206,7 @@ def need_offline(
 
 
 def explain_absence(error: ModuleNotFoundError) -> MissingExtra | None:
-    """The extra that brings a module which could not be imported; None for other modules.
+    """Return the error that names the extra of a missing module; None for other modules.
 
     >>> str(explain_absence(ModuleNotFoundError("", name="pypinyin.constants")))
     "sounds of Chinese texts need an optional package; pip install 'memantics[offline]'"
@@ -216,7 +216,7 @@ def explain_absence(error: ModuleNotFoundError) -> MissingExtra | None:
 
 
 class ModelError(MemanticsError):
-    """Asking a model did not work."""
+    """A model call failed."""
 
 
 class Unavailable(ModelError):
@@ -224,7 +224,7 @@ class Unavailable(ModelError):
 
 
 class Transient(ModelError):
-    """This call may succeed when repeated; ``retry_after`` is the server's word, in seconds."""
+    """The call may succeed when repeated; ``retry_after`` is the server's delay in seconds."""
 
     def __init__(
         self,
@@ -240,15 +240,15 @@ class Transient(ModelError):
 
 
 class Unreachable(Transient):
-    """No connection came about; whether that can pass, the engine judges by earlier answers."""
+    """The connection failed. If earlier calls succeeded, the engine retries."""
 
 
 class Rejected(ModelError):
-    """The server will not accept this request, however often it is sent."""
+    """The server will never accept this request."""
 
 
 class Refused(ModelError):
-    """A content filter before or behind the model declined this request."""
+    """A content filter of the provider declined this request."""
 
 
 _REMEDIES = {
@@ -261,7 +261,7 @@ _REMEDIES = {
 
 
 def explain_os_error(error: OSError) -> str:
-    """What a file system refused, where, and what to do.
+    """Describe a file system error: the path, the problem and the next step.
 
     >>> explain_os_error(FileNotFoundError(errno.ENOENT, "No such file or directory", "a.png"))
     'a.png: No such file or directory; check the path'

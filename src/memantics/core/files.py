@@ -35,7 +35,7 @@ _known: dict[bytes, None] = {}
 
 
 def learn_secrets(*values: str) -> None:
-    """From now on these are masked, as they are and as JSON or an address spells them."""
+    """Mask these values in all later output, also in their JSON and URL encodings."""
     for value in values:
         if len(value) >= _SHORTEST:
             quoted = (quote(value, safe=safe) for safe in ("", "/", "/:?@!$'()*,;"))
@@ -44,7 +44,7 @@ def learn_secrets(*values: str) -> None:
 
 
 def learn_named(pairs: Iterable[tuple[str, object]]) -> None:
-    """Learn the values whose name is that of a secret.
+    """Mask the values of parameters whose names indicate a secret.
 
     >>> learn_named([("api_key", "sk-0123456789"), ("max_tokens", 100), ("stop", "a long word")])
     >>> hide("sk-0123456789, a long word")
@@ -58,12 +58,12 @@ def learn_named(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def learn_environment(environment: Mapping[str, str] = os.environ) -> None:
-    """Learn the keys in the environment."""
+    """Mask the values of environment variables whose names indicate a secret."""
     learn_secrets(*(v for name, v in environment.items() if name.endswith(_ENVIRONMENT)))
 
 
 def hide_bytes(data: bytes) -> bytes:
-    """What is written, with a mask where a secret stood."""
+    """Return the data with every known secret masked."""
     for secret in _known:
         if secret in data:
             data = data.replace(secret, MASK.encode())
@@ -71,12 +71,12 @@ def hide_bytes(data: bytes) -> bytes:
 
 
 def hide(text: str) -> str:
-    """A text likewise."""
+    """Return the text with every known secret masked."""
     return hide_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def lock_folder(folder: Path) -> IO[bytes]:
-    """Hold a folder as its only writer until the file that comes back is closed."""
+    """Lock a folder for one writer until the returned file is closed."""
     lock = (folder / ".lock").open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,14 +84,14 @@ def lock_folder(folder: Path) -> IO[bytes]:
         lock.close()
         raise StoreError(
             f"{folder} is being written by another process",
-            hint="wait for it, or choose another --out",
+            hint="wait until it ends, or choose another --out",
         ) from None
     return lock
 
 
 @contextmanager
 def refuse_unwritable(what: object, hint: str = "choose another --out") -> Iterator[None]:
-    """Say of an error of the file system what could not be written, and what to do."""
+    """Convert a file system error into a ``StoreError`` with the path and a hint."""
     try:
         yield
     except OSError as error:
@@ -100,9 +100,9 @@ def refuse_unwritable(what: object, hint: str = "choose another --out") -> Itera
 
 @contextmanager
 def in_turn(folder: Path) -> Iterator[None]:
-    """Read a small file of a folder and write it anew while no other process does.
+    """Lock a folder while a small file in it is read and rewritten.
 
-    The folder itself is locked: nothing is left behind.
+    The folder itself is locked, so no lock file is left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
     held = os.open(folder, os.O_RDONLY)
@@ -115,7 +115,7 @@ def in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
-    """Make and lock a folder while its call logs are opened; gives the lock back if that fails."""
+    """Create and lock a folder while its call logs are opened; release the lock on failure."""
     with refuse_unwritable(what, "choose another with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
@@ -127,7 +127,7 @@ def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
 
 
 def drop_torn_tail(path: Path) -> None:
-    """Cut off a last line without its end: the process was killed while writing it."""
+    """Remove an incomplete last line, left by a process that was killed while writing."""
     if not path.exists():
         return
     with path.open("rb+") as file:
@@ -144,7 +144,7 @@ def drop_torn_tail(path: Path) -> None:
 
 
 def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers, from 1; a last one without its end is passed over."""
+    """Yield complete lines with their numbers from 1; skip an incomplete last line."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -154,10 +154,10 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 class AppendOnlyFile:
-    """A file of lines that is only appended to; ``what`` names it in errors.
+    """A file to which lines are only appended; ``what`` names it in error messages.
 
-    After a line that a full disk cut, nothing may follow: the next start drops it while it is the
-    last, and would stumble over it in the middle.
+    After a write that failed halfway (full disk), further writes are rejected: an incomplete last
+    line is removed at the next start, but one in the middle would make the file unreadable.
     """
 
     def __init__(self, path: Path, what: object) -> None:
@@ -168,7 +168,7 @@ class AppendOnlyFile:
         self._broken: StoreError | None = None
 
     def append(self, line: bytes) -> int:
-        """Write a line; it is on its way to the disk when this returns where it begins."""
+        """Write one line and return its offset; the line is handed to the operating system."""
         if self._broken is not None:
             raise self._broken
         try:
@@ -177,26 +177,26 @@ class AppendOnlyFile:
         except OSError as error:
             self._broken = StoreError(
                 f"{self._what} cannot be written: {error.strerror}",
-                hint="free the disk, then run the same command again: it goes on from here",
+                hint="free disk space, then run the same command again: it resumes",
             )
             raise self._broken from error
         self._end += len(line)
         return self._end - len(line)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 def write_whole(file: IO[bytes], line: bytes) -> None:
-    """Write a line to an unbuffered file, also where a filling disk takes it in parts."""
+    """Write a complete line to an unbuffered file, also if the system writes it in parts."""
     done = file.write(line)
     while done < len(line):
         done += file.write(line[done:])
 
 
 def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out") -> None:
-    """Write a file in one step, its folder included: nobody ever sees half of it."""
+    """Write a file atomically and create its folder; readers never see an incomplete file."""
     # Two threads or processes may write the same file at once: each has its own half.
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
@@ -212,13 +212,13 @@ def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out
 
 
 def write_text(out: str | Path, text: str, what: str = "page", flag: str = "--out") -> Path:
-    """Write a text in one step; lone surrogates, which come from file names, become ``?``."""
+    """Write a text atomically; lone surrogates, which come from file names, become ``?``."""
     replace_file(Path(out), text.encode("utf-8", "replace"), what, flag)
     return Path(out)
 
 
 def write_lines(path: Path, records: Iterable[object]) -> Path:
-    """Write records as JSON lines; the file takes its name only when it is complete."""
+    """Write records as JSON lines; the file gets its name only when it is complete."""
     with whole_file(path) as file:
         for record in records:
             file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
@@ -226,10 +226,10 @@ def write_lines(path: Path, records: Iterable[object]) -> Path:
 
 
 class MaskingWriter(io.BufferedWriter):
-    """A file in which secrets are masked; each write is a whole line or document."""
+    """A file in which secrets are masked; each write must be a whole line or document."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write what is left of it; the count is that of what was given, as callers expect."""
+        """Write the masked data; return the length of the original, as callers expect."""
         given = bytes(data)
         super().write(hide_bytes(given))
         return len(given)
@@ -237,9 +237,10 @@ class MaskingWriter(io.BufferedWriter):
 
 @contextmanager
 def whole_file(path: Path, *, masked: bool = True) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when it is complete, for what is too long to be held.
+    """Open a temporary file that gets its name only when it is complete.
 
-    Archives are not ``masked``: their heads say how long each member is.
+    Use it for content that is too large for memory. Archives are not ``masked``: their headers
+    contain the length of each member.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:

@@ -1,6 +1,6 @@
-"""What an audit says about a benchmark: findings with figures, and what could not be measured.
+"""Audit findings about a benchmark, each with a score and a verdict, and checks that were not run.
 
-A benchmark adds findings of its own through ``AuditHooks`` (:mod:`memantics.benchmarks.plugin`).
+A benchmark adds its own findings through ``AuditHooks`` (:mod:`memantics.benchmarks.plugin`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE: Mapping[str, object] = MappingProxyType({})
 
 
 def rank(worth: bool, broken: bool = False) -> FindingVerdict:
-    """The verdict on a flaw that breaks a score, or is worth knowing, or is none.
+    """Return the verdict on a flaw: broken, worth knowing, or sound.
 
     >>> rank(True), rank(False), rank(False, broken=True)
     ('worth knowing', 'sound', 'broken')
@@ -30,14 +30,14 @@ def rank(worth: bool, broken: bool = False) -> FindingVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was measured.
+    """One audit finding.
 
-    ``score`` is the result, with its interval and the number of items; ``expected`` what a
-    benchmark without the flaw would give, and ``reference`` what that number is. ``meaning`` says
-    in plain words what follows, ``advice`` what to do about it. ``rows`` break the figure down;
-    ``details`` are sentences, such as the rows of a table that cannot be true. ``p`` is that of
-    the test behind the verdict, corrected for all that were made (Holm); None where the verdict
-    rests on the interval.
+    ``score`` is the measured value, with its interval and the number of items. ``expected`` is the
+    value of a benchmark without the flaw, and ``reference`` says what that value is. ``meaning``
+    explains the finding in plain words; ``advice`` says what to do. ``rows`` break the score down.
+    ``details`` are sentences, such as the inconsistent rows of a table. ``p`` is the p-value of the
+    test behind the verdict, Holm-corrected for all tests; None if the verdict rests on the
+    interval.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Finding:
 
 
 class FindingFields(TypedDict, total=False):
-    """What a finding says beside its sentences; in their place where it names one of them."""
+    """Optional fields of a finding; they override the sentences of ``findings.toml``."""
 
     key: str
     expected: float | None
@@ -69,10 +69,10 @@ class FindingFields(TypedDict, total=False):
 
 
 class FindingWords:
-    """The sentences of findings, by key, in ``findings.toml`` beside a module.
+    """The sentences of findings, by key, from ``findings.toml`` beside a module.
 
-    A sentence is one text, or one for each verdict (``found`` for all that have none). The advice
-    of a sound finding is to do nothing, unless the file gives one for each verdict.
+    A sentence is one text, or one text per verdict (``found`` is the default). The advice of a
+    sound finding is "No action needed.", unless the file gives one per verdict.
     """
 
     def __init__(self, file: str) -> None:
@@ -90,10 +90,10 @@ class FindingWords:
         values: Mapping[str, object] = _NONE,
         **fields: Unpack[FindingFields],
     ) -> Finding:
-        """A finding in the words of its entry, with values in their placeholders."""
+        """Build a finding from its entry in ``findings.toml``; ``values`` fill the placeholders."""
         entry = {"reference": "", **self._entries[name]}
         if verdict == "sound" and isinstance(entry["advice"], str):
-            entry["advice"] = "Nothing."
+            entry["advice"] = "No action needed."
         said = {
             part: (told if isinstance(told, str) else told.get(verdict, told.get("found")))
             for part, told in entry.items()
@@ -106,7 +106,7 @@ class FindingWords:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A check that was not made: why, and what would make it possible."""
+    """A check that was not run, the reason, and how to make it possible."""
 
     task: str
     check: str
@@ -116,7 +116,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """A model that wrote a part of the data: which, of which tasks, and where that is said."""
+    """A model that wrote a part of the data: its name, the affected tasks and the source."""
 
     what: str
     model: str

@@ -64,15 +64,16 @@ _TURNS: Mapping[object, Pillow.Transpose] = {
 
 
 def count_scans(data: bytes) -> int:
-    """How often the pixels of an image may be decoded.
+    """Return how often the pixels of an image may be decoded.
 
-    In compressed data 0xFF is followed by 0: a scan of a thumbnail counts too, nothing else does.
+    In compressed data 0xFF is followed by 0, so only markers are counted. A scan of an embedded
+    thumbnail counts too.
     """
     return data.count(b"\xff\xda") if data[:2] == b"\xff\xd8" else 1
 
 
 def costs_too_much(data: bytes) -> bool:
-    """Whether Pillow would take more than a fraction of a second beside decoding pixels.
+    """Return whether Pillow would need more than a fraction of a second to parse the header.
 
     >>> costs_too_much(b"GIF89a" + bytes(7) + b"x" * 10), costs_too_much(b"GIF" + bytes(300_000))
     (False, True)
@@ -97,7 +98,7 @@ def costs_too_much(data: bytes) -> bool:
 
 
 def _walk_jpeg(data: bytes) -> Iterator[int]:
-    """The steps of a header up to the first scan, by Pillow's table of markers."""
+    """Yield the header segments up to the first scan, by Pillow's table of markers."""
     place = 2
     while found := _MARKER.search(data, place):
         yield found.end() - place
@@ -119,7 +120,7 @@ def _walk_png(data: bytes) -> Iterator[int]:
 
 
 def _walk_gif(data: bytes) -> Iterator[int]:
-    """The steps up to the first picture."""
+    """Yield the blocks up to the first image."""
     place = 13 + (3 << (data[10] & 7) + 1 if len(data) > 10 and data[10] & 128 else 0)
     while found := _GIF_BLOCK.search(data, place):
         yield found.end() - place
@@ -141,7 +142,7 @@ warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
 
 @dataclass(frozen=True, slots=True)
 class ImageBounds:
-    """The largest image that is read at all."""
+    """The largest image that is read."""
 
     max_bytes: int = 20 * 1024 * 1024
     max_pixels: int = 40_000_000
@@ -153,7 +154,7 @@ DEFAULT_BOUNDS = ImageBounds()
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What the header says."""
+    """Format and size from the header of an image."""
 
     format: str
     width: int
@@ -161,7 +162,7 @@ class ImageFacts:
 
     @property
     def mime(self) -> str:
-        """The media type under which the bytes are sent."""
+        """The media type of the file."""
         return MIME[self.format]
 
 
@@ -180,7 +181,7 @@ def _refuse(name: str, reason: Reason, detail: str) -> ImageError:
 
 
 def read_bytes(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
-    """Read a file that should be an image, without ever holding more than the limit."""
+    """Read an image file; never hold more bytes than the limit."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -199,12 +200,12 @@ def read_bytes(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
 
 
 def read_image(image: Image, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
-    """The bytes of an image of a request, read only where they are not at hand."""
+    """Return the bytes of a request's image; read the file only if they are not loaded yet."""
     return image.data if isinstance(image, LoadedImage) else read_bytes(image.path, bounds)
 
 
 def load_images(request: Request) -> Request:
-    """The request with the bytes of its images: what is hashed is what is sent."""
+    """Return the request with the bytes of its images: the hashed bytes are the sent ones."""
     return Request(
         tuple(
             Message(message.role, tuple(map(_load_part, message.parts)))
@@ -221,10 +222,10 @@ def _load_part(part: MessagePart) -> MessagePart:
 
 
 def _read_plain(file: int, bounds: ImageBounds) -> bytes:
-    """All of a plain file, or one byte more than the limit."""
+    """Read a regular file up to one byte beyond the limit."""
     facts = os.fstat(file)
     if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for without end
-        raise OSError(errno.EINVAL, "not a plain file")
+        raise OSError(errno.EINVAL, "not a regular file")
     # Asking for the limit at once would set that much memory aside for every image.
     data = os.read(file, min(facts.st_size, bounds.max_bytes) + 1)
     if 0 < len(data) == facts.st_size:
@@ -253,11 +254,11 @@ def probe(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> Image
 
 def _check_steps(data: bytes, name: str) -> None:
     if costs_too_much(data):
-        raise _refuse(name, "too much work", "its blocks would take too long to read")
+        raise _refuse(name, "too much work", "its header blocks would take too long to read")
 
 
 def _read_header(data: bytes) -> ImageFacts | None:
-    """The facts of a plain PNG or JPEG, several times faster than Pillow; None: let it look."""
+    """Parse the header of a plain PNG or JPEG several times faster than Pillow; None for others."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) > 57:
         width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
         return ImageFacts("PNG", width, height) if width and height else None
@@ -281,7 +282,7 @@ def _read_jpeg_header(data: bytes) -> ImageFacts | None:
 
 
 def decode(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pillow.Image:
-    """Decode the first frame to RGB, upright and within bounds; transparency is laid on white."""
+    """Decode the first frame to upright RGB within bounds; transparent areas become white."""
     _check_steps(data, name)
     with _open(data, name) as image:
         _bounded(data, _facts(image), name, bounds)
@@ -299,7 +300,7 @@ def decode(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pill
 
 
 def _read_orientation(image: Pillow.Image) -> object:
-    """The orientation in EXIF; a picture whose EXIF is damaged is shown as it is stored."""
+    """Return the EXIF orientation; an image with damaged EXIF is used as stored."""
     try:
         return image.getexif().get(_ORIENTATION)
     except Exception:  # noqa: BLE001 - Pillow's parsers raise whatever a damaged block leads to
@@ -307,7 +308,7 @@ def _read_orientation(image: Pillow.Image) -> object:
 
 
 def turn_upright(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes | None:
-    """An image that EXIF says is turned, upright as PNG; None where its bytes can stay."""
+    """Return a rotated image (by EXIF) upright as PNG; None if it is upright already."""
     _check_steps(data, name)
     with _open(data, name) as image:
         turned = _read_orientation(image) in _TURNS
@@ -315,7 +316,7 @@ def turn_upright(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -
 
 
 def encode_png(image: Pillow.Image, level: int = 1) -> bytes:
-    """A picture as PNG; low levels are several times faster and little larger."""
+    """Encode an image as PNG; low levels are several times faster and the files little larger."""
     data = io.BytesIO()
     image.save(data, "PNG", compress_level=level)
     return data.getvalue()
@@ -327,7 +328,7 @@ def load(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pillow.Image:
 
 
 def shrink(image: Pillow.Image, pixels: int) -> Pillow.Image:
-    """An image of at most so many pixels, in its own proportions; 0 leaves it as it is.
+    """Scale an image down to at most ``pixels`` pixels, keeping its aspect ratio; 0: no change.
 
     >>> shrink(Pillow.new("RGB", (400, 100)), 10_000).size
     (200, 50)
@@ -352,7 +353,7 @@ def _open(data: bytes, name: str) -> Pillow.Image:
 
 
 def _refuse_damaged(name: str, error: Exception) -> ImageError:
-    """Whatever a decoder raises is a fault of that file: some raise AssertionError or KeyError."""
+    """Convert a decoder exception into an ``ImageError``; some raise AssertionError or KeyError."""
     return _refuse(name, "truncated", " ".join(str(error).split())[:200] or type(error).__name__)
 
 

@@ -31,13 +31,13 @@ _TEXT = 4000
 
 @dataclass(frozen=True, slots=True)
 class LabelledMeme:
-    """One meme with its labels: one of them, or any number where several can hold.
+    """One meme with one label, or with any number of labels.
 
-    ``group`` names memes that hang together (one text, one pun and its hard-negatives): they are
-    never parted between what is learnt from and what is judged. ``text_caption`` says what the
-    text means, ``image_caption`` what the image shows, as far as they would be at hand for a new
-    meme. ``split`` is the release's own. ``source``, ``author``, ``date`` (year first) and
-    ``template_cluster`` (memes on one template) are for disjoint splits: no feature may look at them.
+    ``group`` names related memes (same text, or one pun and its hard negatives): training and
+    evaluation never share a group. ``text_caption`` describes the meaning of the text and
+    ``image_caption`` the image, if they are available for new memes too. ``split`` is the release's
+    own split. ``source``, ``author``, ``date`` (year first) and ``template_cluster`` (memes on one
+    template) serve disjoint splits only and are never features.
     """
 
     id: str
@@ -56,10 +56,10 @@ class LabelledMeme:
 
 @dataclass(frozen=True, slots=True)
 class LabelSource(Generic[R]):
-    """A kind of label that a release has: what it says, and how it is read.
+    """One kind of label of a release: a description, and a function that reads the labels.
 
-    ``several``: a meme may have any number of these labels. ``topic`` names what the label is
-    about across benchmarks (``emotion``, ``intent``, …); analysis asks classifiers by topic.
+    ``several``: a meme may have any number of these labels. ``topic`` names the subject across
+    benchmarks (``emotion``, ``intent``, …); analyses select classifiers by topic.
     """
 
     what: str
@@ -69,7 +69,7 @@ class LabelSource(Generic[R]):
 
 
 def name_group(text: str) -> str:
-    """A text as the name of its group: memes with the same words are never parted.
+    """Return the group name of a text; memes with the same words get the same name.
 
     >>> name_group(" So  Much, fun! "), name_group("…")
     ('somuchfun', '')
@@ -79,12 +79,11 @@ def name_group(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClassifierPrediction(Result):
-    """A label by a classifier; ``unknown`` where it cannot tell, and ``why``.
+    """A label predicted by a classifier, or ``unknown`` with the reason in ``why``.
 
-    ``topic`` is what the label is about, ``by`` names the classifier. On memes held out in training
-    of which it was as sure, ``accuracy`` is its share of right labels and ``baseline`` that of the
-    best trivial answer.
-    ``sample`` marks a classifier that was trained on the sample data.
+    ``topic`` is the subject of the label, ``by`` the name of the classifier. ``accuracy`` is the
+    proportion of correct labels on held-out memes with a similar probability, ``baseline`` that of
+    the best trivial classifier. ``sample`` marks a classifier that was trained on the sample data.
     """
 
     topic: str
@@ -98,12 +97,12 @@ class ClassifierPrediction(Result):
 
     @property
     def known(self) -> bool:
-        """Whether anything is said."""
+        """Whether the classifier predicted a label."""
         return self.label != UNKNOWN
 
     @property
     def source(self) -> str:
-        """Who says so and how often that is right, in words.
+        """The classifier and its accuracy, in words.
 
         >>> by = "classifier mer_bench/emotion"
         >>> ClassifierPrediction("emotion", "sad", by, 0.7, 0.65, 0.33).source
@@ -117,9 +116,9 @@ class ClassifierPrediction(Result):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A classifier that is ready to be asked: ``ask`` takes a text and its language.
+    """A loaded classifier: ``ask`` takes a text and its language.
 
-    ``name`` is what it was trained for, ``version`` pins its file.
+    ``name`` is the label it was trained for, ``version`` the hash of its file.
     """
 
     topic: str
@@ -139,13 +138,13 @@ _OPENERS: Plugins[Callable[[Sequence[str] | None], Judges]] = Plugins(
 
 
 def find_judges(topics: Sequence[str] | None = None) -> Judges:
-    """The classifiers in use, by topic."""
+    """Return the active classifiers by topic."""
     opener = _OPENERS.find("ours")
     return opener(topics) if opener else {}
 
 
 def name_judges(judges: Judges) -> str:
-    """Which classifiers these are, in one line; empty without any.
+    """List classifiers with their versions in one line; empty if there are none.
 
     >>> name_judges({})
     ''
@@ -154,9 +153,9 @@ def name_judges(judges: Judges) -> str:
 
 
 class OfferedVersion(Closed):
-    """A version that somebody could choose: its captions, who wrote them, and what checks said.
+    """One candidate version of a meme: its captions, their author and the check results.
 
-    ``score`` is that of our ranking, ``kindness`` the classifier's, where they are known.
+    ``score`` is the ranking score, ``kindness`` the classifier's score, if known.
     """
 
     captions: list[str] = Field(max_length=40)
@@ -167,10 +166,11 @@ class OfferedVersion(Closed):
 
 
 class Preference(Closed):
-    """A choice: ``chosen`` is a number from 1 (None: taken back), ``undone`` what was before it.
+    """A choice between versions of a meme.
 
-    ``meme`` is the name of the meme, or the beginning of its picture's hash; ``words`` are a
-    person's captions, which are the last candidate.
+    ``chosen`` counts from 1 (None: withdrawn), ``undone`` lists former choices. ``meme`` is the
+    name of the meme, or a prefix of its image hash. ``words`` are captions written by a person;
+    they are the last candidate.
     """
 
     id: str = Field(min_length=1, max_length=64)
@@ -181,14 +181,14 @@ class Preference(Closed):
     words: str = Field(default="", max_length=_TEXT)
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """The number of the chosen version with that of each other one."""
+        """Yield the number of the chosen version with that of each other version."""
         for other in range(1, len(self.candidates) + 1 if self.chosen else 1):
             if self.chosen is not None and other != self.chosen:
                 yield self.chosen, other
 
 
 def append_preference(path: Path, preference: Preference) -> None:
-    """Add one line to a file of preferences, which may be new."""
+    """Append one line to a file of preferences; create the file if needed."""
     with refuse_unwritable(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         call_log = AppendOnlyFile(path, path)
@@ -200,7 +200,7 @@ def append_preference(path: Path, preference: Preference) -> None:
 
 
 def read_choices(path: Path) -> dict[str, Preference]:
-    """The last word of each choice by its id, those taken back included."""
+    """Return the latest line of each choice by its id, withdrawn ones included."""
     found: dict[str, Preference] = {}
     for number, preference in read_records(Preference, path):
         if (preference.chosen or 0) > len(preference.candidates):

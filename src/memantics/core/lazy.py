@@ -1,6 +1,6 @@
-"""Names that a package offers, each imported when it is first used.
+"""Lazy imports: the public names of a package are imported at first use.
 
-A package lists them once, as imports for type checkers::
+A package lists its names once, as imports for type checkers::
 
     if TYPE_CHECKING:
         from memantics.evaluation.evaluate import score as score
@@ -43,7 +43,7 @@ def offer(package: str, file: str) -> None:
 
 
 def read_offers(source: str) -> dict[str, tuple[str, str]]:
-    r"""Names with the module and the name they come from.
+    r"""Return the offered names, each with its module and its name there.
 
     >>> read_offers("if TYPE_CHECKING:\n    from a.b import c as d\n    from a import b")
     {'d': ('a.b', 'c'), 'b': ('a', 'b')}
@@ -59,7 +59,7 @@ def read_offers(source: str) -> dict[str, tuple[str, str]]:
 
 
 class _Package(ModuleType):
-    """Keeps an offered function in place where a submodule has the same name.
+    """A module type that keeps an offered function if a submodule has the same name.
 
     Importing a submodule binds it on its package, which would hide the function.
     """

@@ -16,11 +16,11 @@ _LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One line of text as an OCR found it: its box (left, top, right, bottom) in pixels, how sure.
+    """One line of text found by OCR: its box (left, top, right, bottom) in pixels and its score.
 
-    ``tilt`` is by how many degrees it rises to the right, ``span`` its own width and height, and
-    (0, 0) where nobody measured them. ``role`` is what the line is in the picture, with its
-    ``chance``; an OCR takes all lines for captions.
+    ``tilt`` is the rise to the right in degrees. ``span`` is the width and height along the line;
+    (0, 0) if unknown. ``role`` is the function of the line in the image, with its ``probability``;
+    OCR sets all roles to caption.
     """
 
     text: str
@@ -29,7 +29,7 @@ class TextLine:
     tilt: float = 0.0
     span: tuple[int, int] = (0, 0)
     role: TextRole = "caption"
-    chance: float = 1.0
+    probability: float = 1.0
 
     @property
     def height(self) -> int:
@@ -38,7 +38,7 @@ class TextLine:
 
     @property
     def tilted(self) -> bool:
-        """Whether it stands askew; of a short line that cannot be told.
+        """Whether the line is tilted; False for short lines, whose angle is unreliable.
 
         >>> TextLine("so am I", (0, 0, 99, 40), 1.0, 12.0, (100, 20)).tilted
         True
@@ -50,10 +50,10 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class ImageReading:
-    """What an image says, in reading order.
+    """The text of an image, in reading order.
 
-    ``unread`` is how many regions of text were left out because the image has too many. With
-    ``taken`` ``all`` a person wants every line to be a caption, whatever roles say.
+    ``unread`` counts text regions that were skipped because the image has too many. With ``taken``
+    set to ``all`` every line counts as caption, regardless of its role.
     """
 
     lines: tuple[TextLine, ...] = ()
@@ -62,7 +62,7 @@ class ImageReading:
 
     @property
     def text(self) -> str:
-        """All lines, one below the other."""
+        """All lines, joined with line breaks."""
         return "\n".join(line.text for line in self.lines)
 
     @property
@@ -72,17 +72,17 @@ class ImageReading:
 
     @property
     def caption(self) -> str:
-        """The captions, one below the other."""
+        """The captions, joined with line breaks."""
         return "\n".join(line.text for line in self.captions)
 
     @property
     def other_text(self) -> str:
-        """All other text, one below the other; a few single characters are scraps of a drawing."""
+        """All text outside the captions; a few isolated characters are treated as noise."""
         return "\n".join(line.text for line in self._say_something() if line.role != "caption")
 
     @property
     def said(self) -> str:
-        """Captions and other text without such scraps, in reading order."""
+        """Captions and other text without noise, in reading order."""
         return "\n".join(line.text for line in self._say_something())
 
     def _say_something(self) -> list[TextLine]:
@@ -100,7 +100,7 @@ class ImageReading:
 
 
 def explain_unread(unread: int) -> str:
-    """Why the text of an image is known in part only; empty where all of it was read.
+    """Explain that the text of an image was read only partly; empty if all was read.
 
     >>> explain_unread(1), explain_unread(0)
     ('1 region of text was not read: the image holds more text than is read', '')
@@ -112,17 +112,19 @@ def explain_unread(unread: int) -> str:
 
 
 class Ocr(Protocol):
-    """Anything that reads images. ``version`` changes whenever readings may change."""
+    """The OCR protocol. ``version`` changes whenever results may change."""
 
     version: str
 
     def read(self, data: bytes, name: str) -> ImageReading:
-        """Read the bytes of an image file; ``name`` is for errors."""
+        """Read the bytes of an image file; ``name`` is used in error messages."""
         ...
 
 
 def order_lines(lines: Iterable[TextLine]) -> tuple[TextLine, ...]:
-    """Rows from the top, each from the left; boxes that overlap half their height share a row.
+    """Sort lines into rows from top to bottom, each row from left to right.
+
+    Boxes that overlap by more than half their height are in the same row.
 
     >>> right, left = TextLine("b", (60, 2, 90, 22), 1.0), TextLine("a", (0, 0, 50, 20), 1.0)
     >>> below = TextLine("c", (0, 40, 50, 60), 1.0)

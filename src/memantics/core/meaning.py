@@ -1,4 +1,4 @@
-"""The words in which a meme's meaning is told: every layer must mean the same by them."""
+"""The vocabulary of meme knowledge that all packages share: dimensions and relations."""
 
 from __future__ import annotations
 

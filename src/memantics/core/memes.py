@@ -29,12 +29,12 @@ ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
 
 @dataclass(frozen=True, slots=True)
 class Meme:
-    """One meme. ``text`` is what is printed on it; ``notes`` are mined or given texts by name.
+    """One meme. ``text`` is the text printed on it; ``notes`` are named texts about it.
 
-    Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``,
-    ``heard as`` (what the text sounds like), ``template`` (what other texts its picture carries),
-    ``kind of picture`` (a screenshot, a chat, text only; where that is sure).
-    ``template_cluster`` names the memes of one template, which belong into one split.
+    Known notes: ``meaning`` (of the text), ``description`` (of the image), ``background``, ``heard
+    as`` (a homophone reading), ``template`` (other texts on the same image), ``kind of picture`` (a
+    screenshot, a chat, text only; set only if certain). ``template_cluster`` names the memes of one
+    template, which belong in one split.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Meme:
 
 
 class MemeLine(BaseModel):
-    """A line of ``memes.jsonl``; further fields of other tools are let through."""
+    """A line of ``memes.jsonl``; fields of other tools are allowed."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -60,17 +60,17 @@ class MemeLine(BaseModel):
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:
-    """The memes of a folder, in order; lines with ``"kept": false`` are passed over.
+    """Return the memes of a folder in order; skip lines with ``"kept": false``.
 
-    Images are not opened here: whoever uses one decodes it in bounds.
+    Images are not opened here.
     """
     if not folder.is_dir():
-        raise DataError(folder, "is not a folder", hint="name a folder of images")
+        raise DataError(folder, "is not a folder", hint="give a folder of images")
     listed = folder / MEMES
     memes = tuple(_read_lines(listed) if listed.is_file() else _list_images(folder))
     if not memes:
         raise DataError(
-            folder, "holds no memes", hint=f"put images there, or a {MEMES} that names them"
+            folder, "contains no memes", hint=f"add images, or a {MEMES} that lists them"
         )
     seen: set[str] = set()
     for meme in memes:
@@ -98,7 +98,7 @@ def _list_images(folder: Path) -> Iterator[Meme]:
 
 
 def name_apart(memes: Iterable[Meme]) -> list[Meme]:
-    """Memes with ids that can name a folder each; those that would share one get numbers.
+    """Return memes whose ids can name a folder each; ambiguous ids get a number.
 
     >>> odd = [Meme("..", Path("...png")), Meme("a b", Path("x")), Meme("a_b", Path("y"))]
     >>> [meme.id for meme in name_apart(odd)]
@@ -118,7 +118,7 @@ def name_apart(memes: Iterable[Meme]) -> list[Meme]:
 
 
 class CaptionLine(BaseModel):
-    """A line of captions, ours or another tool's: further fields are let through."""
+    """A line of a captions file; fields of other tools are allowed."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -128,12 +128,12 @@ class CaptionLine(BaseModel):
 
 
 def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
-    """Notes by meme, from ``captions.jsonl`` or any file with those two fields."""
+    """Return notes by meme, from ``captions.jsonl`` or any file with the same two fields."""
     found: dict[str, Mapping[str, str]] = {}
     for row, value in read_jsonl(path):
         line = conform(CaptionLine, value, path, row)
         if line.id in found:
-            raise DataError(path, f"id {line.id!r} comes twice", row=row)
+            raise DataError(path, f"id {line.id!r} occurs twice", row=row)
         said = {"meaning": line.text_caption, "description": line.image_caption}
         found[line.id] = {name: caption for name, caption in said.items() if caption.strip()}
     return found
@@ -142,14 +142,14 @@ def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
 def with_captions(
     memes: Iterable[Meme], captions: Mapping[str, Mapping[str, str]]
 ) -> tuple[Meme, ...]:
-    """Memes with captions among their notes; notes that a meme has already are kept."""
+    """Add captions to the notes of memes; existing notes are kept."""
     return tuple(replace(meme, notes={**captions.get(meme.id, {}), **meme.notes}) for meme in memes)
 
 
 def image_key(name: str) -> str:
-    """What names of one image have in common: no folder, no ending, no leading zeros.
+    """Normalise an image name for joins: no folder, no extension, no leading zeros.
 
-    Spreadsheets take ``01235`` for a number and drop its zero.
+    Spreadsheets read ``01235`` as a number and drop its zero.
 
     >>> image_key("img/01235.png"), image_key("1235"), image_key("CN90001.PNG")
     ('1235', '1235', 'cn90001')
@@ -162,7 +162,7 @@ def image_key(name: str) -> str:
 
 
 def question_key(text: str) -> str:
-    r"""A question without what may differ between two copies of it.
+    r"""Normalise a question for joins between copies of a data set.
 
     >>> question_key("What  does\nit SHOW? ")
     'what does it show?'
@@ -171,10 +171,10 @@ def question_key(text: str) -> str:
 
 
 def item_images(item: Item) -> tuple[str, ...]:
-    """The keys of an item's images, and of its meme."""
+    """Return the join keys of an item's images and of its meme."""
     return tuple(dict.fromkeys([*image_keys(item.images), image_key(item.group)]))
 
 
 def image_keys(images: Iterable[Image]) -> list[str]:
-    """The keys of images."""
+    """Return the join keys of images."""
     return [image_key(image.path.name) for image in images]

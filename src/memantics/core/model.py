@@ -1,7 +1,7 @@
-"""Protocols for models, image editors and multi-step chains, so that callers never see an engine.
+"""Protocols for models, image editors and multi-step chains.
 
 ``Model`` and ``Editor`` are each a name and one coroutine. A ``Step`` is one structured call of a
-chain: the request, and how its reply is parsed. Construction, reappraisal and caption mining hand
+chain: the request and the parser of its reply. Construction, reappraisal and caption mining pass
 steps to an ``Asker`` and get each one back with a status.
 """
 
@@ -21,11 +21,11 @@ _LONGEST_REPLY = 8000
 
 
 class Answerer(Protocol):
-    """Whoever gave the answers of a run.
+    """The source of a run's answers.
 
-    ``name`` is its ``KIND/NAME``. ``note`` is shown wherever its score is ("baseline", …).
-    ``identity`` holds all that its answers depend on besides the request: it enters the cache
-    key and ``run.json``, so it must never hold a secret.
+    ``name`` is its ``KIND/NAME``. ``note`` is shown beside its scores ("baseline", …). ``identity``
+    contains everything that its answers depend on besides the request. It is part of the cache key
+    and of ``run.json``, so it must never contain a secret.
     """
 
     @property
@@ -35,20 +35,20 @@ class Answerer(Protocol):
 
     @property
     def note(self) -> str:
-        """What is said beside its scores."""
+        """A remark that is shown beside the scores."""
         ...
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """What answers depend on; never a secret."""
+        """The settings that answers depend on; never a secret."""
         ...
 
 
 @runtime_checkable
 class Model(Answerer, Protocol):
-    """Anything that answers requests.
+    """A model that answers requests.
 
-    ``cacheable`` is False for models that answer faster than a cache would.
+    ``cacheable`` is False for models that are faster than the cache.
     """
 
     name: str
@@ -56,24 +56,23 @@ class Model(Answerer, Protocol):
     cacheable: bool
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once; raise a ``ModelError`` when no answer came. Never retry here."""
+        """Answer a request once; raise a ``ModelError`` on failure. Do not retry here."""
         ...
 
     async def close(self) -> None:
-        """Give back connections, threads and files."""
+        """Release connections, threads and files."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """A picture to repaint.
+    """A request to edit an image.
 
-    ``image`` and ``mask`` are PNG files of one size. White in the mask may be repainted; whatever
-    an editor does elsewhere is thrown away by the caller. An empty mask is none: the whole picture
-    is the editor's. ``target`` is the wanted emotion.
-    ``captions`` are boxes (left, top, right, bottom) on which text is set afterwards, ``panels``
-    those of the panels whose captions change: without any, all of the picture is meant; ``faces``
-    those of the faces that are to be repainted, where somebody said where they are.
+    ``image`` and ``mask`` are PNG files of the same size. White areas of the mask may change; the
+    caller discards changes elsewhere. With an empty mask the whole image may change. ``target`` is
+    the target emotion. Boxes are (left, top, right, bottom): ``captions`` are areas that get new
+    text afterwards, ``panels`` the panels whose captions change (none: the whole image), and
+    ``faces`` the faces to change, if known.
     """
 
     image: bytes
@@ -88,10 +87,10 @@ class EditRequest:
 
 @runtime_checkable
 class Editor(Protocol):
-    """Anything that repaints pictures.
+    """An image editor.
 
-    ``name`` is what users call it, ``note`` is shown beside its results. ``identity`` holds all
-    that its pictures depend on besides the request, and never a secret.
+    ``name`` is its user-facing name; ``note`` is shown beside its results. ``identity`` contains
+    everything that its images depend on besides the request, and never a secret.
     """
 
     name: str
@@ -99,24 +98,24 @@ class Editor(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """What pictures depend on; never a secret."""
+        """The settings that images depend on; never a secret."""
         ...
 
     async def edit(self, request: EditRequest) -> bytes:
-        """The repainted picture as an image file; raise a ``ModelError`` when none came."""
+        """Return the edited image as a file; raise a ``ModelError`` on failure."""
         ...
 
     async def close(self) -> None:
-        """Give back connections, threads and memory."""
+        """Release connections, threads and memory."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Value]):
-    """One call: ``id`` names it in call logs (``MEME/knowledge/Scene``).
+    """One call of a chain: ``id`` names it in call logs (``MEME/knowledge/Scene``).
 
-    ``read`` turns the text of a reply into a value or raises ``Unparsed`` with a message that the
-    model can act on: it is asked again with its reply and that message (:func:`ask_again`).
+    ``read`` parses the reply or raises ``Unparsed`` with a message for the model. The model is then
+    asked again with its reply and that message (:func:`ask_again`).
     """
 
     id: str
@@ -127,7 +126,7 @@ class Step(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[Value]):
-    """How a step ended. ``prompt`` is the hash of what was sent last, ``when`` an ISO time."""
+    """The result of a step. ``prompt`` is the hash of the last request, ``when`` an ISO time."""
 
     id: str
     status: Status
@@ -143,9 +142,9 @@ class Taken(Generic[Value]):
 
 
 def ask_again(request: Request, reply: str, complaint: str) -> Request:
-    """The same request with the last reply and what is wrong with it.
+    """Extend a request with the last reply and the reason why it is invalid.
 
-    What was sent before stays as it was, image first: servers keep it in their prefix cache.
+    Earlier messages stay unchanged, image first, so that servers can use their prefix cache.
     """
     said = clean_line(complaint, 600).rstrip(".")
     note = (
@@ -162,13 +161,13 @@ def ask_again(request: Request, reply: str, complaint: str) -> Request:
 
 
 class Asker(Protocol):
-    """Takes steps with one model: bounded in flight, logged, never the same call twice."""
+    """Runs steps with one model: limited concurrency, logged, and no call is made twice."""
 
     @property
     def model(self) -> str:
-        """The name of the model behind it."""
+        """The name of the model."""
         ...
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Bring one step to its end; only what no later step can escape is raised."""
+        """Run one step; raise only errors that would affect all later steps too."""
         ...

@@ -1,14 +1,14 @@
-"""What a parameter of an action means to a person: its help, its flag, its bounds.
+"""Annotations that turn function parameters into command-line options: help, flag and bounds.
 
-An action says it once, in the type of the parameter, and the command line is made of it::
+A public function declares them once, in the type of the parameter::
 
     def draw(
-        folder: Annotated[Path, Argument("A folder that 'memantics build knowledge' made.")],
+        folder: Annotated[Path, Argument("Folder written by 'memantics build knowledge'.")],
         *,
-        seed: Annotated[int, Flag("Seed of every draw.", min=0)] = 0,
+        seed: Annotated[int, Flag("Random seed.", min=0)] = 0,
     ) -> Drawn:
 
-Fields of a settings record are annotated alike: an action that takes the record has all its flags.
+Fields of a settings record are annotated the same way and become flags too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ UNSAID: Any = object()
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option of the command line.
+    """A command-line option.
 
-    ``flags`` are its names, separated by blanks (default: that of the parameter). ``kind`` is the
-    type of the words in a terminal and ``read`` makes the parameter of them, where they differ;
-    ``default`` is what the command line takes where nothing is said and the parameter has none.
-    ``complete`` lists what the shell may make of the beginning of a word.
+    ``flags`` are its names, separated by spaces (default: the parameter name). ``kind`` is the type
+    of the command-line value and ``read`` converts it to the parameter, if they differ. ``default``
+    is the command-line default if the parameter has none. ``complete`` returns shell completions.
     """
 
     help: str
@@ -46,39 +45,43 @@ class Flag:
     complete: Callable[[str], Sequence[str]] | None = None
 
 
-Attempts = Annotated[int, Flag("Tries at a reply that can be read.", min=1, max=10)]
+Attempts = Annotated[int, Flag("Attempts per reply until it can be parsed.", min=1, max=10)]
 DataFlag = Annotated[
     DataKind | None,
-    Flag("Which data. Default: a registered release, else the sample."),
+    Flag("Data to use: release or sample. Default: a registered release, else the sample data."),
 ]
-SplitFlag = Annotated[str | None, Flag("A named part of the data.")]
-Limit = Annotated[int | None, Flag("Ask only N items, in turn of each language and kind.", min=1)]
+SplitFlag = Annotated[str | None, Flag("Named part of the data, such as train or test.")]
+Limit = Annotated[
+    int | None, Flag("Evaluate N items, stratified by language and type. Default: all.", min=1)
+]
 SampleFlag = Annotated[
-    int | None, Flag("Ask a random sample of N items; memes are kept whole.", min=1)
+    int | None,
+    Flag("Evaluate a random sample of about N items; all items of a meme stay together.", min=1),
 ]
-Seed = Annotated[int | None, Flag("The seed of the sample. Default: 0.")]
+Seed = Annotated[int | None, Flag("Random seed of the sample. Default: 0.")]
 InvalidFlag = Annotated[
-    str | None, Flag("Refused and unparsed answers: wrong, drop, retry:N or retry:N,drop.")
+    str | None,
+    Flag("Policy for refused and unparsed answers: wrong, drop, retry:N or retry:N,drop."),
 ]
 Rewordings = Annotated[
-    Path | None, Flag("Captions in other words: a table with the columns image and text.")
+    Path | None, Flag("Table of reworded captions, with the columns image and text.")
 ]
 
 
 class Argument(Flag):
-    """A word of the command line that stands without a flag; ``flags`` is its name there."""
+    """A positional command-line argument; ``flags`` is its name."""
 
     __slots__ = ()
 
 
 class MadeBy(NamedTuple):
-    """A parameter that is made by a function, whose parameters are the flags."""
+    """A parameter that is built by a function, whose own parameters become the flags."""
 
     by: Callable[..., Any]
 
 
 def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
-    """Read ``NAME=VALUE`` options.
+    """Parse ``NAME=VALUE`` options.
 
     >>> read_pairs("--set", ["order=answer_first"])
     {'order': 'answer_first'}
@@ -88,7 +91,7 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise InputError(
-                f"{flag} {pair!r} is not NAME=VALUE", hint=f"such as {flag} name=value"
+                f"{flag} {pair!r} is not NAME=VALUE", hint=f"for example {flag} name=value"
             )
         read[name] = value
     return read
@@ -97,23 +100,23 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
 ImagePath: TypeAlias = Path | str
 TokenPrices: TypeAlias = tuple[float, float] | None  # of a million tokens in and out
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
-_TAKEN = "Which text of an image is its caption: what the roles say, or all."
+_TAKEN = "Text that counts as caption: 'caption' (lines classified as captions) or 'all' lines."
 TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]
-FewMemes = Annotated[int | None, Flag("Take only the first N memes.", "--limit", min=1)]
+FewMemes = Annotated[
+    int | None, Flag("Use only the first N memes. Default: all.", "--limit", min=1)
+]
 QueueAnnotations = Annotated[
-    Path | str | None, Flag("Annotations. Default: annotations.jsonl in the queue.")
+    Path | str | None, Flag("File of annotations. Default: annotations.jsonl in the queue.")
 ]
 MemeFolder = Annotated[
     Path | str | None,
     Argument(
-        "A folder of memes, a registered release, or 'sample' for the sample data.",
+        "Folder of memes, name of a registered release, or 'sample' for the sample data.",
         kind=Path,
         default=None,
     ),
 ]
-BuildModel = Annotated[
-    str | None, Flag("KIND/NAME of the model that is asked.", "--model -m", default=None)
-]
+BuildModel = Annotated[str | None, Flag("Model to use, as KIND/NAME.", "--model -m", default=None)]
 BuildFolder = Annotated[
-    Path | str | None, Flag("Folder of the build. Default: builds/NAME-OF-FOLDER.")
+    Path | str | None, Flag("Output folder of the build. Default: builds/FOLDER-NAME.")
 ]

@@ -1,7 +1,7 @@
-"""What other packages bring along, found by entry point when somebody asks for it.
+"""Plug-ins of other packages, found by entry point and loaded at first use.
 
-Ours are named in the same form, ``module:attribute``, in the code and not in our package's
-metadata: a checkout whose metadata are older than its code, or that has none, still knows them.
+Built-in ones use the same form, ``module:attribute``, but are listed in the code: they are found
+even if the package metadata are missing or outdated.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Plugins(Generic[Thing]):
-    """Things of one kind by name: those of ours, and entry points of a group.
+    """Named objects of one kind: built-in ones, and entry points of a group.
 
-    Metadata of installed packages are read only where a name is none of ours, and a plug-in is
-    loaded only where it is asked for: one that is broken stands in nobody else's way.
+    Package metadata are read only for names that are not built in. A plug-in is loaded only on
+    request, so that a broken one does not affect others.
     """
 
     group: str
@@ -29,11 +29,11 @@ class Plugins(Generic[Thing]):
     ours: dict[str, str]
 
     def names(self) -> list[str]:
-        """Every name, ours first."""
+        """Return all names, built-in ones first."""
         return [*self.ours, *self._installed()]
 
     def find(self, name: str) -> Thing | None:
-        """What a name stands for; an error says in one line why a plug-in cannot be used."""
+        """Return the object with this name; raise an ``InputError`` if it cannot be loaded."""
         if name in self.ours:
             thing: Thing = EntryPoint(name, self.ours[name], self.group).load()
             return thing
@@ -41,7 +41,7 @@ class Plugins(Generic[Thing]):
         return self._load(points) if points else None
 
     def all(self) -> Iterator[tuple[str, Thing | InputError]]:
-        """Each name with what it stands for, or with why it cannot be used."""
+        """Yield each name with its object, or with the error that prevents loading."""
         for name, value in self.ours.items():
             yield name, EntryPoint(name, value, self.group).load()
         for name, points in self._installed().items():
@@ -51,7 +51,7 @@ class Plugins(Generic[Thing]):
                 yield name, error
 
     def _installed(self) -> dict[str, list[EntryPoint]]:
-        """By name. A package that is on the path twice is one; our names cannot be taken."""
+        """Return entry points by name, without duplicates and without built-in names."""
         found = {(point.name, _describe(point)): point for point in entry_points(group=self.group)}
         names = sorted({name for name, _ in found} - set(self.ours))
         return {
@@ -63,8 +63,8 @@ class Plugins(Generic[Thing]):
         point, *others = points
         if others:
             owners = " and ".join(map(_describe, points))
-            hint = "uninstall all of them but one"
-            raise InputError(f"{point.name!r} is claimed by {owners}", hint=hint)
+            hint = "uninstall all but one of these packages"
+            raise InputError(f"plug-in {point.name!r} is provided by {owners}", hint=hint)
         who = f"plug-in {point.name!r} ({point.value} of {_describe(point)})"
         hint = "upgrade or uninstall that package"
         try:

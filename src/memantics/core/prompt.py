@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A text with named placeholders, and the hash by which answers remember it.
+    """A text with named placeholders, and the hash that is stored with every answer.
 
-    ``absent`` are values that it may be given and has no placeholder for: authors' own prompts say less.
+    ``absent`` are values that callers may pass although the text has no placeholder for them:
+    prompts of papers use fewer values.
 
     >>> hello = Prompt("hello", "Meme: $caption")
     >>> hello.fill(caption="one does not simply")
@@ -49,9 +50,9 @@ class Prompt:
         return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
     def fill(self, **values: str) -> str:
-        """Put the values into the placeholders; every placeholder must get one, and nothing else may come.
+        """Fill the placeholders; raise a ``PromptError`` for a missing or unknown value.
 
-        Values are inserted as they are: a dollar sign inside a caption opens no new placeholder.
+        Values are inserted as they are: a dollar sign inside a caption is not a placeholder.
         """
         missing, unknown = (
             self.placeholders - values.keys(),
@@ -68,9 +69,9 @@ class Prompt:
 
 
 def enclose(label: str, text: str) -> str:
-    """A text that is material, never instruction, between marks that it cannot forge.
+    """Wrap untrusted text in delimiters that it cannot forge.
 
-    The marks carry a hash of the text: writing the closing one inside it would change the hash.
+    The delimiters contain a hash of the text: inserting the closing one would change the hash.
 
     >>> print(enclose("printed text", "hello"))
     <printed text 2cf24dba>
@@ -82,7 +83,7 @@ def enclose(label: str, text: str) -> str:
 
 
 def read_prompt(path: Path) -> Prompt:
-    """Read one prompt file; surrounding blank lines do not count."""
+    """Read one prompt file without surrounding blank lines."""
     try:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -98,12 +99,17 @@ def read_prompt(path: Path) -> Prompt:
 
 
 def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Mapping[str, Prompt]:
-    """Prompts of a user in the place of ours: files of the same names with the same placeholders."""
+    """Replace built-in prompts with a user's files of the same names and placeholders."""
     if not folder.is_dir():
-        raise PromptError(f"--prompts {folder} is not a folder", hint="put NAME.md files into one")
+        raise PromptError(
+            f"--prompts {folder} is not a folder",
+            hint="create the folder and put NAME.md files into it",
+        )
     prompts = read_prompts(folder)
     if not prompts:
-        raise PromptError(f"--prompts {folder} holds no .md file", hint=f"such as {min(known)}.md")
+        raise PromptError(
+            f"--prompts {folder} contains no .md file", hint=f"for example {min(known)}.md"
+        )
     for name, prompt in prompts.items():
         require_known(f"prompt of {task}:", name, known)
         missing, unknown = (
@@ -111,25 +117,28 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
             prompt.placeholders - known[name].placeholders,
         )
         if missing or unknown:
-            words = [f"lacks ${placeholder}" for placeholder in sorted(missing)]
-            words += [f"has ${placeholder}, which is not known" for placeholder in sorted(unknown)]
+            words = [f"has no ${placeholder}" for placeholder in sorted(missing)]
+            words += [
+                f"has the unknown placeholder ${placeholder}" for placeholder in sorted(unknown)
+            ]
             placeholders = (
                 ", ".join(f"${placeholder}" for placeholder in sorted(known[name].placeholders))
                 or "none"
             )
             raise PromptError(
-                f"{folder / name}.md {'; '.join(words)}", hint=f"its placeholders: {placeholders}"
+                f"{folder / name}.md {'; '.join(words)}",
+                hint=f"allowed placeholders: {placeholders}",
             )
     return {**known, **prompts}
 
 
 def prompts_beside(file: str) -> Callable[[], Mapping[str, Prompt]]:
-    """A function that gives the prompts of the folder beside a module, and reads them once."""
+    """Return a function that reads the prompts beside a module once."""
     return cache(partial(read_prompts, Path(file).parent / "prompts"))
 
 
 def read_prompts(folder: Path) -> Mapping[str, Prompt]:
-    """All prompts of a folder by name (``detection.zh.md`` is ``detection.zh``)."""
+    """Return all prompts of a folder by name (``detection.zh.md`` is ``detection.zh``)."""
     return {path.stem: read_prompt(path) for path in sorted(folder.glob("*.md"))}
 
 
@@ -137,10 +146,10 @@ Filters = Mapping[str, Callable[..., object]]
 
 
 def fill_template(module: str, name: str, filters: Filters, **values: object) -> str:
-    """The document ``name`` beside a module (its ``__file__``), with values in its placeholders.
+    """Render the document ``name`` beside a module (its ``__file__``).
 
-    Marks are ``<< >>`` and ``<% %>``: braces are LaTeX's own. Nothing is escaped, since each form
-    has its own rules: whoever fills a template hands over the filters that quote.
+    Delimiters are ``<< >>`` and ``<% %>``, because LaTeX uses braces. Nothing is escaped: each
+    format has its own rules, so the caller passes the quoting filters.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -173,6 +182,6 @@ def _read_drawings(file: Path) -> Any:
 
 
 def draw(file: Path, name: str, *values: object) -> Markup:
-    """A drawing by its name in a file of macros; all values in it are escaped."""
+    """Render a drawing by its name in a file of macros; all values are escaped."""
     drawn: Markup = getattr(_read_drawings(file), name)(*values)
     return drawn

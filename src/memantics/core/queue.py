@@ -1,9 +1,9 @@
-"""The files in which construction and annotation meet: a queue goes out, annotations come back.
+"""Annotation queues: items for annotators, and the annotations that come back.
 
-A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one
-:class:`QueueItem` a line) and the images that items name, relative to the folder. Annotations are
-``annotations.jsonl``, one :class:`AggregatedAnnotation` a line. Values of fields are plain JSON; which fields
-there are is said by the workflow that the card names.
+A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one :class:`QueueItem`
+per line) and the images of the items. Annotations are in ``annotations.jsonl``, one
+:class:`AggregatedAnnotation` per line. Field values are plain JSON; the workflow named in the card
+defines the fields.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
 class QueueCard(BaseModel):
-    """What a queue is about. ``origin`` says which command made it, from what.
+    """Metadata of a queue. ``origin`` names the command that created it and its input.
 
-    ``people`` is how many judge each item, where that is not left to the workflow.
+    ``annotators_per_item`` overrides the number in the workflow (0: use the workflow's).
     """
 
     model_config = _CLOSED
@@ -45,7 +45,7 @@ class QueueCard(BaseModel):
 
 
 class Shown(BaseModel):
-    """A text that annotators see: ``kind`` says how (``text``, ``list``, ``options``)."""
+    """A text shown to annotators: ``kind`` is its layout (``text``, ``list``, ``options``)."""
 
     model_config = _CLOSED
 
@@ -55,11 +55,11 @@ class Shown(BaseModel):
 
 
 class QueueItem(BaseModel):
-    """One thing to judge.
+    """One item to annotate.
 
     ``group`` is the meme. ``values`` are drafts for the workflow's fields (pre-labels, shown or
-    hidden by setting), ``gold`` known answers for training rounds, ``hidden`` what no annotator
-    may see (the model behind an output) and what comes back untouched with the annotation.
+    hidden by a setting). ``gold`` are known answers for training rounds. ``hidden`` is never shown
+    to annotators (such as the model behind an output) and is returned with the annotation.
     """
 
     model_config = _CLOSED
@@ -104,7 +104,7 @@ class AggregatedAnnotation(BaseModel):
 
 
 def copy_picture(image: Path, queue: Path, name: str) -> str:
-    """Put an image into a queue, which must be complete on its own; its name there."""
+    """Copy an image into a queue and return its name there."""
     place = f"images/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}{image.suffix.lower()}"
     target = inside(queue, place)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def copy_picture(image: Path, queue: Path, name: str) -> str:
 
 
 def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> int:
-    """Write a queue; return how many items it holds. Images must lie inside the folder."""
+    """Write a queue and return the number of items. Images must be inside the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with whole_file(folder / ITEMS) as file:
@@ -128,7 +128,7 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
 
 
 def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """Read a queue; a bad line is an error that names it, and so is an id that comes twice."""
+    """Read a queue; an error names an invalid line or a duplicate id."""
     if not (folder / CARD).is_file():
         raise DataError(
             folder, f"is not a queue: {CARD} is missing", hint="create one with 'memantics build'"
@@ -139,7 +139,7 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
     for row, line in read_jsonl(folder / ITEMS):
         item = conform(QueueItem, line, folder / ITEMS, row)
         if item.id in seen:
-            raise DataError(folder / ITEMS, f"id {item.id!r} comes twice", row=row)
+            raise DataError(folder / ITEMS, f"id {item.id!r} occurs twice", row=row)
         for image in item.images:
             inside(folder, image)
         seen.add(item.id)
@@ -148,7 +148,7 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
 
 
 def write_annotations(path: Path, annotations: Iterable[AggregatedAnnotation]) -> int:
-    """Write annotations, one a line; return how many."""
+    """Write annotations, one per line, and return their number."""
     count = 0
     with whole_file(path) as file:
         for annotation in annotations:
@@ -158,7 +158,7 @@ def write_annotations(path: Path, annotations: Iterable[AggregatedAnnotation]) -
 
 
 def read_annotations(path: Path) -> Iterator[AggregatedAnnotation]:
-    """Read annotations; a bad line is an error that names it."""
+    """Yield annotations; an error names an invalid line."""
     for row, line in read_jsonl(path):
         yield conform(AggregatedAnnotation, line, path, row)
 
@@ -176,13 +176,13 @@ class Reviewed:
 
     @property
     def kept(self) -> bool:
-        """Whether it goes on: people dropped what they rejected, not what they did not see."""
+        """Whether the item is kept; items without annotations are kept too."""
         return self.aggregated is None or self.aggregated.kept
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A queue after its review."""
+    """A queue with its annotations."""
 
     folder: Path
     card: QueueCard
@@ -190,13 +190,13 @@ class Review:
 
     @property
     def annotated(self) -> tuple[Reviewed, ...]:
-        """Those that people judged."""
+        """The items that have annotations."""
         return tuple(reviewed for reviewed in self.items if reviewed.aggregated is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedQuestion:
-    """A question that people judged: its dimension, its meme, and whether it was accepted."""
+    """An annotated question: its dimension, its meme, and whether it was accepted."""
 
     dimension: str
     meme: str
@@ -205,9 +205,9 @@ class JudgedQuestion:
 
 
 def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
-    """The questions of a validated queue, each with its dimension; none where it holds others.
+    """Return the questions of a validated queue with their dimensions; empty for other queues.
 
-    The second question of an item is about the element that the first one's toxicity rests on.
+    The second question of an item asks for the element that causes the toxicity.
     """
     found: list[JudgedQuestion] = []
     for reviewed in review.annotated:
@@ -229,8 +229,8 @@ def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
 def read_review(queue: Path, annotations: Path | None, *, unreviewed: bool = False) -> Review:
     """Read a queue and its annotations (default: ``annotations.jsonl`` beside the items).
 
-    Items without an annotation stay out, unless ``unreviewed`` lets drafts through as they are. A
-    folder of memes that people judged as it was is read like a queue of them.
+    Items without an annotation are excluded, unless ``unreviewed`` is set. A folder of annotated
+    memes is read like a queue.
     """
     given = annotations or queue / ANNOTATIONS
     plain = given.is_file() and not (queue / CARD).is_file()
@@ -241,7 +241,7 @@ def read_review(queue: Path, annotations: Path | None, *, unreviewed: bool = Fal
     elif annotations is not None or not unreviewed:
         raise InputError(
             f"{given}: no annotations",
-            hint="annotate the queue and export its annotations, or publish drafts with --unreviewed",
+            hint="annotate the queue and export the result, or use --unreviewed",
         )
     merged = tuple(
         Reviewed(
@@ -258,10 +258,10 @@ def read_review(queue: Path, annotations: Path | None, *, unreviewed: bool = Fal
 
 
 def _read_folder(folder: Path, annotations: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """The memes of a folder as items; the annotations say by which workflow they were judged."""
+    """Read the memes of a folder as items; the annotations name the workflow."""
     first = next(read_annotations(annotations), None)
     if first is None:
-        raise DataError(annotations, "holds no annotation", hint="finish the review first")
+        raise DataError(annotations, "contains no annotation", hint="finish the review first")
     mined = folder / CAPTIONS
     memes = with_captions(read_memes(folder), read_captions(mined) if mined.is_file() else {})
     card = QueueCard(
@@ -292,7 +292,7 @@ def _match(
                 where,
                 f"item {annotation.item!r} is not in this queue",
                 row=row,
-                hint="name its queue",
+                hint="give the queue that the item belongs to",
             )
         if annotation.item in found:
             raise DataError(where, f"item {annotation.item!r} has two annotations", row=row)
@@ -301,16 +301,16 @@ def _match(
             # A build that ran again may give the same ids to other questions.
             raise DataError(
                 where,
-                f"item {annotation.item!r} has changed since it was judged",
+                f"item {annotation.item!r} has changed since it was annotated",
                 row=row,
-                hint="let people judge the queue as it is now, and take the old annotations away",
+                hint="remove the old annotations and annotate the changed queue",
             )
         found[annotation.item] = annotation
     return found
 
 
 def find_queues(folder: Path) -> list[Path]:
-    """The queues of a build in the order in which they were made, or the queue itself."""
+    """Return the queues of a build in the order of their creation, or the queue itself."""
     if (folder / CARD).is_file():
         return [folder]
     found = [path for path in folder.glob("queue*") if (path / CARD).is_file()]
@@ -319,10 +319,10 @@ def find_queues(folder: Path) -> list[Path]:
 
 
 def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
-    """The reviews of several rounds as one: of a meme that came again, the last word counts."""
+    """Merge the reviews of several rounds; the last annotation of a meme counts."""
     reviews = [read_review(path, None, unreviewed=unreviewed) for path in queues]
     if not reviews:
-        raise InputError("no queue was found", hint=f"name a folder with {CARD}")
+        raise InputError("no queue was found", hint=f"give a folder with {CARD}")
     if len(reviews) == 1:
         return reviews[0]
     merged = {reviewed.item.id: reviewed for review in reviews for reviewed in _rebase(review)}
@@ -330,7 +330,7 @@ def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
 
 
 def _rebase(review: Review) -> Iterator[Reviewed]:
-    """The items of a queue with their images named from the folder above it."""
+    """Yield the items of a queue with image paths relative to the parent folder."""
     name = review.folder.name
     for reviewed in review.items:
         hidden = dict(reviewed.item.hidden)

@@ -29,21 +29,21 @@ FieldKind = Literal["choice", "integer", "boolean", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image by its place on disk; bytes are read when they are needed, and sent untouched."""
+    """An image on disk; its bytes are read on demand and sent unchanged."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedImage(Image):
-    """An image whose bytes were read for the hash of its request: those very bytes are sent."""
+    """An image whose bytes are already in memory: the hashed bytes are the sent ones."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One possible value of a field: ``key`` is what is replied, ``text`` what it says."""
+    """One possible value of a field: ``key`` is the reply, ``text`` its meaning."""
 
     key: str
     text: str
@@ -52,11 +52,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value that is asked for.
+    """One value that the model must give.
 
-    ``name`` is its place in a JSON reply (dots go deeper). ``majority`` is the commonest gold
-    value of the data set and ``positive`` the key of the positive class; both serve the trivial
-    baselines only and are never shown to a model.
+    ``name`` is its place in a JSON reply (dots separate levels). ``majority`` is the most frequent
+    gold value of the data set and ``positive`` the key of the positive class. Both are used by
+    trivial baselines only and never shown to a model.
     """
 
     name: str
@@ -72,7 +72,7 @@ _SHARED: dict[tuple[str, str], tuple[Field, ...]] = {}
 
 
 def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
-    """The same object for equal fields: most items of a task ask for the same ones."""
+    """Return the same object for equal fields, to save memory."""
     # By the first text: where each item has options of its own, hashing all of them is dear.
     first = fields[0] if fields else None
     key = (first.name, first.options[0].text if first.options else "") if first else ("", "")
@@ -87,11 +87,10 @@ def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is asked, as data.
+    """A question as data.
 
-    ``context`` holds the named texts that belong to the question (``caption``, ``history``, …).
-    ``reply`` says what a valid reply looks like: the key of the only field, plain text, or a
-    JSON object of all fields.
+    ``context`` contains the named texts of the question (``caption``, ``history``, …). ``reply`` is
+    the expected format: the key of the only field, plain text, or a JSON object of all fields.
     """
 
     # Read from a run, equal questions and fields are one object: runs have very many items.
@@ -104,7 +103,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question with its gold answer. ``group`` is the meme: intervals are clustered by it."""
+    """One question with its gold answer. ``group`` is the meme; intervals are clustered by it."""
 
     id: str
     group: str
@@ -127,7 +126,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How the model is asked to decode. ``None`` leaves the server's default."""
+    """Decoding parameters. ``None`` uses the server's default."""
 
     temperature: float | None = 0.0
     max_tokens: int | None = None
@@ -136,7 +135,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """All that a model is sent, and the form behind it (which is not sent)."""
+    """A model request, and the form behind it (which is not sent)."""
 
     messages: tuple[Message, ...]
     form: Form
@@ -146,11 +145,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model returned. ``refusal`` is set when the model or its provider declined.
+    """A model's reply. ``refusal`` is set if the model or its provider declined.
 
-    ``adapted`` says how the request was changed so that the server would take it. ``masses`` is
-    the probability of each option, by its key, where the answer was given; ``tokens_thought`` how
-    many of the tokens went into thinking.
+    ``adapted`` lists changes to the request that the server required. ``masses`` is the probability
+    of each option, by key. ``tokens_thought`` is the number of reasoning tokens.
     """
 
     text: str
@@ -170,7 +168,7 @@ NO_REPLY = Reply("")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One attempt at one item, as it stands in ``answers.jsonl``."""
+    """One attempt at one item, as stored in ``answers.jsonl``."""
 
     item: str
     attempt: int
@@ -186,7 +184,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """The probability that a model gave each option, and which option is right."""
+    """The probability that a model assigns to each option, and the correct option."""
 
     stated: Mapping[str, float]
     gold: str
@@ -194,7 +192,7 @@ class Odds:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An item and how it ended."""
+    """An item with its final answer."""
 
     item: Item
     status: Status
@@ -205,9 +203,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One figure: ``value`` with its 95 % interval over ``n`` items (None: undefined).
+    """One metric: ``value`` with its 95% confidence interval over ``n`` items (None: undefined).
 
-    ``by`` and ``label`` place a figure in a breakdown (``by="dimension", label="Scene"``).
+    ``by`` and ``label`` place a score in a breakdown (``by="dimension", label="Scene"``).
     """
 
     key: str
@@ -221,18 +219,18 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval, where there is one."""
+        """The 95% confidence interval, or None."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 class Closed(BaseModel):
-    """A record that refuses fields it does not know, and does not change."""
+    """A frozen record that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Lenient(BaseModel):
-    """A record that passes over fields it does not know, and does not change."""
+    """A frozen record that ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -241,7 +239,7 @@ _ABSENT = "–"
 
 
 def format_value(value: float | None) -> str:
-    """Three decimals; a dash for what is undefined.
+    """Format a value with three decimals; a dash if it is undefined.
 
     >>> format_value(0.6), format_value(-0.0001), format_value(None)
     ('0.600', '0.000', '–')
@@ -250,7 +248,7 @@ def format_value(value: float | None) -> str:
 
 
 def show_span(score: Score | None) -> str:
-    """The 95 % interval.
+    """Format the 95% confidence interval of a score.
 
     >>> show_span(Score("accuracy", 0.5, 10, 0.2, 0.8)), show_span(Score("r", 0, 9, -0.2, 0.3))
     ('0.200–0.800', '-0.200 to 0.300')

@@ -1,4 +1,4 @@
-"""What a user has registered: releases, and benchmarks built by the user; small JSON files."""
+"""The user's registered releases and published benchmarks, stored in small JSON files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from memantics.core.files import in_turn, replace_file
 
 
 def home() -> Path:
-    """``$MEMANTICS_HOME``, else ``~/.memantics``."""
+    """Return ``$MEMANTICS_HOME``, else ``~/.memantics``."""
     return Path(os.environ.get("MEMANTICS_HOME") or Path.home() / ".memantics").expanduser()
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One release: where it is, what was found there and when."""
+    """One registered release: its folder, its content and the date."""
 
     name: str
     root: Path
@@ -36,7 +36,7 @@ class Registered:
 
     @property
     def source(self) -> Source:
-        """Where its reader begins."""
+        """The source that the benchmark's reader opens."""
         return Source("release", self.root, self.images)
 
 
@@ -46,7 +46,7 @@ _SHELF = TypeAdapter(tuple[Path, ...])
 
 
 def read_registry() -> dict[str, Registered]:
-    """All registered releases by benchmark name."""
+    """Return all registered releases by benchmark name."""
     return _load(_TABLE, "releases.json", "run 'memantics data add' again") or {}
 
 
@@ -57,13 +57,13 @@ def write_registered(entry: Registered) -> None:
 
 
 def read_shelf() -> tuple[Path, ...]:
-    """Folders of benchmarks that were published on this machine; those that are gone stay out."""
+    """Return the folders of benchmarks published on this machine; skip deleted ones."""
     folders = _load(_SHELF, "benchmarks.json", "publish again") or ()
     return tuple(path for path in folders if (path / "card.toml").is_file())
 
 
 def add_to_shelf(folder: Path) -> None:
-    """Let ``memantics run`` find a published benchmark by its name."""
+    """Register a published benchmark so that ``memantics run`` finds it by name."""
     with in_turn(home()):
         _store("benchmarks.json", list(dict.fromkeys((*read_shelf(), folder.resolve()))))
 
@@ -92,26 +92,26 @@ def _store(name: str, table: object) -> None:
 
 
 def find_registered(name: str) -> Registered:
-    """The release of a benchmark, or what to do to have one."""
+    """Return the release of a benchmark; raise an ``InputError`` if none is registered."""
     entry = read_registry().get(name)
     if entry is None:
         raise InputError(
             f"no release of {name} is registered",
-            hint=f"memantics data add {name} DIR, or use --data sample",
+            hint=f"register one with 'memantics data add {name} DIR', or use --data sample",
         )
     if not entry.root.is_dir():
         raise InputError(
             f"the release of {name} is no longer at {entry.root}",
-            hint=f"memantics data add {name} DIR with its new place",
+            hint=f"register its new folder with 'memantics data add {name} DIR'",
         )
     return entry
 
 
 def find_places(*more: Path) -> tuple[Path, ...]:
-    """The folders whose images belong to data: registered, published, ours, and those given.
+    """Return the folders whose images may be shown: registered, published, built-in and given ones.
 
-    A run folder may come from anybody, and its items name images by path: pages show those below
-    these folders, no other image of the machine.
+    A run folder may come from anybody, and its items name images by path. Pages show only images
+    below these folders.
     """
     named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
     found = [home(), Path(__file__).parent.parent, *read_shelf(), *map(Path, filter(None, named))]
@@ -121,12 +121,12 @@ def find_places(*more: Path) -> tuple[Path, ...]:
 
 
 def find_run_places(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """The same for these run folders: what lies beside them and below the current folder too."""
+    """Return the same folders plus the current folder and the parents of these run folders."""
     return find_places(Path.cwd(), *(folder.resolve().parent for folder in folders))
 
 
 def is_inside(path: Path, places: Iterable[Path]) -> bool:
-    """Whether a file lies below one of the folders, links followed.
+    """Return whether a file is below one of the folders, with links resolved.
 
     >>> is_inside(Path("/a/b/../c/x.png"), [Path("/a/c")]), is_inside(Path("/ab"), [Path("/a")])
     (True, False)

@@ -37,7 +37,7 @@ ReleaseText = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class FileStatement(NamedTuple):
-    """A statement in the words of its file, by local names."""
+    """A statement with the local names of its file."""
 
     source: str
     relation: str
@@ -53,7 +53,7 @@ _Written = Annotated[str, BeforeValidator(_as_text)]
 
 
 class ReleaseRow(BaseModel):
-    """A row of a released table: unknown fields and values of another type are errors."""
+    """A row of a released table; unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -72,13 +72,13 @@ class RawIndividual(Closed):
     relatedTo: JsonValue = None  # noqa: N815
 
     def direct(self) -> Iterator[FileStatement]:
-        """Statements between any two individuals."""
+        """Yield statements between any two individuals."""
         for entry in self.directRelations if isinstance(self.directRelations, list) else ():
             if isinstance(entry, dict) and {"relation", "to"} <= entry.keys():
                 yield _say(entry.get("from", self.instance_name), entry["relation"], entry["to"])
 
     def related(self) -> Iterator[FileStatement]:
-        """Statements about this individual."""
+        """Yield statements about this individual."""
         for entry in self.relatedTo if isinstance(self.relatedTo, list) else ():
             if isinstance(entry, dict) and {"relation", "entity"} <= entry.keys():
                 yield _say(self.instance_name, entry["relation"], entry["entity"])
@@ -89,7 +89,7 @@ def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> FileState
 
 
 class RawMetadata(Closed):
-    """Where a raw file comes from."""
+    """The provenance of a raw file."""
 
     image_path: JsonValue = None
     image_name: str = ""
@@ -114,7 +114,7 @@ def read_raw_base(path: Path) -> RawBase:
 
 
 def meme_of(path: Path) -> str:
-    """The meme that a file of a knowledge base belongs to.
+    """Return the id of the meme that a knowledge base file belongs to.
 
     >>> meme_of(Path("kb/01382_refined_ontology.ttl"))
     '01382'
@@ -123,7 +123,7 @@ def meme_of(path: Path) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file; an error names it."""
+    """Return the bytes of a file; an error names it."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -131,7 +131,7 @@ def read_file(path: Path) -> bytes:
 
 
 def parse_turtle(text: bytes, name: str) -> Iterator[Quad]:
-    """The statements of a Turtle file, in its order."""
+    """Yield the statements of a Turtle file in order."""
     need_offline("pyoxigraph")
     import pyoxigraph
 
@@ -146,7 +146,7 @@ def parse_turtle(text: bytes, name: str) -> Iterator[Quad]:
 
 
 def split_iri(iri: str) -> tuple[str, str]:
-    """Namespace and local name, at the last ``#`` or ``/``.
+    """Split an IRI into namespace and local name, at the last ``#`` or ``/``.
 
     >>> split_iri("http://x.org/memes#cat")
     ('http://x.org/memes#', 'cat')
@@ -156,23 +156,23 @@ def split_iri(iri: str) -> tuple[str, str]:
 
 
 def find_folder(root: Path) -> Path:
-    """The folder with the metadata, in any official layout."""
+    """Return the folder with the metadata, in any official layout."""
     for place in PLACES:
         if (root / place / META).is_file():
             return root / place
     looked = ", ".join(f"{place}/{META}" if place else META for place in PLACES)
     raise DataError(
         root,
-        f"no PunMemeCN release: looked for {looked}",
-        hint="give the folder of a clone of the official repository, or the one with its files",
+        f"not a PunMemeCN release: none of these was found: {looked}",
+        hint="give the cloned official repository, or the folder with its files",
     )
 
 
 def is_test(group: str) -> bool:
-    """Whether a group of memes is in the test part.
+    """Return whether a group of memes is in the test part.
 
-    The paper trains on 500 of 653 groups and does not say which: here a digest of the group
-    decides, so that a group is in the same part in every copy of the data.
+    The paper trains on 500 of 653 groups and does not list them. Here a hash of the group decides,
+    so that a group is in the same part in every copy of the data.
 
     >>> [group for group in map(str, range(1, 11)) if is_test(group)]
     ['2', '5', '6']
@@ -182,7 +182,7 @@ def is_test(group: str) -> bool:
 
 
 def choose_groups(wanted: str, known: Iterable[str]) -> frozenset[str]:
-    """The groups that a user names: ``train``, ``test``, or numbers and ranges of them.
+    """Return the groups a user selected: ``train``, ``test``, or numbers and ranges.
 
     >>> sorted(choose_groups("1-2,CN00005", ["CN00001", "CN00003", "CN00005"]))
     ['CN00001', 'CN00005']
@@ -195,11 +195,13 @@ def choose_groups(wanted: str, known: Iterable[str]) -> frozenset[str]:
         found = _RANGE.fullmatch(part.strip())
         if found is None:
             raise InputError(
-                f"{part.strip()[:40]!r} names no groups",
-                hint="give train, test, or numbers such as 1-100,205",
+                f"{part.strip()[:40]!r} is not a valid selection of groups",
+                hint="use train, test, or numbers such as 1-100,205",
             )
         first = int(found[1])
         named.update(f"CN{number:05d}" for number in range(first, int(found[2] or first) + 1))
     if not named & groups:
-        raise InputError(f"none of the groups {wanted[:40]} is here", hint="give others")
+        raise InputError(
+            f"none of the groups {wanted[:40]} is in the data", hint="select other groups"
+        )
     return groups & named

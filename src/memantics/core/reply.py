@@ -1,9 +1,8 @@
-"""JSON in the reply of a model: found whole or not at all, and never trusted.
+"""Parser for JSON in a model's reply; invalid JSON is rejected, never repaired.
 
-A reply may stand in a fence, between prose, or come as several values. What looks like JSON and
-is not (cut off, a key twice, a stray quote) is an :class:`Unparsed` that says where, so that the
-model can be asked again: picking the readable pieces out of a broken list would lose the rest
-without anybody noticing.
+A reply may contain code fences, prose, or several values. Invalid JSON (truncated, a duplicate key,
+a stray quote) raises :class:`Unparsed` with the position, so that the model can be asked again.
+Extracting the readable parts of a broken list would silently lose the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _DEEP = "the JSON is nested too deeply"
 
 
 def find_values(text: str) -> list[JsonValue]:
-    """Every JSON object and array of a reply, in order; prose and fences around them are passed.
+    """Return every JSON object and array of a reply in order; skip prose and code fences.
 
     >>> find_values('Sure! {"name": "a } inside"} and [{"name": "b"}]. Bye [1]')
     [{'name': 'a } inside'}, [{'name': 'b'}]]
@@ -62,7 +61,7 @@ def find_values(text: str) -> list[JsonValue]:
 
 
 def _is_deep(values: list[JsonValue]) -> bool:
-    """Whether lists and objects stand in each other beyond the limit; each Python has its own."""
+    """Return whether values are nested beyond the limit; Python versions differ in theirs."""
     level: list[Any] = list(values)
     for _ in range(MAX_DEPTH):
         inner = (one for box in level for one in (box.values() if isinstance(box, dict) else box))
@@ -71,7 +70,7 @@ def _is_deep(values: list[JsonValue]) -> bool:
 
 
 def read_object(text: str, shape: type[Shape]) -> Shape:
-    """The one JSON object of a reply, checked against its shape.
+    """Parse the single JSON object of a reply into a record.
 
     >>> class Answer(BaseModel, extra="forbid"):
     ...     letter: str
@@ -85,7 +84,7 @@ def read_object(text: str, shape: type[Shape]) -> Shape:
 
 
 def take_one(values: list[JsonValue]) -> JsonValue:
-    """The only value; empty ones and repetitions of the same value do not count."""
+    """Return the only value; empty values and repetitions do not count."""
     full = [value for value in values if value] or values[:1]
     different = {json.dumps(value, sort_keys=True): value for value in full}
     if not different:
@@ -96,9 +95,9 @@ def take_one(values: list[JsonValue]) -> JsonValue:
 
 
 def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
-    """Check a value of a reply; the complaint names the first fields that are wrong.
+    """Validate a value of a reply; the error names the first invalid fields.
 
-    Fields that nobody asked for are passed over: they do not make the others wrong.
+    Unknown fields are ignored.
     """
     try:
         return shape.model_validate(value, strict=True)
@@ -113,7 +112,7 @@ def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
 
 
 def _without(value: JsonValue, unasked: set[tuple[str, ...]]) -> JsonValue:
-    """A value without the fields at those places."""
+    """Return a value without the fields at these places."""
     if isinstance(value, dict):
         inner = {key: {place[1:] for place in unasked if place[0] == key} for key in value}
         return {
@@ -128,7 +127,7 @@ def _without(value: JsonValue, unasked: set[tuple[str, ...]]) -> JsonValue:
 
 
 def _complain(fault: ErrorDetails) -> str:
-    """A fault in plain words, as one would say it to whoever wrote the reply."""
+    """Describe a validation error in plain words, for the model that wrote the reply."""
     place, limits = ".".join(map(str, fault["loc"])), fault.get("ctx", {})
     name = f"the field {place!r}" if place else "the reply"
     least, most = limits.get("min_length", 1), limits.get("max_length", 0)
@@ -149,7 +148,7 @@ def _complain(fault: ErrorDetails) -> str:
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Refuse a key that comes twice: the standard reader would drop the first without a word."""
+    """Reject a duplicate key: the standard parser would drop the first value silently."""
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -165,10 +164,10 @@ def _no_constant(name: str) -> JsonValue:
 def describe_reply(
     shape: type[BaseModel], **narrower: JsonValue
 ) -> tuple[tuple[Field, ...], dict[str, JsonValue]]:
-    """What a reply must hold, as fields and as a JSON schema, from the record that reads it.
+    """Derive the form fields and the JSON schema of a reply from its record.
 
-    Fields that have a default are not asked for, unless they are named: ``narrower`` says what a
-    field may hold in this request, where that is less than the record reads.
+    Fields with a default are not requested, unless named in ``narrower``, which restricts the
+    values of a field in this request.
 
     >>> class Look(BaseModel):
     ...     mood: Literal["glad", "sad"]
@@ -192,7 +191,7 @@ def describe_reply(
 
 
 def describe_object(**properties: JsonValue) -> dict[str, JsonValue]:
-    """The schema of a closed object that has all of its fields, as strict decoding demands."""
+    """Return the schema of a closed object whose fields are all required (strict decoding)."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -210,7 +209,7 @@ def _describe_kind(kind: Any) -> JsonValue:
 
 
 def _list_fields(name: str, schema: Any, *, required: bool) -> list[Field]:
-    """The fields of a property; a list that may be left out has none."""
+    """Return the form fields of a property; an optional list has none."""
     if schema["type"] == "object":
         return [Field(f"{name}.{part}", "text") for part in schema["properties"]]
     if schema["type"] == "array" and not required:

@@ -1,4 +1,4 @@
-"""What actions return: frozen records, as plain data and as tables in notebooks."""
+"""Result records of the public functions, convertible to plain data and notebook tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Justify = Literal["left", "right"]
 
 
 def to_plain(value: object) -> JsonValue:
-    """A record, and all that it holds, as JSON values.
+    """Convert a record and its content to JSON values.
 
     >>> from pathlib import Path
     >>> to_plain({"folder": Path("runs"), "counts": (1, 2)})
@@ -39,7 +39,7 @@ def to_plain(value: object) -> JsonValue:
 
 
 def make_frame(rows: Iterable[Mapping[str, object]]) -> Any:
-    """A pandas data frame of rows; a flat record each."""
+    """Build a pandas data frame from flat rows."""
     try:
         import pandas as pd
     except ImportError:
@@ -48,12 +48,12 @@ def make_frame(rows: Iterable[Mapping[str, object]]) -> Any:
 
 
 class Result:
-    """Base of the records that the public functions return."""
+    """The base of the records that public functions return."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The record as plain data: what ``--json`` prints and HTTP sends."""
+        """Return the record as plain data, as printed by ``--json`` and sent over HTTP."""
         plain = to_plain(self)
         assert isinstance(plain, dict)
         return plain
@@ -64,7 +64,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as people read them, in a terminal and in a notebook; ``>name`` is aligned right."""
+    """A formatted table for terminals and notebooks; a column named ``>name`` is right-aligned."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -73,7 +73,7 @@ class Table:
 
     @property
     def sides(self) -> tuple[tuple[str, Justify], ...]:
-        """Each column's name, and where its cells are aligned."""
+        """Each column's name and alignment."""
         return tuple(
             (c.removeprefix(">"), "right" if c[:1] == ">" else "left") for c in self.columns
         )
@@ -94,7 +94,7 @@ class Table:
 
 
 def tabulate(records: Sequence[DataclassInstance]) -> Table:
-    """A table of like records: a column for each field, lists as words with commas.
+    """Build a table of records: one column per field, lists joined with commas.
 
     >>> @dataclass
     ... class Pet:
@@ -116,7 +116,7 @@ def _show_words(value: object) -> str:
 
 
 def show_cell(value: object) -> str:
-    """A figure as people read it.
+    """Format a value for a table.
 
     >>> show_cell(13142), show_cell(0.15614), show_cell(None), show_cell([1, 2])
     ('13,142', '0.1561', '–', '[1, 2]')
@@ -135,7 +135,7 @@ def show_cell(value: object) -> str:
 
 
 def html_table(values: Mapping[str, JsonValue]) -> str:
-    """Names and values as a table; all text is escaped.
+    """Format names and values as an HTML table; all text is escaped.
 
     >>> html_table({"n": 3})
     '<table><tr><th style="text-align:left">n</th><td>3</td></tr></table>'

@@ -38,10 +38,10 @@ _LONGEST = 1200
 
 @dataclass(frozen=True, slots=True)
 class Passage(Result):
-    """A statement that may help with another meme.
+    """A statement that may help to interpret another meme.
 
-    ``meme`` is the one that it was said about ("" for a plain text), ``dimension`` what it speaks
-    of, ``source`` the file or store it comes from, ``nearness`` the cosine to what was asked.
+    ``meme`` is the meme it was made about ("" for a plain text), ``dimension`` its subject,
+    ``source`` its file or store, and ``nearness`` its cosine similarity to the query.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Passage(Result):
 
     @property
     def cited(self) -> str:
-        """The statement with its provenance, as prompts and pages show it.
+        """The statement with its source, as shown in prompts and pages.
 
         >>> Passage("Rats carry plague", "kb", "01382").cited
         'Rats carry plague [kb, meme 01382]'
@@ -63,10 +63,10 @@ class Passage(Result):
 
 @dataclass(frozen=True, slots=True)
 class NearMeme(Result):
-    """A known meme near another one, with what was said of it.
+    """A known meme that is similar to another one, with the statements about it.
 
-    ``nearness`` compares what both say, from -1 to 1 (None: one of them says nothing); ``bits``
-    counts how many of the 64 bits of their pictures' hashes differ (None: a picture is missing).
+    ``nearness`` compares the texts, from -1 to 1 (None: a text is missing). ``bits`` is the Hamming
+    distance of the 64-bit image hashes (None: an image is missing).
     """
 
     meme: str
@@ -79,24 +79,24 @@ class NearMeme(Result):
 
     @property
     def same_picture(self) -> bool:
-        """Whether both stand on one picture."""
+        """Whether both memes use the same image."""
         return self.bits is not None and self.bits <= SAME_PICTURE
 
     @property
     def shown(self) -> bool:
-        """Whether it is near enough for what was said of it to be told of the other."""
+        """Whether the meme is similar enough to be used as context."""
         return self.same_picture or (self.nearness or 0) >= SHOWN_FROM
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """What its author does with it, as far as that was said."""
+        """The known intents of the meme."""
         return tuple(passage.text for passage in self.statements if passage.dimension in USES)
 
     @property
-    def told(self) -> str:
-        """Which meme it is, how near, and what it is used for where that was said.
+    def summary(self) -> str:
+        """The meme, its similarity, and its use if known, in one line.
 
-        >>> NearMeme("7", "so tired", "kb", 0.71, 30).told
+        >>> NearMeme("7", "so tired", "kb", 0.71, 30).summary
         '7 in kb (nearness 0.71)'
         """
         near = "the same picture" if self.same_picture else f"nearness {self.nearness or 0:.2f}"
@@ -109,9 +109,9 @@ class NearMeme(Result):
 
 @dataclass(frozen=True, slots=True)
 class TemplateClusterUse(Result):
-    """A template cluster that is known: how many memes on one picture, and what they are used for.
+    """A known template cluster: the number of memes on one image and their use.
 
-    ``use`` is the statement nearest in meaning to all others, empty where nothing was said.
+    ``use`` is the statement that is most similar to all others; empty without statements.
     """
 
     template_cluster: str
@@ -120,10 +120,10 @@ class TemplateClusterUse(Result):
     use: str = ""
 
     @property
-    def told(self) -> str:
-        """Its name, how many memes are known on this picture, and their usual use.
+    def summary(self) -> str:
+        """The name, the number of memes on this image and their usual use, in one line.
 
-        >>> TemplateClusterUse("cat", ("1", "2"), "mine", "mocks updates").told
+        >>> TemplateClusterUse("cat", ("1", "2"), "mine", "mocks updates").summary
         'cat, 2 known memes on this picture in mine; usual use: mocks updates'
         """
         count = f"{len(self.memes)} known meme{'s' if len(self.memes) > 1 else ''}"
@@ -132,12 +132,12 @@ class TemplateClusterUse(Result):
 
 
 class Retriever(Protocol):
-    """Finds what is near a text or a picture."""
+    """The retrieval protocol: find memes and statements similar to a text or an image."""
 
     def find_memes(
         self, text: str, image: Path | None = None, count: int = 5, without: Container[str] = ()
     ) -> tuple[NearMeme, ...]:
-        """The nearest memes, the nearest first; ``without`` are ids that do not count."""
+        """Return the most similar memes, best first; ids in ``without`` are excluded."""
         ...
 
     def find_passages(
@@ -147,13 +147,13 @@ class Retriever(Protocol):
         dimension: str = "BackgroundKnowledge",
         without: Container[str] = (),
     ) -> tuple[Passage, ...]:
-        """The statements nearest to a text, the nearest first."""
+        """Return the statements most similar to a text, best first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Passages with the counts that rank them."""
+    """Passages with the word counts that BM25 needs."""
 
     passages: tuple[Passage, ...]
     counts: tuple[Counter[str], ...]
@@ -161,7 +161,7 @@ class Library:
     average: float
 
     def find(self, question: str, most: int = 3) -> tuple[Passage, ...]:
-        """The passages that share the rarest words with a question; none where none is shared.
+        """Return the passages that share the rarest words with a question; empty if none match.
 
         >>> found = make_library([Passage("cats purr", "a#1"), Passage("dogs bark", "a#2")])
         >>> [passage.source for passage in found.find("a dog or two dogs")]
@@ -184,7 +184,7 @@ class Library:
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Words in small letters; pairs of characters in scripts without spaces.
+    """Yield lower-case words; character pairs in scripts without spaces.
 
     >>> list(split_words("Cats, 躺平了"))
     ['cats', '躺平', '平了']
@@ -207,12 +207,12 @@ def make_library(passages: Sequence[Passage]) -> Library:
 
 @lru_cache(maxsize=4)
 def read_library(place: Path) -> Library:
-    """The passages of a place with the counts that rank them."""
+    """Read the passages of a file or folder and count their words."""
     return make_library(tuple(read_passages(place)))
 
 
 def read_passages(place: Path) -> Iterator[Passage]:
-    """Paragraphs of texts and rows of tables (column ``text``): a file, or all below a folder.
+    """Yield paragraphs of texts and rows of tables (column ``text``) of a file or folder.
 
     ``source`` is the file and the number of the passage in it, from 1.
     """
@@ -227,7 +227,7 @@ def read_passages(place: Path) -> Iterator[Passage]:
             yield Passage(text[:_LONGEST], f"{name}#{number}", dimension="text")
     if not found:
         raise InputError(
-            f"nothing to retrieve from in {place}",
+            f"{place} contains no texts to search",
             hint="give a knowledge store, a build, a collection, or texts (.txt, .md, tables)",
         )
 

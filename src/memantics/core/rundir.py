@@ -1,7 +1,7 @@
 """Run directories: ``run.json``, ``items.jsonl``, ``answers.jsonl``, ``scores.json``.
 
-Items and answers are only ever appended, one line each, written before the next step begins. A
-line that a kill cut in half is dropped when the run goes on; nothing else is lost.
+Items and answers are append-only, one line each, written before the next step begins. An incomplete
+last line is dropped when the run is resumed; nothing else is lost.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "score
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Where a run's answers come from. ``fingerprint`` is the hash of all that shapes them.
+    """The settings of a run. ``fingerprint`` is the hash of everything that affects the answers.
 
-    ``repeat`` numbers runs that differ in their seed alone; ``repeat_of`` is the fingerprint of the
-    first. ``wording`` says whose prompts were sent where they are not ours.
-    ``sample`` is the size of a seeded sample of the items. ``spread`` says by what the items of
-    ``limit`` were chosen (empty: they are the first ones). ``needs`` names the run directories
-    whose answers are part of the requests. ``adapted`` says how requests were changed so that the
-    server would take them, ``imported`` says from which file of which tool the
-    answers come, where no model was asked here. ``perturbation`` says what was changed on purpose.
+    ``repeat`` numbers runs that differ only in their seed; ``repeat_of`` is the fingerprint of the
+    first. ``wording`` names the source of the prompts if they are not built in. ``sample`` is the
+    size of a random sample of the items. ``spread`` names the tags by which ``limit`` stratifies
+    (empty: the first items are taken). ``needs`` lists run directories whose answers are part of
+    the requests. ``adapted`` lists request changes that the server required. ``imported`` names the
+    tool and file of imported answers. ``perturbation`` names a deliberate change of the task.
     """
 
     benchmark: str
@@ -70,14 +69,14 @@ class RunFacts:
 
     @property
     def whole(self) -> bool:
-        """Whether a model was asked here about every item, as it is."""
+        """Whether a model answered all items here, without perturbation."""
         return (
             self.limit is None and self.sample is None and not (self.perturbation or self.imported)
         )
 
     @property
     def origin(self) -> str:
-        """Whose answers these are, where no model was asked here; else nothing."""
+        """The source of imported answers; empty if a model was asked here."""
         if not self.imported.get("file"):
             return ""
         held, whole = (self.imported.get(name) for name in ("items", "of"))
@@ -87,7 +86,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """An item with the first prompt it was asked with."""
+    """An item with its first prompt."""
 
     item: Item
     messages: tuple[Message, ...] = ()
@@ -113,9 +112,9 @@ class _BareLine:
 
 
 class StoredItem(Item):
-    """An item of a run, held without its form and images: scoring seldom looks at them.
+    """An item of a run without its form and images, which scoring seldom needs.
 
-    They are read from the item's line, which begins at ``place``, whenever they are asked for.
+    They are read from the item's line, at offset ``place``, on demand.
     """
 
     __slots__ = ("path", "place")
@@ -124,7 +123,7 @@ class StoredItem(Item):
 
     @classmethod
     def note(cls, read: _BareItem, path: Path, place: int) -> StoredItem:
-        """Remember an item by where its line begins."""
+        """Create a stored item from the offset of its line."""
         item = cls.__new__(cls)
         put = object.__setattr__
         put(item, "id", read.id)
@@ -147,7 +146,7 @@ class StoredItem(Item):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run cost."""
+    """Tokens, time and cost of a run."""
 
     calls: int = 0
     cached: int = 0
@@ -160,7 +159,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class BaselineScores:
-    """Figures of a trivial model, or of those who labelled the data, on the same items."""
+    """Scores of a trivial model, or of the annotators, on the same items."""
 
     model: str
     scores: tuple[Score, ...]
@@ -168,10 +167,9 @@ class BaselineScores:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All figures of a run. ``counts`` has the four statuses, always.
+    """All scores of a run. ``counts`` always has the four statuses.
 
-    ``metrics`` names those that a user asked for besides the task's own; the next scoring computes
-    them again.
+    ``metrics`` lists metrics that the user added; scoring again computes them again.
     """
 
     main: str
@@ -183,7 +181,7 @@ class Scores:
 
 
 class _AnswerEnd(TypedDict):
-    """What going on needs of an answer's line; a dictionary is read in half the time."""
+    """The fields of an answer line that resuming needs; a dictionary is twice as fast to read."""
 
     item: str
     attempt: int
@@ -205,7 +203,7 @@ _FILE = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
 
 
 def dump_line(value: object) -> bytes:
-    """One JSON line of a record."""
+    """Format a record as one JSON line."""
     return orjson.dumps(value, default=_default, option=orjson.OPT_APPEND_NEWLINE)
 
 
@@ -221,8 +219,8 @@ def read_facts(folder: Path) -> RunFacts:
         return _FACTS.validate_json((folder / RUN).read_bytes())
     except OSError as error:
         raise StoreError(
-            f"{folder} is not a run directory: no readable {RUN}",
-            hint="give a folder that 'memantics run' wrote",
+            f"{folder} is not a run directory: {RUN} is missing or unreadable",
+            hint="give a folder written by 'memantics run'",
         ) from error
     except ValidationError as error:
         raise StoreError(
@@ -232,17 +230,17 @@ def read_facts(folder: Path) -> RunFacts:
 
 
 def read_items(folder: Path) -> Iterator[ItemLine]:
-    """The items asked so far, in the order of asking."""
+    """Yield the items asked so far, in order."""
     return _read_lines(_ITEM.validate_json, folder / ITEMS)
 
 
 def read_bare_items(folder: Path) -> Iterator[Item]:
-    """The items asked so far without their prompts, which take most of the time to read."""
+    """Yield the items asked so far without their prompts, which take most of the reading time."""
     return (line.item for line in _read_lines(_WHOLE_ITEM.validate_json, folder / ITEMS))
 
 
 def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
-    """The items asked so far, each with its form, which it does not hold itself."""
+    """Yield the items asked so far, each with its form."""
     path, place = folder / ITEMS, 0
     for number, line in read_whole_lines(path):
         read = _checked(_BARE_LINE.validate_json, line, path, number).item
@@ -251,7 +249,7 @@ def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
 
 
 def load_item(file: IO[bytes], item: StoredItem) -> Item:
-    """The whole item, from its open file."""
+    """Read a complete item from its open file."""
     file.seek(item.place)
     line = file.readline()
     try:
@@ -263,12 +261,12 @@ def load_item(file: IO[bytes], item: StoredItem) -> Item:
 
 
 def read_answers(folder: Path) -> Iterator[Answer]:
-    """Every attempt, in the order of writing."""
+    """Yield every attempt in the order of writing."""
     return _read_lines(parse_answer, folder / ANSWERS)
 
 
 def parse_answer(line: bytes) -> Answer:
-    """One attempt."""
+    """Parse one attempt."""
     return _ANSWER.validate_json(line)
 
 
@@ -278,7 +276,7 @@ def _read_lines(parse: Callable[[bytes], T], path: Path) -> Iterator[T]:
 
 
 def last_answers(folder: Path) -> dict[str, Answer]:
-    """The last attempt of each item: a later line takes the place of an earlier one."""
+    """Return the last attempt of each item."""
     return {answer.item: answer for answer in read_answers(folder)}
 
 
@@ -288,30 +286,31 @@ def read_scores(folder: Path) -> Scores:
         return _SCORES.validate_json((folder / SCORES).read_bytes())
     except OSError as error:
         raise StoreError(
-            f"{folder} has no readable {SCORES}", hint=f"memantics score {folder}"
+            f"{folder} has no readable {SCORES}; it was not scored",
+            hint=f"run 'memantics score {folder}'",
         ) from error
     except ValidationError as error:
         raise StoreError(
             f"{folder / SCORES} is damaged: {first_fault(error)}",
-            hint=f"memantics score {folder}",
+            hint=f"run 'memantics score {folder}'",
         ) from error
 
 
 def write_scores(folder: Path, scores: Scores) -> None:
-    """Write ``scores.json`` in one step."""
+    """Write ``scores.json`` atomically."""
     replace_file(folder / SCORES, orjson.dumps(scores, option=_FILE), "file")
 
 
 def write_facts(folder: Path, facts: RunFacts) -> None:
-    """Write ``run.json`` in one step."""
+    """Write ``run.json`` atomically."""
     replace_file(folder / RUN, orjson.dumps(facts, option=_FILE), "file")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStanding:
-    """How far an item got; ``complaint`` is why its last attempt that brought a reply was invalid.
+    """The progress of an item; ``complaint`` is the reason why its last reply was invalid.
 
-    The next request repeats the complaint, also after an attempt that failed.
+    The next request repeats the complaint, also after a failed attempt.
     """
 
     status: Status
@@ -320,10 +319,10 @@ class ItemStanding:
 
 
 class RunWriter:
-    """Appends to a run directory, which it locks; opening it again goes on where it stopped.
+    """Appends to a run directory, which it locks; opening it again resumes the run.
 
-    ``known`` holds what an earlier start wrote: every item by its id, with its standing (None: no
-    attempt ended). Only this is kept in memory, for runs may have hundreds of thousands of items.
+    ``known`` maps the id of each item written before to its progress (None: no attempt ended). Only
+    this is kept in memory, since a run may have hundreds of thousands of items.
     """
 
     def __init__(self, folder: Path, facts: RunFacts) -> None:
@@ -333,7 +332,7 @@ class RunWriter:
                 before = read_facts(folder)
                 if before.fingerprint != facts.fingerprint:
                     raise StoreError(
-                        f"{folder} holds another run ({before.task}, {before.model})",
+                        f"{folder} contains another run ({before.task}, {before.model})",
                         hint="choose another folder with --out",
                     )
             else:
@@ -343,15 +342,15 @@ class RunWriter:
             self._answers = AppendOnlyFile(folder / ANSWERS, f"run directory {folder}")
 
     def add_item(self, item: Item, messages: tuple[Message, ...]) -> None:
-        """Write an item that is not known."""
+        """Write a new item."""
         self._items.append(dump_line(ItemLine(item, messages)))
 
     def add_answer(self, answer: Answer) -> None:
-        """Write one attempt; it is on its way to the disk when this returns."""
+        """Write one attempt and hand it to the operating system."""
         self._answers.append(dump_line(answer))
 
     def close(self) -> None:
-        """Close the files and let go of the folder."""
+        """Close the files and unlock the folder."""
         for file in (self._items, self._answers, self._lock):
             file.close()
 
@@ -363,7 +362,7 @@ class RunWriter:
 
 
 def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
-    """How far each item of a run got, in little memory: equal standings are one object."""
+    """Return the progress of each item of a run; equal values share one object to save memory."""
     known: dict[str, ItemStanding | None] = {}
     items, answers = folder / ITEMS, folder / ANSWERS
     for number, line in read_whole_lines(items):
@@ -396,5 +395,5 @@ def _checked(parse: Callable[[bytes], T], line: bytes, path: Path, number: int) 
     except ValidationError as error:
         raise StoreError(
             f"{path}: line {number} is damaged: {first_fault(error)}",
-            hint="remove that line; its item is asked again",
+            hint="remove that line; the item is then evaluated again",
         ) from error

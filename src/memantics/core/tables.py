@@ -1,7 +1,7 @@
-"""Tables that other programs wrote: CSV, TSV, JSON, JSON lines and Excel, read with bounds.
+"""Bounded readers for tables of other programs: CSV, TSV, JSON, JSON lines, Excel and Parquet.
 
-Nothing of such a file is run: formulas stay texts, and pickles are refused. Bounds hold before
-anything is unpacked, so that a small file cannot fill the memory.
+Nothing in a file is executed: formulas stay text, and pickles are rejected. Size limits apply
+before anything is unpacked, so that a small file cannot fill the memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHEET_COLUMNS, _EMPTY_ROWS = 1024, 1000
 
 @dataclass(frozen=True, slots=True)
 class TableBounds:
-    """Bytes of a file, of one part of an archive and of all its parts, and characters of a cell."""
+    """Limits: bytes of a file, of one archive member and of all members; characters of a cell."""
 
     file: int = 2 << 30
     part: int = 256 << 20
@@ -49,10 +49,10 @@ TABLE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx")
 def read_rows(
     path: Path, bounds: TableBounds = BOUNDS, ending: str = ""
 ) -> Iterator[tuple[int, TableRow]]:
-    """The rows of a table by column, as text, with their numbers from 1 (the header not counted).
+    """Yield the rows of a table as text by column, numbered from 1 without the header.
 
-    A JSON object inside a cell is written as JSON again. ``ending`` tells the format of a file
-    whose name does not: some releases call JSON lines ``.json`` and tabs ``.csv``.
+    JSON objects in a cell stay JSON. ``ending`` overrides the format of a misleading file name:
+    some releases use ``.json`` for JSON lines and ``.csv`` for tab-separated files.
     """
     check_size(path, bounds)
     ending = ending or path.suffix.lower()
@@ -68,12 +68,12 @@ def read_rows(
         return _read_objects(path, enumerate(_read_parquet(path), 1), bounds)
     raise InputError(
         f"{path.name} is not a readable table",
-        hint=f"its name must end in {', '.join(TABLE_ENDINGS)}; a pickle is never opened",
+        hint=f"use one of {', '.join(TABLE_ENDINGS)}; pickles are not supported",
     )
 
 
 def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
-    """Refuse a file that is not there, or longer than the bounds."""
+    """Raise a ``DataError`` if a file is missing or larger than the limit."""
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -84,9 +84,9 @@ def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
 
 
 def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
-    """Refuse an archive whose parts, unpacked, would pass the bounds.
+    """Raise a ``DataError`` if an archive's unpacked members would exceed the limits.
 
-    The sizes are those of its directory: Python's reader never unpacks more than these say.
+    Sizes come from the archive's directory: Python never unpacks more than these.
     """
     check_size(path, bounds)
     try:
@@ -100,12 +100,12 @@ def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
         raise DataError(
             path.name,
             f"would unpack to {sum(sizes):,} bytes, its largest part to {max(sizes):,}",
-            hint=f"at most {bounds.parts:,} and {bounds.part:,} are read; write it in parts",
+            hint=f"split the file: the limits are {bounds.parts:,} and {bounds.part:,} bytes",
         )
 
 
 def _read_parquet(path: Path) -> Iterator[JsonValue]:
-    """The rows of a Parquet file; of a picture inside it, only the name."""
+    """Yield the rows of a Parquet file; embedded images are reduced to their names."""
     need_parquet()
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -127,7 +127,9 @@ def _read_parquet(path: Path) -> Iterator[JsonValue]:
 def _read_list(path: Path) -> list[JsonValue]:
     value = read_json(path)
     if not isinstance(value, list):
-        raise DataError(path.name, "holds no list of records", hint="write a list of objects")
+        raise DataError(
+            path.name, "does not contain a list of records", hint="write a JSON list of objects"
+        )
     return value
 
 
@@ -141,7 +143,7 @@ def _read_objects(
 
 
 def write_cell(value: object) -> str:
-    """A value of a table as text; nothing and NaN are empty.
+    """Format a table value as text; None and NaN are empty.
 
     >>> write_cell(3.0), write_cell(None), write_cell(float("nan")), write_cell({"a": 1})
     ('3', '', '', '{"a":1}')
@@ -156,7 +158,7 @@ def write_cell(value: object) -> str:
 
 
 def guard_cell(value: object) -> object:
-    """Spreadsheets run text that begins like a formula; a quote keeps it text.
+    """Prefix text that looks like a formula with a quote, so that spreadsheets do not execute it.
 
     >>> guard_cell("=1+1"), guard_cell("1+1"), guard_cell(-1)
     ("'=1+1", '1+1', -1)
@@ -167,7 +169,7 @@ def guard_cell(value: object) -> object:
 
 
 def dump_csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Rows below their heading as CSV that no spreadsheet runs."""
+    """Format rows as CSV that spreadsheets do not execute."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(head)
@@ -190,7 +192,9 @@ def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tupl
             reader = csv.DictReader(file, delimiter=mark, strict=True)
             for number, row in enumerate(reader, 1):
                 if None in row or None in row.values():
-                    raise DataError(path.name, "has another number of cells", row=number)
+                    raise DataError(
+                        path.name, "has more or fewer cells than the header", row=number
+                    )
                 yield number, row
         except (csv.Error, UnicodeDecodeError) as error:
             hint = (
@@ -201,7 +205,7 @@ def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tupl
 
 @contextmanager
 def _long_cells(longest: int) -> Iterator[None]:
-    """Replies of models are longer than what the module takes for a cell."""
+    """Raise the cell limit of the csv module: model replies are longer than its default."""
     before = csv.field_size_limit(longest)
     try:
         yield
@@ -210,7 +214,7 @@ def _long_cells(longest: int) -> Iterator[None]:
 
 
 def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow]]:
-    """The first sheet. A formula is the text that was written, never computed."""
+    """Yield the rows of the first sheet; formulas are read as text and never computed."""
     check_archive(path, bounds)
     try:
         import defusedxml.common
@@ -248,12 +252,12 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
 
 
 def need_parquet() -> None:
-    """Refuse to go on without the package that reads and writes Parquet."""
+    """Raise ``MissingExtra`` without the package that reads and writes Parquet."""
     need_packages("Parquet tables", "parquet", "pyarrow")
 
 
 def make_schema(record: type, columns: Iterable[str]) -> pa.Schema:
-    """Columns of a Parquet table, with the types of a record's fields of these names.
+    """Return a Parquet schema with the types of a record's fields.
 
     >>> make_schema(TableBounds, ("file",)).types
     [DataType(int64)]
@@ -265,7 +269,7 @@ def make_schema(record: type, columns: Iterable[str]) -> pa.Schema:
 
 
 def _choose_type(hint: Any) -> pa.DataType:
-    """The type of a column: of texts, numbers, nested records and tuples of one kind."""
+    """Return the Parquet type of a field: text, number, nested record or list."""
     import pyarrow as pa
 
     plain = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: pa.bool_()}

@@ -1,8 +1,8 @@
-"""The task contract: items, prompt, parser and metrics as data and pure functions.
+"""The task interface: items, prompt, parser and metrics as data and pure functions.
 
-Engines and models never know which task they run. ``Services`` holds what a task may need besides
-its data: layouts, homophone readings and neural text scores. Benchmarks import none of the
-packages behind these; the registry passes them in.
+Engines and models do not know which task they run. ``Services`` holds the services that a task may
+use: layouts, homophone readings and neural text scores. Benchmarks do not import the packages
+behind these; the registry passes them in.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LayoutTags = Callable[[Path, Path], Mapping[str, str]]
 
 
 class Unparsed(Exception):
-    """Raised by a parser: the text holds no valid answer; the message says why.
+    """Raised by a parser if a reply contains no valid answer; the message gives the reason.
 
-    ``worth`` is what the text comes to where it has to count all the same, after the last attempt.
+    ``worth`` is the value of the reply if it must be scored anyway, after the last attempt.
     """
 
     def __init__(self, reason: str = "", worth: JsonValue = None) -> None:
@@ -35,7 +35,7 @@ class Unparsed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InvalidPolicy:
-    """What happens to refused and unparsed answers: ask again, then count wrong or drop.
+    """The policy for refused and unparsed answers: retry, then count as wrong or drop.
 
     >>> InvalidPolicy.read("retry:5")
     InvalidPolicy(attempts=5, then='wrong')
@@ -50,7 +50,7 @@ class InvalidPolicy:
 
     @classmethod
     def read(cls, text: str) -> InvalidPolicy:
-        """Read ``wrong``, ``drop``, ``retry:N`` (N attempts, then wrong) or ``retry:N,drop``."""
+        """Parse ``wrong``, ``drop``, ``retry:N`` (N attempts, then wrong) or ``retry:N,drop``."""
         head, _, tail = text.partition(",")
         then = tail or (head if head in ("wrong", "drop") else "wrong")
         count = 1
@@ -60,7 +60,7 @@ class InvalidPolicy:
             count = 0
         if then not in ("wrong", "drop") or not 1 <= count <= 100:
             raise InputError(
-                f"policy for invalid answers {text!r} is not known",
+                f"{text!r} is not a valid policy for invalid answers",
                 hint="use wrong, drop, retry:N or retry:N,drop with N from 1 to 100",
             )
         return cls(count, "drop" if then == "drop" else "wrong")
@@ -73,10 +73,10 @@ class InvalidPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Answers of another task that must be there first.
+    """Answers of another task that this task requires.
 
-    They come from the same model on the same data, or from the captioner where ``captioner`` is
-    set and the user named one. ``name`` is the key under which :attr:`Task.feed` gets them.
+    They come from the same model on the same data, or from the captioner if ``captioner`` is set
+    and the user named one. ``name`` is the key that :attr:`Task.feed` receives.
     """
 
     name: str
@@ -87,12 +87,11 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ItemWalk:
-    """Items that need not be made to be counted, nor to be passed once they have ended.
+    """Lazily created items, which can be counted and skipped without creating them.
 
-    ``walk`` yields the items in their order, but only the id of one for which its argument holds.
-    ``count`` says how many there are; it raises what making them would raise. ``outline`` yields
-    them with ids, memes and tags, to choose among; where there is none, all are of one kind and
-    each is about a meme of its own.
+    ``walk`` yields the items in order, but only the id of an item for which its argument returns
+    True. ``count`` returns their number. ``outline`` yields ids, memes and tags for sampling;
+    without it, all items are of one kind and each has its own meme.
     """
 
     walk: Callable[[Callable[[str], bool]], Iterator[Item | str]]
@@ -100,26 +99,26 @@ class ItemWalk:
     outline: Callable[[], Iterator[Item]] | None = None
 
     def __call__(self) -> Iterator[Item]:
-        """Every item."""
+        """Yield every item."""
         return cast("Iterator[Item]", self.walk(lambda _: False))
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One evaluation.
+    """One evaluation task.
 
-    ``items`` yields the items afresh each time it is called (an :class:`ItemWalk` where there may
-    be very many). ``ask`` makes the request; its second argument is the complaint about the former
-    attempt (``None`` at the first). ``parse`` turns a reply into a value or raises
-    :class:`Unparsed`; it sees the form, not the gold. ``score`` is pure; it gets what the policy
-    for invalid answers left. A task with ``needs`` is asked only after ``feed`` has given it those
-    answers, by need and by meme. ``marks``, where a task has it, gives each outcome's own value of
-    every figure that is a plain mean of such values (None: not scored), so that two runs can be
-    compared item by item. ``complete`` adds what takes long to find, to items that are really asked
-    and on a thread. ``perturbation`` says what was changed on purpose (:mod:`.perturbations`).
-    ``people`` gives the figures of those who labelled the data, on the items asked, by the name of
-    their row. ``kinds`` names the tags over which ``--limit`` spreads, never one that holds the
-    gold answer.
+    ``items`` yields the items each time it is called (an :class:`ItemWalk` for very many). ``ask``
+    builds the request; its second argument is the complaint about the previous attempt (None at
+    first). ``parse`` turns a reply into a value or raises :class:`Unparsed`; it gets the form, not
+    the gold answer. ``score`` is pure and gets the outcomes that the policy for invalid answers
+    keeps.
+
+    A task with ``needs`` runs after ``feed`` received those answers, by need and by meme. ``marks``
+    gives the value of each outcome for metrics that are plain means (None: not scored), for paired
+    comparison. ``complete`` adds slow data to an item, on a thread. ``perturbation`` names a
+    deliberate change (:mod:`.perturbations`). ``people`` gives the scores of the annotators by row
+    name. ``kinds`` lists the tags by which ``--limit`` stratifies; they never contain the gold
+    answer.
     """
 
     name: str
@@ -142,9 +141,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class BertSettings:
-    """Which model and how. ``layer`` None: the authors' for its kind and depth, else the last.
+    """Settings of BERTScore. ``layer`` None: the authors' choice, else the last layer.
 
-    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``); with it
+    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``). With it,
     scores are rescaled so that unrelated sentences get about zero.
     """
 
@@ -157,10 +156,10 @@ class BertSettings:
 
 @dataclass(frozen=True, slots=True)
 class NliSettings:
-    """Which model and how.
+    """Settings of an NLI model.
 
     ``direction`` says which text is the premise; SelfCheckGPT puts the generated sentence first.
-    ``labels`` are the places of entailment and contradiction; None reads the model's names.
+    ``labels`` are the indices of entailment and contradiction (None: from the model's config).
     ``by_sentence`` averages over the sentences of the generated text.
     """
 
@@ -173,7 +172,7 @@ class NliSettings:
 
 
 class TextScorer(Protocol):
-    """Scores pairs of a generated text and its reference; ``note`` says with which model."""
+    """Scores pairs of a generated text and its reference; ``note`` names the model."""
 
     @property
     def note(self) -> str:
@@ -181,13 +180,13 @@ class TextScorer(Protocol):
         ...
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """One value for each pair."""
+        """Return one value per pair."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HomophoneReader:
-    """What captions sound like: ``name`` is the language model behind it."""
+    """A function that finds homophone readings of captions; ``name`` is its language model."""
 
     name: str
     hint: Callable[[str], str]
@@ -195,19 +194,19 @@ class HomophoneReader:
 
 def _absent(*_: object) -> NoReturn:
     raise InputError(
-        "this task asks for a service that was not handed in",
-        hint="make it through memantics.benchmarks.registry",
+        "this task needs a service that was not passed in",
+        hint="create the task through memantics.benchmarks.registry",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Functions that open a service; each is opened where it is first needed, and then kept.
+    """Functions that open a service at first use and keep it.
 
-    ``similarity`` compares what texts mean by the encoder that ships; None where it is not
-    installed. ``layout`` (with caption regions or without) tells how the layouts of two images
-    differ, as tags of an item. ``check_text_model`` refuses a folder that holds no model.
-    ``retriever`` searches a knowledge store, a build, a collection or texts.
+    ``similarity`` compares texts with the built-in encoder (None: not installed). ``layout``
+    returns the layout difference of two images as item tags, with or without caption regions.
+    ``check_text_model`` rejects a folder without a model. ``retriever`` searches a knowledge store,
+    a build, a collection or texts.
     """
 
     layout: Callable[[bool], LayoutTags] = _absent

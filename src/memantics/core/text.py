@@ -1,4 +1,4 @@
-"""Text from outside: repaired, bounded, made safe to show; and the words of Chinese text."""
+"""Functions that repair, bound and neutralise untrusted text, and split Chinese text into words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONTROL = re.compile(
 
 
 def repair_surrogates(text: str) -> str:
-    r"""Replace lone surrogates, which no file can hold; nearly always the same object.
+    r"""Replace lone surrogates, which cannot be written to a file; return valid text unchanged.
 
     >>> repair_surrogates("ok \ud83d!")
     'ok \ufffd!'
@@ -46,7 +46,7 @@ def repair_surrogates(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""Write lone surrogates as escapes: they stand for bytes of a file name that is not UTF-8.
 
-    Unlike :func:`repair_surrogates`, names that differ stay different.
+    Unlike :func:`repair_surrogates`, different names stay different.
 
     >>> print(escape_surrogates("photo\udcff.png"))
     photo\udcff.png
@@ -55,10 +55,10 @@ def escape_surrogates(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    r"""Text from outside that can neither steer a terminal nor hide what it says.
+    r"""Replace characters with which text could control a terminal or hide its content.
 
-    Control codes, marks that turn the direction of writing, and bytes of file names that are not
-    UTF-8 become a replacement mark.
+    These are control codes, characters that change the writing direction, and bytes of file names
+    that are not UTF-8.
 
     >>> neutralise("a\x1b]0;title\x07b\u202ec\udcff")
     'a�]0;title�b�c�'
@@ -67,7 +67,7 @@ def neutralise(text: str) -> str:
 
 
 def escape_unseen(text: str) -> str:
-    r"""The same characters as JSON escapes, so that nothing is lost.
+    r"""Write the same characters as JSON escapes, so that nothing is lost.
 
     >>> print(escape_unseen("a\u202eb"))
     a\u202eb
@@ -76,7 +76,7 @@ def escape_unseen(text: str) -> str:
 
 
 def drop_unseen(text: str, kinds: Collection[str] = UNSEEN, keep: str = "") -> str:
-    r"""Without the characters of some Unicode categories, except those of ``keep``.
+    r"""Remove the characters of some Unicode categories, except those in ``keep``.
 
     >>> drop_unseen("a\u202eb\x00c\n", keep="\n")
     'abc\n'
@@ -85,7 +85,7 @@ def drop_unseen(text: str, kinds: Collection[str] = UNSEEN, keep: str = "") -> s
 
 
 def mask_unseen(text: str) -> str:
-    r"""One line in which control and direction characters show as a replacement mark.
+    r"""Return one line in which control and direction characters are replaced.
 
     >>> mask_unseen("a\u202e  b\x1b[0m")
     'a\ufffd b\ufffd[0m'
@@ -96,7 +96,9 @@ def mask_unseen(text: str) -> str:
 
 
 def fold_line(text: str, longest: int) -> str:
-    """One bounded line for a model's vocabulary: white space folded, lone surrogates a ``?``.
+    """Return one line of at most ``longest`` characters for a tokenizer.
+
+    White space is folded; lone surrogates become ``?``.
 
     >>> fold_line(" a   b ", 80)
     'a b'
@@ -105,7 +107,7 @@ def fold_line(text: str, longest: int) -> str:
 
 
 def clean_line(text: str, longest: int = 2000) -> str:
-    r"""A text of a model as one safe line: no control, bidi or lone surrogate characters.
+    r"""Return a model's text as one safe line without control, bidi or lone surrogate characters.
 
     >>> clean_line("a\u202e cat \ud800\n with  hat")
     'a cat \ufffd with hat'
@@ -116,7 +118,7 @@ def clean_line(text: str, longest: int = 2000) -> str:
 
 
 def show_probability(chance: float) -> str:
-    """A chance in words that claim no certainty.
+    """Format a probability as a percentage that never claims certainty.
 
     >>> [show_probability(chance) for chance in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
     ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
@@ -127,7 +129,7 @@ def show_probability(chance: float) -> str:
 
 
 def cut_off(text: str, longest: int) -> str:
-    """One line of at most so many characters for a table; ``…`` says that there are more.
+    """Shorten a text to one line of at most ``longest`` characters; ``…`` marks a cut.
 
     >>> cut_off("a  cat", 5), cut_off("a cat on the mat", 5)
     ('a cat', 'a ca…')
@@ -137,7 +139,7 @@ def cut_off(text: str, longest: int) -> str:
 
 
 def cut_short(text: str, longest: int) -> str:
-    """One line that ends early with ``…`` where it is too long: after a word, if there are spaces.
+    """Shorten a text to one line at a word boundary; ``…`` marks a cut.
 
     >>> cut_short("a cat on the mat", 12), cut_short("被嘲笑的打工人", 5), cut_short("a cat", 0)
     ('a cat on…', '被嘲笑的…', '')
@@ -158,7 +160,7 @@ def _repair(char: str) -> str:
 
 
 def cut_chinese(text: str) -> list[str]:
-    """The words of a Chinese text, with everything that stands between them.
+    """Split a Chinese text into words, with everything between them.
 
     >>> cut_chinese("我们去公园。")
     ['我们', '去', '公园', '。']
@@ -185,7 +187,7 @@ def _load_cutter() -> Tokenizer:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Words of alphabets, single characters of other scripts.
+    """Split a text into words of alphabets and single characters of other scripts.
 
     >>> split_pieces("Two cats 双关")
     ['two', 'cats', '双', '关']
@@ -206,7 +208,7 @@ _SIGNS = re.compile(r"[{}()\[\]]|<<|>>")
 
 
 def measure_nesting(text: str) -> int:
-    """How deeply brackets stand within brackets, in SPARQL, JSON or any of the formats of RDF.
+    """Return the depth of nested brackets in SPARQL, JSON or an RDF format.
 
     >>> measure_nesting('{ "a": [1, "[[["] }'), measure_nesting("<<( <a> <b> << <c> )>>")
     (2, 3)
@@ -219,11 +221,11 @@ def measure_nesting(text: str) -> int:
 
 
 def refuse_nesting(data: bytes, name: str) -> None:
-    """Refuse a file whose nesting would end a parser, and with it this process."""
+    """Reject a file that is nested so deeply that a parser would crash."""
     deepest = measure_nesting(data.decode("latin-1"))
     if deepest > _DEEPEST:
         raise DataError(
             name,
-            f"nests {deepest:,} brackets; {_DEEPEST} are read",
+            f"has {deepest:,} nested brackets; the limit is {_DEEPEST}",
             hint="repair the file, or export it again",
         )

@@ -1,4 +1,4 @@
-"""Wait for a coroutine from code that is not asynchronous, also inside a running event loop."""
+"""Run coroutines from synchronous code, also inside a running event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = ParamSpec("P")
 
 
 def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The twin of an asynchronous function that waits: same parameters, types and docstring.
+    """Return the blocking version of an asynchronous function, with the same signature.
 
     >>> async def answer_async(number: int) -> int:
     ...     return number
@@ -32,11 +32,11 @@ def make_sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end.
+    """Run a coroutine to its end and return its result.
 
-    A notebook runs its cells inside an event loop, where ``asyncio.run`` is refused: there the
-    coroutine gets a thread and a loop of its own. An interruption of the waiting thread cancels it,
-    so that calls in flight end and what was answered is written down.
+    Inside a running event loop (a notebook), where ``asyncio.run`` fails, the coroutine gets its
+    own thread and loop. Interrupting the waiting thread cancels it, so that calls in flight end and
+    finished answers are stored.
 
     >>> async def answer() -> int:
     ...     return 42
@@ -67,10 +67,9 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def raise_first(tasks: Iterable[asyncio.Task[Any]]) -> None:
-    """Raise the error of the first ended task that has one.
+    """Raise the error of the first finished task that has one.
 
-    Every task's error is looked at: asyncio prints those that nobody looked at as tracebacks, with
-    whatever a server wrote into them.
+    The error of every task is retrieved: asyncio would print the others as tracebacks.
     """
     errors = [task.exception() for task in tasks if not task.cancelled()]
     for error in errors:

@@ -42,7 +42,7 @@ class Case:
     group: str
     gold: str
     said: str | None
-    chance: float | None = None
+    probability: float | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -183,6 +183,6 @@ def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floa
 
 
 def _chance(case: Case) -> float:
-    if case.chance is None:
+    if case.probability is None:
         raise ValueError(f"case {case.id} has no chance")
-    return case.chance
+    return case.probability

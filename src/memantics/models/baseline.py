@@ -1,15 +1,14 @@
 """Trivial baselines: they answer from the form alone and look at no meme.
 
-========== =======================================================================
-constant   the first option, the lowest number, false, one fixed sentence
-longest    the option with the longest text (the first of equals)
-majority   the commonest gold value of the data set (``Field.majority``)
-positive   the positive class, always (``Field.positive``)
-random     one draw per field, seeded by the form and the names of the images
-========== =======================================================================
+========== ======================================================================= constant   the
+first option, the lowest number, false, or one fixed sentence longest    the option with the longest
+text (the first of equals) majority   the most frequent gold value of the data set
+(``Field.majority``) positive   always the positive class (``Field.positive``) random     one draw
+per field, seeded by the form and the names of the images ==========
+=======================================================================
 
-A field that does not say what a baseline needs (an integer has no longest option, a free text
-no positive class) gets the constant; ``identity`` says so.
+If a strategy does not apply to a field (a number has no longest option, a free text no positive
+class), the constant is used; ``identity`` records this.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Baseline:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """What answers depend on."""
+        """The settings that answers depend on."""
         facts: dict[str, JsonValue] = {"name": self.name, "fallback": "constant"}
         return facts | ({"seed": self.seed} if self.strategy == "random" else {})
 
@@ -65,7 +64,7 @@ class Baseline:
         return Reply(render_reply(request.form, values), finish="stop", served_by=self.name)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def _values(self, request: Request) -> Iterator[tuple[str, JsonValue]]:
         draw = random.Random(_digest(request, self.seed)) if self.strategy == "random" else None
@@ -83,7 +82,7 @@ class Baseline:
 
 
 def open_baseline(name: str, seed: int | None = None) -> Baseline:
-    """The baseline called ``baseline/STRATEGY``, for ``random`` also ``baseline/random?seed=N``.
+    """Open ``baseline/STRATEGY``; ``random`` also accepts ``baseline/random?seed=N``.
 
     >>> open_baseline("baseline/random?seed=7").seed
     7
@@ -95,14 +94,15 @@ def open_baseline(name: str, seed: int | None = None) -> Baseline:
         if head == strategy:
             if settings or (query and (given is None or strategy != "random")):
                 raise InputError(
-                    f"model {name!r}: unknown setting", hint="only baseline/random?seed=N has one"
+                    f"model {name!r}: unknown setting",
+                    hint="only baseline/random?seed=N has a setting",
                 )
             return Baseline(strategy, _seed(name, given) if given is not None else seed or 0)
     raise UnknownName("model", name, NAMES)
 
 
 def constant(field: Field, language: str) -> JsonValue:
-    """The value that needs no thought: the first option, the lowest number, false, one sentence.
+    """Return a fixed value: the first option, the lowest number, false, or one sentence.
 
     >>> constant(Field("score", "integer", low=1, high=5), "en")
     1
@@ -135,7 +135,7 @@ def _draw(field: Field, language: str, draw: random.Random) -> JsonValue:
 
 
 def _read(field: Field, text: str) -> JsonValue:
-    """Read a value that a data set wrote as text, in the type of its field."""
+    """Convert a value that a data set stores as text to the type of its field."""
     if field.kind == "integer":
         return int(text) if text.lstrip("-").isdecimal() else None
     if field.kind == "boolean":
@@ -144,10 +144,10 @@ def _read(field: Field, text: str) -> JsonValue:
 
 
 def _digest(request: Request, seed: int) -> int:
-    """A number that depends on what is asked, never on the order or place of asking.
+    """Hash a question independently of the order of requests.
 
-    Names of images count, since some tasks ask one and the same question about every meme;
-    folders do not, so that a moved data set gives the same draws.
+    Image names count, since some tasks ask the same question about every meme. Folders do not
+    count, so that a moved data set gives the same draws.
     """
     form: Form = request.form
     body = [

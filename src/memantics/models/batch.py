@@ -1,17 +1,17 @@
-"""An OpenAI-compatible server asked through its batch interface, at the price of batches.
+"""Client for the batch API of an OpenAI-compatible server, which is cheaper than single calls.
 
-Requests gather until no more come, go up as one file, and are answered together. Each step is
-written down before the next, so that whatever ends the program, the same command goes on:
+Requests are collected, uploaded as one file and answered together. Each step is logged before the
+next, so that the same command resumes after an interruption:
 
 =============  ===========================================================================
-``written``    the file of requests is on disk; nothing was sent, and it may be dropped
-``uploaded``   the server has the file; a batch of it may exist, and is looked for by name
-``created``    the batch has a number; it is waited for
-``collected``  its answers are on disk; they are handed out to whoever asks the same
-=============  ===========================================================================
+``written``    the request file is on disk; nothing was sent, and it may be dropped ``uploaded``
+the server has the file; a batch for it may exist and is searched by name ``created``    the batch
+has an id; the client waits for it ``collected``  the answers are on disk and are returned for
+matching requests =============
+===========================================================================
 
-A request is known by the hash of what is sent. Batches all of whose answers were handed out are
-dropped when the model is closed: by then runs and cache have them.
+A request is identified by the hash of its content. Batches whose answers were all returned are
+deleted when the model is closed; runs and cache have them by then.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OVER = ("completed", "failed", "expired", "cancelled")
 
 @dataclass(slots=True)
 class _RequestBatch:
-    """A batch: how far it is, the server's names for it, and the requests it covers."""
+    """A batch: its state, the server's ids, and the requests in it."""
 
     name: str
     step: BatchStep
@@ -69,10 +69,10 @@ class _RequestBatch:
 
 
 class BatchModel(OpenAIModel):
-    """The same model behind the same server, asked in batches; its answers share the cache.
+    """The same model on the same server, called in batches; the cache is shared.
 
-    ``at_once`` requests may wait together. ``quiet`` seconds without a new one send a batch;
-    ``first`` to ``longest`` seconds pass between two looks at it.
+    At most ``at_once`` requests wait together. After ``quiet`` seconds without a new request a
+    batch is sent. The poll interval grows from ``first`` to ``longest`` seconds.
     """
 
     at_once = 4096
@@ -93,7 +93,7 @@ class BatchModel(OpenAIModel):
         self._lock: Any = None
 
     async def answer(self, request: Request) -> Reply:
-        """Wait for the batch that holds this request; it joins the next where none does."""
+        """Wait for the batch that contains this request; add it to the next batch if none does."""
         if self._task is None:
             self._begin()
         body = encode_request(self._model, request, self._wire)
@@ -114,7 +114,7 @@ class BatchModel(OpenAIModel):
         if not isinstance(response, dict) or line.get("error"):
             error = line.get("error") or {}
             said = error.get("message") if isinstance(error, dict) else error
-            raise Transient(f"the batch holds no answer: {said or 'no response'}"[:300])
+            raise Transient(f"the batch contains no answer: {said or 'no response'}"[:300])
         body = orjson.dumps(response.get("body"))
         if response.get("status_code") != 200:
             raise hide_key(
@@ -123,7 +123,7 @@ class BatchModel(OpenAIModel):
         return decode_reply(body, list_keys(request.form) if self._wire.top_logprobs else ())
 
     async def close(self) -> None:
-        """Stop waiting; batches whose answers were all handed out are dropped."""
+        """Stop waiting; delete batches whose answers were all returned."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError, ModelError, StoreError):
@@ -140,7 +140,7 @@ class BatchModel(OpenAIModel):
     # What is on disk.
 
     def _begin(self) -> None:
-        """Take up the batches that an earlier start left, and begin to work on them."""
+        """Resume the batches that an earlier process left."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = lock_folder(self._folder)
         for path in sorted(self._folder.glob("*.json")):
@@ -160,7 +160,7 @@ class BatchModel(OpenAIModel):
         return self._folder / f"{batch.name}.{kind}.jsonl"
 
     def _note(self, batch: _RequestBatch, step: BatchStep) -> None:
-        """Write down how far a batch is; from here on that is known."""
+        """Log the state of a batch."""
         batch.step = step
         known = {"step": step, "file": batch.file, "batch": batch.batch}
         replace_file(self._folder / f"{batch.name}.json", orjson.dumps(known), "batch")
@@ -175,7 +175,7 @@ class BatchModel(OpenAIModel):
         self._batches.pop(batch.name, None)
 
     def _take_answers(self, batch: _RequestBatch) -> None:
-        """Hold the answers of a batch; what it covers and did not answer is asked again."""
+        """Load the answers of a batch; requests without an answer are sent again."""
         with self._place(batch, "answers").open("rb") as lines:
             for line in lines:
                 self._answers[orjson.loads(line)["custom_id"]] = line
@@ -183,7 +183,7 @@ class BatchModel(OpenAIModel):
             self._answers[key] = orjson.dumps({"error": {"message": "it was not answered"}})
 
     def _hand_out(self) -> None:
-        """Give each answer to one that waits for it; the next who asks the same asks anew."""
+        """Return each answer to one waiting caller; a later identical request is sent again."""
         for key in [key for key in self._waiting if key in self._answers]:
             futures = [future for future in self._waiting.pop(key) if not future.done()]
             if not futures:
@@ -217,7 +217,7 @@ class BatchModel(OpenAIModel):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _write_pending(self) -> Iterator[_RequestBatch]:
-        """The files of what waits to be sent."""
+        """Yield the files of requests that wait to be sent."""
         lines: dict[str, bytes] = {}
         size = 0
         for key, body in [*self._pending.items(), ("", b"")]:
@@ -235,7 +235,7 @@ class BatchModel(OpenAIModel):
         self._pending.clear()
 
     async def _follow(self, batch: _RequestBatch) -> None:
-        """Bring a batch from where it is to its answers."""
+        """Process a batch from its current state until its answers are there."""
         if batch.step == "written":
             batch.file = await self._upload(batch)
             self._note(batch, "uploaded")
@@ -271,7 +271,7 @@ class BatchModel(OpenAIModel):
         return str((await self._call("POST", "batches", lambda: orjson.dumps(body)))["id"])
 
     async def _find_created(self, batch: _RequestBatch) -> str:
-        """The batch that an earlier start created and could not write down any more."""
+        """Return the batch that an earlier process created but could not log."""
         after = ""
         while True:
             query = {"limit": "100"} | ({"after": after} if after else {})
@@ -294,12 +294,14 @@ class BatchModel(OpenAIModel):
             pause = min(self.longest, pause * 1.5)
 
     async def _collect(self, batch: _RequestBatch, ended: Mapping[str, Any]) -> None:
-        """Write down the answers, and the errors of single requests, as they came."""
+        """Store the answers and the errors of single requests."""
         files = [ended.get(name) for name in ("output_file_id", "error_file_id")]
         if not any(files) and ended.get("status") == "failed":
             self._drop(batch)
             said = orjson.dumps(ended.get("errors")).decode()[:300]
-            raise Unavailable(f"the server refused batch {batch.batch}: {said}", hint="see above")
+            raise Unavailable(
+                f"the server refused batch {batch.batch}: {said}", hint="see the reason above"
+            )
         parts = [await self._fetch(str(name)) for name in files if name]
         lines = [line for part in parts for line in part.splitlines() if line.strip()]
         replace_file(self._place(batch, "answers"), b"".join(line + b"\n" for line in lines))
@@ -316,7 +318,7 @@ class BatchModel(OpenAIModel):
         return found
 
     async def _send(self, method: str, path: str, make: Any, query: Mapping[str, str]) -> bytes:
-        """One call of the interface, repeated while the server is out of reach or busy."""
+        """Call the API once; retry while the server is unreachable or busy."""
         base = self._url.parent.parent
         place = (URL(str(base)) / path).with_query({**self._url.query, **query})
         for number in range(self.patience):
@@ -338,10 +340,10 @@ class BatchModel(OpenAIModel):
             if not isinstance(fault, Transient):
                 raise fault
             await asyncio.sleep(min(self.longest, self.first * 1.5**number))
-        hint = "run the same command again: it goes on from here"
-        raise Unavailable(f"{fault.what}: the batch interface gives no answer", hint=hint)
+        hint = "run the same command again: it resumes"
+        raise Unavailable(f"{fault.what}: the batch API does not respond", hint=hint)
 
 
 def open_batch(name: str, settings: ModelSettings) -> BatchModel:
-    """A model on a server, asked in batches."""
+    """Open a model on a server that is called in batches."""
     return open_server(name, settings, BatchModel)

@@ -1,7 +1,7 @@
-"""Replies by content: the same request to the same model is never paid for twice.
+"""A cache of replies by content: the same request to the same model is never paid for twice.
 
-The key covers model identity, sampling, messages, image bytes, schema **and the attempt number**:
-asking again after an unparsable answer must not replay that answer.
+The key covers model identity, sampling, messages, image bytes, schema **and the attempt number**: a
+retry after an unparsable answer must not return that answer again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KINDS = {one.name: {"str": str, "int": int}.get(str(one.type), dict) for one in
 
 
 def request_digest(request: Request) -> str:
-    """The hash of what is sent, whoever answers: messages, image bytes and schema."""
+    """Hash the content of a request without the model: messages, image bytes and schema."""
     body = {
         "schema": request.schema,
         "messages": [[m.role, [_address(part) for part in m.parts]] for m in request.messages],
@@ -42,7 +42,7 @@ def _address(part: MessagePart) -> str | dict[str, str]:
 def cache_key(
     identity: Mapping[str, JsonValue], sampling: Sampling, digest: str, attempt: int
 ) -> bytes:
-    """The content address of one attempt at a request with that digest.
+    """Return the cache key of one attempt at a request with that digest.
 
     >>> first, second = (cache_key({}, Sampling(), "d", attempt) for attempt in (0, 1))
     >>> first == second
@@ -84,7 +84,7 @@ class Cache:
             ) from error
 
     def get(self, key: bytes) -> Reply | None:
-        """The reply stored under a key; a row that cannot be read as one is a miss."""
+        """Return the reply stored under a key; an unreadable row counts as a miss."""
         body = self._pending.get(key)
         if body is None:
             try:
@@ -100,13 +100,13 @@ class Cache:
         return _read_reply(body)
 
     def put(self, key: bytes, reply: Reply) -> None:
-        """Store a reply; it reaches the disk with the next flush."""
+        """Store a reply; the next flush writes it to disk."""
         self._pending[key] = hide_bytes(orjson.dumps(reply))
         if len(self._pending) >= _FLUSH_AT:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is pending in one short transaction."""
+        """Write pending replies in one short transaction."""
         if not self._pending:
             return
         try:
@@ -120,7 +120,7 @@ class Cache:
                 self._db.rollback()
             raise StoreError(
                 f"cache {self.path} cannot be written: {error}",
-                hint="free the disk, or use --no-cache",
+                hint="free disk space, or use --no-cache",
             ) from error
         self._pending.clear()
 
@@ -131,7 +131,7 @@ class Cache:
 
 
 def _read_reply(body: object) -> Reply | None:
-    """The reply of a row; None where it is damaged or of another version."""
+    """Parse the reply of a row; return None if it is damaged or from another version."""
     try:
         found = orjson.loads(body)  # type: ignore[arg-type]  # SQLite gives whatever is there
     except orjson.JSONDecodeError:

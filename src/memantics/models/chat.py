@@ -1,7 +1,6 @@
-"""A local chat model's way of reading: its template, its control marks, its tensors.
+"""Chat templates, control tokens and tensors of local chat models, for inference and fine-tuning.
 
-Shared by what asks such models and what tunes them. The packages (torch, transformers) are the
-caller's to check; nothing here imports them before it is called.
+The caller checks that torch and transformers are installed; they are imported only on use.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class ChatTemplate:
-    """The tokenizer of a model that reads, or the processor of one that also sees.
+    """The tokenizer of a text model, or the processor of a vision-language model.
 
-    ``template`` is the one of them that has a chat template; None where neither has.
+    ``template`` is the one with a chat template; None if neither has one.
     """
 
     def __init__(self, processor: Any, sees: bool) -> None:
@@ -35,7 +34,7 @@ class ChatTemplate:
         self._marks = find_marks(processor, self.tokenizer)
 
     def defuse(self, text: str) -> str:
-        """Break up control marks in a text: a caption must not end a turn or promise an image."""
+        """Break up control tokens in a text: a caption must not end a turn or announce an image."""
         for mark in self._marks:
             if mark in text:
                 text = text.replace(mark, mark[0] + " " + mark[1:])
@@ -47,7 +46,7 @@ class ChatTemplate:
         images: Sequence[Sequence[Pillow.Image]],
         side: Literal["left", "right"] = "left",
     ) -> dict[str, Any]:
-        """The tensors of a batch that is all with images or all without, padded on a side."""
+        """Return the padded tensors of a batch; either all or none of its texts have images."""
         self.tokenizer.padding_side = side
         arguments: dict[str, Any] = {"padding": True, "return_tensors": "pt"}
         if not self.sees:
@@ -62,12 +61,12 @@ class ChatTemplate:
         return dict(self._processor(text=list(texts), **arguments))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of generated tokens."""
+        """Convert generated tokens to text."""
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
 
 
 def find_marks(processor: Any, tokenizer: Any) -> tuple[str, ...]:
-    """The texts that steer a model instead of being read by it, the longest first."""
+    """Return the control tokens of a model as texts, longest first."""
     marks = {str(mark) for mark in tokenizer.all_special_tokens}
     marks |= {
         str(token)
@@ -83,7 +82,7 @@ def find_marks(processor: Any, tokenizer: Any) -> tuple[str, ...]:
 
 
 def move(inputs: dict[str, Any], model: Any) -> dict[str, Any]:
-    """Onto the model's device; pixels in the model's number format, counts as they are."""
+    """Move tensors to the model's device and convert pixels to its number format."""
     return {
         name: value.to(model.device, model.dtype)
         if value.is_floating_point()
@@ -94,7 +93,7 @@ def move(inputs: dict[str, Any], model: Any) -> dict[str, Any]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Without the log and the progress bars of transformers while something is loaded."""
+    """Suppress the log and progress bars of transformers during loading."""
     from transformers.utils import logging
 
     loud = logging.get_verbosity()
@@ -108,10 +107,10 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def open_processor(folder: Path, config: Any, trust: bool = False) -> Any:
-    """The processor of a model that sees.
+    """Load the processor of a vision-language model.
 
-    Many processors also carry a part for videos, which needs torchvision. Memes do not: without
-    that package the processor is put together from its other parts.
+    Many processors include a video part that needs torchvision. Without that package the processor
+    is built from its other parts.
     """
     transformers: Any = importlib.import_module("transformers")
     arguments = {"local_files_only": True, "trust_remote_code": trust}
@@ -136,7 +135,7 @@ def open_processor(folder: Path, config: Any, trust: bool = False) -> Any:
 
 
 def _without_videos(kind: Any) -> Any:
-    """The same kind of processor, bearing with an absent part for videos."""
+    """Return the same processor class with an optional video part."""
 
     def check(self: Any, name: str, part: Any) -> Any:
         if name == "video_processor" and part is None:

@@ -1,8 +1,8 @@
 """A model client for multi-step chains: call log, cache, price, progress and cost estimates.
 
-The call log (``calls.jsonl`` in the output folder) holds every call by content hash. A chain that
-was killed is run again: logged calls are not repeated. ``recorded/FOLDER/calls.jsonl`` replays
-the log as a model. Tokens are estimated without a tokenizer.
+The call log (``calls.jsonl`` in the output folder) stores every call by content hash. When a killed
+chain is run again, logged calls are reused. ``recorded/FOLDER/calls.jsonl`` replays the log as a
+model. Tokens are estimated without a tokenizer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PER_REPLY, _PER_FIELD = 60, 30
 
 
 def count_text(text: str) -> int:
-    """Tokens of a text, roughly.
+    """Estimate the tokens of a text.
 
     >>> count_text("one does not simply"), count_text("表情包"), count_text("")
     (5, 3, 0)
@@ -49,7 +49,7 @@ def count_text(text: str) -> int:
 
 
 def count_image(width: int, height: int) -> int:
-    """Tokens of an image, by tiles.
+    """Estimate the tokens of an image by its tiles.
 
     >>> count_image(500, 500), count_image(1024, 1024), count_image(4096, 512)
     (255, 765, 765)
@@ -61,7 +61,7 @@ def count_image(width: int, height: int) -> int:
 
 
 def count_request(request: Request) -> int:
-    """Tokens of the texts of a request."""
+    """Estimate the tokens of a request's texts."""
     texts = sum(
         count_text(part)
         for message in request.messages
@@ -72,7 +72,7 @@ def count_request(request: Request) -> int:
 
 
 def count_reply(request: Request) -> int:
-    """Tokens of a reply, as far as its form tells."""
+    """Estimate the tokens of a reply from its form."""
     form = request.form
     typical = _PER_FIELD * len(form.fields) if form.reply == "json" else _PER_REPLY
     most = request.sampling.max_tokens
@@ -84,7 +84,7 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A line of the call log. ``prompt`` and ``reply`` are what ``recorded/…`` models replay."""
+    """A line of the call log. ``recorded/…`` models replay ``prompt`` and ``reply``."""
 
     key: str
     step: str
@@ -102,7 +102,7 @@ _CALL = TypeAdapter(Call)
 
 @dataclass(frozen=True, slots=True)
 class _Got:
-    """A reply with where it is from: ``calls`` is 0 when it was known already."""
+    """A reply with its origin: ``calls`` is 0 if it was known already."""
 
     reply: Reply | None
     reason: str
@@ -112,7 +112,7 @@ class _Got:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """Which attempt a call is."""
+    """The number of an attempt."""
 
     key: str
     digest: str
@@ -120,7 +120,7 @@ class _Attempt:
 
 
 class ModelClient:
-    """An :class:`~memantics.core.model.Asker`. Model and cache belong to the caller."""
+    """An :class:`~memantics.core.model.Asker`. The caller owns model and cache."""
 
     def __init__(
         self,
@@ -140,30 +140,30 @@ class ModelClient:
 
     @property
     def model(self) -> str:
-        """The name of the model behind it."""
+        """The name of the model."""
         return self._engine.model.name
 
     @property
     def progress(self) -> Progress:
-        """The counts of steps and what they cost so far."""
+        """The number of finished steps and their cost so far."""
         return self._engine.progress
 
     def expect(self, steps: int) -> None:
-        """Say how many more steps there will be, for the time left."""
+        """Announce further steps, to estimate the remaining time."""
         self._engine.total = (self._engine.total or 0) + steps
 
     @property
     def costs(self) -> bool:
-        """Whether the model behind it is one whose tokens count."""
+        """Whether the model's tokens cost money."""
         return self._engine.model.cacheable
 
     def foresee(self, memes: int, tokens_in: int, tokens_out: int) -> None:
-        """Say before the first step what all of them will take, as far as one can tell."""
+        """Report the estimated tokens of all steps before the first one."""
         self._engine.expected = (memes, tokens_in, tokens_out)
         self._watch(self.progress)
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Bring one step to its end; only what no later step can escape is raised."""
+        """Run one step; raise only errors that would affect all later steps too."""
         taken: Taken[Value] = Taken(step.id, "failed", None, "no attempt was allowed")
         request, calls = step.request, 0
         for attempt in range(step.attempts):
@@ -179,7 +179,7 @@ class ModelClient:
     async def _attempt(
         self, step: Step[Value], request: Request, attempt: int
     ) -> tuple[Taken[Value], str]:
-        """How one attempt ended, and what the model said."""
+        """Make one attempt; return its result and the reply text."""
         try:
             request = load_images(bump_seed(request, attempt))
         except ImageError as error:
@@ -207,7 +207,7 @@ class ModelClient:
         return taken, reply.text
 
     async def _get(self, step: Step[Value], request: Request, digest: str, attempt: int) -> _Got:
-        """Reply from the call log, from a call in flight, or from the model."""
+        """Return a reply from the call log, from an identical call in flight, or from the model."""
         key = self._engine.cache_key(request, digest, attempt)
         name = key.hex()
         if name in self._known:
@@ -232,7 +232,7 @@ class ModelClient:
         return got
 
     def _write(self, step: Step[Value], place: _Attempt, called: Called) -> _Got:
-        """Write a call into the call log."""
+        """Append a call to the call log."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
         status: Status = "failed"
         reply, reason = called.reply or Reply(""), called.reason
@@ -260,7 +260,7 @@ class ModelClient:
             return _CALL.validate_json(file.readline())
 
     def close(self) -> None:
-        """Close the call log and let go of the folder."""
+        """Close the call log and unlock the folder."""
         self._call_log.close()
         self._lock.close()
         self._engine.flush()
@@ -273,7 +273,7 @@ class ModelClient:
 
 
 def _read_call_log(path: Path) -> dict[str, int]:
-    """Where each call with a reply stands; replies stay on disk."""
+    """Return the offset of each logged call that has a reply; replies stay on disk."""
     known: dict[str, int] = {}
     place = 0
     for number, line in read_whole_lines(path):
@@ -282,7 +282,7 @@ def _read_call_log(path: Path) -> dict[str, int]:
         except ValidationError as error:
             raise StoreError(
                 f"{path}: line {number} is damaged: {first_fault(error)}",
-                hint="remove that line; its step is asked again",
+                hint="remove that line; the step is then run again",
             ) from error
         if call.status != "failed":
             known[call.key] = place
@@ -293,7 +293,7 @@ def _read_call_log(path: Path) -> dict[str, int]:
 # Settings of model calls: server, concurrent calls, prices and cache.
 
 _PARAM = Flag(
-    "A field of the request, such as max_tokens=512 or reasoning_effort=low.",
+    "Request field NAME=VALUE, such as max_tokens=512; repeatable.",
     "--param",
     metavar="NAME=VALUE",
 )
@@ -302,7 +302,7 @@ Params = Annotated[Mapping[str, str], _PARAM]
 
 @contextmanager
 def open_cache(wanted: bool) -> Iterator[Cache | None]:
-    """The cache of answers, closed at the end; nothing where it is not wanted."""
+    """Open the reply cache and close it at the end; yield None if it is disabled."""
     cache = Cache(home() / "cache.sqlite") if wanted else None
     try:
         yield cache
@@ -312,17 +312,19 @@ def open_cache(wanted: bool) -> Iterator[Cache | None]:
 
 
 def read_price(text: str | None) -> tuple[float, float] | None:
-    """``IN,OUT`` of ``--price``: what a million tokens cost."""
+    """Parse ``--price IN,OUT``: the prices per million tokens."""
     if text is None:
         return None
     try:
         first, second = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(
-            f"--price {text!r} is not IN,OUT", hint="such as --price 0.15,0.60"
+            f"--price {text!r} is not of the form IN,OUT", hint="for example --price 0.15,0.60"
         ) from None
     if not (0 <= first < float("inf") and 0 <= second < float("inf")):
-        raise InputError(f"--price {text!r} must not be negative", hint="such as --price 0.15,0.60")
+        raise InputError(
+            f"--price {text!r} must not be negative", hint="for example --price 0.15,0.60"
+        )
     return first, second
 
 
@@ -345,15 +347,15 @@ class CallSettings:
 
     base_url: Annotated[
         str | None,
-        Flag("Address of an OpenAI-compatible server. The key comes from OPENAI_API_KEY."),
+        Flag("URL of an OpenAI-compatible server. The API key is read from OPENAI_API_KEY."),
     ] = None
     params: Annotated[Mapping[str, JsonValue], _PARAM] = field(default_factory=dict)
-    concurrency: Annotated[int, Flag("Calls in flight at most.", min=1, max=4096)] = 32
-    timeout: Annotated[float, Flag("Seconds for one call.", min=0.1)] = 300.0
+    concurrency: Annotated[int, Flag("Maximum number of concurrent calls.", min=1, max=4096)] = 32
+    timeout: Annotated[float, Flag("Timeout per call, in seconds.", min=0.1)] = 300.0
     prices: Annotated[
         tuple[float, float] | None,
         Flag(
-            "Price of a million tokens in and out, for the cost.",
+            "Prices per million input and output tokens (IN,OUT), to compute the cost.",
             "--price",
             metavar="IN,OUT",
             kind=str,
@@ -363,7 +365,7 @@ class CallSettings:
     use_cache: Annotated[
         bool,
         Flag(
-            "Ask again even what is in the cache.",
+            "Call the model again even for cached requests.",
             "--no-cache",
             kind=bool,
             read=operator.not_,
@@ -373,7 +375,7 @@ class CallSettings:
 
     @property
     def model_settings(self) -> ModelSettings:
-        """The part that a kind of model is opened with."""
+        """The part of the settings that opening a model needs."""
         written = {name: _write_param(value) for name, value in self.params.items()}
         return ModelSettings(self.base_url, self.concurrency, self.timeout, written)
 
@@ -386,11 +388,11 @@ ProgressWatch = Callable[[Progress], None]
 
 
 def require_model(name: str | None) -> str:
-    """The name of the model, which must be given."""
+    """Return the model name; raise an ``InputError`` if it is missing."""
     if name is None:
         raise InputError(
-            "no model was named: what is built is asked from one",
-            hint="give --model, such as openai/NAME with --base-url",
+            "no model given: a build needs one",
+            hint="add --model, for example openai/NAME with --base-url",
         )
     return name
 
@@ -399,7 +401,7 @@ def require_model(name: str | None) -> str:
 async def open_client(
     name: str | None, calls: CallSettings, folder: Path, watch: ProgressWatch | None = None
 ) -> AsyncIterator[ModelClient]:
-    """A client for one model; say ``client.expect(n)`` when the number of steps is known."""
+    """Open a client for one model; call ``client.expect(n)`` when the number of steps is known."""
     model = open_model(require_model(name), calls.model_settings)
     settings = AskSettings(concurrency=calls.concurrency)
     try:
@@ -413,7 +415,7 @@ async def open_client(
 
 
 def split_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch | None]:
-    """Watchers for several clients that work at once; each shows the sum of what all have done."""
+    """Return progress callbacks for several parallel clients; each shows the sum over all."""
     if watch is None:
         return [None] * count
     seen = [Progress()] * count
@@ -437,7 +439,7 @@ SAMPLE = 3  # memes that are tried
 
 
 class Trial:
-    """An asker that counts tokens and answers like ``fake/drafter``, each step once."""
+    """A client that estimates tokens and answers each step once, like ``fake/drafter``."""
 
     model = "fake/drafter"
 
@@ -445,10 +447,10 @@ class Trial:
         self.tokens_in = self.tokens_out = 0
 
     def expect(self, steps: int) -> None:
-        """Nobody waits for these."""
+        """Do nothing: the trial shows no progress."""
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Count a step, and answer it."""
+        """Count the tokens of a step and answer it."""
         request = step.request
         self.tokens_in += count_request(request)
         for message in request.messages:
@@ -465,9 +467,9 @@ class Trial:
 async def foresee(
     client: ModelClient, memes: int, work: Callable[[Trial], Awaitable[object]]
 ) -> None:
-    """Tell whoever watches what ``memes`` memes will cost; ``work`` does the first few of them.
+    """Estimate the cost of ``memes`` memes; ``work`` processes the first few of them.
 
-    A model that costs nothing (no language model) is not tried.
+    Models without token cost are skipped.
     """
     if not memes or not client.costs:
         return
@@ -478,6 +480,6 @@ async def foresee(
 
 
 async def drain(results: AsyncIterator[object]) -> None:
-    """Wait for all of them."""
+    """Wait for all results."""
     async for _ in results:
         pass

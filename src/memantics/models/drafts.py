@@ -1,4 +1,4 @@
-"""What drafting intents, chats and captions share: requests, checks, counts, and queues."""
+"""Shared helpers for drafting intents, chats and captions: requests, checks, counts, queues."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """Where a drafted text is from: the model, the hash of what it was sent, and when."""
+    """The origin of a drafted text: the model, the hash of the request and the time."""
 
     model: str
     prompt: str
@@ -51,12 +51,12 @@ class DraftSource:
 
 
 def note_source(taken: Taken[T]) -> DraftSource:
-    """The source of what a step brought."""
+    """Return the origin of a step's result."""
     return DraftSource(taken.model, taken.prompt, taken.when)
 
 
 def name_language(code: str) -> str:
-    """How a prompt calls a language.
+    """Return the name of a language as used in prompts.
 
     >>> name_language("zh"), name_language("eo")
     ('Chinese', 'the language with the code eo')
@@ -65,7 +65,7 @@ def name_language(code: str) -> str:
 
 
 def show_material(parts: Mapping[str, str], nothing: str = "Nothing is known about it.") -> str:
-    """Texts by name, each between its own marks; empty ones are left out."""
+    """Format named texts for a prompt, each in its own delimiters; skip empty ones."""
     shown = [
         enclose(clean_line(name, 40), "\n".join(clean_line(x) for x in body[:_LONGEST].split("\n")))
         for name, body in parts.items()
@@ -82,19 +82,19 @@ def make_request(
     language: str = "en",
     sampling: Sampling | None = None,
 ) -> Request:
-    """One turn of the user; the image comes first where the step may see it."""
+    """Build a request with one user turn; the image comes first if the step may see it."""
     parts = (body,) if meme is None else (Image(meme.image), body)
     form = Form("", (), language, "json", {"text": meme.text if meme else ""})
     return Request((Message("user", parts),), form, sampling or Sampling(), schema)
 
 
 def text(longest: int = 0) -> JsonValue:
-    """The schema of a text."""
+    """Return the JSON schema of a text."""
     return {"type": "string", "maxLength": longest} if longest else {"type": "string"}
 
 
 def choice(*options: str) -> JsonValue:
-    """The schema of one of several words."""
+    """Return the JSON schema of a choice between words."""
     return {"type": "string", "enum": list(options)}
 
 
@@ -102,13 +102,13 @@ record = describe_object  # closed, with all of its fields, as strict decoding d
 
 
 def array(items: JsonValue, least: int, most: int) -> JsonValue:
-    """The schema of a list."""
+    """Return the JSON schema of a list."""
     return {"type": "array", "items": items, "minItems": least, "maxItems": most}
 
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A step without a value: which, how it ended, and why."""
+    """A step without a value: its id, its status and the reason."""
 
     step: str
     status: Status
@@ -117,7 +117,7 @@ class Miss:
 
 @dataclass(slots=True)
 class Tally:
-    """The steps of one command: their four counts, and every miss."""
+    """The steps of one command: the count of each status, and every miss."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     misses: list[Miss] = field(default_factory=list)
@@ -134,14 +134,14 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Generic[T]):
-    """What was drafted, in the order of the memes, and how the steps ended."""
+    """The drafts in the order of the memes, and the statuses of the steps."""
 
     drafts: tuple[T, ...]
     tally: Tally
 
 
 def count_statuses(tallies: Iterable[Tally]) -> dict[str, int]:
-    """The four counts of several tallies together."""
+    """Add up the counts of several tallies."""
     total: Counter[Status] = Counter()
     for tally in tallies:
         total.update(tally.statuses)
@@ -155,7 +155,7 @@ _TIMES = 3
 
 
 def check_wording(said: str, what: str, language: str, longest: int) -> str:
-    r"""A text of a model as one safe line; what is no text of that language is refused.
+    r"""Return a model's text as one safe line; raise ``Unparsed`` if it is not in that language.
 
     >>> check_wording(" A cat\n sleeps. ", "caption", "en", 100)
     'A cat sleeps.'
@@ -179,7 +179,7 @@ def check_wording(said: str, what: str, language: str, longest: int) -> str:
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether a text goes round in circles.
+    """Return whether a text repeats the same words over and over.
 
     >>> repeats_itself("it is what it is"), repeats_itself("the same old story goes on " * 3)
     (False, True)
@@ -202,7 +202,7 @@ def write_draft_queue(
     origin: str,
     warning: str = "Memes may be offensive.",
 ) -> int:
-    """Write a queue in which people edit drafts; return how many items it has."""
+    """Write a queue in which annotators edit drafts; return the number of items."""
     languages = {str(item.hidden["language"]) for item in items}
     card = QueueCard(
         title=title,
@@ -215,7 +215,7 @@ def write_draft_queue(
 
 
 def queue_images(memes: Iterable[Meme], folder: Path) -> dict[str, str]:
-    """Copy the images of memes into a queue; by id the name under which an item finds its own."""
+    """Copy the images of memes into a queue; return their names there by meme id."""
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
     names = {}
     for meme in memes:

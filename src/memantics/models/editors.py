@@ -1,9 +1,9 @@
 """Image editors by name: ``openai-images/NAME`` and ``diffusers/PATH``.
 
 ``openai-images`` calls any server with an OpenAI-compatible image-edit endpoint. ``diffusers`` runs
-an instruction or inpainting pipeline from a local folder (extra ``edit``): nothing is downloaded
-and no code of the folder runs, only safetensors weights and classes of diffusers itself are
-loaded. The ``embedded`` editor needs ``understanding`` and is opened there.
+an instruction or inpainting pipeline from a local folder (extra ``edit``). Nothing is downloaded
+and no code of the folder runs: only safetensors weights and classes of diffusers are loaded. The
+``embedded`` editor needs ``understanding`` and is opened there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next
 
 @dataclass(frozen=True, slots=True)
 class ImagesSettings:
-    """How a server is talked to. ``fields`` go into the form as they are (``size``, …)."""
+    """Settings of an image server. ``fields`` are sent unchanged in the form (``size``, …)."""
 
     timeout: float = 300.0
     max_reply_bytes: int = 64 * 1024 * 1024
@@ -66,7 +66,7 @@ class _Pictures(Lenient):
 
 
 class OpenAIImages:
-    """Sends picture, mask and instruction as one form; the key goes into one header only.
+    """Sends image, mask and instruction as one form; the API key is sent in one header only.
 
     >>> OpenAIImages("painter", "http://localhost:8000/v1", "sk-secret")
     OpenAIImages('openai-images/painter', 'http://localhost:8000/v1')
@@ -81,10 +81,10 @@ class OpenAIImages:
         if url.scheme not in ("http", "https") or not url.host or url.user or url.password:
             raise InputError(
                 f"base URL {base_url!r} is not a valid URL",
-                hint="write it like http://localhost:8000/v1; the key comes from OPENAI_API_KEY",
+                hint="for example http://localhost:8000/v1; the key is read from OPENAI_API_KEY",
             )
         if not name:
-            raise InputError("the editor has no name", hint="write openai-images/NAME")
+            raise InputError("the editor has no name", hint="use openai-images/NAME")
         self.name = f"openai-images/{name}"
         self._model = name
         self._base = url
@@ -108,7 +108,7 @@ class OpenAIImages:
         }
 
     async def edit(self, request: EditRequest) -> bytes:
-        """Ask for one picture; what may pass is tried again a few times."""
+        """Request one edited image; retry transient failures a few times."""
         for wait in self.settings.waits:
             try:
                 return await self._ask(request)
@@ -128,10 +128,11 @@ class OpenAIImages:
                 data = await read_bounded(response, self.settings.max_reply_bytes)
         except aiohttp.ClientConnectorError as error:
             raise Unavailable(
-                f"{server} cannot be reached", hint="check --editor-url and whether it runs"
+                f"{server} cannot be reached",
+                hint="check --editor-url, and that the server is running",
             ) from error
         except TimeoutError as error:
-            raise Transient(f"{server}: no picture within {self.settings.timeout:g} s") from error
+            raise Transient(f"{server}: no image within {self.settings.timeout:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             broken = Transient(f"{server}: the connection broke: {error}")
             raise hide_key(broken, self._key) from error
@@ -173,7 +174,7 @@ class OpenAIImages:
 
 
 def make_alpha_mask(mask: bytes) -> bytes:
-    """A mask as these servers want it: transparent where they may paint."""
+    """Convert a mask to the server's format: transparent where the image may change."""
     white = np.asarray(decode(mask, "mask").convert("L")) > 127
     plate = np.zeros((*white.shape, 4), np.uint8)
     plate[..., 3] = np.where(white, 0, 255)
@@ -181,21 +182,23 @@ def make_alpha_mask(mask: bytes) -> bytes:
 
 
 def read_picture(data: bytes) -> bytes:
-    """The picture in a reply. Addresses are not followed: nothing else is fetched.
+    """Return the image in a reply. URLs are not followed: nothing else is fetched.
 
     >>> read_picture(b'{"data": [{"url": "http://elsewhere/x.png"}]}')
     Traceback (most recent call last):
-    memantics.core.errors.Rejected: the server sent an address and no picture; ask for the ...
+    memantics.core.errors.Rejected: the server sent a URL instead of an image; ask for the ...
     """
     try:
         reply = _Pictures.model_validate(orjson.loads(data))
     except (orjson.JSONDecodeError, ValidationError):
         start = data[:60].decode(errors="replace")
-        raise Rejected(f"the server sent no picture but {start!r}") from None
+        raise Rejected(f"the server sent no image; its reply starts with {start!r}") from None
     first = reply.data[0] if reply.data else _Picture()
     if first.b64_json is None:
         raise Rejected(
-            "the server sent an address and no picture" if first.url else "no picture came",
+            "the server sent a URL instead of an image"
+            if first.url
+            else "the server sent no image",
             hint="ask for the bytes: --editor-param response_format=b64_json",
         )
     try:
@@ -208,7 +211,7 @@ _STEP = 8  # pipelines work on multiples of this
 
 
 def choose_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """The size at which a pipeline works: bounded, near to the shape, in steps of 8.
+    """Return the working size of a pipeline: bounded, same aspect ratio, multiples of 8.
 
     >>> choose_size((1000, 500), 768)
     (768, 384)
@@ -221,7 +224,7 @@ def choose_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
 
 
 class DiffusersSettings(Closed):
-    """How pictures are made. ``None`` leaves the pipeline's own default."""
+    """Settings of a diffusers pipeline. ``None`` uses the pipeline's default."""
 
     steps: int = 30
     guidance: float | None = None
@@ -231,15 +234,15 @@ class DiffusersSettings(Closed):
 
 
 class DiffusersEditor:
-    """Runs a pipeline on one thread of its own; it is loaded at the first picture."""
+    """Runs a pipeline on its own thread; it is loaded for the first image."""
 
     note = ""
 
     def __init__(self, path: Path, settings: DiffusersSettings | None = None) -> None:
         if not (path / "model_index.json").is_file():
             raise InputError(
-                f"{path} holds no pipeline: model_index.json is missing",
-                hint="name a folder that diffusers' save_pretrained wrote",
+                f"{path} is not a diffusers pipeline: model_index.json is missing",
+                hint="give a folder written by save_pretrained of diffusers",
             )
         self.name = f"diffusers/{path}"
         self.settings = settings or DiffusersSettings()
@@ -258,7 +261,7 @@ class DiffusersEditor:
         }
 
     async def edit(self, request: EditRequest) -> bytes:
-        """Repaint one picture."""
+        """Edit one image."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._edit, request)
 
@@ -284,7 +287,7 @@ class DiffusersEditor:
         }
         if "image" not in takes:
             raise Rejected(
-                f"{type(pipeline).__name__} makes pictures from nothing",
+                f"{type(pipeline).__name__} cannot edit images",
                 hint="use an instruction, image-to-image or inpainting pipeline",
             )
         given = {k: v for k, v in offered.items() if k in takes and v is not None}
@@ -313,14 +316,14 @@ class DiffusersEditor:
             except (OSError, ValueError, AttributeError, TypeError) as error:
                 raise Unavailable(
                     f"{self._path} cannot be loaded as a pipeline: {str(error).splitlines()[0]}",
-                    hint="name a folder that diffusers' save_pretrained wrote",
+                    hint="give a folder written by save_pretrained of diffusers",
                 ) from error
             pipeline.set_progress_bar_config(disable=True)
             self._pipeline = pipeline.to("cuda" if torch.cuda.is_available() else "cpu")
         return self._pipeline
 
     async def close(self) -> None:
-        """Let the thread end and the weights go."""
+        """Stop the thread and free the weights."""
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
         self._pipeline = None
 
@@ -329,7 +332,7 @@ KINDS = ("embedded", "none", "openai-images/NAME", "diffusers/PATH")
 
 
 def open_editor(name: str, settings: ModelSettings) -> Editor:
-    """The editor called ``KIND/NAME``."""
+    """Open the editor called ``KIND/NAME``."""
     kind, slash, rest = name.partition("/")
     if kind not in ("openai-images", "diffusers") or not slash or not rest:
         raise UnknownName("editor", name, KINDS)
@@ -340,8 +343,8 @@ def _open_images(name: str, settings: ModelSettings) -> Editor:
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
         raise InputError(
-            f"editor 'openai-images/{name}' needs the address of its server",
-            hint="give --editor-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
+            f"editor 'openai-images/{name}' needs the URL of its server",
+            hint="give --editor-url, for example http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
     key = os.environ.get("OPENAI_API_KEY", "")
     made = ImagesSettings(timeout=settings.timeout, fields=settings.params)

@@ -1,7 +1,7 @@
-"""Any embedder in a folder of this machine: texts or images to unit vectors, through transformers.
+"""Text and image encoders and classifiers from local folders, through transformers.
 
-Nothing is downloaded, and no code from such a folder is run. Sentence models say in
-``1_Pooling/config.json`` how a sentence becomes one vector; others are averaged over tokens.
+Nothing is downloaded, and no code from such a folder runs. ``1_Pooling/config.json`` of a sentence
+model defines the pooling; other models use the mean over tokens.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ LOCAL = "local/"
 
 
 class LocalTextEncoder:
-    """A text encoder such as BGE-M3, loaded at once so that faults show early.
+    """A text encoder such as BGE-M3, loaded at once so that errors appear early.
 
-    ``version`` pins the weights and how they are used, not only the folder's name.
+    ``version`` is a hash of the weights and settings, not only the folder's name.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,7 +45,7 @@ class LocalTextEncoder:
         self._room = min(_LONGEST, max(4, places - 2))
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text."""
+        """Return one row of length 1 per text."""
         import torch
 
         rows = []
@@ -69,20 +69,20 @@ class LocalTextEncoder:
 
 
 class OneByOneEncoder:
-    """A local encoder asked text by text: in a batch the last digits depend on the neighbours."""
+    """A local encoder that encodes texts one by one: batches change the last digits."""
 
     def __init__(self, folder: Path) -> None:
         self._encoder = LocalTextEncoder(folder)
         self.version = self._encoder.version
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text."""
+        """Return one row of length 1 per text."""
         known = {text: self._encoder.encode([text])[0] for text in dict.fromkeys(texts)}
         return np.stack([known[text] for text in texts])
 
 
 def open_text_encoder(folder: Path | None = None) -> SentenceEncoder | OneByOneEncoder:
-    """The sentence encoder of a folder, or without one that which ships."""
+    """Open the sentence encoder of a folder, or the built-in one."""
     return SentenceEncoder() if folder is None else OneByOneEncoder(folder)
 
 
@@ -97,11 +97,11 @@ class LocalImageEncoder:
 
     @cached_property
     def width(self) -> int:
-        """How many numbers an image becomes."""
+        """The dimension of an image vector."""
         return int(self._encode([Image.new("RGB", (32, 32))]).shape[1])
 
     def encode_files(self, paths: Sequence[Path]) -> Vectors:
-        """One row of length 1 per image file, each decoded within bounds."""
+        """Return one row of length 1 per image file, each decoded within bounds."""
         parts = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         return _unit([self._encode([load(path) for path in part]) for part in parts])
 
@@ -117,7 +117,7 @@ class LocalImageEncoder:
 
 
 def _pool(found: Any) -> Any:
-    """The vectors of a batch, whatever the model wraps them in."""
+    """Return the vectors of a batch from any output type."""
     if hasattr(found, "shape"):
         return found
     pooled = getattr(found, "pooler_output", None)
@@ -135,7 +135,7 @@ def _check(folder: Path) -> Any:
     if not (folder / "config.json").is_file():
         raise InputError(
             f"{folder} is not a model folder: config.json is missing",
-            hint="give a folder in the format of transformers",
+            hint="give a model folder in the transformers format",
         )
     import transformers
 
@@ -147,7 +147,7 @@ def _name(folder: Path) -> str:
 
 
 def open_part(folder: Path, maker: Callable[..., Any], **options: object) -> Any:
-    """A model, tokenizer or image processor of a folder, offline and without its code."""
+    """Load a model, tokenizer or image processor from a folder, offline and without its code."""
     try:
         with quiet_transformers():
             return maker(folder, **_LOCAL, **options)
@@ -157,7 +157,7 @@ def open_part(folder: Path, maker: Callable[..., Any], **options: object) -> Any
 
 
 def _pools_first(folder: Path) -> bool:
-    """Whether a sentence is its first token's vector, as the folder of a sentence model says."""
+    """Return whether the folder's pooling uses the first token."""
     place = folder / "1_Pooling" / "config.json"
     if not place.is_file():
         return False
@@ -190,10 +190,10 @@ _OFFSET = ("roberta", "xlm-roberta", "camembert")  # positions are counted from 
 
 
 class LocalClassifier:
-    """A classifier that stays loaded. Memes are asked one by one: batches move the last digits.
+    """A loaded classifier. Memes are classified one by one: batches change the last digits.
 
-    ``labels`` are its classes in order, or the prompts. ``several`` tells that any number of labels
-    can hold, so that each logit stands for itself.
+    ``labels`` are its classes in order, or the prompts. ``several`` marks a multi-label model,
+    whose logits are independent.
     """
 
     def __init__(self, folder: Path, prompts: Sequence[str] = ()) -> None:
@@ -220,11 +220,13 @@ class LocalClassifier:
         self.labels = tuple(str(named[place]) for place in range(len(named)))
         problem = getattr(config, "problem_type", None)
         if problem == "regression":
-            raise InputError(f"{folder} gives a number, not labels", hint="use a classifier")
+            raise InputError(
+                f"{folder} is a regression model without labels", hint="use a classifier"
+            )
         self.several = problem == "multi_label_classification" or len(self.labels) == 1
 
     def score(self, text: str, picture: Image.Image | None = None) -> NDArray[np.float64]:
-        """The logit of each label."""
+        """Return the logit of each label."""
         import torch
 
         inputs: dict[str, Any] = {}
@@ -239,7 +241,7 @@ class LocalClassifier:
         found = made.logits_per_image if self.kind == "image-text" else made.logits
         row: NDArray[np.float64] = found[0].double().numpy()
         if not np.isfinite(row).all():
-            raise StoreError("the classifier's weights give no number", hint="download it again")
+            raise StoreError("the classifier returns NaN", hint="download it again")
         return row
 
     def _split(self, text: str) -> dict[str, Any]:
@@ -261,7 +263,7 @@ class LocalClassifier:
 
 
 def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]:
-    """The architecture that a folder's config names, and what such a classifier looks at."""
+    """Return the architecture in a folder's config, and whether it uses text, image or both."""
     place = folder / "config.json"  # an adapter has none
     config = orjson.loads(place.read_bytes()) if place.is_file() else {}
     architecture = str((config.get("architectures") or [""])[0])
@@ -273,14 +275,14 @@ def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]
         return architecture, "image-text"
     hint = "give a folder of …ForSequenceClassification or …ForImageClassification, or CLIP"
     if both:
-        hint = "it compares pictures with texts: write these as [prompts] into the map"
+        hint = "a CLIP model needs texts to compare with: add [prompts] to the label map"
     raise InputError(
-        f"{folder} is not a classifier ({architecture or 'of no architecture'})", hint=hint
+        f"{folder} is not a classifier ({architecture or 'unknown architecture'})", hint=hint
     )
 
 
 def _find_room(config: Any, tokenizer: Any) -> int:
-    """How many tokens a text may have."""
+    """Return the maximum number of tokens of a text."""
     config = getattr(config, "text_config", None) or config
     places = int(getattr(config, "max_position_embeddings", 0) or _LONGEST)
     if config.model_type in _OFFSET:

@@ -29,35 +29,35 @@ CUT_OFF = "the chain of thought was cut off at the token limit: there is no answ
 
 
 class Clock(Protocol):
-    """Seconds that only grow, and sleep."""
+    """A monotonic clock with sleep."""
 
     def now(self) -> float:
-        """Seconds since some fixed moment."""
+        """Return seconds since a fixed moment."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Come back after that many seconds."""
+        """Sleep for that many seconds."""
         ...
 
 
 class RealClock:
-    """The clock on the wall."""
+    """The system clock."""
 
     def now(self) -> float:
-        """Seconds since some fixed moment."""
+        """Return seconds since a fixed moment."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Come back after that many seconds."""
+        """Sleep for that many seconds."""
         await asyncio.sleep(seconds)
 
 
 class Limiter:
-    """Slots for calls to one model; share one limiter between all runs of that model.
+    """An adaptive concurrency limit for one model; all runs of that model share it.
 
-    It begins at ``maximum``. An overload halves the limit, but only once per round trip: calls
-    that had begun before the last cut say nothing about the new limit. A window of as many
-    answers as the limit raises it by one.
+    The limit starts at ``maximum``. An overload halves it, at most once per round trip: calls that
+    started before the last cut do not count. As many successful answers as the limit raise it by
+    one.
 
     >>> limiter = Limiter(8)
     >>> limiter.limit
@@ -78,15 +78,15 @@ class Limiter:
 
     @property
     def paused(self) -> float:
-        """Seconds until calls go on; 0 when nothing holds them."""
+        """Seconds until calls resume; 0 without a pause."""
         return max(0.0, self._resume_at - self._clock.now()) if self._resume_at else 0.0
 
     def pause(self, seconds: float) -> None:
-        """Hold every new call: the server asked for it."""
+        """Delay every new call, as the server requested."""
         self._resume_at = max(self._resume_at, self._clock.now() + seconds)
 
     async def enter(self) -> int:
-        """Wait for a slot and for the end of a pause; the ticket goes back with :meth:`leave`."""
+        """Wait for a slot and for the end of a pause; return a ticket for :meth:`leave`."""
         if self.in_flight < self.limit and not self._waiting:
             self.in_flight += 1
         else:
@@ -102,7 +102,7 @@ class Limiter:
         return self._started
 
     def leave(self, ticket: int, verdict: CallOutcome) -> None:
-        """Give the slot back and say how the call went."""
+        """Release the slot and report the result of the call."""
         if verdict == "answered":
             self.answered += 1
             self._window += 1
@@ -139,12 +139,12 @@ class Limiter:
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """When to repeat a call.
+    """Limits for retries.
 
-    ``per_call`` and ``per_run`` bound repetitions; past them a call has failed. Waiting grows
-    from ``first`` to ``longest`` seconds, drawn evenly from zero to the bound ("full jitter"). A
-    server that asks for more than ``patience`` seconds ends the run, which can go on later.
-    ``knocks`` are the quick tries at a server that never answered yet.
+    ``per_call`` and ``per_run`` limit the number of retries; beyond them a call has failed. Delays
+    grow from ``first`` to ``longest`` seconds and are drawn evenly from zero to the bound ("full
+    jitter"). If a server requests more than ``patience`` seconds, the run ends and can be resumed.
+    ``knocks`` is the number of quick tries at a server that has not answered yet.
     """
 
     per_call: int = 6
@@ -156,7 +156,7 @@ class RetrySettings:
 
 
 def draw_delay(retry: int, settings: RetrySettings, rng: random.Random) -> float:
-    """Seconds to wait before the retry of that number, from 1.
+    """Return the delay in seconds before a retry, numbered from 1.
 
     >>> 0 <= draw_delay(3, RetrySettings(first=1.0), random.Random(1)) <= 4
     True
@@ -167,7 +167,7 @@ def draw_delay(retry: int, settings: RetrySettings, rng: random.Random) -> float
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """How a call ended: with a reply, or with the reason why there is none."""
+    """The result of a call: a reply, or the reason for its failure."""
 
     reply: Reply | None
     reason: str
@@ -176,7 +176,7 @@ class Called:
 
 
 class Stopped(Exception):
-    """The run is ending; this call was not repeated, and nothing is known about its item."""
+    """The run is ending: the call was not repeated, and its item has no result."""
 
 
 class Caller:
@@ -201,7 +201,7 @@ class Caller:
         self._rng = rng or random.Random()
 
     async def call(self, request: Request) -> Called:
-        """Ask until there is an answer or no more hope; :class:`Unavailable` ends the run."""
+        """Call the model until it answers or retries run out; :class:`Unavailable` ends the run."""
         tries, silent_since = 0, None
         while True:
             ticket = await self._limiter.enter()
@@ -239,7 +239,7 @@ class Caller:
             await self._clock.sleep(wait)
 
     def _plan(self, fault: errors.Transient, tries: int, silent_since: int | None) -> float | str:
-        """Seconds to wait before the next try, or why there is none (an ending of the reason)."""
+        """Return the delay before the next try in seconds, or the reason why there is none."""
         if self.stopping:
             raise Stopped from fault
         settings = self._settings
@@ -253,7 +253,7 @@ class Caller:
             if asked > settings.patience:
                 raise errors.Unavailable(
                     f"{fault.what}: the server asks to wait {asked:.0f} s",
-                    hint="run the same command again then: it goes on from here",
+                    hint="run the same command again after that time: it resumes",
                 ) from fault
             if fault.overloaded:
                 self._limiter.pause(asked)
@@ -268,7 +268,7 @@ class Caller:
     def _judge_silence(
         self, fault: errors.Unreachable, tries: int, silent_since: int | None
     ) -> None:
-        """End the run when nobody ever answered, or when everybody left."""
+        """End the run if the server never answered, or no longer answers."""
         if not self._limiter.answered and tries > self._settings.knocks:
             raise errors.Unavailable(
                 fault.what, hint="start the server, or check --base-url and the network"
@@ -276,8 +276,8 @@ class Caller:
         gone = tries > self._settings.per_call and self._limiter.answered == silent_since
         if self._limiter.answered and gone:
             raise errors.Unavailable(
-                f"{fault.what} any more",
-                hint="start the server, then run the same command again: it goes on from here",
+                f"{fault.what}: the connection is lost",
+                hint="start the server, then run the same command again: it resumes",
             ) from fault
 
 
@@ -286,12 +286,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of a run so far; the last one is its summary.
+    """Counters of a run; the last one is its summary.
 
-    ``resumed`` of the ``done`` items were finished by an earlier start. Calls, tokens and retries
-    are of this start; tokens from the cache cost nothing and do not count. A build says before it
-    asks what its ``memes`` will take, ``expected_in`` and ``expected_out`` tokens; 0: not said.
-    ``adapted`` says how requests were changed so that the server would take them.
+    ``resumed`` counts the items of ``done`` that an earlier start finished. Calls, tokens and
+    retries are those of this start; cached tokens do not count. A build estimates ``expected_in``
+    and ``expected_out`` tokens for its ``memes`` beforehand (0: no estimate). ``adapted`` lists
+    request changes that the server required.
 
     >>> half = Progress(done=50, total=100, answered=50, seconds=10.0)
     >>> half.rate, half.left
@@ -323,32 +323,33 @@ class Progress:
 
     @property
     def counts(self) -> dict[Status, int]:
-        """The four counts."""
+        """The number of items per status."""
         return {status: getattr(self, status) for status in STATUSES}
 
     @property
     def rate(self) -> float:
-        """Items per second of this start."""
+        """Items per second since this start."""
         return (self.done - self.resumed) / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float | None:
-        """Seconds to the end, as far as one can tell."""
+        """The estimated seconds to the end, or None."""
         if self.total is None or not self.rate:
             return None
         return max(0, self.total - self.done) / self.rate
 
     def cost(self, prices: tuple[float, float]) -> float:
-        """What this start cost; prices are per million tokens in and out."""
+        """Return the cost of this start; prices are per million input and output tokens."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
-    """How a model is asked. None of this shapes the answers.
+    """Settings of the calls, which do not affect the answers.
 
-    ``total`` is the number of items where it is known: it only serves the time left. ``grace`` is
-    how long calls in flight may go on when a run stops; ``watch_every`` how often it reports.
+    ``total`` is the number of items if known; it is used for the remaining time. ``grace`` is how
+    long calls in flight may continue when a run stops, ``watch_every`` the reporting interval (both
+    in seconds).
     """
 
     concurrency: int = 32
@@ -362,7 +363,7 @@ class AskSettings:
 
 
 class Engine:
-    """Asks one model and counts. Model and cache stay open: they belong to the caller."""
+    """Calls one model and counts. The caller owns and closes model and cache."""
 
     def __init__(self, model: Model, cache: Cache | None, settings: AskSettings) -> None:
         self.model = model
@@ -372,9 +373,7 @@ class Engine:
         self.limiter = settings.limiter or Limiter(settings.concurrency, settings.clock)
         self.cache = cache if model.cacheable else None
         self._identity = model.identity
-        self._caller = Caller(
-            model, self.limiter, settings.retries, settings.clock, settings.rng
-        )
+        self._caller = Caller(model, self.limiter, settings.retries, settings.clock, settings.rng)
         self._begin = settings.clock.now()
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._adapted: dict[str, None] = {}
@@ -382,12 +381,12 @@ class Engine:
 
     @property
     def stopping(self) -> bool:
-        """Whether nothing new may begin."""
+        """Whether no new call may start."""
         return self._caller.stopping
 
     @property
     def progress(self) -> Progress:
-        """The counts so far, and what they cost."""
+        """The counters and the cost so far."""
         return Progress(
             done=sum(self._counts.values()),
             total=self.total,
@@ -409,12 +408,12 @@ class Engine:
         )
 
     def count_item(self, status: Status, *, resumed: bool = False) -> None:
-        """Count an item or step that ended, now or at an earlier start."""
+        """Count a finished item or step, of this start or an earlier one."""
         self._counts[status] += 1
         self._resumed += resumed
 
     def count_attempt(self, spent: Reply, *, cached: bool) -> None:
-        """Count what an attempt cost; what was known already costs nothing."""
+        """Count the tokens of an attempt; cached replies cost nothing."""
         if spent.adapted:
             self._adapted[spent.adapted] = None
         if cached:
@@ -424,13 +423,13 @@ class Engine:
             self._tokens_out += spent.tokens_out
 
     def cache_key(self, request: Request, digest: str, attempt: int) -> bytes:
-        """The content address of one attempt: the key of the cache and of call logs."""
+        """Return the key of one attempt in the cache and in call logs."""
         return cache_key(self._identity, request.sampling, digest, attempt)
 
     async def fetch(self, request: Request, key: bytes) -> Called:
-        """The reply of the cache (no call), else of the model.
+        """Return a reply from the cache, else from the model.
 
-        A new reply is not in the cache yet: :meth:`keep` it once it is written down.
+        A new reply is not in the cache yet: call :meth:`keep` after it is logged.
         """
         if self.cache is not None and (found := self.cache.get(key)) is not None:
             return Called(found, "", 0, 0.0)
@@ -441,16 +440,16 @@ class Engine:
         return called if sound is called.reply else replace(called, reply=sound)
 
     def keep(self, key: bytes, called: Called) -> None:
-        """Put a reply that was paid for into the cache."""
+        """Put a new reply into the cache."""
         if self.cache is not None and called.calls and called.reply is not None:
             self.cache.put(key, called.reply)
 
     def halt(self) -> None:
-        """Begin nothing new."""
+        """Start no new calls."""
         self._caller.stopping = True
 
     async def stop(self, workers: Collection[asyncio.Task[None]]) -> None:
-        """Begin nothing new; give calls in flight a little time, since they are paid for."""
+        """Start no new calls; wait a short time for calls in flight, since they are paid for."""
         self.halt()
         running = {worker for worker in workers if not worker.done()}
         for worker in running - self._caller.busy:
@@ -465,13 +464,13 @@ class Engine:
             self.flush()
 
     def flush(self) -> None:
-        """Write what the cache holds back."""
+        """Write pending cache entries."""
         if self.cache is not None:
             self.cache.flush()
 
 
 def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Value | None, str]:
-    """The status of a reply, its value, and why it has none.
+    """Return the status of a reply, its value, and the reason if it has none.
 
     >>> read_reply(Reply("7"), int)
     ('answered', 7, '')
@@ -495,7 +494,7 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
 
 
 def bump_seed(request: Request, attempt: int) -> Request:
-    """The request of a later attempt: a fixed seed would bring the same bad answer again."""
+    """Change the seed for a later attempt: the same seed would give the same invalid answer."""
     seed = request.sampling.seed
     if not attempt or seed is None:
         return request
@@ -503,7 +502,7 @@ def bump_seed(request: Request, attempt: int) -> Request:
 
 
 def make_sound(reply: Reply) -> Reply:
-    """The reply without lone surrogates, which no file can hold; nearly always the same object."""
+    """Replace lone surrogates, which cannot be written to a file, in a reply."""
     texts = (reply.text, reply.reasoning, reply.refusal)
     repaired = tuple(map(repair_surrogates, texts))
     if repaired == texts:

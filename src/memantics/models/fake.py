@@ -1,7 +1,7 @@
-"""``fake/…``: scripted, deterministic models. They ship so that users can test tasks offline.
+"""``fake/…``: scripted, deterministic models for testing tasks offline.
 
-``fake/drafter`` drafts captions, intents and chats: sentences are drawn from a small stock by the
-hash of the request; to other requests it says what ``fake/builder`` says.
+``fake/drafter`` drafts captions, intents and chats from a small list of sentences, chosen by the
+hash of the request. It answers other requests like ``fake/builder``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_SCHEMA: Mapping[str, JsonValue] = {"type": "string"}
 
 
 def build_reply(request: Request) -> str:
-    """A reply that the request's schema accepts; without a schema, a short text."""
+    """Return a reply that conforms to the request's schema; without a schema, a short text."""
     texts = [
         PurePath(part.path).name if isinstance(part, Image) else part
         for message in request.messages
@@ -56,7 +56,7 @@ def build_reply(request: Request) -> str:
 
 
 def _choose(field: Field, seed: str) -> JsonValue:
-    """A value for a field of a form."""
+    """Return a value for a field of a form."""
     number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
     if field.options:
         return field.options[number % len(field.options)].key
@@ -66,7 +66,7 @@ def _choose(field: Field, seed: str) -> JsonValue:
 
 
 def _find_words(texts: Sequence[str]) -> list[str]:
-    """Words of the material in the prompt, then our own: replies should fit the meme a little."""
+    """Return words from the prompt's material, then built-in ones, so that replies fit the meme."""
     found: list[str] = []
     for text in texts:
         for match in _ENCLOSED.finditer(text):
@@ -88,7 +88,7 @@ class _Generator:
         return int.from_bytes(digest[:8], "big") % max(1, below)
 
     def make(self, schema: JsonValue, place: str, depth: int) -> JsonValue:
-        """A value for a part of the schema; ``place`` makes every part its own draw."""
+        """Return a value for a part of the schema; ``place`` seeds each part separately."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return None
         resolved = self._follow(schema)
@@ -181,7 +181,7 @@ def _read_stock() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def draft_reply(request: Request) -> str:
-    """A reply to a drafting step by the fields of its schema."""
+    """Return a reply to a drafting step, by the fields of its schema."""
     fields = (request.schema or {}).get("properties")
     names = set(fields) if isinstance(fields, Mapping) else set()
     draw = _Draw(request)
@@ -201,7 +201,7 @@ def draft_reply(request: Request) -> str:
 
 
 class _Draw:
-    """Choices by the hash of a request; its sampling seed counts, so that versions differ."""
+    """Pseudo-random choices by the hash of a request and its sampling seed."""
 
     def __init__(self, request: Request) -> None:
         parts = [
@@ -248,8 +248,8 @@ Script = Callable[[Request], ScriptedReply]
 class FakeModel:
     """A model whose answers come from a function of the request.
 
-    The function returns a text or a reply, or returns (or raises) the error that the call shall
-    end with. ``asked`` counts the calls.
+    The function returns a text or a reply, or returns (or raises) an error. ``asked`` counts the
+    calls.
 
     >>> from memantics.core.records import Form, Message
     >>> hello = Request((Message("user", ("Hello",)),), Form("", ()))
@@ -276,11 +276,11 @@ class FakeModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The name: a script is meant to be the same whenever it has the same name."""
+        """The name: the same name must always mean the same script."""
         return {"name": self.name}
 
     async def answer(self, request: Request) -> Reply:
-        """Do what the script says."""
+        """Run the script."""
         self.asked += 1
         if self._seconds:
             await asyncio.sleep(self._seconds)
@@ -290,12 +290,12 @@ class FakeModel:
         return Reply(said) if isinstance(said, str) else said
 
     async def close(self) -> None:
-        """Remember that somebody closed it."""
+        """Record that the model was closed."""
         self.closed = True
 
 
 def play(lines: Sequence[ScriptedReply]) -> Script:
-    """A script that says its lines in turn, and the last one for ever.
+    """Return a script that gives its lines in turn, then repeats the last one.
 
     >>> script = play(["no idea", "B"])
     >>> from memantics.core.records import Form
@@ -307,12 +307,12 @@ def play(lines: Sequence[ScriptedReply]) -> Script:
 
 
 def echo(request: Request) -> str:
-    """Say the texts of the last turn again."""
+    """Repeat the texts of the last turn."""
     return "\n".join(part for part in request.messages[-1].parts if isinstance(part, str))
 
 
 def pick_keys(request: Request) -> str:
-    """A valid reply to any form; which one depends on the form alone."""
+    """Return a valid reply to any form, which depends on the form alone."""
     form = request.form
     return render_reply(form, {field.name: _pick(field, form.question) for field in form.fields})
 
@@ -328,18 +328,18 @@ def _pick(field: Field, question: str) -> JsonValue:
 
 
 def decline(request: Request) -> Reply:  # noqa: ARG001 - a script takes the request
-    """Refuse."""
+    """Return a refusal."""
     return Reply("", refusal="a fake model declines")
 
 
 def babble(request: Request) -> str:  # noqa: ARG001 - a script takes the request
-    """Say what no parser takes for an answer."""
+    """Return a text that no parser accepts."""
     return "…"
 
 
 def break_down(request: Request) -> ScriptedReply:  # noqa: ARG001 - a script takes the request
-    """Fail, and fail again when repeated."""
-    return Transient("a fake model breaks down")
+    """Fail on every call."""
+    return Transient("the fake model simulates a failure")
 
 
 SCRIPTS: Mapping[str, Script] = {
@@ -354,7 +354,7 @@ SCRIPTS: Mapping[str, Script] = {
 
 
 def open_fake(name: str) -> FakeModel:
-    """The fake model of that name.
+    """Open the fake model with that name.
 
     >>> open_fake("fake/echo").name
     'fake/echo'

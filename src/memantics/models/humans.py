@@ -1,10 +1,10 @@
-"""``humans/FILE``: what annotators said, as a model that can be run, compared and reported.
+"""``humans/FILE``: human annotations as a model that can be run, compared and reported.
 
-The file is a table (CSV, TSV, JSON, JSON lines, Excel) with a row for each answer of a person. Rows
-belong to a request by its image, or where it has none by its text, and by its question where the
-table has one. Several people decide by majority; a tie is no answer. Settings follow the name:
-``humans/votes.csv?answer=label&annotator=person&only=anna`` names columns, and takes the answers of
-one person only.
+The file is a table (CSV, TSV, JSON, JSON lines, Excel) with one row per answer of a person. Rows
+are matched to a request by its image (without an image, by its text), and by its question if the
+table has one. Several people are combined by majority vote; a tie counts as no answer. Settings
+follow the name: ``humans/votes.csv?answer=label&annotator=person&only=anna`` names the columns and
+selects the answers of one person.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Key = tuple[str, str]
 
 
 class HumansModel:
-    """The answers of people, looked up."""
+    """Looks up human answers in a table."""
 
     cacheable = False
 
@@ -49,7 +49,7 @@ class HumansModel:
         self.name, self._path = name, Path(file).expanduser()
         rows = [row for _, row in read_rows(self._path)]
         if not rows:
-            raise DataError(self._path.name, "holds no answers", hint="give a row for each answer")
+            raise DataError(self._path.name, "contains no answers", hint="add one row per answer")
         self._columns = self._find_columns(rows[0], wanted)
         self._said: dict[Key, list[str]] = {}
         people = set()
@@ -60,10 +60,10 @@ class HumansModel:
                 self._note(row)
         if not self._said:
             raise InputError(
-                f"{self._path.name} holds no answers of {self._only or 'anybody'}",
-                hint="name a person of the table: ?only=NAME",
+                f"{self._path.name} contains no answers of {self._only or 'any annotator'}",
+                hint="choose an annotator in the table: ?only=NAME",
             )
-        self.note = "people" if len(people) == 1 else f"people: majority of {len(people)}"
+        self.note = "people" if len(people) == 1 else f"human annotators: majority of {len(people)}"
         self._sum = hashlib.sha256(self._path.read_bytes()).hexdigest()
 
     def _find_columns(self, row: TableRow, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -83,7 +83,7 @@ class HumansModel:
             )
         if self._only and "annotator" not in found:
             raise InputError(
-                f"{self._path.name} does not say who answered", hint="add ?annotator=COLUMN"
+                f"{self._path.name} has no column for the annotator", hint="add ?annotator=COLUMN"
             )
         return found
 
@@ -98,17 +98,17 @@ class HumansModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The content of the table, and how it is read."""
+        """The content of the table and its settings."""
         columns: dict[str, JsonValue] = {**self._columns}
         return {"name": "humans", "sha256": self._sum, "columns": columns, "only": self._only}
 
     async def answer(self, request: Request) -> Reply:
-        """The majority of what people said about it."""
+        """Return the majority answer of the annotators."""
         said = self._find(request)
         if said is None:
             raise Rejected(
-                f"{self._path.name} holds no answer to this question",
-                hint="name its columns, such as ?image=COLUMN&question=COLUMN",
+                f"{self._path.name} contains no answer to this question",
+                hint="give the columns, for example ?image=COLUMN&question=COLUMN",
             )
         (first, most), *rest = Counter(said).most_common()
         votes = f"{most} of {len(said)} people"
@@ -117,7 +117,7 @@ class HumansModel:
         return Reply(answer_choice(request.form, first), finish="stop", served_by=votes)
 
     async def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def _find(self, request: Request) -> list[str] | None:
         question = question_key(request.form.question)
@@ -129,7 +129,7 @@ class HumansModel:
 
 
 def _list_keys(request: Request) -> Iterable[str]:
-    """What a request is known by: its images, else its texts."""
+    """Return the join keys of a request: its images, else its texts."""
     parts = [part for message in request.messages for part in message.parts]
     images = image_keys(part for part in parts if isinstance(part, Image))
     yield from (f"image:{key}" for key in images)

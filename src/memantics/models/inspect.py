@@ -1,7 +1,7 @@
-"""``inspect/PROVIDER/NAME``: any provider that Inspect's model layer knows (extra ``inspect``).
+"""``inspect/PROVIDER/NAME``: any provider of Inspect's model layer (extra ``inspect``).
 
-Inspect's own retries, cache and adaptive connections are switched off: our engine does these,
-and a call that failed twice must be counted twice.
+Inspect's own retries, cache and adaptive connections are disabled: the engine does these, and every
+failed call must be counted.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DETAIL = 300
 
 
 class InspectModel:
-    """A model behind Inspect's model layer; keys come from the provider's own variables.
+    """A model behind Inspect's model layer; the provider's own environment variables hold the keys.
 
-    ``arguments`` go to the provider's constructor as they are.
+    ``arguments`` are passed to the provider's constructor.
     """
 
     note = ""
@@ -43,8 +43,8 @@ class InspectModel:
         provider, _, rest = name.removeprefix("inspect/").partition("/")
         if not provider or not rest:
             raise errors.InputError(
-                f"model {name!r} lacks its provider or name",
-                hint="write inspect/PROVIDER/NAME, such as inspect/mockllm/model",
+                f"model {name!r} has no provider or no name",
+                hint="use inspect/PROVIDER/NAME, for example inspect/mockllm/model",
             )
         errors.need_packages("inspect/… models", "inspect", "inspect_ai")
         self.name = f"inspect/{provider}/{rest}"
@@ -58,7 +58,7 @@ class InspectModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Name and server; constructor arguments by name only, since a value may be a key."""
+        """Name and server; constructor arguments by name only, since a value may be a secret."""
         return {
             "name": self.name,
             "base_url": self._settings.base_url and hide(self._settings.base_url),
@@ -66,7 +66,7 @@ class InspectModel:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Ask once."""
+        """Call the model once."""
         served = self._open()
         messages = [_message(message) for message in request.messages]
         config = self._config(request)
@@ -177,7 +177,7 @@ def _reasoning(output: ModelOutput) -> str:
 
 
 def translate(error: BaseException, name: str) -> errors.ModelError:
-    """The error of our tree for whatever a provider raised.
+    """Convert an exception of a provider into a ``ModelError``.
 
     >>> type(translate(TimeoutError("slow"), "inspect/a/b")).__name__
     'Transient'
@@ -195,11 +195,11 @@ def translate(error: BaseException, name: str) -> errors.ModelError:
     kind = type(root).__name__
     if isinstance(root, OSError) or "Timeout" in kind or "Connection" in kind:
         return errors.Transient(what)
-    return errors.Rejected(what, hint="the provider's own message says what it did not accept")
+    return errors.Rejected(what, hint="see the provider's message above")
 
 
 def _root(error: BaseException) -> BaseException:
-    """The provider's error inside what retry layers and task groups wrapped around it."""
+    """Return the provider's error inside the wrappers of retry layers and task groups."""
     for _ in range(8):
         last = getattr(error, "last_attempt", None)
         inner = last.exception() if last is not None else None

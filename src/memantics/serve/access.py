@@ -1,6 +1,6 @@
 """Access to the service: tokens, scopes, rate limits, cross-origin checks and the login form.
 
-The form stores a valid token in a cookie that scripts cannot read.
+The form stores a valid token in an HttpOnly cookie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OTHER_SITES = frozenset({"cross-site", "same-site"})
 
 @dataclass(slots=True)
 class Bucket:
-    """A rate with room for a burst of ten seconds.
+    """A token bucket for rate limiting, with a burst of ten seconds.
 
     >>> bucket = Bucket(rate=1.0, room=2.0, left=2.0, at=0.0)
     >>> [bucket.take(now) for now in (0.0, 0.0, 0.5, 1.0)]
@@ -39,7 +39,7 @@ class Bucket:
     at: float
 
     def take(self, now: float) -> float:
-        """Take one; 0, or the seconds until one is there."""
+        """Take one request; return 0, or the seconds until the next one is allowed."""
         self.left = min(self.room, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left >= 1:
@@ -49,7 +49,7 @@ class Bucket:
 
 
 class AccessControl:
-    """Lets requests in. Without tokens, which only this machine may do without, all are."""
+    """Checks each request's token and rate. Without tokens every local request is accepted."""
 
     def __init__(
         self, settings: ServeSettings, clock: Callable[[], float] = time.monotonic
@@ -63,18 +63,18 @@ class AccessControl:
 
     @property
     def guarded(self) -> bool:
-        """Whether a token is needed."""
+        """Whether a token is required."""
         return bool(self._tokens)
 
     def admit(self, request: Request, scope: TokenScope) -> str:
-        """The name of who asks, or a refusal."""
+        """Return the client's name; raise a ``Refusal`` if the request is not allowed."""
         self.check_site(request)
         if not self._tokens:
             return LOCAL
         secret = _read_secret(request)
         token = self.find(secret)
         if token is None:
-            what = "the token is not known here" if secret else "a token is needed"
+            what = "the token is not known here" if secret else "a token is required"
             raise Refusal(
                 401,
                 "invalid_api_key",
@@ -87,21 +87,21 @@ class AccessControl:
             )
         wait = self._take(token)
         if wait:
-            raise make_busy(math.ceil(wait), "the rate of this token is used up")
+            raise make_busy(math.ceil(wait), "the rate limit of this token is exceeded")
         return token.name
 
     def knows(self, request: Request) -> bool:
-        """Whether a request comes with a token, or none is needed."""
+        """Return whether a request has a valid token, or none is required."""
         return not self._tokens or self.find(_read_secret(request)) is not None
 
     def find(self, secret: str) -> Token | None:
-        """The token with that secret. Looking up a digest tells nothing about the secret."""
+        """Return the token with that secret, found by digest to avoid timing attacks."""
         return self._tokens.get(digest(secret)) if secret else None
 
     def check_site(self, request: Request, *, reads: bool = False) -> None:
-        """Browsers say where a script or a form comes from: those of other sites are not served.
+        """Reject requests that a browser sends on behalf of another site.
 
-        With ``reads`` that holds for GET too, where one costs as much as another request.
+        With ``reads`` this includes GET requests, for endpoints that are expensive to read.
         """
         if request.method in ("GET", "HEAD") and not reads:
             return
@@ -111,7 +111,11 @@ class AccessControl:
         home = (request.headers.get("host", ""), self._public)
         foreign = site in _OTHER_SITES or (not site and origin and named not in home)
         if foreign and origin not in self._origins:
-            raise Refusal(403, "foreign_origin", "scripts of other sites are not served")
+            raise Refusal(
+                403,
+                "foreign_origin",
+                "cross-origin requests are blocked; the operator can allow one with --origin",
+            )
 
     def _take(self, token: Token) -> float:
         now = self._clock()
@@ -132,9 +136,9 @@ router = APIRouter(include_in_schema=False)
 
 
 def admit_reader(request: Request) -> str:
-    """Who reads a page; somebody without a token is sent to the form that asks for it.
+    """Return the reader of a page; redirect to the login form without a token.
 
-    Every router with pages is included with this as a dependency.
+    Every router with pages has this as a dependency.
     """
     access: AccessControl = request.app.state.access
     try:
@@ -142,12 +146,12 @@ def admit_reader(request: Request) -> str:
     except Refusal as refusal:
         if refusal.status != 401 or request.method != "GET":
             raise
-        raise Refusal(303, "login", "a token is needed", {"location": "/login"}) from refusal
+        raise Refusal(303, "login", "a token is required", {"location": "/login"}) from refusal
 
 
 @router.get("/login")
 def show_login(request: Request) -> Response:
-    """The form that asks for a token."""
+    """Show the login form."""
     if not request.app.state.access.guarded:
         return RedirectResponse("/", 303)
     return _show(request, 200, wrong=False)
@@ -160,7 +164,7 @@ def _show(request: Request, status: int, *, wrong: bool) -> Response:
 
 @router.post("/login")
 async def log_in(request: Request) -> Response:
-    """Keep a known token in a cookie that scripts cannot read."""
+    """Store a valid token in an HttpOnly cookie."""
     access: AccessControl = request.app.state.access
     access.check_site(request)
     async with open_form(request, files=0, fields=10, field_bytes=SECRET_BYTES) as form:
@@ -175,7 +179,7 @@ async def log_in(request: Request) -> Response:
 
 @router.post("/logout")
 def log_out(request: Request) -> Response:
-    """Forget the token."""
+    """Delete the token cookie."""
     request.app.state.access.check_site(request)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)

@@ -51,7 +51,7 @@ _SCOPES: dict[str, TokenScope] = {"analyze": "analyze", "reappraise": "reapprais
     openapi_extra=describe_upload(inputs.AnalyzeBody),
 )
 async def post_analyze(request: Request) -> Response:
-    """Say what a meme says, sounds like, means and whom it may hurt; with a model as a job."""
+    """Analyse a meme: text, homophones, meaning and harm. With a model it runs as a job."""
     service = find_service(request)
     owner = service.access.admit(request, "analyze")
     body, image = await read_upload(request, inputs.AnalyzeBody, service.loader)
@@ -63,7 +63,7 @@ async def post_analyze(request: Request) -> Response:
 
 
 def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
-    """What this machine says; the image lies in a file only while it is looked at."""
+    """Analyse an image without a model; its temporary file is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="memantics-") as folder:
         path = Path(folder) / f"meme.{MIME[probe(image, 'upload').format].partition('/')[2]}"
         path.write_bytes(image)
@@ -78,7 +78,7 @@ def look_at(service: Service, image: bytes) -> dict[str, JsonValue]:
     openapi_extra=describe_fields(inputs.PunsBody),
 )
 async def post_puns(request: Request) -> Response:
-    """Say what a caption may mean when it is read aloud."""
+    """Find homophone readings of a caption."""
     service = find_service(request)
     service.access.admit(request, "puns")
     body = await read_fields(request, inputs.PunsBody)
@@ -102,7 +102,7 @@ async def post_puns(request: Request) -> Response:
     openapi_extra=describe_upload(inputs.ReappraiseBody),
 )
 async def post_reappraise(request: Request) -> Response:
-    """Turn a negative meme around: a job whose result holds the new image."""
+    """Rewrite a negative meme. This is a job; its result contains the new image."""
     service = find_service(request)
     owner = service.access.admit(request, "reappraise")
     body, image = await read_upload(request, inputs.ReappraiseBody, service.loader)
@@ -120,7 +120,7 @@ async def post_reappraise(request: Request) -> Response:
     openapi_extra=describe_fields(inputs.QueryBody),
 )
 async def post_query(request: Request) -> Response:
-    """Ask the knowledge store in SPARQL. Nothing is changed."""
+    """Query the knowledge store with SPARQL, read-only."""
     service = find_service(request)
     service.access.admit(request, "knowledge")
     body = await read_fields(request, inputs.QueryBody)
@@ -131,16 +131,16 @@ async def post_query(request: Request) -> Response:
 
 
 def ask(service: Service, body: inputs.QueryBody, seconds: float) -> dict[str, JsonValue]:
-    """The rows of a query, within a time."""
+    """Run a query with a time limit and return its rows."""
     store = service.engine.store
     return store.query(body.query, limit=body.limit, timeout=seconds).to_dict()
 
 
 def find_model(service: Service, name: str | None) -> str:
-    """The model that is asked: one of the service's, the first where none is named."""
+    """Return the requested model of the service; the first one by default."""
     models = service.engine.models
     if not models:
-        raise Refusal(422, "no_model", "no model is connected; start the service with --model")
+        raise Refusal(422, "no_model", "this request needs a model; start the service with --model")
     if name is not None and name not in models:
         raise Refusal(404, "model_not_found", str(UnknownName("model", name[:100], models)))
     return name or models[0]
@@ -149,7 +149,7 @@ def find_model(service: Service, name: str | None) -> str:
 async def accept(
     service: Service, kind: JobKind, owner: str, options: dict[str, Any], image: bytes
 ) -> Response:
-    """Write a job down and say where it is."""
+    """Store a job and return its URL."""
     if not service.ready or service.runner is None:
         raise Refusal(503, "not_ready", "the service is starting or stopping")
     add = service.jobs.add
@@ -159,29 +159,29 @@ async def accept(
 
 
 def answer(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A value as JSON."""
+    """Return a value as a JSON response."""
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
 
 async def find_job(request: Request, service: Service) -> StoredJob:
-    """A job of whoever asks; those of others are not there."""
+    """Return a job of this client; jobs of other clients are not found."""
     job = await asyncio.to_thread(service.jobs.get, request.path_params["job"])
     scope = _SCOPES[job.kind] if job is not None else "analyze"
     owner = service.access.admit(request, scope)
     if job is None or job.owner != owner:
-        raise Refusal(404, "not_found", "there is no such job; ended ones are kept for a time only")
+        raise Refusal(404, "not_found", "job not found; finished jobs are deleted after some time")
     return job
 
 
 @jobs_router.get("/{job}", operation_id="get_job", response_model=JobRecord)
 async def get_job(request: Request, job: str) -> Response:  # noqa: ARG001 - named in the document
-    """How a job stands, with its result when it is done."""
+    """Return the status of a job, with its result once it is done."""
     return answer(show_job(await find_job(request, find_service(request))))
 
 
 @jobs_router.delete("/{job}", operation_id="delete_job", status_code=204)
 async def delete_job(request: Request, job: str) -> Response:  # noqa: ARG001
-    """Cancel a job, or forget one that has ended."""
+    """Cancel a job, or delete a finished one."""
     service = find_service(request)
     found = await find_job(request, service)
     await asyncio.to_thread(service.jobs.drop, found.id)
@@ -200,7 +200,7 @@ async def delete_job(request: Request, job: str) -> Response:  # noqa: ARG001
     },
 )
 async def follow_job(request: Request, job: str) -> Response:  # noqa: ARG001
-    """Follow a job until it ends; each event holds the job as it stands."""
+    """Stream the status of a job until it ends (server-sent events)."""
     service = find_service(request)
     found = await find_job(request, service)
     return StreamingResponse(

@@ -53,7 +53,7 @@ KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))  # the style o
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the service, with the bodies that routes read by themselves."""
+    """Return the OpenAPI document, including request bodies that routes parse themselves."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes
@@ -74,7 +74,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _plain_tuples(schema: Any) -> Any:
-    """Tuples of one type as lists of so many: generators of clients know no other."""
+    """Convert fixed-length tuples to arrays, which client generators support."""
     if isinstance(schema, list):
         return [_plain_tuples(part) for part in schema]
     if not isinstance(schema, dict):
@@ -88,13 +88,13 @@ def _plain_tuples(schema: Any) -> Any:
 
 @document_router.get("/openapi.json")
 def show_document(request: Request) -> Response:
-    """The OpenAPI document."""
+    """Return the OpenAPI document."""
     return JSONResponse(describe(request.app))
 
 
 @document_router.get("/docs")
 def show_page(request: Request) -> Response:
-    """The document as a page."""
+    """Show the API documentation as a page."""
     pages: Pages = request.app.state.pages
     document = describe(request.app)
     context = {
@@ -120,7 +120,7 @@ def _list_bodies(document: Mapping[str, Any], operation: Mapping[str, Any]) -> A
 
 
 def show_kind(schema: Mapping[str, Any]) -> str:
-    """A type in words.
+    """Return a JSON schema type in words.
 
     >>> show_kind({"type": "array", "items": {"$ref": "#/components/schemas/Harm"}})
     'list of Harm'
@@ -142,10 +142,10 @@ def show_kind(schema: Mapping[str, Any]) -> str:
 
 
 def build_app(settings: ServeSettings) -> FastAPI:
-    """The service on its settings, with its models loaded.
+    """Build the application with its models loaded.
 
-    What requests need is in ``app.state``: ``service`` (:class:`~memantics.serve.context.Service`),
-    ``settings``, ``access`` (who may come in) and ``pages``.
+    ``app.state`` contains ``service`` (:class:`~memantics.serve.context.Service`), ``settings``,
+    ``access`` (access control) and ``pages``.
     """
     service = _open_service(settings)
 
@@ -219,7 +219,7 @@ def _open_studio(app: FastAPI) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """The pages for people; each part brings templates, static files and words of its own."""
+    """Add the web pages; each part has its own templates, static files and messages."""
     site = Site(HERE / "studio", HERE / "browse", HERE, KNOWLEDGE)
     site.add_static(app)
     app.state.pages = Pages(site, list_tabs(app.state.settings.models))
@@ -244,7 +244,7 @@ GRACE = 40  # seconds: longer than a request may take
 
 
 def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> None:
-    """Serve until the process is told to stop; ``started`` is called before the first request."""
+    """Serve until the process is stopped; ``started`` is called before the first request."""
     with listen(settings.reach.host, settings.reach.port) as taken:
         port = int(taken.getsockname()[1])
         settings = replace(settings, reach=replace(settings.reach, port=port))
@@ -262,7 +262,7 @@ def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> No
 
 
 def _recover(folder: Path) -> None:
-    """What ran when the service ended last time waits again."""
+    """Requeue the jobs that were running when the service last ended."""
     store = JobStore(folder, keep=0, most=0)
     try:
         store.recover()
@@ -272,7 +272,7 @@ def _recover(folder: Path) -> None:
 
 @contextmanager
 def _own(folder: Path) -> Iterator[None]:
-    """Hold the folder of jobs: a second service on it would run them twice."""
+    """Lock the job folder: a second service on it would run jobs twice."""
     with refuse_unwritable(folder, "--state"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (folder / "lock").open("a")
@@ -281,6 +281,7 @@ def _own(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                f"another service keeps its jobs in {folder}", hint="give --state another folder"
+                f"another service uses the job folder {folder}",
+                hint="choose another folder with --state",
             ) from None
         yield

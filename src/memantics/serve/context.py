@@ -33,7 +33,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class ServiceMetrics:
-    """The figures of a process; several processes write theirs into one folder."""
+    """Prometheus metrics of a process; several processes write to one folder."""
 
     def __init__(self) -> None:
         self._own = CollectorRegistry()
@@ -63,7 +63,7 @@ class ServiceMetrics:
         self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}
 
     def count_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
-        """Count one answered request, by its route and never by its path."""
+        """Count one answered request, by route and never by path."""
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         key = (route, method, status)
@@ -87,12 +87,12 @@ class ServiceMetrics:
             self._scores.labels(verdict.detector).observe(verdict.probability)
 
     def count_shadow(self, said: Verdict, other: Verdict) -> None:
-        """Count whether the detector in the shadow agrees."""
+        """Count whether the shadow detector agrees."""
         pair = (said.outcome or said.status, other.outcome or other.status)
         self._shadow.labels(*pair, str(pair[0] == pair[1]).lower()).inc()
 
     def watch(self, batcher: Batcher[Any, Any]) -> None:
-        """Follow a queue."""
+        """Report the length of a queue."""
         sizes, waiting = self._batches.labels(batcher.name), self._waiting.labels(batcher.name)
 
         def see(size: int) -> None:
@@ -102,7 +102,7 @@ class ServiceMetrics:
         batcher.batches = see
 
     def show(self, jobs: dict[str, int]) -> bytes:
-        """All figures as Prometheus reads them."""
+        """Return all metrics in the Prometheus format."""
         for status in ("queued", "running", "done", "failed", "cancelled"):
             self._jobs.labels(status).set(jobs.get(status, 0))
         registry = self._own
@@ -114,7 +114,7 @@ class ServiceMetrics:
 
 @dataclass(slots=True)
 class Service:
-    """The parts of a running service; ``runner`` lives while the application does."""
+    """The components of a running service; ``runner`` exists while the application runs."""
 
     settings: ServeSettings
     access: AccessControl
@@ -128,7 +128,7 @@ class Service:
     _shadowed: set[asyncio.Task[None]] = field(default_factory=set)
 
     def count(self, verdict: Verdict) -> None:
-        """Count a verdict, and keep it by chance for the sample of its day."""
+        """Count a verdict, and add it to the daily sample with the configured probability."""
         self.metrics.count_verdict(verdict)
         if self.sample is not None:
             try:
@@ -137,7 +137,7 @@ class Service:
                 note("sample not written", kind=type(error).__name__)
 
     def shadow(self, item: str | Subject, said: Verdict) -> None:
-        """Judge by the detector in the shadow after the answer, and count whether both agree."""
+        """Score an item with the shadow detector after the response, and count agreement."""
         task = asyncio.create_task(self._compare(item, said))
         self._shadowed.add(task)
         task.add_done_callback(self._shadowed.discard)
@@ -150,16 +150,18 @@ class Service:
 
     @asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:
-        """Give up after the time of a request; what it waits for is not worked on any more."""
+        """Cancel a request that exceeds its time limit, with the work it waits for."""
         seconds = self.settings.bounds.deadline
         try:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
-            raise Refusal(504, "deadline_exceeded", f"no answer within {seconds:g} s") from error
+            raise Refusal(
+                504, "deadline_exceeded", f"the request took more than {seconds:g} s"
+            ) from error
 
 
 def find_service(request: Request) -> Service:
-    """The service that a request came to."""
+    """Return the service of a request."""
     service: Service = request.app.state.service
     return service

@@ -33,9 +33,9 @@ _FEW, _SHORT = 2000, 0.01  # characters, seconds: judged without another thread
 
 
 class Batcher(Generic[Item, Found]):
-    """Collects items of all requests and has them worked on, ``most`` at once, in order.
+    """Collects items of all requests and processes up to ``most`` of them together, in order.
 
-    ``waiting`` is the number of items that may wait; what comes on top of it is refused.
+    ``waiting`` is the maximum queue length; further items are rejected.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class Batcher(Generic[Item, Found]):
 
     @property
     def pace(self) -> float:
-        """Seconds for one item, as it was lately."""
+        """The recent number of seconds per item."""
         return self._pace
 
     @property
     def waiting(self) -> int:
-        """How many items wait."""
+        """The number of waiting items."""
         return len(self._queue)
 
     async def ask(self, items: Sequence[Item]) -> list[Found]:
-        """Have items worked on; all of them are taken, or none."""
+        """Process items; either all of them are accepted or none."""
         if len(self._queue) + len(items) > self._room:
             raise make_busy(
                 len(self._queue) * self._pace, f"too many requests wait for {self.name}"
@@ -121,7 +121,7 @@ class Batcher(Generic[Item, Found]):
         work: Callable[[Sequence[Item]], Sequence[Found]],
         began: float | None = None,
     ) -> None:
-        """Hand out what the work gives, or its error, to each request."""
+        """Return the results of a batch, or its error, to each request."""
         began = time.perf_counter() if began is None else began
         try:
             found = work([item for item, _ in batch])
@@ -136,17 +136,17 @@ class Batcher(Generic[Item, Found]):
         self.batches(len(batch))
 
     async def close(self) -> None:
-        """Finish what was accepted, then let the threads go."""
+        """Finish accepted items, then stop the threads."""
         while self._running:
             await asyncio.wait(self._running)
         self._threads.shutdown(wait=True)
 
 
 class ServiceEngine:
-    """Detector, OCR and knowledge, each behind a bounded queue.
+    """Detector, OCR and knowledge store, each behind a bounded queue.
 
-    ``texts`` and ``images`` are judged and read in batches; ``work`` runs any other function in a
-    thread, likewise bounded.
+    ``texts`` and ``images`` are processed in batches; ``work`` runs any other function on a thread,
+    with the same limit.
     """
 
     def __init__(self, settings: ServeSettings) -> None:
@@ -177,9 +177,10 @@ class ServiceEngine:
         return Moderator(first, ocr, models.language, others, models.text)
 
     def reload(self) -> str:
-        """Open the files of the detectors again, and judge by them from the next batch on.
+        """Load the detector files again and use them from the next batch on.
 
-        What is being judged is finished by the old ones; where a file cannot be opened, they stay.
+        The current batch ends with the old detectors. If a file cannot be loaded, the old ones
+        stay.
         """
         self.moderator = self._open(self.ocr)
         self.__dict__.pop("parts", None)
@@ -213,12 +214,12 @@ class ServiceEngine:
 
     @cached_property
     def parts(self) -> LocalParts:
-        """What this machine says about memes."""
+        """The local analysis components."""
         return LocalParts(self.detector, self.ocr)
 
     @cached_property
     def store(self) -> KnowledgeStore:
-        """The knowledge that is asked; the sample data's where no store was named."""
+        """The knowledge store; that of the sample data if none was named."""
         if self._store is not None:
             return KnowledgeStore.open(self._store)
         made = KnowledgeStore.in_memory()
@@ -226,18 +227,18 @@ class ServiceEngine:
         return made
 
     async def work(self, function: Callable[..., T], *args: object, **options: Any) -> T:
-        """Run a function in a thread when its turn comes; a refusal where too many wait."""
+        """Run a function on a thread; raise a ``Refusal`` if too many wait."""
         (found,) = await self._others.ask([partial(function, *args, **options)])
         return cast("T", found)
 
     def warm_up(self) -> None:
-        """Load what the first request would wait for; the ear takes seconds and comes later."""
+        """Load everything the first request needs; homophone data load later, in the background."""
         _ = self.parts
         self.moderator.judge(["开始"])
         self.moderator.read([_blank()])
 
     async def close(self) -> None:
-        """Finish what was accepted."""
+        """Finish accepted work."""
         for batcher in self.batchers:
             await batcher.close()
         self.ocr.close()

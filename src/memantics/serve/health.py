@@ -27,7 +27,7 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """How the service is; whose verdicts it gives, it tells who may ask for them."""
+    """The status of the service; the detector's name is shown to clients with a token only."""
 
     status: Literal["ok", "ready"]
     detector: str | None = None
@@ -36,7 +36,7 @@ class Health(BaseModel):
 
 @router.get("/healthz", operation_id="live", response_model_exclude_none=True)
 async def live(request: Request) -> Health:
-    """Whether the process answers."""
+    """Return whether the process responds."""
     return _show(request, "ok")
 
 
@@ -47,12 +47,12 @@ async def live(request: Request) -> Health:
     response_model_exclude_none=True,
 )
 async def ready(request: Request) -> Health:
-    """Whether models are loaded and new work is taken."""
+    """Return whether models are loaded and new work is accepted."""
     service = find_service(request)
     if not service.ready or service.runner is None:
         raise Refusal(503, "not_ready", "the service is starting or stopping")
     if not service.runner.works:
-        raise Refusal(503, "not_ready", "no job can be taken: the database of jobs fails")
+        raise Refusal(503, "not_ready", "no job can be started: the job database fails")
     return _show(request, "ready")
 
 
@@ -66,7 +66,7 @@ def _show(request: Request, status: Literal["ok", "ready"]) -> Health:
 
 @router.get("/metrics", operation_id="metrics", response_class=PlainTextResponse, responses=ERRORS)
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus."""
+    """Return the Prometheus metrics."""
     service = find_service(request)
     service.access.admit(request, "metrics")
     jobs = await asyncio.to_thread(service.jobs.count)
@@ -77,7 +77,7 @@ reload_router = APIRouter(tags=["moderation"])
 
 
 class Reloaded(BaseModel):
-    """Whose verdicts are given from now on; other processes of the service follow in a moment."""
+    """The active detector after a reload; other processes follow within seconds."""
 
     detector: str
     detectors: list[str]
@@ -85,7 +85,7 @@ class Reloaded(BaseModel):
 
 @reload_router.post("/v1/detectors/reload", operation_id="reload_detectors", responses=ERRORS)
 async def reload(request: Request) -> Reloaded:
-    """Open the files of the detectors again; requests in hand are answered by the old ones."""
+    """Reload the detector files; current requests are answered by the old ones."""
     service = find_service(request)
     service.access.admit(request, "reload")
     await _reload(request.app)

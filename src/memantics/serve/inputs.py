@@ -1,8 +1,8 @@
 """Request bodies: JSON or forms, images as data URLs, base64, files or URLs of allowed hosts.
 
-Images are fetched only from hosts that the operator named, and only from public addresses. The
-resolver itself rejects addresses of this machine and of private networks. The checked address is
-therefore the one that is connected to, even if the name resolves differently a moment later.
+Images are fetched only from hosts that the operator allowed, and only from public IP addresses. The
+resolver rejects addresses of this machine and of private networks. The checked address is the one
+that is connected to, even if the name resolves differently a moment later.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LONG = ThreadPoolExecutor(1, "long")
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet.
+    """Return whether an IP address is publicly routable.
 
     >>> [is_public(a) for a in ("93.184.216.34", "127.0.0.1", "10.1.2.3", "169.254.169.254", "::1")]
     [True, False, False, False, False]
@@ -81,14 +81,14 @@ def is_public(address: str) -> bool:
 
 
 async def look_up(host: str, port: int) -> list[str]:
-    """The addresses of a name."""
+    """Return the IP addresses of a host name."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses; one that is not public refuses them all."""
+    """Resolves host names to public IP addresses; one private address rejects the host."""
 
     def __init__(self, lookup: Lookup = look_up, allow: Callable[[str], bool] = is_public) -> None:
         self._lookup, self._allow = lookup, allow
@@ -99,13 +99,17 @@ class PublicResolver(AbstractResolver):
         port: int = 0,
         family: socket.AddressFamily = socket.AF_INET,  # noqa: ARG002 - aiohttp's interface
     ) -> list[ResolveResult]:
-        """The addresses to connect to."""
+        """Return the IP addresses to connect to."""
         try:
             found = await self._lookup(host, port)
         except OSError as error:
-            raise Refusal(422, "invalid_image_url", f"{host} is not known") from error
+            raise Refusal(
+                422, "invalid_image_url", f"the host {host} cannot be resolved"
+            ) from error
         if not found or not all(map(self._allow, found)):
-            raise Refusal(422, "invalid_image_url", f"{host} has an address that is not public")
+            raise Refusal(
+                422, "invalid_image_url", f"the host {host} has an IP address that is not public"
+            )
         return [
             ResolveResult(
                 hostname=host,
@@ -119,7 +123,7 @@ class PublicResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there is nothing to release."""
 
 
 class ImageFetcher:
@@ -133,7 +137,7 @@ class ImageFetcher:
         self._resolver = resolver or PublicResolver()
 
     async def fetch(self, url: str) -> bytes:
-        """The bytes at an address, or a refusal that says why not."""
+        """Return the bytes at a URL; raise a ``Refusal`` with the reason if that is not allowed."""
         self._check(url)
         connector = aiohttp.TCPConnector(resolver=self._resolver, use_dns_cache=False)
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
@@ -145,23 +149,31 @@ class ImageFetcher:
                 session.get(url, allow_redirects=False) as reply,
             ):
                 if reply.status != 200:
-                    raise Refusal(422, "invalid_image_url", f"it answered {reply.status}, not 200")
+                    raise Refusal(
+                        422,
+                        "invalid_image_url",
+                        f"the server responded with status {reply.status}, not 200",
+                    )
                 data = bytearray()
                 async for piece in reply.content.iter_chunked(1 << 16):
                     data += piece
                     if len(data) > self._most:
-                        raise Refusal(413, "invalid_image", f"more than {self._most:,} bytes")
+                        raise Refusal(
+                            413, "invalid_image", f"the image has more than {self._most:,} bytes"
+                        )
                 return bytes(data)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             refusal = error.__cause__ if isinstance(error.__cause__, Refusal) else None
             raise refusal or Refusal(
-                422, "invalid_image_url", f"it could not be fetched: {type(error).__name__}"
+                422, "invalid_image_url", f"the image could not be fetched: {type(error).__name__}"
             ) from error
 
     def _check(self, url: str) -> None:
         if not self._hosts:
             raise Refusal(
-                422, "invalid_image_url", "no address is fetched here; send a data: URL instead"
+                422,
+                "invalid_image_url",
+                "this service does not fetch URLs; send a data: URL instead",
             )
         try:
             parts = urlsplit(url)
@@ -169,15 +181,19 @@ class ImageFetcher:
         except ValueError:
             raise Refusal(422, "invalid_image_url", "the value is not a valid URL") from None
         if parts.scheme not in _PORTS or parts.username is not None or not host:
-            raise Refusal(422, "invalid_image_url", "only plain http and https are fetched")
+            raise Refusal(422, "invalid_image_url", "only http and https URLs are supported")
         named = host if port in (None, _PORTS[parts.scheme]) else f"{host}:{port}"
         # aiohttp does not ask a resolver about numbers.
         if named not in self._hosts or _is_number(host):
-            raise Refusal(422, "invalid_image_url", f"images of {host} are not fetched here")
+            raise Refusal(
+                422,
+                "invalid_image_url",
+                f"the host {host} is not allowed; send a data: URL instead",
+            )
 
 
 def _is_number(host: str) -> bool:
-    """Whether a host is an address, in any way of writing that sockets understand."""
+    """Return whether a host is an IP address, in any notation that sockets accept."""
     try:
         socket.inet_aton(host)
     except OSError:
@@ -186,22 +202,21 @@ def _is_number(host: str) -> bool:
 
 
 class ClosedBody(BaseModel):
-    """A body without fields that we do not know."""
+    """A request body that rejects unknown fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 async def read_json(request: Request, shape: type[Body]) -> Body:
-    """A JSON body, or a refusal that names the first field that is wrong, without its content."""
+    """Parse a JSON body; the ``Refusal`` names the first invalid field without its content."""
     data = await request.body()
     return await _work(len(data), _parse, shape, data)
 
 
 async def _work(size: int, work: Callable[..., Made], *given: Any) -> Made:
-    """What is short at once; what is long beside the loop, one after the other.
+    """Parse small bodies at once, and large ones on a thread, one after the other.
 
-    Readers of JSON and Base64 let nobody else work meanwhile: many at a time would be many turns
-    that a short request has to wait for.
+    JSON and Base64 parsers hold the interpreter lock: several at a time would delay short requests.
     """
     if size <= _SHORT:
         return work(*given)
@@ -214,7 +229,7 @@ def _parse(shape: type[Body], data: bytes) -> Body:
     for start in range(0, len(data), _PIECE):
         values += sum(data.count(mark, start, start + _PIECE) for mark in b",[{")
         if values > _VALUES:
-            raise Refusal(400, "invalid_request", f"the JSON holds more than {_VALUES:,} values")
+            raise Refusal(400, "invalid_request", f"the JSON contains more than {_VALUES:,} values")
     try:
         return shape.model_validate_json(data)
     except ValidationError as error:
@@ -223,14 +238,14 @@ def _parse(shape: type[Body], data: bytes) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class ImageLoader:
-    """Takes images in, within bounds; an address is fetched only from allowed hosts."""
+    """Loads images of requests within bounds; URLs are fetched only from allowed hosts."""
 
     bounds: ImageBounds
     fetcher: ImageFetcher
 
     @classmethod
     def open(cls, given: Intake) -> ImageLoader:
-        """The loader of a service."""
+        """Create the loader of a service."""
         largest = ImageBounds()
         bounds = ImageBounds(
             min(largest.max_bytes, given.body_bytes), min(largest.max_pixels, given.pixels)
@@ -238,7 +253,7 @@ class ImageLoader:
         return cls(bounds, ImageFetcher(given.hosts, bounds.max_bytes))
 
     async def take(self, given: str) -> bytes:
-        """The bytes of an image that a client named: data URL, base64, or an address."""
+        """Return the bytes of an image given as data URL, base64 or URL."""
         if given[:8].lower().startswith(("http:", "https:")):
             return self.check(await self.fetcher.fetch(given))
         return await _work(len(given), self._decode, given)
@@ -256,7 +271,7 @@ class ImageLoader:
             raise Refusal(422, "invalid_image_url", "the image is not valid base64") from error
 
     def check(self, data: bytes) -> bytes:
-        """Refuse by its header what is no image, or one that is too large."""
+        """Check the header of an image; reject other files and images that are too large."""
         if len(data) > self.bounds.max_bytes:
             most = f"{self.bounds.max_bytes:,}"
             raise Refusal(413, "invalid_image", f"the image has more than {most} bytes")
@@ -267,7 +282,7 @@ class ImageLoader:
 async def read_upload(
     request: Request, shape: type[Body], loader: ImageLoader
 ) -> tuple[Body, bytes]:
-    """The fields and the image of a request: JSON with ``image``, or a form with that file."""
+    """Return the fields and the image of a request: JSON with ``image``, or a form with a file."""
     if not _is_form(request):
         body = await read_json(request, shape)
         return body, await loader.take(str(getattr(body, FILE)))
@@ -280,7 +295,7 @@ async def read_upload(
 
 
 async def read_fields(request: Request, shape: type[Body]) -> Body:
-    """The fields of a request without an image, as JSON or as a form."""
+    """Return the fields of a request without an image, as JSON or as a form."""
     if not _is_form(request):
         return await read_json(request, shape)
     async with open_form(request, files=0, fields=_FIELDS) as form:
@@ -301,14 +316,14 @@ def _read_texts(form: FormData, shape: type[Body], more: Mapping[str, str]) -> B
 
 
 def describe_upload(shape: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request with an image in OpenAPI's words, as JSON and as a form."""
+    """Return the OpenAPI description of a body with an image, as JSON and as a form."""
     schema = _describe(shape)
     file = {"type": "string", "format": "binary", "description": "The image file."}
     return _both(schema, {**schema, "properties": {**schema["properties"], FILE: file}})
 
 
 def describe_fields(shape: type[BaseModel]) -> dict[str, Any]:
-    """The body of a request without an image, likewise."""
+    """Return the OpenAPI description of a body without an image."""
     return _both(_describe(shape), _describe(shape))
 
 
@@ -328,16 +343,18 @@ _IMAGE = "The image: a data URL, or its bytes as base64."
 
 
 class AnalyzeBody(ClosedBody):
-    """A meme to analyse; with ``with_model`` the service's model is asked, as a job."""
+    """A meme to analyse; ``with_model`` runs the service's model, as a job."""
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
     model: str | None = Field(default=None, description="One of the service's models.")
-    language: str | None = Field(default=None, max_length=16, description="Of what is written.")
+    language: str | None = Field(
+        default=None, max_length=16, description="Language code of the text. Default: detected."
+    )
 
 
 class PunsBody(ClosedBody):
-    """A caption to read aloud; ``description`` says what the picture shows."""
+    """A caption to search for homophones; ``description`` describes the image."""
 
     caption: str = Field(min_length=1, max_length=2000)
     description: str | None = Field(default=None, max_length=4000)
@@ -346,26 +363,28 @@ class PunsBody(ClosedBody):
 
 
 class ReappraiseBody(ClosedBody):
-    """A meme to turn around, always as a job; without a model a lexicon plans (a baseline)."""
+    """A meme to rewrite, always as a job; without a model a lexicon is used (a baseline)."""
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
     model: str | None = Field(default=None, description="One of the service's models.")
     target: TargetEmotion | None = None
-    versions: int = Field(default=1, ge=1, le=8, description="How many to draw and compare.")
+    versions: int = Field(
+        default=1, ge=1, le=8, description="Number of versions to create and rank. Default: 1."
+    )
 
 
 class QueryBody(ClosedBody):
-    """A question in SPARQL; it can change nothing and reach no other machine."""
+    """A SPARQL query; it is read-only and cannot reach other machines."""
 
     query: str = Field(min_length=1, max_length=MOST_CHARACTERS)
     limit: int = Field(default=100, ge=1, le=10_000)
 
 
 def describe_result(name: str, result: type, without: Collection[str] = (), **other: object) -> Any:
-    """The schema of what a result's ``to_dict`` gives, from its fields.
+    """Return the JSON schema of a result's ``to_dict``, from its fields.
 
-    ``without`` are fields that are not sent, ``other`` are sent beside or instead of them.
+    ``without`` lists fields that are not sent; ``other`` are added or replaced.
     """
     hints = get_type_hints(result)
     kept = {field.name: hints[field.name] for field in fields(result)}
@@ -404,7 +423,7 @@ RowsRecord = describe_result("RowsRecord", QueryRows)
 
 
 class StandingJob(BaseModel):
-    """What every job has, whatever its kind."""
+    """The fields of every job."""
 
     id: str
     kind: JobKind
@@ -432,7 +451,7 @@ JobRecord: Any = create_model(
 
 
 def show_job(job: StoredJob) -> dict[str, object]:
-    """A job as it is sent, see :class:`JobRecord`."""
+    """Return a job in the response format, see :class:`JobRecord`."""
     return {
         "id": job.id,
         "kind": job.kind,

@@ -1,8 +1,8 @@
 """Jobs on disk, and the runner that executes them.
 
 An accepted job is in the database before the client gets its reply. Several processes may share the
-folder: a running job is leased, and where its process dies, the lease ends and another process
-takes the job. Each job runs in a thread with its own event loop, a few at a time.
+folder: a running job is leased. If its process dies, the lease expires and another process takes
+the job. Each job runs on a thread with its own event loop, a few at a time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _ENDINGS = 10  # times to write down how a job ended; after that its lease ends
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """One job as it stands; ``expires`` is when an ended one is forgotten."""
+    """One job with its status; a finished one is deleted at ``expires``."""
 
     id: str
     kind: JobKind
@@ -86,7 +86,7 @@ _ROW = TypeAdapter(StoredJob)
 
 
 class JobStore:
-    """The jobs of a service. Threads may share it."""
+    """The jobs of a service. Thread-safe."""
 
     def __init__(
         self, folder: Path, *, keep: float, most: int, clock: Callable[[], float] = time.time
@@ -105,7 +105,8 @@ class JobStore:
             self._db.execute(_TABLE)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
-                f"no jobs can be kept in {folder}: {error}", hint="give --state DIR"
+                f"the job folder {folder} is not writable: {error}",
+                hint="choose another folder with --state",
             ) from error
 
     def close(self) -> None:
@@ -114,11 +115,11 @@ class JobStore:
             self._db.close()
 
     def place(self, job: str) -> Path:
-        """The folder of a job: its image, and what it leaves behind to go on from."""
+        """Return the folder of a job: its image, and intermediate results for a retry."""
         return self.folder / "jobs" / job
 
     def add(self, kind: JobKind, owner: str, options: Mapping[str, Any], image: bytes) -> StoredJob:
-        """Accept a job; when this returns it is on disk."""
+        """Accept a job; it is on disk when this returns."""
         name, now = secrets.token_hex(16), self._clock()
         place = self.place(name)
         try:
@@ -136,13 +137,13 @@ class JobStore:
         except BaseException as error:
             shutil.rmtree(place, ignore_errors=True)
             if isinstance(error, (OSError, sqlite3.Error)):
-                why = "the job could not be written down here; try again later"
+                why = "the job could not be stored; try again later"
                 raise Refusal(503, "not_stored", why, {"retry-after": "30"}) from error
             raise
         return self.get(name) or _lost(name)
 
     def get(self, job: str) -> StoredJob | None:
-        """A job by its id; one whose row is damaged has failed."""
+        """Return a job by its id; a damaged row counts as failed."""
         with self._lock:
             row = self._db.execute(f"SELECT {_COLUMNS} FROM jobs WHERE id = ?", (job,)).fetchone()  # noqa: S608
         if row is None:
@@ -159,13 +160,13 @@ class JobStore:
             )
 
     def count(self) -> dict[str, int]:
-        """How many jobs are in which status."""
+        """Return the number of jobs per status."""
         with self._lock:
             rows = self._db.execute("SELECT status, COUNT(*) FROM jobs GROUP BY status").fetchall()
         return dict(rows)
 
     def recover(self) -> int:
-        """After a start: what ran when the service ended waits again; folders of no job go."""
+        """Requeue jobs that were running when the service ended; delete orphaned folders."""
         with self._writing() as db:
             found = db.execute(
                 "UPDATE jobs SET status = 'queued', lease = NULL WHERE status = 'running'"
@@ -178,7 +179,7 @@ class JobStore:
         return found
 
     def claim(self) -> StoredJob | None:
-        """Take the oldest job that waits, or whose process died; None where there is none."""
+        """Take the oldest waiting job, or one whose process died; None without a job."""
         now = self._clock()
         while True:
             with self._writing() as db:
@@ -200,7 +201,7 @@ class JobStore:
             self.finish(row[0], "failed", None, job.reason or why if job is not None else why)
 
     def hold(self, job: str, done: int, total: int | None) -> bool:
-        """Keep the lease and tell the progress; False where the job was cancelled or deleted."""
+        """Renew the lease and store the progress; return False if the job was cancelled."""
         with self._writing() as db:
             return bool(
                 db.execute(
@@ -213,7 +214,7 @@ class JobStore:
     def finish(
         self, job: str, status: JobStatus, result: JsonValue = None, reason: str = ""
     ) -> None:
-        """End a job that runs; its image and its folder are deleted."""
+        """End a running job; its image and folder are deleted."""
         with self._writing() as db:
             self._end(db, job, status, result, reason)
         shutil.rmtree(self.place(job), ignore_errors=True)
@@ -230,7 +231,7 @@ class JobStore:
         )
 
     def give_back(self, job: str) -> None:
-        """Let a job wait again: the service stops before it is done."""
+        """Requeue a job because the service stops before it is done."""
         with self._writing() as db:
             db.execute(
                 "UPDATE jobs SET status = 'queued', lease = NULL, tries = tries - 1"
@@ -239,7 +240,7 @@ class JobStore:
             )
 
     def drop(self, job: str) -> None:
-        """Cancel a job that is not done, or forget one that is."""
+        """Cancel an unfinished job, or delete a finished one."""
         found = self.get(job)
         if found is None:
             return
@@ -250,7 +251,7 @@ class JobStore:
             self.finish(job, "cancelled", reason="cancelled by the client")
 
     def purge(self) -> None:
-        """Forget ended jobs whose time is over."""
+        """Delete expired jobs."""
         with self._writing() as db:
             db.execute("DELETE FROM jobs WHERE expires < ?", (self._clock(),))
 
@@ -268,11 +269,11 @@ class JobStore:
 
 
 def _lost(job: str) -> StoredJob:
-    raise StoreError(f"job {job} is gone", hint="send it again")
+    raise StoreError(f"job {job} no longer exists", hint="send the request again")
 
 
 class Runner:
-    """Takes jobs from the store and runs them until it is closed."""
+    """Runs jobs from the store until it is closed."""
 
     def __init__(self, store: JobStore, engine: ServiceEngine, grace: float = 15.0) -> None:
         self._store, self._engine, self._grace = store, engine, grace
@@ -284,15 +285,15 @@ class Runner:
 
     @property
     def works(self) -> bool:
-        """Whether every slot takes jobs: the last look into the database went well."""
+        """Whether every slot works: the last database access succeeded."""
         return not self._failing and not any(task.done() for task in self._tasks)
 
     def wake(self) -> None:
-        """A job was added."""
+        """Signal that a job was added."""
         self._news.set()
 
     async def close(self) -> None:
-        """Let running jobs end within the grace; the others wait on disk for the next start."""
+        """Let running jobs end within the grace period; the others wait on disk."""
         self._closing = True
         self._news.set()
         self._purging.cancel()
@@ -350,7 +351,7 @@ class Runner:
         elif isinstance(result, BaseException):
             if not isinstance(result, asyncio.CancelledError):  # cancelled in the store before
                 note_failure("job failed", result, job=job.id)
-                why = "something went wrong here; it was written down"
+                why = "internal error; see the log of the service"
                 await self._finish(job, status, None, why)
         else:
             await self._hold(job, steps)
@@ -380,7 +381,7 @@ class Runner:
 
 
 class _Steps:
-    """How far a job is."""
+    """The progress of a job."""
 
     def __init__(self) -> None:
         self.done, self.total = 0, None
@@ -389,12 +390,12 @@ class _Steps:
     total: int | None
 
     def see(self, progress: Any) -> None:
-        """Note the counts of an action."""
+        """Store the counters of a run."""
         self.done, self.total = progress.done, progress.total
 
 
 class Thread:
-    """A coroutine in a thread and a loop of its own, which can be cancelled from another thread."""
+    """A coroutine on its own thread and event loop, cancellable from another thread."""
 
     def __init__(self, work: Coroutine[Any, Any, JsonValue]) -> None:
         self._loop = asyncio.new_event_loop()
@@ -414,16 +415,16 @@ class Thread:
             self._ended.set()
 
     def wait_done(self, seconds: float) -> bool:
-        """Whether it has ended, after waiting that long at most."""
+        """Wait at most that long; return whether it has ended."""
         return self._ended.wait(seconds)
 
     def cancel(self) -> None:
-        """Ask it to end; calls in flight are given up."""
+        """Cancel the coroutine and its calls in flight."""
         with contextlib.suppress(RuntimeError):  # it has just ended
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     def result(self) -> JsonValue | BaseException:
-        """What came of it, or the error it ended with."""
+        """Return the result, or the error it ended with."""
         self._ended.wait()
         if self._task.cancelled():
             return asyncio.CancelledError()
@@ -433,7 +434,7 @@ class Thread:
 async def run_job(
     job: StoredJob, place: Path, engine: ServiceEngine, watch: ProgressWatch
 ) -> JsonValue:
-    """Do what a job asks. Its folder keeps a model's answers: a second try asks for the rest."""
+    """Run a job. Its folder keeps model replies, so that a second try reuses them."""
     data = read_bytes(place / IMAGE)
     image = place / f"meme.{MIME[probe(data, IMAGE).format].partition('/')[2]}"
     image.write_bytes(data)
@@ -472,12 +473,12 @@ async def run_job(
 
 
 def show_png(path: Path) -> str:
-    """A picture of a job as a data URL."""
+    """Return an image of a job as a data URL."""
     return f"data:image/png;base64,{base64.b64encode(read_bytes(path)).decode()}"
 
 
 def show_analysis(found: Any) -> dict[str, JsonValue]:
-    """An analysis as it is sent: without the path of a file that is ours."""
+    """Return an analysis in the response format, without internal file paths."""
     shown: dict[str, JsonValue] = found.to_dict()
     del shown["image"]
     return shown

@@ -1,8 +1,8 @@
-"""``POST /v1/moderations`` as OpenAI's clients call it, and the list of models they may ask for.
+"""``POST /v1/moderations`` in OpenAI's format, and the list of models for it.
 
-Categories of OpenAI that our detectors do not tell apart are false with a score of 0 and an empty
-list of input types, which is how OpenAI marks categories that it did not apply to an input. Three
-are ours: ``harmful``, ``not_scored`` (no verdict) and ``review`` (a person should decide).
+OpenAI categories that the detectors do not distinguish are false, with score 0 and an empty list of
+input types: this is how OpenAI marks categories that were not applied. Three categories are
+specific to Memantics: ``harmful``, ``not_scored`` (no verdict) and ``review`` (needs human review).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ Few = Field(max_length=1000, fail_fast=True)
 
 
 class ModerationBody(BaseModel):
-    """One text, several texts (a result each), or the parts of one input (one result)."""
+    """One text, several texts (one result each), or the parts of one input (one result)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -99,12 +99,13 @@ class ModerationBody(BaseModel):
 
 
 class ModerationResult(BaseModel):
-    """What OpenAI's clients read, and beside it who judged and how.
+    """The result for one input: OpenAI's fields, plus the detector and its verdicts.
 
-    ``flagged`` is true if any category is, as in OpenAI's results: a meme is harmful, or needs human
-    review. What could not be scored needs review: ``status`` is then ``not_scored``, ``failed`` (an
-    image could not be read) or ``partly judged`` (some parts were scored), and ``reason`` explains
-    it. ``verdicts`` has one entry per part.
+    ``status`` is ``not_scored`` if no part could be scored, ``partly judged`` if only some parts
+    could, and ``failed`` if an image could not be read. In these cases the category ``not_scored``
+    is true, and ``reason`` explains it. ``flagged`` is then false, unless the service runs with
+    ``--flag-not-scored``. A text unlike the training texts is scored anyway, and ``reason``
+    recommends human review. ``verdicts`` has one entry per part.
     """
 
     flagged: bool
@@ -117,7 +118,7 @@ class ModerationResult(BaseModel):
 
 
 class Moderation(BaseModel):
-    """The results in the order of the inputs; ``model`` is the detector whose verdicts they are."""
+    """The results in the order of the inputs; ``model`` is the detector."""
 
     id: str
     model: str
@@ -135,7 +136,7 @@ class ModelEntry(BaseModel):
 
 
 class ModelList(BaseModel):
-    """All models that moderation may be asked of."""
+    """All models that the moderation endpoint accepts."""
 
     object: Literal["list"] = "list"
     data: list[ModelEntry]
@@ -156,7 +157,7 @@ class ModelList(BaseModel):
     },
 )
 async def moderate(request: Request) -> Response:
-    """Say whether texts and images are harmful, of which kind, and whose verdict that is."""
+    """Classify texts and images as harmful or harmless, with the type and the detector."""
     service = find_service(request)
     service.access.admit(request, "moderate")
     body = await read_json(request, ModerationBody)
@@ -177,7 +178,7 @@ async def moderate(request: Request) -> Response:
 
 
 def _list_inputs(body: ModerationBody) -> list[list[str | ImagePart]]:
-    """The texts and images of each input that gets a result of its own."""
+    """Return the texts and images of each input that gets its own result."""
     given = body.input
     if isinstance(given, str):
         return [[given]]
@@ -193,19 +194,19 @@ def _check(
     moderator, most = service.engine.moderator, service.settings.bounds.inputs
     known = (*USUAL, moderator.name, moderator.detector.name)
     if body.model is not None and body.model not in known:
-        message = f"the model {body.model[:100]!r} is not served here; {moderator.name} is"
+        message = f"the model {body.model[:100]!r} is not available; use {moderator.name}"
         raise Refusal(404, "model_not_found", message)
     count = sum(map(len, inputs))
     if not count:
-        raise Refusal(400, "invalid_request", "input: at least one text or image is needed")
+        raise Refusal(400, "invalid_request", "input: give at least one text or image")
     if count > most:
-        raise Refusal(400, "invalid_request", f"input: {count} parts; {most} are taken at once")
+        raise Refusal(400, "invalid_request", f"input: {count} parts; the limit is {most}")
 
 
 async def _judge(
     service: Service, parts: Sequence[str | ImagePart]
 ) -> list[tuple[InputKind, Verdict]]:
-    """Read all images, then judge all texts."""
+    """Read all images, then score all texts."""
     engine = service.engine
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
     images: list[bytes] = list(await asyncio.gather(*map(service.loader.take, addresses)))
@@ -226,7 +227,7 @@ async def _judge(
 
 
 def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
-    """One result for the parts of an input: the highest score of each category counts."""
+    """Combine the parts of an input: the highest score per category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
     for kind, verdict in parts:
         for name, score, flag in _list_categories(verdict):
@@ -251,7 +252,7 @@ def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
 
 
 def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
-    """The categories that a verdict speaks of, each with its score and whether it is meant."""
+    """Yield the categories of a verdict, each with its score and whether it applies."""
     if verdict.status != "judged" or verdict.probability is None:
         yield NOT_SCORED, 1.0, True
         yield REVIEW, 1.0, True
@@ -270,10 +271,10 @@ def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
 
 
 class PlainRoute(Route):
-    """A route into whose function nothing is injected: a third of the framework's work is saved."""
+    """A route without dependency injection, which saves a third of the framework's time."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match, and leave the route to be counted by, as the framework's own routes do."""
+        """Match a request and set the route for metrics, as the framework's own routes do."""
         found, child = super().matches(scope)
         return found, {**child, "route": self}
 
@@ -284,7 +285,7 @@ plain = PlainRoute("/v1/moderations", moderate, methods=["POST"])
 
 @router.get("/v1/models", operation_id="list_models", responses=ERRORS)
 async def list_models(request: Request) -> ModelList:
-    """The detector, and the names under which clients may ask for it."""
+    """List the detector under all names that clients may use."""
     service = find_service(request)
     service.access.admit(request, "moderate")
     names = (service.engine.moderator.name, *USUAL)

@@ -1,4 +1,4 @@
-"""Pages for people: one frame, one choice of language, one policy, for the studio and browsing."""
+"""Page rendering for studio and browsing: layout, language choice and security policy."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ POLICY = (
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What pages are made of; ``tabs`` are the names and addresses in their head."""
+    """Renders pages; ``tabs`` are the names and URLs in the page header."""
 
     site: Site
     tabs: tuple[tuple[str, str], ...]
 
     def words(self, request: Request) -> Catalogue:
-        """The words in the language that the person chose, else in the browser's."""
+        """Return the messages in the chosen language, else in the browser's."""
         chosen = request.query_params.get("lang") or request.cookies.get(COOKIE, "")
         return self.site.words(choose_language(chosen, request.headers.get("accept-language", "")))
 
     def show(
         self, request: Request, template: str, context: Mapping[str, object], status: int = 200
     ) -> Response:
-        """A page; a language chosen by ``?lang=`` is remembered."""
+        """Render a page; a language chosen with ``?lang=`` is remembered."""
         words = self.words(request)
         other = "en" if words.language == "zh" else "zh"
         shown = {
@@ -54,11 +54,11 @@ class Pages:
         return response
 
     def refuse(self, request: Request, error: MemanticsError, status: int = 404) -> Response:
-        """What went wrong and what to do next, as a page."""
+        """Render an error page with the problem and the next step."""
         return self.show(request, "refused.html", {"error": error}, status)
 
 
 def describe(error: MemanticsError) -> dict[str, object]:
-    """What went wrong and what to do next; ``code`` is the reason of a refused image."""
+    """Return an error's message and hint; ``code`` is the reason of a rejected image."""
     code = error.reason if isinstance(error, ImageError) else ""
     return {"error": {"message": error.what, "hint": error.hint, "code": code}}

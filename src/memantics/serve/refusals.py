@@ -1,4 +1,4 @@
-"""What the service answers when it does not do what was asked: OpenAI's shape of an error."""
+"""Error responses of the service, in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memantics.core.errors import ImageError, InputError, MemanticsError, Transi
 
 
 class Refusal(Exception):
-    """A request that is refused: status, a word for programs, a sentence for people."""
+    """A rejected request: HTTP status, error code and message."""
 
     def __init__(
         self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None
@@ -24,14 +24,14 @@ class Refusal(Exception):
 
 
 def make_busy(seconds: float, what: str = "the service is busy") -> Refusal:
-    """Too much at once: come back after some seconds."""
+    """Return a 429 refusal with the seconds until a retry."""
     wait = max(1, round(seconds))
     message = f"{what}; try again in {wait} s"
     return Refusal(429, "rate_limit_exceeded", message, {"retry-after": str(wait)})
 
 
 def read_refusal(error: MemanticsError) -> Refusal:
-    """What an action's error means to a client."""
+    """Convert an exception into a refusal."""
     if isinstance(error, ImageError):
         large = error.reason in ("too many bytes", "too many pixels", "too much work")
         return Refusal(413 if large else 422, "invalid_image", str(error))
@@ -41,7 +41,7 @@ def read_refusal(error: MemanticsError) -> Refusal:
 
 
 class ErrorFacts(BaseModel):
-    """What went wrong; ``code`` is for programs, ``message`` for people."""
+    """An error; ``code`` is for programs, ``message`` for people."""
 
     message: str
     type: str
@@ -50,7 +50,7 @@ class ErrorFacts(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """An error as clients of OpenAI's interfaces read it."""
+    """An error response in OpenAI's format."""
 
     error: ErrorFacts
 
@@ -61,7 +61,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (400, "The request is not understood."),
         (401, "A token is needed."),
         (403, "This token, or this site, may not do that."),
-        (404, "There is no such thing."),
+        (404, "Not found."),
         (413, "Too large."),
         (422, "What was sent cannot be used."),
         (429, "Too much at once: see Retry-After."),
@@ -73,7 +73,7 @@ _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 def answer_refusal(refusal: Refusal) -> Response:
-    """The error as JSON, as clients of OpenAI's interfaces read it."""
+    """Return the error as a JSON response in OpenAI's format."""
     kind = _KINDS.get(refusal.status) or (
         "server_error" if refusal.status >= 500 else "invalid_request_error"
     )

@@ -51,7 +51,7 @@ HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who may do what, and how many times a minute. Only the digest of a token is known."""
+    """A client's token: its scopes and requests per minute. Only the digest is stored."""
 
     name: str
     sha256: str
@@ -62,7 +62,7 @@ class Token:
         if not _DIGEST.fullmatch(self.sha256):
             raise ValueError("sha256 must be 64 hexadecimal digits")
         if not 0 < self.rate < float("inf"):
-            raise ValueError("rate must be a positive number of requests a minute")
+            raise ValueError("rate must be a positive number of requests per minute")
 
 
 _TABLES = TypeAdapter(dict[str, dict[str, object]])
@@ -70,7 +70,7 @@ _TOKEN = TypeAdapter(Token)
 
 
 def digest(secret: str) -> str:
-    """The digest under which a token is kept: tokens are long and random, so one round is enough.
+    """Return the digest of a token; tokens are long and random, so one round is enough.
 
     >>> digest("a")[:8]
     'ca978112'
@@ -81,7 +81,7 @@ def digest(secret: str) -> str:
 def read_tokens(
     file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> tuple[Token, ...]:
-    """The tokens of a file and of the environment; a name may stand in one of them only."""
+    """Return the tokens of a file and of the environment; names must be unique."""
     found: dict[str, Token] = {}
     if file is not None:
         try:
@@ -92,7 +92,9 @@ def read_tokens(
     tokens = _parse(VARIABLE, environment.get(VARIABLE, ""))
     twice = sorted(found.keys() & tokens.keys())
     if twice:
-        raise InputError(f"token {twice[0]} is in {file} and in {VARIABLE}", hint="drop one")
+        raise InputError(
+            f"token {twice[0]} is in {file} and in {VARIABLE}", hint="remove one of them"
+        )
     return tuple((found | tokens).values())
 
 
@@ -113,7 +115,7 @@ def _parse(where: str, text: str) -> dict[str, Token]:
 def make_token(
     file: Path, name: str, scopes: Sequence[str] = (), rate: float = RATE
 ) -> tuple[str, Token]:
-    """A new token, added to a file that only its owner can read; the secret is nowhere kept."""
+    """Create a token and add it to a file with mode 0600; the secret is not stored."""
     if not _NAME.fullmatch(name):
         raise InputError(f"{name!r} is not a valid token name", hint="use letters, digits, - and _")
     for scope in scopes:
@@ -125,7 +127,10 @@ def make_token(
 def _add_token(file: Path, name: str, scopes: Sequence[str], rate: float) -> tuple[str, Token]:
     kept = read_tokens(file, {}) if file.exists() else ()
     if any(token.name == name for token in kept):
-        raise InputError(f"{file} holds a token {name}", hint="choose another name, or delete it")
+        raise InputError(
+            f"{file} already contains a token named {name}",
+            hint="choose another name, or delete it",
+        )
     secret = f"mm-{secrets.token_urlsafe(32)}"
     granted = tuple(scope for scope in SCOPES if scope in scopes) or SCOPES
     try:
@@ -145,10 +150,10 @@ def _write(token: Token) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where the service listens, and who may call it from where.
+    """The listening address and the allowed callers.
 
-    ``public_url`` is the address that people use, ``trusted_proxies`` the proxies whose
-    ``X-Forwarded-For`` is believed, ``origins`` the sites whose scripts may call (CORS; none by
+    ``public_url`` is the URL that people use. ``trusted_proxies`` are the proxies whose
+    ``X-Forwarded-For`` is accepted. ``origins`` are sites whose scripts may call (CORS; none by
     default).
     """
 
@@ -160,28 +165,27 @@ class Reach:
 
     @property
     def open_to_others(self) -> bool:
-        """Whether anybody but this machine can call."""
+        """Whether other machines can call."""
         return bool(self.public_url) or not is_local(self.host)
 
     @property
     def url(self) -> str:
-        """Where to point a client."""
+        """The URL for clients."""
         return server_url(self.host, self.port, self.public_url)
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModels:
-    """Who answers: a detector's file, models, a knowledge store, and a folder of runs to browse.
+    """The detectors, models, knowledge store and run folder of the service.
 
-    Without a detector the tiny one of the sample data answers, and says so; without a model what
-    needs one is left out (the first is asked where none is named); without a store the sample
-    pack's knowledge is asked. ``images`` is the folder of the memes that a store is about,
-    ``language`` what all texts are said to be in, where their letters allow that. ``others`` are
-    detectors beside the first, for other languages; ``shadow`` judges what they judge, and only its
-    disagreements are counted.
-    ``preferences`` is the file to which people's choices in the studio are added; None: they are
-    not kept.
-    ``text`` is which text of an image is its caption, for everything that the service reads.
+    Without a detector the small one of the sample data is used and marked as such. Without a model,
+    features that need one are disabled; the first model is the default. Without a store the
+    knowledge of the sample data is used. ``images`` is the image folder of the store's memes.
+    ``language`` is the declared language of all texts, if their script allows it. ``others`` are
+    detectors for other languages. ``shadow`` scores the same inputs, and only its disagreements are
+    counted. With ``flag_not_scored`` inputs without a verdict are flagged. ``preferences`` is the
+    file for users' choices in the studio (None: not stored). ``text`` selects the text of an image
+    that counts as caption.
     """
 
     detector: Path | None = None
@@ -199,11 +203,12 @@ class ServedModels:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What is let in, and for how long it is kept.
+    """Limits of requests and jobs.
 
-    ``waiting`` is the number of requests that may wait for each part (text, OCR, other work),
-    ``jobs`` of unfinished jobs, ``deadline`` the seconds of a request, ``keep`` those of a job's
-    result. ``hosts`` are those from which images may be fetched (none by default).
+    ``waiting`` is the maximum queue length per component (text, OCR, other work), ``jobs`` the
+    maximum number of unfinished jobs, ``deadline`` the seconds per request, and ``keep`` the
+    seconds a job's result is stored. ``hosts`` are hosts from which images may be fetched (none by
+    default).
     """
 
     body_bytes: int = 32 * MEGABYTE
@@ -218,9 +223,9 @@ class Intake:
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """Everything about one service.
+    """All settings of one service.
 
-    ``state`` is the folder of its jobs; ``sample`` says which verdicts of each day are kept.
+    ``state`` is the folder of its jobs; ``sample`` configures the daily sample of verdicts.
     """
 
     reach: Reach = Reach()
@@ -234,13 +239,13 @@ class ServeSettings:
     def __post_init__(self) -> None:
         if self.reach.open_to_others and not self.tokens:
             raise InputError(
-                "the service would be open to other machines and there is no token",
-                hint="memantics serve-token NAME makes one; then give --tokens FILE",
+                "a service that other machines can reach needs a token",
+                hint="create one with 'memantics serve-token NAME', then use --tokens FILE",
             )
 
     @property
     def limits(self) -> Limits:
-        """What the shell around the application lets in."""
+        """The request limits of the outermost layer."""
         return Limits(
             list_hosts(self.reach.host, self.reach.public_url),
             self.reach.public_url.startswith("https://"),
@@ -251,5 +256,5 @@ class ServeSettings:
 
 
 def find_tokens(file: Path | None) -> tuple[Token, ...]:
-    """The tokens of a file and of the environment."""
+    """Return the tokens of a file and of the environment."""
     return read_tokens(file)

@@ -1,1 +1,1 @@
-"""What both web apps share: server, headers, limits, logs, templates, messages and styles."""
+"""Shared parts of both web apps: server, headers, limits, logs, templates, messages and styles."""

@@ -1,4 +1,4 @@
-"""Logs of the web apps: one JSON line for each event, on standard error."""
+"""Logs of the web apps: one JSON line per event, on standard error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class JsonLines(logging.Formatter):
     """Formats a record as one JSON line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line: time, level, event, then what the event brought along."""
+        """Format a record: time, level, event, then the event's fields."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 def name_error(error: BaseException) -> str:
-    """The kind of an error without its message, which may hold a caption or the name of a file.
+    """Return the type of an error without its message, which may contain user data.
 
     >>> name_error(ValueError("a caption")), name_error(FileNotFoundError(2, "No such file", "a"))
     ('ValueError', 'FileNotFoundError: ENOENT')
@@ -49,9 +49,9 @@ def name_error(error: BaseException) -> str:
 
 
 def start_logs() -> None:
-    """Send our log, and the server's warnings, to standard error as JSON lines.
+    """Write the log, and warnings of the server, to standard error as JSON lines.
 
-    At a terminal only what is wrong is shown: a line for each request would push the link away.
+    In a terminal only warnings are shown, so that the start-up link stays visible.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
@@ -64,7 +64,7 @@ def start_logs() -> None:
 
 
 def note(event: str, **facts: object) -> None:
-    """Write one event down."""
+    """Log one event."""
     if LOGGER.isEnabledFor(logging.INFO):
         # Made by hand: looking for the line that called takes as long as writing the event.
         extra = {"facts": facts}
@@ -72,5 +72,5 @@ def note(event: str, **facts: object) -> None:
 
 
 def note_failure(event: str, error: BaseException, **facts: object) -> None:
-    """Write down what should not have happened, with where it did."""
+    """Log an unexpected error with its location."""
     LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))

@@ -1,7 +1,7 @@
 """Self-contained HTML pages: templates, embedded thumbnails and the content security policy.
 
-Pages work offline, under a policy that runs only our script. Each image is embedded once, shrunk
-and decoded within bounds.
+Pages work offline, and the policy allows only their own script. Each image is embedded once, scaled
+down and decoded within bounds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SMALLEST = 160
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """An image of the page: a data URI with its size, or the reason why there is none."""
+    """An image of the page: a data URI with its size, or the reason why it is missing."""
 
     name: str
     uri: str = ""
@@ -49,7 +49,7 @@ class Thumbnail:
 
 
 def choose_side(count: int) -> int:
-    """The longest side of thumbnails when the page shows that many.
+    """Return the longest side of a thumbnail, depending on the number of images.
 
     >>> choose_side(60), choose_side(5_000)
     (420, 160)
@@ -60,7 +60,7 @@ def choose_side(count: int) -> int:
 def make_thumbnails(
     paths: Sequence[Path], max_bytes: int, places: Sequence[Path] | None = None
 ) -> Iterator[Thumbnail]:
-    """One thumbnail per path, in order, until they fill ``max_bytes`` of the page together.
+    """Yield one thumbnail per path, in order, up to ``max_bytes`` in total.
 
     Only images below ``places`` are shown; None: all.
     """
@@ -69,7 +69,9 @@ def make_thumbnails(
         for start in range(0, len(paths), _BATCH):
             batch = paths[start : start + _BATCH]
             if used >= max_bytes:
-                yield from (Thumbnail(path.name, reason="left out: page limit") for path in batch)
+                yield from (
+                    Thumbnail(path.name, reason="not shown: page size limit") for path in batch
+                )
                 continue
             for made in pool.map(lambda path: make_thumbnail(path, side, places), batch):
                 used += len(made.uri)
@@ -77,9 +79,9 @@ def make_thumbnails(
 
 
 def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) -> Thumbnail:
-    """Shrink one image; one that is missing or hostile becomes its name and a reason."""
+    """Scale one image down; a missing or unsafe image becomes its name and a reason."""
     if places is not None and not is_inside(path, places):
-        return Thumbnail(path.name, reason="outside of the registered data")
+        return Thumbnail(path.name, reason="not shown: outside the registered data folders")
     try:
         # A pipe or device under an image's name would block or never end.
         if path.exists() and not path.is_file():
@@ -102,9 +104,10 @@ _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 
 def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
-    """A page of ours: the names of its template, styles and script, and what it shows.
+    """Render a page from a template, styles and a script.
 
-    Every template extends ``base.html``, which holds the policy. A style may be given as it is.
+    Every template extends ``base.html``, which contains the policy. A style may also be given as
+    text.
     """
     code = read_asset(script) if script else ""
     mark = secrets.token_hex(16)  # nothing that a page shows can hold it
@@ -126,12 +129,12 @@ def fill_page(template: str, styles: Sequence[str], script: str = "", **values: 
 
 
 def read_asset(name: str) -> str:
-    """A template, style sheet or script of a page, by its name or its path."""
+    """Return a template, style sheet or script by its name or path."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def make_policy(style: str, script: str) -> str:
-    """Only our style and our script, by hash; images and fonts only from the page itself."""
+    """Return a policy that allows only this style and script (by hash) and embedded images."""
     parts = {
         "default-src": "'none'",
         "img-src": "data:",
@@ -152,7 +155,7 @@ def _hash(text: str) -> str:
 
 
 def make_environment() -> Environment:
-    """Templates that escape everything from data and refuse names they do not know."""
+    """Create a template environment that escapes all data and rejects unknown names."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -173,14 +176,14 @@ def make_environment() -> Environment:
 
 
 def _keep_in_line(value: object) -> object:
-    """Make paragraph separators spaces: they would end the isolation of a direction override."""
+    """Replace paragraph separators with spaces: they would end a bidi isolation."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return value.translate(_SEPARATORS)
     return value
 
 
 def _show_lines(values: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    """A mapping of run.json as names and readable values."""
+    """Return a mapping of run.json as names and readable values."""
     return [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()
@@ -188,7 +191,7 @@ def _show_lines(values: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
 
 
 def _show_moment(text: str) -> str:
-    """A time stamp without its fractions; text that is none stays as it is."""
+    """Return a time stamp without fractions; leave other texts unchanged."""
     try:
         return datetime.fromisoformat(text).isoformat(sep=" ", timespec="seconds")
     except ValueError:

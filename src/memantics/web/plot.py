@@ -1,7 +1,7 @@
-"""Small SVG drawings: figures with their intervals on one shared scale.
+"""Small SVG charts: values with their confidence intervals on a shared scale.
 
-Positions are percentages, so a drawing fills its table cell and stays crisp; colours
-are classes of the page's style sheet, which forbids inline styles. Names come from data, so
+Positions are percentages, so that a chart fills its table cell. Colours are classes of the page's
+style sheet, since the policy forbids inline styles. Names come from data, so
 ``templates/drawings.svg`` escapes them.
 """
 
@@ -27,14 +27,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The range that a set of drawings shares."""
+    """The value range that a set of charts shares."""
 
     low: float
     high: float
     step: float
 
     def at(self, value: float) -> str:
-        """The place of a value, in per cent of the width; values beyond stay at the edge.
+        """Return the position of a value in per cent of the width, limited to the edges.
 
         >>> Scale(0, 1, 0.25).at(0.5)
         '50.00%'
@@ -44,14 +44,14 @@ class Scale:
 
     @property
     def ticks(self) -> tuple[float, ...]:
-        """The values at which a guide line stands."""
+        """The values of the guide lines."""
         count = round((self.high - self.low) / self.step)
         return tuple(self.low + place * self.step for place in range(count + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One figure to draw: ``tone`` picks colour and shape, None means no model run here."""
+    """One value to draw: ``tone`` sets colour and shape; None: not from a model run."""
 
     name: str
     score: Score
@@ -59,7 +59,7 @@ class Mark:
 
     @property
     def words(self) -> str:
-        """The figure in words.
+        """The value in words.
 
         >>> Mark("m", Score("accuracy", 0.5, 10, 0.2, 0.8), 0).words
         'm: 0.500 (0.200–0.800), n = 10'
@@ -71,18 +71,18 @@ class Mark:
 
     @property
     def kind(self) -> str:
-        """Its class in the style sheet."""
+        """The CSS class."""
         return "trivial" if self.tone is None else f"tone{self.tone % TONES}"
 
     @property
     def shape(self) -> int:
-        """Which of the four shapes it has; the last is for what no model run gave."""
+        """The index of the shape (0 to 3); the last is for values not from a model run."""
         return 3 if self.tone is None else self.tone % 3
 
 
 @dataclass(frozen=True, slots=True)
 class ForestLine:
-    """A difference with its bounds, under the name of its task; ``sure``: significant."""
+    """A difference with its bounds and the name of its task; ``sure``: significant."""
 
     task: str
     name: str
@@ -91,7 +91,7 @@ class ForestLine:
 
 
 def fit_scale(scores: Iterable[Score | None]) -> Scale:
-    """0 to 1 where everything fits, else -1 to 1, else round bounds around the figures.
+    """Return 0 to 1 if all values fit, else -1 to 1, else rounded bounds.
 
     >>> fit_scale([Score("accuracy", 0.4, 10, 0.2, 0.6)])
     Scale(low=0.0, high=1.0, step=0.25)
@@ -118,23 +118,23 @@ def fit_scale(scores: Iterable[Score | None]) -> Scale:
 
 
 def draw_axis(scale: Scale) -> Markup:
-    """The numbers above a column of strips."""
+    """Draw the numbers above a column of strips."""
     return draw("axis", scale)
 
 
 def draw_strip(marks: Sequence[Mark], scale: Scale, reference: float | None = None) -> Markup:
-    """Marks below one another on guide lines; ``reference`` is drawn through all of them."""
+    """Draw marks below each other on guide lines; ``reference`` is a vertical line."""
     title = "; ".join(mark.words for mark in marks) or "no figure"
     return draw("strip", marks, scale, reference, title)
 
 
 def draw_key(tone: int | None) -> Markup:
-    """A mark alone, for legends."""
+    """Draw a single mark for a legend."""
     return draw("key", Mark("", Score("", None, 0), tone))
 
 
 def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float) -> Markup:
-    """A polygon over spokes, one for each name; a value that is missing is the middle."""
+    """Draw a radar chart with one spoke per name; a missing value is at the centre."""
     top, spokes = top or 1.0, []
 
     def at(place: int, share: float) -> tuple[float, float]:
@@ -157,7 +157,7 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
 
 
 def draw_curve(points: Sequence[Score], across: str) -> Markup:
-    """Shares from left to right with their intervals; ``across`` says what grows to the right."""
+    """Draw proportions from left to right with their intervals; ``across`` labels the x-axis."""
 
     def up(value: float) -> float:
         return 10 + 120.0 * (1 - min(max(value, 0.0), 1.0))
@@ -166,7 +166,7 @@ def draw_curve(points: Sequence[Score], across: str) -> Markup:
 
 
 def draw_forest(lines: Sequence[ForestLine]) -> str:
-    """Differences around zero as a file of its own; the significant ones have another colour.
+    """Draw a forest plot as a separate file; significant differences have another colour.
 
     >>> draw_forest([ForestLine("mquest/qa", "a → b", (0.1, 0.0, 0.2))]).count("<circle")
     1

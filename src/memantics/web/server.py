@@ -38,7 +38,7 @@ MOST_LOST = 10  # processes that may die before the service gives up
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach a host.
+    """Return whether only this machine can reach a host.
 
     >>> is_local("127.0.0.1"), is_local("localhost"), is_local("0.0.0.0"), is_local("::1")
     (True, True, False, True)
@@ -52,7 +52,7 @@ def is_local(host: str) -> bool:
 
 
 def server_url(host: str, port: int, public_url: str = "") -> str:
-    """Where to point a browser.
+    """Return the URL for a browser.
 
     >>> server_url("::1", 80), server_url("127.0.0.1", 80, "https://memes.example.org/")
     ('http://[::1]:80', 'https://memes.example.org')
@@ -63,10 +63,10 @@ def server_url(host: str, port: int, public_url: str = "") -> str:
 
 
 def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
-    """The names by which a request may call an app; None: any.
+    """Return the allowed Host names of a request; None: any.
 
-    On this machine only, another site must not reach the app by pointing its own name at
-    127.0.0.1, so only local names count.
+    For a local server only local names are allowed: another site could otherwise reach it by
+    pointing its own name at 127.0.0.1 (DNS rebinding).
     """
     if public_url:
         return frozenset({urlsplit(public_url).hostname or "", *LOOPBACK_NAMES})
@@ -74,14 +74,14 @@ def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
 
 
 def check_public_url(given: str) -> str:
-    """The address that people use, refused where it is none."""
+    """Return the public URL; raise an ``InputError`` if it is invalid."""
     if given and not given.startswith(("http://", "https://")):
         raise InputError(f"--public-url {given} is not a valid URL", hint="start it with https://")
     return given
 
 
 def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
-    """Addresses and networks of proxies, checked.
+    """Return the validated IP addresses and networks of proxies.
 
     >>> read_proxies(["10.0.0.7", "192.168.1.0/24"])
     ('10.0.0.7/32', '192.168.1.0/24')
@@ -96,13 +96,16 @@ def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
                 hint="for example 10.0.0.7 or 10.0.0.0/24",
             ) from error
         if network.prefixlen == 0:
-            raise InputError(f"--trusted-proxy {text} trusts everybody", hint="name your proxy")
+            raise InputError(
+                f"--trusted-proxy {text} includes every IP address",
+                hint="give the IP address of your proxy",
+            )
         found.append(str(network))
     return tuple(found)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Take the port, so that a busy one is an error before anything else happens."""
+    """Bind the port, so that a port in use is an error before anything else happens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -127,7 +130,7 @@ _PIECE = 64 * 1024  # bytes that are not held back
 
 
 class GatheringTransport:
-    """Head and body of an answer are written one after the other; as one piece they cost half."""
+    """Joins header and body of a response into one write, which halves the cost."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -135,7 +138,7 @@ class GatheringTransport:
         self._held = bytearray()
 
     def write(self, data: bytes) -> None:
-        """Send at the end of this turn, or at once where it is much."""
+        """Send at the end of this loop iteration, or at once if there is much data."""
         if data and not self._held:
             self._loop.call_soon(self.flush)
         self._held += data
@@ -143,18 +146,18 @@ class GatheringTransport:
             self.flush()
 
     def flush(self) -> None:
-        """Send what is held."""
+        """Send buffered data."""
         held, self._held = self._held, bytearray()
         if held and not self._transport.is_closing():
             self._transport.write(held)
 
     def close(self) -> None:
-        """Send what is held, then hang up."""
+        """Send buffered data, then close the connection."""
         self.flush()
         self._transport.close()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that have not left."""
+        """Return the number of unsent bytes."""
         return len(self._held) + self._transport.get_write_buffer_size()
 
     def __getattr__(self, name: str) -> Any:
@@ -167,7 +170,7 @@ def wrap(
     trusted_proxies: Sequence[str] = (),
     watch: RequestWatch | None = None,
 ) -> None:
-    """Put the shell around an app, and outermost the proxies that it believes."""
+    """Wrap an app in the shell, and that in the handling of trusted proxies."""
     app.add_middleware(Shell, limits=limits, watch=watch)
     if trusted_proxies:
         # Anybody else could name another address with every guess at a password.
@@ -175,9 +178,10 @@ def wrap(
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """HTTP with an end to patience.
+    """HTTP with time limits.
 
-    A request whose head is not there in time is cut off, and so is a client that does not read.
+    A connection is closed if a request's header does not arrive in time, or if the client does not
+    read the response.
     """
 
     _late: asyncio.TimerHandle | None = None
@@ -186,7 +190,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     _moved = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin to wait for a request."""
+        """Start the timer for a request."""
         super().connection_made(GatheringTransport(transport, self.loop))
         if len(self.connections) > 2 * MOST_CONNECTIONS:
             transport.abort()
@@ -195,12 +199,12 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
 
     def resume_writing(self) -> None:
-        """The client has taken what was held back for it."""
+        """Stop the timer: the client has read the buffered data."""
         self._moved = True
         super().resume_writing()
 
     def _check_reader(self) -> None:
-        """Hang up on whoever does not read; ``close`` would wait for them for ever."""
+        """Abort the connection of a client that does not read; ``close`` would wait for ever."""
         left = self.transport.get_write_buffer_size()
         if self._unsent and not self._moved and left > max(0, self._unsent - LEAST_READ):
             self.transport.abort()
@@ -209,12 +213,12 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; between requests, wait for the next one."""
+        """Process data; between requests, restart the timer."""
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is waited for any more."""
+        """Stop all timers."""
         for timer in (self._late, self._beat):
             if timer is not None:
                 timer.cancel()
@@ -238,7 +242,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
 
 
 def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
-    """How an app is served."""
+    """Return the server configuration of an app."""
     return uvicorn.Config(
         app,
         http=PatientProtocol,
@@ -255,7 +259,7 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
 
 
 def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
-    """Serve until the process is told to stop; requests in hand are finished first."""
+    """Serve until the process is stopped; current requests are finished first."""
     start_logs()
     sys.setswitchinterval(SWITCH)
     # The server takes these signals while it runs, ends, and raises them again: what was opened
@@ -268,7 +272,7 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
 def serve_many(
     make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
 ) -> None:
-    """Serve with several processes, each with an app of its own; one that dies is replaced."""
+    """Serve with several processes, each with its own app; replace a process that dies."""
     start_logs()
     told: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -297,7 +301,7 @@ def serve_many(
         process.join(grace + 5)
         process.kill()
     if not told:
-        raise InputError(f"{lost} processes of the service died", hint="see the log")
+        raise InputError(f"{lost} worker processes died", hint="see the log")
 
 
 def _pass_on(running: Sequence[BaseProcess], number: int) -> None:
@@ -313,7 +317,7 @@ def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) ->
 
 
 def _end_with_parent() -> None:
-    """A supervisor that was killed leaves nobody behind who holds the port."""
+    """End this process if its supervisor was killed, so that the port is released."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -52,14 +52,14 @@ _NAMES = frozenset({"", "utf-8", "utf8"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an app lets in.
+    """Request limits of an app.
 
-    ``hosts`` are the names by which it may be called (None: any), ``open_paths`` those served
-    under any name. Paths that end with one of ``uploads`` take ``upload_bytes``, others
-    ``form_bytes``; a body has ``body_seconds`` to arrive. The bodies of all requests that are not
-    answered yet have ``flight_bytes`` together; small ones are not counted. The rest of a path that
-    begins with one of ``secret_paths`` is not logged. Answers under ``program_paths`` are for
-    programs: of the headers they have those that count where no page is shown.
+    ``hosts`` are the allowed Host names (None: any); ``open_paths`` accept any name. Paths that end
+    with one of ``uploads`` accept ``upload_bytes``, others ``form_bytes``. A body must arrive
+    within ``body_seconds``. The bodies of all unanswered requests together are limited to
+    ``flight_bytes``; small ones do not count. The rest of a path below ``secret_paths`` is not
+    logged. Responses below ``program_paths`` are not shown as pages, so they get fewer security
+    headers.
     """
 
     hosts: frozenset[str] | None
@@ -75,7 +75,7 @@ class Limits:
 
 
 class Cut(Exception):
-    """A body that is read no further, and how that is answered."""
+    """A request body that is not read further, and the error response."""
 
     status: int
     text: bytes
@@ -83,13 +83,13 @@ class Cut(Exception):
 
 
 class TooLarge(Cut):
-    """A body that is longer than its route takes."""
+    """A body that is longer than its route allows."""
 
     status, text = 413, b"This is larger than the page takes."
 
 
 class TooMuch(Cut):
-    """A body for which there is no room beside those of other requests."""
+    """A body that exceeds the limit for all current requests together."""
 
     status, text = 503, b"Too much is being sent at once; try again in a moment."
     headers = ((b"retry-after", b"2"),)
@@ -102,7 +102,7 @@ class TooSlow(Cut):
 
 
 class Shell:
-    """The outermost layer, as plain ASGI: it costs little, and nothing gets past it."""
+    """The outermost layer, as plain ASGI middleware; every request passes it."""
 
     def __init__(self, app: App, limits: Limits, watch: RequestWatch | None = None) -> None:
         self._app = app
@@ -113,7 +113,7 @@ class Shell:
         self._headers = [*HEADERS, *https]
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -134,7 +134,7 @@ class Shell:
 
         try:
             if not self._is_known(scope):
-                await _refuse(answer, 421, b"This address is not served here.")
+                await _refuse(answer, 421, b"This host name is not served here.")
             else:
                 with self._flying() as arrive:
                     await self._app(scope, self._bounded(scope, receive, arrive), answer)
@@ -180,7 +180,7 @@ class Shell:
         return (name if name.endswith("]") else name.rpartition(":")[0] or name) in hosts
 
     def _path(self, scope: AsgiScope) -> str:
-        """The path as it may be logged: the last part of a secret link is one, and stays out."""
+        """Return the path for the log, without the secret last part of a link."""
         path = str(scope["path"])
         for prefix in self._limits.secret_paths:
             if path.startswith(prefix):
@@ -189,7 +189,7 @@ class Shell:
 
     @contextmanager
     def _flying(self) -> Iterator[Callable[[int], None]]:
-        """Count the bytes of one body, as they arrive, among those of all until it is answered."""
+        """Count the bytes of one body towards the total until it is answered."""
         counted = 0
 
         def arrive(seen: int) -> None:
@@ -208,7 +208,7 @@ class Shell:
     def _bounded(
         self, scope: AsgiScope, receive: Receive, arrive: Callable[[int], None]
     ) -> Receive:
-        """Stop reading a body at its limit, whatever its header said."""
+        """Stop reading a body at its limit, regardless of its header."""
         upload = str(scope["path"]).endswith(self._limits.uploads)
         limit = self._limits.upload_bytes if upload else self._limits.form_bytes
         declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
@@ -251,10 +251,10 @@ async def _refuse(send: Send, status: int, text: bytes, *more: tuple[bytes, byte
 async def open_form(
     request: Request, *, files: int, fields: int, field_bytes: int = TEXT_BYTES
 ) -> AsyncIterator[FormData]:
-    """The form of a request; its files are closed at the end.
+    """Parse the form of a request; close its files at the end.
 
-    Starlette decodes a form with whatever codec of Python its header names, on the event loop, and
-    some of them take quadratic time (punycode). So the header is read first, as Starlette reads it.
+    Starlette decodes a form with any Python codec that its header names, on the event loop, and
+    some need quadratic time (punycode). The header is therefore checked first.
     """
     _, options = parse_options_header(request.headers.get("content-type"))
     _check_charset(options.get(b"charset", b"").decode("latin-1"))
@@ -266,4 +266,4 @@ async def open_form(
 
 def _check_charset(name: str) -> None:
     if name.strip().lower() not in _NAMES:
-        raise HTTPException(415, "forms are read as UTF-8 only; send no other charset")
+        raise HTTPException(415, "forms must be UTF-8; other charsets are not supported")

@@ -1,7 +1,7 @@
-"""Pages of an app: templates, static files and words, on top of those that all apps share.
+"""Pages of an app: templates, static files and messages, with shared defaults.
 
-A part of an app is a folder with ``templates/``, ``static/`` and ``messages.toml``, each of them
-optional. What an earlier part holds goes before what a later one holds; ours are the last.
+A part of an app is a folder with ``templates/``, ``static/`` and ``messages.toml``, all optional.
+Earlier parts override later ones; the shared defaults are last.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ MEDIA_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The messages of one language; calling it looks one up and fills it in."""
+    """The messages of one language; calling it returns one with its placeholders filled."""
 
     language: PageLanguage
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
-        """The message, with its named placeholders filled."""
+        """Return the message, with its named placeholders filled."""
         return self.messages[key].format_map(values) if values else self.messages[key]
 
 
@@ -73,16 +73,16 @@ class Site:
         self._words = {language: self._read_words(language) for language in LANGUAGES}
 
     def words(self, language: PageLanguage) -> Catalogue:
-        """All messages of a language."""
+        """Return all messages of a language."""
         return self._words[language]
 
     def asset(self, name: str) -> str:
-        """The address of a static file; it changes with its content, so that it can be kept."""
+        """Return the URL of a static file; it changes with the content, for caching."""
         digest = hashlib.sha256(self._static[name].read_bytes()).hexdigest()
         return f"/static/{name}?v={digest[:12]}"
 
     def render(self, template: str, context: Mapping[str, object], status: int = 200) -> Response:
-        """A page as a response."""
+        """Render a page as a response."""
         return HTMLResponse(self.environment.get_template(template).render(context), status)
 
     def add_static(self, app: FastAPI) -> None:
@@ -90,7 +90,7 @@ class Site:
 
         @app.get("/static/{name}", include_in_schema=False)
         def static(name: str) -> Response:
-            """Our styles and our scripts."""
+            """Return a style sheet or script."""
             if name not in self._static:
                 return PlainTextResponse("not found", 404)
             return Response(
@@ -119,12 +119,12 @@ class Site:
 
 @lru_cache(maxsize=64)
 def read_once(path: Path) -> bytes:
-    """A file of ours, kept in memory."""
+    """Return the content of a packaged file, cached in memory."""
     return path.read_bytes()
 
 
 def choose_language(chosen: str, accepted: str) -> PageLanguage:
-    """A person's own choice, else the first that the browser asks for, else English.
+    """Return the user's choice, else the browser's first supported language, else English.
 
     >>> choose_language("", "fr;q=1, zh-CN;q=0.9"), choose_language("en", "zh")
     ('zh', 'en')
@@ -137,7 +137,7 @@ def choose_language(chosen: str, accepted: str) -> PageLanguage:
 
 
 def show_percent(value: float | None) -> str:
-    """A share as people read it.
+    """Format a proportion as a percentage.
 
     >>> show_percent(0.7422), show_percent(None)
     ('74 %', '–')
@@ -146,7 +146,7 @@ def show_percent(value: float | None) -> str:
 
 
 def format_value(value: float | None, digits: int = 2) -> str:
-    """A coefficient as people read it.
+    """Format a coefficient with two decimals.
 
     >>> format_value(0.61803), format_value(-0.004), format_value(None)
     ('0.62', '0.00', '–')
@@ -155,7 +155,7 @@ def format_value(value: float | None, digits: int = 2) -> str:
 
 
 def show_moment(seconds: float) -> str:
-    """A time for machines; the script shows it as people of the reader's language do.
+    """Return a machine-readable time; the page's script formats it for the reader.
 
     >>> show_moment(0.0)
     '1970-01-01T00:00:00+00:00'

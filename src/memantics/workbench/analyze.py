@@ -558,9 +558,9 @@ def _judge(found: Analysis) -> Iterator[Line]:
 def _compare(found: Analysis) -> Iterator[Line]:
     """Known memes on the same picture and near in meaning, and how often such memes agree."""
     if found.template_cluster is not None:
-        yield "template", found.template_cluster.told, ""
+        yield "template", found.template_cluster.summary, ""
         yield "", f"by {BY_PICTURE}", "dim"
-    yield from _list("like", (meme.told for meme in found.near))
+    yield from _list("like", (meme.summary for meme in found.near))
     if any(not meme.same_picture for meme in found.near):
         yield "", f"by {BY_MEANING}", "dim"
 

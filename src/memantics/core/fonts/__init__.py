@@ -1,4 +1,4 @@
-"""Fonts that ship with the package: captions are set in them, and pages embed one for Chinese.
+"""Fonts that ship with the package, for captions and for Chinese text in HTML pages.
 
 Browsers on servers and in containers often have no Chinese font and would show empty boxes.
 """
@@ -17,9 +17,9 @@ _SIGNS = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
 
 
 def embed_chinese(page: str) -> str:
-    """A style rule that holds the glyphs of a page's Chinese characters; empty without any.
+    """Return a CSS rule with the glyphs of a page's Chinese characters; empty if there are none.
 
-    Without the extra ``offline`` it is empty, too: the reader's own fonts show the page then.
+    The rule is also empty without the extra ``offline``; the browser's own fonts are used then.
 
     >>> embed_chinese("no Chinese here"), embed_chinese("中文")[:10]
     ('', '@font-face')

@@ -1,4 +1,7 @@
-"""Options, numbers, yes or no: a rule for each topic, nearness of meaning for all else."""
+"""Rules with which the embedded reader chooses options, numbers and yes or no.
+
+Each question topic has a rule; all other questions use embedding similarity.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE
 
 
 def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """The key of one option: a classifier's where one is in use, else by the rule of the topic."""
+    """Choose an option by an active classifier if one applies, else by the rule of the topic."""
     topic = find_topic(evidence.form, field)
     classifier = _ask_classifier(topic, evidence, field, senses)
     return classifier if classifier is not None else _choose_by_rule(topic, evidence, field, senses)
@@ -62,7 +65,7 @@ _CLASSIFIERS = {"valence": "sentiment", "target": "about", "emotion": "emotion",
 
 
 def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str | None:
-    """The option that a classifier in use chooses, where its labels are just these options."""
+    """Return the option an active classifier predicts, if its labels are exactly these options."""
     judge = senses.judges.get(_CLASSIFIERS.get(topic, ""))
     if judge is None:
         return None
@@ -79,24 +82,24 @@ def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses
 
 
 def is_pun(evidence: Evidence, senses: Senses) -> bool:
-    """Whether the caption is a pun by its sound or by a second sense of its words."""
+    """Return whether the caption is a pun by homophones or by a second sense of its words."""
     return senses.homophones.read(evidence.said).is_pun
 
 
 def read_intended(text: str, senses: Senses) -> str:
-    """What a caption means: as it is probably heard, else as it stands."""
+    """Return the intended reading of a caption, else the caption itself."""
     return senses.homophones.read(text).intended or text
 
 
 def is_harmful(evidence: Evidence, senses: Senses) -> bool:
-    """Whether the caption holds a rude or gloomy word or is near to harm, as printed or heard."""
+    """Return whether the caption or its homophone reading is rude, gloomy or near harm."""
     said = read_intended(evidence.said, senses)
     mood = senses.lexicon.feel(f"{evidence.said}\n{said}")
     return bool(mood.rude or mood.gloomy) or _lean(said, "harm", senses) > _NEAR_HARM
 
 
 def _lean(text: str, topic: str, senses: Senses) -> float:
-    """How much nearer a text is to the nearest of some sentences than to that of others."""
+    """Return how much closer a text is to one set of sentences than to another."""
     if not text.strip():
         return 0.0
     one, other = read_sentences()[topic].get("zh" if has_chinese(text) else "en", ((), ()))
@@ -108,9 +111,10 @@ def _lean(text: str, topic: str, senses: Senses) -> float:
 
 
 def weigh(text: str, senses: Senses) -> float:
-    """Valence from -1 to 1: by words, or by nearness to two plain sentences where no word tells.
+    """Return the valence of a text, from -1 to 1.
 
-    The second way only breaks silence, so it stays below any word's weight.
+    Without words of the lexicon it is the similarity to two plain sentences, which always weighs
+    less than a word.
     """
     if not text.strip():
         return 0.0
@@ -154,7 +158,7 @@ def _choose_pole(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """By pronouns; without any, whether it is nearer to what people say of themselves."""
+    """Choose the target by pronouns; without any, by similarity to first-person sentences."""
     sides = match_sides(field)
     said = read_intended(evidence.said, senses)
     me, you = _ME.search(said) is not None, _YOU.search(said) is not None
@@ -166,7 +170,7 @@ def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """The emotion word that lies near what the (last) image says, in meaning and in valence."""
+    """Choose the emotion word that is closest to the text of the (last) image."""
     said = next((text for text in reversed(evidence.texts) if text), evidence.said)
     known = [o for o in field.options if emotion_of(o.text or o.key) is not None]
     valence = weigh(said, senses)
@@ -180,14 +184,14 @@ def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _best(scores: AnyFloats) -> int:
-    """The place of the highest score, the first of those that are alike."""
+    """Return the index of the highest score; the first of equals."""
     return int(np.argmax(settle(scores, VECTORS)))
 
 
 def _nearest(
     evidence: Evidence, field: Field, senses: Senses, without: frozenset[str] = frozenset()
 ) -> str:
-    """The option nearest in meaning to the question, the meme's words and what belongs to them."""
+    """Choose the option most similar to the question, the meme's text and its context."""
     open_to = [option for option in field.options if option.key not in without]
     texts = [
         read_intended(evidence.option_texts.get((field.name, o.key), o.text), senses)
@@ -223,11 +227,11 @@ _POSITIVE_MOOD = re.compile(r"calm|happy|relaxed|excited|positive|开心|平静|
 
 
 def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
-    """A number on the field's scale.
+    """Return a number on the field's scale.
 
-    A field about a shift of mood gets the distance between the first image's words and the
-    last's; one about the right mood, how far the last one's words go towards the target; any
-    other, how much of the wanted caption is there and how like the two pictures are.
+    For a change of mood it is the distance between the texts of the first and last image. For a
+    target mood it is the shift of the last text towards it. For all other fields it combines how
+    much of the expected caption is present and how similar the images are.
     """
     name = field.name.replace("_", " ")
     if _SHIFT.search(name):
@@ -242,7 +246,7 @@ def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
 
 
 def decide(evidence: Evidence, field: Field, senses: Senses) -> bool:
-    """True or false, by the topic of the field."""
+    """Answer true or false by the topic of the field."""
     topic = find_topic(evidence.form, field)
     if topic == "similarity":
         return evidence.similarity is None or evidence.similarity >= _SAME_PICTURE
@@ -296,7 +300,7 @@ _PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """What is read or how it is pronounced, where that is asked; else one sentence."""
+    """Return the text or its pinyin if that is requested; else one sentence."""
     said = evidence.said
     asked = f"{field.name} {evidence.form.question}"
     if _SOUND.search(asked):
@@ -318,7 +322,7 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _describe(said: str, language: str, senses: Senses) -> str:
-    """One sentence: what kind of thing the meme does, with its first words."""
+    """Return one sentence about the function of the meme, with its first words."""
     mood = senses.lexicon.feel(said)
     valence = weigh(said, senses)
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
@@ -331,7 +335,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
 
 
 def _find_topic(said: str, senses: Senses) -> str:
-    """The word that is nearest in meaning to the whole text."""
+    """Return the word most similar to the whole text."""
     found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
     words: list[str] = [word for word in found if word not in senses.lexicon.function_words]
     if not words:
@@ -341,7 +345,7 @@ def _find_topic(said: str, senses: Senses) -> str:
 
 
 def spell(text: str) -> str:
-    """Chinese text in pinyin with tone marks, a space between syllables.
+    """Convert Chinese text to pinyin with tone marks, separated by spaces.
 
     >>> spell("今晚又狮眠了")
     'jīn wǎn yòu shī mián le'

@@ -1,4 +1,4 @@
-"""Text meaning as vectors: a protocol, a multilingual sentence encoder, and a lexical stand-in."""
+"""Text encoders: a protocol, a multilingual sentence encoder and a lexical fallback."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ _REMEMBERED = 8192
 
 
 class Encoder(Protocol):
-    """Anything that turns texts into unit vectors."""
+    """An encoder that turns texts into unit vectors."""
 
     version: str
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text."""
+        """Return one row of length 1 per text."""
         ...
 
 
 class SentenceEncoder:
-    """USE multilingual (512 numbers), loaded at first use; vectors of recent texts are kept.
+    """USE multilingual (512 dimensions), loaded at first use; recent vectors are cached.
 
-    Texts are encoded one by one: in a batch the last digits depend on the neighbours, and an
-    answer must not depend on what was asked before it.
+    Texts are encoded one by one: in a batch the last digits depend on the other texts.
     """
 
     def __init__(self) -> None:
@@ -51,7 +50,7 @@ class SentenceEncoder:
         self._recent: OrderedDict[str, Vectors] = OrderedDict()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text."""
+        """Return one row of length 1 per text."""
         return np.stack([self._vector(clean(text)) for text in texts])
 
     def _vector(self, text: str) -> Vectors:
@@ -74,7 +73,7 @@ class SentenceEncoder:
 
 
 class GramEncoder:
-    """Counts of character n-grams, hashed: no meaning, but any language and no package.
+    """Hashed counts of character n-grams: no semantics, but any language and no package.
 
     >>> one, same, other = GramEncoder().encode(["a black cat", "black cats", "tax law"])
     >>> float(one @ same) > 0.5 > float(one @ other)
@@ -85,7 +84,7 @@ class GramEncoder:
     _width = 2048
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text."""
+        """Return one row of length 1 per text."""
         rows = np.zeros((len(texts), self._width), dtype=np.float32)
         for number, text in enumerate(texts):
             padded = f" {clean(text).casefold()} "
@@ -98,7 +97,7 @@ class GramEncoder:
 
 
 class SimilarityScorer:
-    """How alike two texts are: the cosine of their vectors, 0 beside an empty text.
+    """Text similarity: the cosine of two vectors; 0 if a text is empty.
 
     >>> SimilarityScorer(GramEncoder()).score_pairs([("a cat", "a cat"), ("a cat", "")])
     [1.0, 0.0]
@@ -109,7 +108,7 @@ class SimilarityScorer:
         self.note = f"cosine of {encoder.version}"
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """One value for each pair."""
+        """Return one value per pair."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair if text.strip()))
         if not texts:
             return [0.0 for _ in pairs]
@@ -124,7 +123,7 @@ class SimilarityScorer:
 
 
 def clean(text: str) -> str:
-    """White space folded, lone surrogates replaced, length bounded.
+    """Fold white space, replace lone surrogates and limit the length.
 
     >>> clean(" a   b ")
     'a b'
@@ -144,9 +143,9 @@ _SPACE = "\u2581"  # how the vocabulary writes a space
 
 
 class _Vocabulary(NamedTuple):
-    """Pieces with their places in the table and their log-probabilities.
+    """Subword tokens with their indices and log-probabilities.
 
-    ``longest`` is the length of the longest piece by its first character.
+    ``longest`` is the length of the longest token by its first character.
     """
 
     pieces: dict[str, tuple[int, float]]
@@ -154,7 +153,7 @@ class _Vocabulary(NamedTuple):
     unknown: float
 
     def cut(self, line: str) -> list[int]:
-        """The places of the pieces of the likeliest cut (Viterbi); unknown characters have none."""
+        """Return the token indices of the likeliest segmentation (Viterbi)."""
         size = len(line)
         # The best cut up to each character: its score, and start and place of its last piece.
         best = [(0.0, 0, -1), *((-math.inf, 0, -1) for _ in line)]
@@ -175,7 +174,7 @@ class _Vocabulary(NamedTuple):
 
 
 class StaticEncoder:
-    """Sums of token vectors, each text alone: neighbours change no digit.
+    """Sums of static token vectors; each text is encoded independently.
 
     >>> one, same, other = StaticEncoder().encode(["我很高兴", "我非常开心", "公司的税法"])
     >>> float(one @ same) > float(one @ other)
@@ -185,7 +184,7 @@ class StaticEncoder:
     version = "static-1"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 per text; zeros for a text without a known token."""
+        """Return one row of length 1 per text; zeros for a text without a known token."""
         vocabulary, table = _load()
         rows = np.zeros((len(texts), WIDTH), np.float32)
         for row, text in zip(rows, texts, strict=True):

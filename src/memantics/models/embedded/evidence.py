@@ -1,4 +1,4 @@
-"""What the reader knows when it answers, and what a field asks about."""
+"""The input of the embedded reader for one question, and the topic of each field."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ImageReader = Callable[[Ocr, bytes, str], ImageReading]
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """The parts of the reader, each behind its protocol; ``judges`` are classifiers by topic.
+    """The components of the reader; ``judges`` are classifiers by topic.
 
-    ``look`` reads an image with an OCR so that every line has its role; without it all lines count.
+    ``look`` reads an image and assigns a role to every line; without it all lines count as caption.
     """
 
     ocr: Ocr
@@ -34,18 +34,18 @@ class Senses:
     look: ImageReader | None = None
 
     def read(self, data: bytes, name: str) -> str:
-        """What an image says: its captions, or all its text where none of it is one."""
+        """Return the captions of an image, or all its text if it has no caption."""
         found = self.look(self.ocr, data, name) if self.look else self.ocr.read(data, name)
         return found.caption or found.text
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One question's evidence.
+    """The input for one question.
 
-    ``texts`` holds what each image of the question says, in order; ``option_texts`` what the
-    options say, by field and key, with the text of an option's image added. ``similarity`` is
-    the correlation of the first image with the last, where there are two.
+    ``texts`` are the texts of the question's images, in order. ``option_texts`` are the texts of
+    the options by field and key, including text in their images. ``similarity`` is the correlation
+    of the first and the last image, if there are two.
     """
 
     form: Form
@@ -55,19 +55,19 @@ class Evidence:
 
     @property
     def said(self) -> str:
-        """What the meme says: the caption that the form gives, else what was read."""
+        """The caption in the form, else the text read from the image."""
         given = self.find("caption", "text", "ocr")
         return given or "\n".join(text for text in self.texts if text)
 
     @property
     def background(self) -> str:
-        """The other texts that belong to the question, such as a chat's history."""
+        """The other texts of the question, such as the chat history."""
         return "\n".join(
             text for name, text in self.form.context.items() if text and text != self.said
         )
 
     def find(self, *names: str) -> str:
-        """The first context text whose name is, or else contains, one of these."""
+        """Return the first context text whose name equals, or else contains, one of these names."""
         context = self.form.context
         exact = [context[name] for name in names if context.get(name)]
         loose = [text for key, text in context.items() for name in names if text and name in key]
@@ -75,7 +75,7 @@ class Evidence:
 
 
 def gather(request: Request, senses: Senses) -> Evidence:
-    """Read every image of the last turn and of the options, and compare first with last."""
+    """Read all images of the last turn and of the options; compare the first and last image."""
     form = request.form
     choices = [(field.name, option) for field in form.fields for option in field.options]
     option_paths = {option.image.path for _, option in choices if option.image is not None}
@@ -94,7 +94,7 @@ def gather(request: Request, senses: Senses) -> Evidence:
 
 
 def _shown(request: Request) -> Iterator[Path]:
-    """The images of the last turn that is the user's: earlier ones are examples."""
+    """Yield the images of the last user turn; earlier turns are examples."""
     turns = [message for message in request.messages if message.role == "user"]
     for part in turns[-1].parts if turns else ():
         if isinstance(part, Image):
@@ -102,9 +102,9 @@ def _shown(request: Request) -> Iterator[Path]:
 
 
 def compare_pixels(one: bytes, other: bytes) -> float:
-    """Correlation of two images as grey thumbnails; -1 when their shapes differ.
+    """Return the correlation of two images as grey thumbnails; -1 if their shapes differ.
 
-    A coarse look: it sees moved panels and another picture, not another caption.
+    It detects moved panels and other images, not another caption.
     """
     import numpy as np
 
@@ -119,7 +119,7 @@ def compare_pixels(one: bytes, other: bytes) -> float:
 
 
 def overlap(one: str, other: str) -> float:
-    """Share of the letters of ``one`` that ``other`` has too, as pairs of neighbours.
+    """Return the proportion of character pairs of ``one`` that also occur in ``other``.
 
     >>> overlap("hello", "hello there"), overlap("hello", "bye")
     (1.0, 0.0)
@@ -168,14 +168,14 @@ EMOTIONS: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two options of which one denies the other."""
+    """Two options of which one negates the other."""
 
     yes: str
     no: str
 
 
 def find_topic(form: Form, field: Field) -> QuestionTopic:
-    """The topic of a field: its options and name first; the question where it is the only field.
+    """Return the topic of a field from its options and name; for a single field, from the question.
 
     >>> from memantics.core.records import Option
     >>> field = Field("label", "choice", (Option("双关", "双关"), Option("非双关", "非双关")))
@@ -200,7 +200,7 @@ def find_topic(form: Form, field: Field) -> QuestionTopic:
 
 
 def split_sides(field: Field) -> Sides | None:
-    """The affirming and the denying option of a yes-or-no question.
+    """Return the affirming and the negating option of a yes-or-no question.
 
     >>> from memantics.core.records import Option
     >>> split_sides(Field("x", "choice", (Option("A", "not harmful"), Option("B", "harmful"))))
@@ -216,22 +216,22 @@ def split_sides(field: Field) -> Sides | None:
 
 
 def denies(text: str) -> bool:
-    """Whether an option says no: "not a pun", "non-harmful", "非双关"."""
+    """Return whether an option is a negation: "not a pun", "non-harmful", "非双关"."""
     return _NOT.search(text) is not None
 
 
 def names_harmless(text: str) -> bool:
-    """Whether an option is the class for what does no harm; a sentence is no class."""
+    """Return whether an option is a class label for harmless content."""
     return len(text) <= LABEL and denies(text) and not is_empty_choice(text)
 
 
 def is_empty_choice(text: str) -> bool:
-    """Whether an option only turns the others down ("none of the others")."""
+    """Return whether an option rejects all others ("none of the others")."""
     return _NONE.search(text) is not None
 
 
 def asks_about_words(question: str) -> bool:
-    """Whether a question asks for what is written on the meme."""
+    """Return whether a question asks for the text on the meme."""
     return _WORDS.search(question) is not None
 
 
@@ -241,17 +241,17 @@ _WORDS = re.compile(
 
 
 def match_poles(field: Field) -> dict[str, str]:
-    """Keys of the positive, negative and neutral option, where the options are just these."""
+    """Return the keys of the positive, negative and neutral option, if these are all options."""
     return _match(_POLES, field)
 
 
 def match_sides(field: Field) -> dict[str, str]:
-    """Keys of the options that mean oneself, others and both, where they are just these."""
+    """Return the keys of the options for oneself, others and both, if these are all options."""
     return _match(_SIDES, field)
 
 
 def _match(patterns: Mapping[str, re.Pattern[str]], field: Field) -> dict[str, str]:
-    """The key of the option that each pattern fits; empty unless every option is such a label."""
+    """Return the option key for each pattern; empty unless every option matches one."""
     found: dict[str, str] = {}
     for option in field.options:
         text = option.text or option.key
@@ -263,5 +263,5 @@ def _match(patterns: Mapping[str, re.Pattern[str]], field: Field) -> dict[str, s
 
 
 def emotion_of(text: str) -> float | None:
-    """The valence of a bare emotion word, or None."""
+    """Return the valence of an emotion word; None for other texts."""
     return EMOTIONS.get(text.strip().casefold())

@@ -1,7 +1,7 @@
-"""Lexicon sentiment of texts for the embedded reader, and its protocol for homophone readings.
+"""Lexicon-based sentiment for the embedded reader, and its protocol for homophone readings.
 
-English uses VADER, Chinese a small word list (``words.toml``). The list holds everyday
-words only, so the reader misses all others.
+English uses VADER, Chinese a small word list (``words.toml``). The list contains everyday words
+only, so the reader misses all others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHINESE = re.compile(r"[一-鿿]")
 
 @dataclass(frozen=True, slots=True)
 class PunReading:
-    """Whether a caption is a pun, what it means as a whole, and the words that change."""
+    """Whether a caption is a pun, its intended reading, and the words that change."""
 
     is_pun: bool = False
     intended: str = ""
@@ -31,30 +31,30 @@ NOTHING = PunReading()
 
 
 class HomophoneReader(Protocol):
-    """Anything that hears puns. ``version`` changes whenever hearings may change."""
+    """The homophone protocol. ``version`` changes whenever results may change."""
 
     @property
     def version(self) -> str:
-        """What hearings depend on."""
+        """The version that results depend on."""
         ...
 
     def read(self, text: str, /) -> PunReading:
-        """What a text probably means by its sound."""
+        """Return the probable homophone reading of a text."""
         ...
 
 
 class NoHomophones:
-    """Hears nothing: for a reader without the phonetic engine."""
+    """Finds no homophones: for a reader without the phonetics package."""
 
     version = "none"
 
     def read(self, text: str, /) -> PunReading:  # noqa: ARG002
-        """No pun."""
+        """Return that the text is not a pun."""
         return NOTHING
 
 
 def has_chinese(text: str) -> bool:
-    """Whether any Chinese character is in a text.
+    """Return whether a text contains a Chinese character.
 
     >>> has_chinese("ok 好"), has_chinese("ok")
     (True, False)
@@ -67,7 +67,7 @@ _DENIAL = "不没别勿无未"
 
 @dataclass(frozen=True, slots=True)
 class TextMood:
-    """How a text feels: ``valence`` from -1 to 1, and the words that are rude or gloomy."""
+    """The sentiment of a text: ``valence`` from -1 to 1, and its rude and gloomy words."""
 
     valence: float
     rude: tuple[str, ...] = ()
@@ -83,12 +83,12 @@ class _ValenceWords:
 
 
 class MoodLexicon:
-    """Feels texts by their words; the lists and VADER are loaded at first use."""
+    """Scores sentiment by words; the lists and VADER are loaded at first use."""
 
     version = "lexicon-1"
 
     def feel(self, text: str) -> TextMood:
-        """The mood of a text in English, Chinese or both.
+        """Return the sentiment of a text in English, Chinese or both.
 
         >>> MoodLexicon().feel("what a lovely day").valence > 0.4
         True
@@ -119,7 +119,7 @@ class MoodLexicon:
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """English words that say nothing of a topic."""
+        """English function words."""
         return frozenset(self._lists["en"]["function"].split())
 
     @cached_property
@@ -148,7 +148,7 @@ class MoodLexicon:
 
 @cache
 def read_sentences() -> dict[str, dict[str, Any]]:
-    """Sentences by topic and language: ``sentences.toml``."""
+    """Return the reference sentences by topic and language, from ``sentences.toml``."""
     return toml_beside(__file__, "sentences.toml")
 
 

@@ -1,4 +1,4 @@
-"""Reading the text in an image, with a table of what was read before."""
+"""OCR for images, with a cache of earlier results."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ _ENGINE_LOCK = threading.Lock()
 
 
 class RapidReader:
-    """RapidOCR on one thread; loaded once a process.
+    """RapidOCR on one thread; loaded once per process.
 
-    ``thorough`` reads as the package does. ``fast`` looks for text in a smaller copy, reads the
-    lines from the full image, and looks again at full size where it finds none. Orientation is not
-    classified: captions of memes stand upright, and the classifier changed no reading
-    (docs/research/embedded-reader.md).
+    ``thorough`` uses the settings of the package. ``fast`` detects text in a smaller copy, reads
+    the lines from the full image, and repeats the detection at full size if it finds none.
+    Orientation is not classified: captions of memes are upright, and the classifier changed no
+    result (docs/research/embedded-reader.md).
     """
 
     def __init__(self, profile: OcrProfile = "thorough") -> None:
@@ -63,7 +63,7 @@ class RapidReader:
         self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
 
     def read(self, data: bytes, name: str) -> ImageReading:
-        """Decode within bounds and read."""
+        """Decode an image within bounds and read its text."""
         image = decode(data, name)
         if min(image.size) < _TINY:
             return ImageReading()
@@ -85,7 +85,7 @@ def _read_thoroughly(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
 
 
 def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
-    """Find text in a small copy, and read each line alone, no wider than it is."""
+    """Detect text in a small copy and read each line separately at its own width."""
     import cv2
     from rapidocr.utils.process_img import get_rotate_crop_image
 
@@ -114,7 +114,7 @@ def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
 
 
 def choose_size(wide: int, high: int) -> tuple[int, int]:
-    """Width and height of the copy in which ``fast`` looks for text, in steps of 32.
+    """Return the size of the copy in which ``fast`` detects text, in multiples of 32.
 
     >>> choose_size(720, 720), choose_size(200, 100), choose_size(4000, 3000), choose_size(1200, 10)
     ((480, 480), (640, 320), (864, 640), (1280, 32))
@@ -126,21 +126,21 @@ def choose_size(wide: int, high: int) -> tuple[int, int]:
 
 
 def _normalise(pixels: NDArray[Any]) -> NDArray[np.float32]:
-    """From -1 to 1 in single precision, channels first, as a batch of one."""
+    """Scale pixels to -1..1 in single precision, channels first, as a batch of one."""
     scaled = pixels.astype(np.float32).transpose(2, 0, 1)[None]
     return np.ascontiguousarray(scaled * np.float32(2 / 255) - np.float32(1))
 
 
 @cache
 def load_engine(folder: Path) -> Any:
-    """RapidOCR that reads bounded images on one thread, with its numbers cleaned of denormals."""
+    """Load RapidOCR for bounded images on one thread, with denormal weights set to zero."""
     from onnxruntime import InferenceSession, SessionOptions
     from rapidocr import RapidOCR
 
     class BoundedOcr(RapidOCR):
-        """Reads the largest regions only: time grows with their number and length.
+        """Reads only the largest regions: the time grows with their number and length.
 
-        ``unread`` counts those that were left out of the last image.
+        ``unread`` counts the regions of the last image that were skipped.
         """
 
         unread = 0
@@ -186,10 +186,10 @@ def load_engine(folder: Path) -> Any:
 
 
 def zero_denormals(model: bytes) -> bytes:
-    """An ONNX file of the same length with weights below 1e-20 set to zero.
+    """Return an ONNX file of the same length with weights below 1e-20 set to zero.
 
-    Detection has a quarter of a million of them. Processors that compute with such numbers in
-    microcode (x86) read a meme 2.4 times slower for it; the text that is read is the same.
+    The detection model has a quarter of a million of them. On processors that handle such numbers
+    in microcode (x86) they make reading 2.4 times slower; the result is the same.
     """
     edited = bytearray(model)
     for start, end in _find_weights(model):
@@ -203,7 +203,7 @@ _GRAPH, _INITIALISER, _TYPE, _RAW, _FLOAT = 7, 5, 2, 9, 1
 
 
 def _find_weights(model: bytes) -> Iterator[tuple[int, int]]:
-    """Where the bytes of single-precision weights begin and end."""
+    """Yield the byte ranges of single-precision weights."""
     for graph in _list_fields(model, 0, len(model), _GRAPH):
         for tensor in _list_fields(model, *graph, _INITIALISER):
             kinds = list(_list_fields(model, *tensor, _TYPE))
@@ -212,7 +212,7 @@ def _find_weights(model: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _list_fields(body: bytes, place: int, end: int, wanted: int) -> Iterator[tuple[int, int]]:
-    """Begin and end of each field of that number; of a whole number itself, twice."""
+    """Yield the byte range of each protobuf field with that number."""
     while place < end:
         key, place = _read_number(body, place)
         number, kind = key >> 3, key & 7
@@ -238,7 +238,7 @@ def _read_number(body: bytes, place: int) -> tuple[int, int]:
 
 
 def choose_regions(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """Which regions (heights and widths) are read: the largest, while they are few and short.
+    """Return the indices of the regions to read: the largest ones, within the limits.
 
     >>> choose_regions([(20, 100), (20, 60_000), (40, 400)])
     [0, 2]
@@ -260,7 +260,7 @@ def _box(corners: Any) -> tuple[int, int, int, int]:
 
 
 def measure_tilt(corners: Any) -> tuple[float, tuple[int, int]]:
-    """By how many degrees the upper edge rises, and the width and height of the region.
+    """Return the angle of the upper edge in degrees, and the size of the region.
 
     >>> measure_tilt([(0, 10), (100, 0), (102, 20), (2, 30)])
     (5.7, (100, 20))
@@ -294,13 +294,11 @@ _READING = TypeAdapter(ImageReading)
 
 
 class RememberingOcr:
-    """An OCR that looks in a small table first, keyed by image content and OCR version.
+    """An OCR with a cache, keyed by image content and OCR version.
 
-    Threads may share it: one of them reads at a time.
-
-    ``folder`` is where the table lies. A folder that cannot be written costs speed and nothing
-    else, so it is no error: readings are then kept in memory only. ``taken`` is which lines all who
-    are handed this reader take for captions: what their roles say, or all.
+    It is thread-safe: one thread reads at a time. ``folder`` contains the cache; if it is not
+    writable, results are kept in memory only. ``taken`` selects the lines that count as caption: by
+    role, or all.
     """
 
     def __init__(self, ocr: Ocr, folder: Path | None, taken: TextChoice = "caption") -> None:
@@ -313,7 +311,7 @@ class RememberingOcr:
             weakref.finalize(self, self._db.close)  # many who are handed a reader cannot close it
 
     def read(self, data: bytes, name: str) -> ImageReading:
-        """The reading of an image, remembered or fresh."""
+        """Return the text of an image from the cache, or read it."""
         version = self._ocr.version.encode()
         key = hashlib.sha256(version + b"\0" + hashlib.sha256(data).digest()).digest()
         with self._lock:
@@ -382,9 +380,9 @@ def _open_table(folder: Path) -> sqlite3.Connection | None:
 
 
 def open_reader(profile: OcrProfile = "thorough", text: TextChoice = "caption") -> RememberingOcr:
-    """The OCR that ships, with the table of readings in the user's folder; every process its own.
+    """Open the built-in OCR with its cache in the user's folder.
 
-    Opening it is cheap: the network is loaded when an image is read that is not in the table.
+    Opening is cheap: the network is loaded for the first image that is not cached.
 
     Raises:
         MissingExtra: The extra ``offline`` is not installed.

@@ -1,4 +1,4 @@
-"""``embedded/reader``: reads the meme, weighs its words, and fills in any form."""
+"""``embedded/reader``: an offline baseline that reads a meme's text and answers any form."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def open_senses(
     read: OpenHomophoneReader | None = None,
     look: ImageReader | None = None,
 ) -> Senses:
-    """The parts that ship with Memantics, and classifiers; nothing is loaded before it is needed.
+    """Create the built-in components of the reader; each is loaded at first use.
 
-    ``read`` makes a homophone reader from the encoder; the registry hands in the phonetic engine, and what
-    tells captions from other text as ``look``.
+    ``read`` builds a homophone reader from the encoder, and ``look`` classifies lines as caption or
+    other text. The registry passes both in.
     """
     need_offline(*NEEDED, what="embedded models")
     encoder = SentenceEncoder()
@@ -41,10 +41,10 @@ def open_senses(
 
 
 class EmbeddedReader:
-    """A baseline that reads: offline, deterministic, the same answer in any order of asking.
+    """An offline, deterministic baseline whose answers do not depend on the order of requests.
 
-    It sees only the form and the images, and knows no benchmark. Its work runs on one thread of
-    its own, so that the engine's loop stays free.
+    It gets only the form and the images, and has no benchmark-specific code. It runs on its own
+    thread.
     """
 
     name = NAME
@@ -58,7 +58,7 @@ class EmbeddedReader:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Versions of all parts: any of them may change an answer."""
+        """The versions of all components that answers depend on."""
         senses = self._senses
         return {
             "name": self.name,
@@ -72,24 +72,24 @@ class EmbeddedReader:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Fill in the form."""
+        """Answer the form."""
         loop = asyncio.get_running_loop()
         text = await loop.run_in_executor(self._worker, self.reply, request)
         return Reply(text, finish="stop", served_by=self.name)
 
     def reply(self, request: Request) -> str:
-        """The same without a loop."""
+        """Answer the form without an event loop."""
         return render_reply(request.form, fill(gather(request, self._senses), self._senses))
 
     async def close(self) -> None:
-        """Let the thread end and close the table of readings."""
+        """Stop the thread and close the OCR cache."""
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
         if isinstance(self._senses.ocr, RememberingOcr):
             self._senses.ocr.close()
 
 
 def fill(evidence: Evidence, senses: Senses) -> dict[str, JsonValue]:
-    """A value for each field of the form."""
+    """Return a value for each field of the form."""
     values: dict[str, JsonValue] = {}
     for field in evidence.form.fields:
         values[field.name] = _value(evidence, field, senses)
@@ -110,7 +110,7 @@ def _value(evidence: Evidence, field: Field, senses: Senses) -> JsonValue:
 
 
 def _asks_what_else(field: Field) -> bool:
-    """A text field that is empty unless another field was answered "other"."""
+    """Return whether a text field is empty unless another field is "other"."""
     return field.kind == "text" and field.name.rpartition(".")[2].startswith("other_")
 
 

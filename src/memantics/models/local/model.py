@@ -1,4 +1,4 @@
-"""``local/PATH`` as the engine sees it: one thread answers together what waits together."""
+"""``local/PATH``: one thread answers waiting requests in batches."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _LOST = ("device-side assert", "CUDA error", "HIP error", "cuDNN error")
 
 
 class Answering(Protocol):
-    """What the thread works with; a :class:`~memantics.models.local.runtime.Runtime`."""
+    """The protocol of a :class:`~memantics.models.local.runtime.Runtime`."""
 
     def prepare(self, request: Request) -> ReadyRequest:
-        """Make a request ready."""
+        """Prepare a request for the model."""
         ...
 
     def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
@@ -53,22 +53,22 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingRequest:
-    """A request and the promise of its reply."""
+    """A request and the future of its reply."""
 
     request: Request
     future: Future[Reply] = field(default_factory=Future)
 
     @property
     def sees(self) -> bool:
-        """Whether it has images: those with and those without are never in one batch."""
+        """Whether it has images; requests with and without images are never in one batch."""
         parts = (part for message in self.request.messages for part in message.parts)
         return any(isinstance(part, Image) for part in parts)
 
 
 class RequestBatcher:
-    """Collects requests into batches; the model is opened by its thread at the first one.
+    """Collects requests into batches; its thread loads the model at the first request.
 
-    ``size`` is the most requests in a batch. It is halved when memory runs out, and stays so.
+    ``size`` is the maximum batch size. It is halved permanently when memory runs out.
     """
 
     def __init__(self, open_runtime: Callable[[], Answering], size: int) -> None:
@@ -81,7 +81,7 @@ class RequestBatcher:
         self._guard = threading.Lock()
 
     def submit(self, request: Request) -> Future[Reply]:
-        """Hand in a request."""
+        """Queue a request."""
         job = PendingRequest(request)
         with self._guard:
             if self._closing.is_set():
@@ -94,7 +94,7 @@ class RequestBatcher:
         return job.future
 
     def close(self) -> None:
-        """Stop generating and end the thread; what waits is cancelled."""
+        """Stop generating and end the thread; cancel waiting requests."""
         with self._guard:
             self._closing.set()
             self._queue.put(None)
@@ -118,12 +118,12 @@ class RequestBatcher:
             job.future.cancel()
 
     def _fail_all(self, error: MemanticsError) -> None:
-        """Give every request the same answer, now and until the end."""
+        """Fail all current and future requests with the same error."""
         while (job := self._queue.get()) is not None:
             _fail(job, error)
 
     def _collect(self) -> list[PendingRequest]:
-        """The next batch: the oldest request and those like it. Empty: it is over."""
+        """Return the next batch: the oldest request and similar ones; empty when closed."""
         if not self._waiting:
             self._take(self._queue.get())
         first = self._waiting[0].sees if self._waiting else False
@@ -163,13 +163,13 @@ class RequestBatcher:
     def _generate(
         self, runtime: Answering, ready: list[tuple[PendingRequest, ReadyRequest]]
     ) -> None:
-        """Answer together; where that fails, in halves, down to the one request at fault."""
+        """Answer a batch; on failure, split it in halves down to the failing request."""
         try:
             replies = runtime.generate([turn for _, turn in ready], self._closing.is_set)
         except OutOfMemory:
             self.size = max(1, len(ready) // 2)
             fault: MemanticsError = Rejected(
-                "out of memory with this request alone",
+                "out of memory, even with this request alone",
                 hint="use --param max_pixels=500000, a smaller max_tokens or dtype=bfloat16",
             )
         except (ModelError, InputError) as error:
@@ -192,7 +192,7 @@ class RequestBatcher:
 def _judge(error: Exception) -> MemanticsError:
     words = shorten(error)
     if any(mark in str(error) for mark in _LOST):
-        return Unavailable(f"the GPU gave up: {words}", hint="run the same command again")
+        return Unavailable(f"the GPU failed: {words}", hint="run the same command again")
     return Rejected(f"the model failed on this request: {type(error).__name__}: {words}")
 
 
@@ -211,9 +211,10 @@ DEFAULT_SETTINGS = LocalSettings()
 
 
 class LocalModel:
-    """An open model in a folder of this machine. Weights are loaded at the first request.
+    """An open model in a local folder. Weights are loaded at the first request.
 
-    A request's JSON schema is not enforced while decoding: the prompt alone asks for the format.
+    The JSON schema of a request is not enforced during decoding: only the prompt asks for the
+    format.
     """
 
     note = ""
@@ -228,10 +229,9 @@ class LocalModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The checkpoint by content, what runs it, and how it decodes; not where it lies.
+        """The hash of the checkpoint, the runtime and the decoding settings; not its path.
 
-        The size of batches is left out: which requests meet in one is chance, and moves answers
-        by rounding only.
+        The batch size is not included: batches form at random and change answers by rounding only.
         """
         return self._identity
 
@@ -257,9 +257,9 @@ class LocalModel:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once, together with whatever else waits."""
+        """Answer once, in a batch with other waiting requests."""
         return await asyncio.wrap_future(self._batcher.submit(request))
 
     async def close(self) -> None:
-        """Stop, and let go of the weights."""
+        """Stop and free the weights."""
         await asyncio.to_thread(self._batcher.close)

@@ -33,15 +33,15 @@ _FORMS = {"blip-2": "Question: {} Answer:"}
 
 
 def encodes(config: Any) -> bool:
-    """Whether one half of the model reads and the other writes."""
+    """Return whether the model is an encoder-decoder."""
     return bool(getattr(config.get_text_config(), "is_encoder_decoder", False))
 
 
 class PlainDialogue:
-    """The processor of a model that sees and has no chat template.
+    """The processor of a vision-language model without a chat template.
 
-    Roles and turns mean nothing to such a model: the texts of a request follow each other. It sees
-    exactly one picture.
+    Such a model has no roles and turns: the texts of a request are joined. It accepts exactly one
+    image.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class PlainDialogue:
         self._pixels = settings.max_pixels
 
     def render(self, request: Request) -> tuple[str, tuple[Any, ...]]:
-        """The text of a request, and its one picture, decoded."""
+        """Return the text of a request and its decoded image."""
         parts = [part for message in request.messages for part in message.parts]
         images = [part for part in parts if isinstance(part, Image)]
         if len(images) != 1:
             raise Rejected(
-                f"this model takes one image, and the request has {len(images)}",
+                f"this model accepts one image, but the request has {len(images)}",
                 hint="choose a task or option with one image, or a model with a chat template",
             )
         texts = [self._chat.defuse(part) for part in parts if isinstance(part, str)]
@@ -72,7 +72,7 @@ class PlainDialogue:
         return text, (shrink(load(images[0].path), self._pixels).convert("RGB"),)
 
     def encode(self, texts: Sequence[str], images: Sequence[Sequence[Any]]) -> dict[str, Any]:
-        """The tensors of a batch."""
+        """Return the tensors of a batch."""
         pictures = [row[0] for row in images]
         arguments = {"padding": True, "return_tensors": "pt"}
         return dict(self._processor(images=pictures, text=list(texts), **arguments))
@@ -80,14 +80,14 @@ class PlainDialogue:
 
 @dataclass(frozen=True, slots=True)
 class RowDecoding:
-    """How one row decodes; a temperature of 0 takes the likeliest token."""
+    """The decoding settings of one row; temperature 0 is greedy."""
 
     temperature: float
     seed: int
 
 
 class RowSampler:
-    """A logits processor: temperature, top-k, top-p and the draw itself, row by row."""
+    """A logits processor: temperature, top-k, top-p and sampling, row by row."""
 
     def __init__(
         self, rows: Sequence[RowDecoding], device: Any, top_k: int = 0, top_p: float = 1.0
@@ -100,7 +100,7 @@ class RowSampler:
         ]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002 - transformers' seam
-        """The scores with noise where a row is drawn."""
+        """Return the scores, with Gumbel noise for sampled rows."""
         if not any(self._chances):
             return scores
         drawn = scores.float().clone()
@@ -112,7 +112,7 @@ class RowSampler:
         return drawn
 
     def _cut(self, logits: Any) -> Any:
-        """Leave the k likeliest tokens, and of these the fewest that hold a share of p."""
+        """Keep the k most likely tokens, then the fewest with a total probability of p."""
         torch, lowest = self._torch, float("-inf")
         if 0 < self._top_k < logits.numel():
             edge = torch.topk(logits, self._top_k).values[-1]
@@ -127,7 +127,7 @@ class RowSampler:
 
 
 class RowLimits:
-    """A stopping criterion: each row ends at its own length, all of them when told to stop."""
+    """A stopping criterion: each row ends at its own length, and all rows on request."""
 
     def __init__(
         self, prompt: int, limits: Sequence[int], stop: Callable[[], bool], device: Any
@@ -138,15 +138,15 @@ class RowLimits:
         self._stop = stop
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:  # noqa: ARG002 - as above
-        """Which rows are done."""
+        """Return which rows are finished."""
         length = input_ids.shape[1] - self._prompt
         return self._limits <= (self._limits.max() if self._stop() else length)
 
 
 def cut_row(tokens: Sequence[int], limit: int, ends: frozenset[int]) -> tuple[list[int], str, int]:
-    """A row's own tokens, why it ended, and how many it took (the end mark counts).
+    """Return a row's tokens, its finish reason, and the token count (with the end token).
 
-    Behind its end a row is filled up, often with the end mark itself.
+    After its end a row is padded, often with the end token itself.
 
     >>> cut_row([7, 8, 2, 2, 2], 5, frozenset({2}))
     ([7, 8], 'stop', 3)
@@ -162,14 +162,14 @@ def cut_row(tokens: Sequence[int], limit: int, ends: frozenset[int]) -> tuple[li
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """What one request is to the model."""
+    """A request in the format of the model."""
 
     text: str
     images: tuple[Pillow.Image, ...] = ()
 
 
 class Dialogue:
-    """The tokenizer of a text model, or the processor of one that also sees."""
+    """The tokenizer of a text model, or the processor of a vision-language model."""
 
     def __init__(self, processor: Any, sees: bool, settings: LocalSettings, config: Any) -> None:
         self._chat = ChatTemplate(processor, sees)
@@ -179,19 +179,19 @@ class Dialogue:
         self._plain = PlainDialogue(self._chat, processor, config, settings) if plain else None
         if self._chat.template is None and not plain:
             raise Unavailable(
-                "this model has no chat template, so it cannot be asked questions",
+                "this model has no chat template, so it cannot answer questions",
                 hint="use its instruction-tuned version",
             )
 
     def render(self, request: Request) -> EncodedPrompt:
-        """The text that the chat template makes of a request, and its images, decoded."""
+        """Apply the chat template to a request and decode its images."""
         if self._plain is not None:
             return EncodedPrompt(*self._plain.render(request))
         parts = [part for message in request.messages for part in message.parts]
         images = [part for part in parts if isinstance(part, Image)]
         if images and not self._chat.sees:
             raise Rejected(
-                "this model reads no images", hint="choose a task or option without images"
+                "this model does not accept images", hint="choose a task or option without images"
             )
         shown = [self._lay_out(message) for message in request.messages]
         try:
@@ -199,7 +199,7 @@ class Dialogue:
                 shown, tokenize=False, add_generation_prompt=True, **self._settings.template
             )
         except (TemplateError, TypeError, ValueError, KeyError) as error:
-            raise Rejected(f"the model's chat template refuses the request: {error}") from error
+            raise Rejected(f"the model's chat template rejects the request: {error}") from error
         decoded = (shrink(load(image.path), self._settings.max_pixels) for image in images)
         return EncodedPrompt(text, tuple(decoded))
 
@@ -214,24 +214,24 @@ class Dialogue:
         return {"role": message.role, "content": content}
 
     def encode(self, prompts: Sequence[EncodedPrompt]) -> dict[str, Any]:
-        """The tensors of a batch; what is generated follows each prompt directly."""
+        """Return the tensors of a batch, left-padded for generation."""
         texts = [prompt.text for prompt in prompts]
         if self._plain is not None:
             return self._plain.encode(texts, [prompt.images for prompt in prompts])
         return self._chat.encode(texts, [prompt.images for prompt in prompts], "left")
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of generated tokens."""
+        """Convert generated tokens to text."""
         return self._chat.decode(tokens)
 
 
 class OutOfMemory(Exception):
-    """The batch does not fit; a smaller one may."""
+    """The batch does not fit into memory; a smaller one may."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyRequest:
-    """A request made ready for the model."""
+    """A prepared request."""
 
     prompt: EncodedPrompt
     limit: int
@@ -239,7 +239,7 @@ class ReadyRequest:
 
 
 def resolve_device(wanted: str) -> str:
-    """The device that ``auto`` means here; one that is not there is refused."""
+    """Return the device that ``auto`` stands for; reject a missing device."""
     torch: Any = importlib.import_module("torch")
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if wanted == "auto":
@@ -247,14 +247,14 @@ def resolve_device(wanted: str) -> str:
     number = int(wanted.partition(":")[2] or 0)
     if (wanted.startswith("cuda") and number >= gpus) or (wanted == "spread" and not gpus):
         raise Unavailable(
-            f"device {wanted} is not there: PyTorch sees {gpus} GPUs",
-            hint="use --param device=cpu, or install a PyTorch that fits the driver",
+            f"device {wanted} does not exist: PyTorch sees {gpus} GPUs",
+            hint="use --param device=cpu, or install a PyTorch version that matches the driver",
         )
     return wanted
 
 
 def resolve_dtype(wanted: str, device: str) -> str:
-    """The number format that ``auto`` means: the checkpoint's own, but on a CPU float32.
+    """Return the dtype that ``auto`` stands for: the checkpoint's own, on a CPU float32.
 
     >>> resolve_dtype("auto", "cpu"), resolve_dtype("auto", "cuda"), resolve_dtype("float16", "cpu")
     ('float32', 'auto', 'float16')
@@ -263,7 +263,7 @@ def resolve_dtype(wanted: str, device: str) -> str:
 
 
 class Runtime:
-    """The model and its dialogue. Not for several threads at once."""
+    """A loaded model and its dialogue format. Not thread-safe."""
 
     def __init__(self, folder: Path, settings: LocalSettings) -> None:
         self._torch: Any = importlib.import_module("torch")
@@ -316,7 +316,7 @@ class Runtime:
         self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
 
     def _settle(self, generation: Any) -> tuple[Any, frozenset[int]]:
-        """How ``generate`` runs: greedy, since drawing is ours; and the tokens that end a row."""
+        """Return the generation config (greedy, since sampling is done here) and the end tokens."""
         tokenizer = self.dialogue.tokenizer
         ends = (
             generation.eos_token_id
@@ -340,7 +340,7 @@ class Runtime:
         return made, known
 
     def prepare(self, request: Request) -> ReadyRequest:
-        """Render a request and decode its images; what is wrong with it shows here."""
+        """Render a request and decode its images; raise an error for an invalid request."""
         sampling, settings = request.sampling, self._settings
         wanted = settings.temperature if settings.temperature is not None else sampling.temperature
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(62)
@@ -351,7 +351,7 @@ class Runtime:
         )
 
     def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
-        """Answer a batch, which is all with images or all without."""
+        """Answer a batch in which either all or no requests have images."""
         try:
             return self._generate(turns, stop)
         except Exception as error:
@@ -366,7 +366,8 @@ class Runtime:
         counts = [int(count) for count in inputs["attention_mask"].sum(-1).tolist()]
         if self._longest and max(counts) > self._longest:
             raise Rejected(
-                f"the prompt has {max(counts):,} tokens, the model reads {self._longest:,}",
+                f"the prompt has {max(counts):,} tokens, "
+                f"but the model accepts at most {self._longest:,}",
                 hint="use fewer or smaller images (--param max_pixels=500000)",
             )
         device, limits = self._model.device, [turn.limit for turn in turns]
@@ -407,7 +408,7 @@ class Runtime:
 
 
 def _sees(config: Any) -> bool:
-    """Whether a model takes images; one that is neither kind is refused."""
+    """Return whether a model accepts images; reject unsupported architectures."""
     auto: Any = importlib.import_module("transformers.models.auto.modeling_auto")
     remote = getattr(config, "auto_map", None) or {}
     if type(config) in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
@@ -423,7 +424,7 @@ def _sees(config: Any) -> bool:
 
 
 def is_memory_error(error: BaseException) -> bool:
-    """Whether a device or this machine ran out of memory.
+    """Return whether a device or this machine ran out of memory.
 
     >>> is_memory_error(MemoryError()), is_memory_error(ValueError("no"))
     (True, False)
@@ -434,7 +435,7 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 def shorten(error: BaseException) -> str:
-    """The first line of an error, for people."""
+    """Return the first line of an error."""
     line = next((part.strip() for part in str(error).splitlines() if part.strip()), "")
     return line[:300] or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""A folder with a model, and the ``--param`` values by which it is loaded and decodes."""
+"""Checks of a local model folder, and the ``--param`` values for loading and decoding."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ CONFIG = "adapter_config.json"
 
 
 def find_base(folder: Path) -> Path | None:
-    """The folder of the model that an adapter was tuned on; None where there is no adapter."""
+    """Return the base model's folder of an adapter; None if the folder is not an adapter."""
     path = folder / CONFIG
     if not path.is_file():
         return None
     try:
         return Path(orjson.loads(path.read_bytes())["base_model_name_or_path"])
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{path} cannot be read: {error!r}", hint="tune again") from error
+        raise InputError(f"{path} cannot be read: {error!r}", hint="fine-tune it again") from error
 
 
 def join_adapter(model: Any, adapter: Path) -> Any:
-    """The model with the adapter's matrices added to its weights."""
+    """Merge the matrices of a LoRA adapter into the model's weights."""
     peft: Any = importlib.import_module("peft")
     return peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
 
@@ -44,15 +44,15 @@ _SLICE = 1 << 20
 
 
 def check_packages() -> None:
-    """Refuse to go on without the packages of the extra."""
+    """Raise ``MissingExtra`` without the packages of the extra ``local``."""
     need_packages("local/… models", "local", "torch", "transformers", "accelerate")
 
 
 def find_versions() -> dict[str, JsonValue]:
-    """Versions of what computes the answers; None for what is not there.
+    """Return the versions of the packages that compute answers; None for missing ones.
 
-    torchvision is optional, but where it is present transformers resizes images with it, and
-    the pixels differ a little.
+    torchvision is optional. If it is installed, transformers resizes images with it, and pixels
+    differ slightly.
     """
     found: dict[str, JsonValue] = {}
     for name in PACKAGES:
@@ -64,15 +64,15 @@ def find_versions() -> dict[str, JsonValue]:
 
 
 def check_folder(path: Path) -> Path:
-    """The folder, if it looks like a checkpoint that transformers can load, or a LoRA adapter."""
+    """Return the folder if it contains a loadable checkpoint or a LoRA adapter."""
     hint = "give the folder with config.json and *.safetensors, such as local/models/Qwen2-VL-2B"
     base = find_base(path)
     if base is not None:
         need_packages("LoRA adapters", "local", "peft")
         if not base.is_dir():
             raise InputError(
-                f"{path} was tuned on {base}, which is not there",
-                hint="put the model there again, or tune with --merge",
+                f"{path} was fine-tuned from {base}, which is missing",
+                hint="restore that model, or fine-tune with --merge",
             )
         check_folder(base)
         return path
@@ -81,23 +81,25 @@ def check_folder(path: Path) -> Path:
     try:
         config = orjson.loads((path / "config.json").read_bytes())
     except FileNotFoundError:
-        raise InputError(f"{path} is not a model's folder: no config.json", hint=hint) from None
+        raise InputError(
+            f"{path} is not a model folder: config.json is missing", hint=hint
+        ) from None
     except (OSError, orjson.JSONDecodeError) as error:
         raise InputError(f"{path / 'config.json'} cannot be read: {error}", hint=hint) from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
-        raise InputError(f"{path / 'config.json'} names no model_type", hint=hint)
+        raise InputError(f"{path / 'config.json'} has no model_type", hint=hint)
     if not any(path.glob("*.safetensors")):
         raise InputError(
-            f"{path} holds no *.safetensors", hint="pickled weights (*.bin) are not loaded"
+            f"{path} contains no *.safetensors", hint="pickled weights (*.bin) are not loaded"
         )
     return path
 
 
 def digest(folder: Path) -> str:
-    """Which model lies in a folder: a hash of its small files and of samples of its weights.
+    """Hash a model folder: its small files and samples of its weights.
 
-    Hashing tens of gigabytes would take minutes at every start. Weights count by size and three
-    slices of a mebibyte: training moves every tensor, so another model differs in them.
+    Hashing tens of gigabytes would take minutes. Weights count by size and three slices of 1 MiB:
+    training changes every tensor, so another model differs in them.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as made:
@@ -131,19 +133,19 @@ _TEMPLATE = "template."
 
 
 def _read_flag(value: object) -> object:
-    """Running code of others is never switched on by a word that only might mean yes."""
+    """Parse a boolean strictly: running third-party code needs an unambiguous yes."""
     return {"true": True, "false": False}.get(value, "") if isinstance(value, str) else value
 
 
 class LocalSettings(Closed):
-    """What a user may choose.
+    """Settings of a local model.
 
-    ``device`` is ``auto`` (a GPU when there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or
-    ``spread`` (over all GPUs). ``dtype`` ``auto`` is the checkpoint's own on a GPU and float32 on
-    a CPU. ``batch`` is the most requests answered at once. ``attn`` names an attention
-    implementation of transformers. ``max_pixels`` shrinks larger images before the model's own
-    processor sees them (0: never). ``max_tokens`` and ``temperature`` replace what tasks ask for.
-    ``template`` goes to the chat template (``template.enable_thinking=false``).
+    ``device`` is ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or
+    ``spread`` (over all GPUs). ``dtype`` ``auto`` is the checkpoint's own on a GPU and float32 on a
+    CPU. ``batch`` is the maximum batch size. ``attn`` names an attention implementation of
+    transformers. ``max_pixels`` scales larger images down (0: never). ``max_tokens`` and
+    ``temperature`` override the task's values. ``template`` is passed to the chat template
+    (``template.enable_thinking=false``).
     """
 
     device: str = Field(
@@ -169,7 +171,7 @@ class LocalSettings(Closed):
 
 
 def read_settings(params: Mapping[str, str]) -> LocalSettings:
-    """Read ``--param`` values; unknown names and impossible values are refused.
+    """Parse ``--param`` values; reject unknown names and invalid values.
 
     >>> read_settings({"batch": "16", "template.enable_thinking": "false"}).template
     {'enable_thinking': False}

@@ -1,4 +1,4 @@
-"""Pages that read a knowledge store and a folder of runs. Every page is a link that can be sent."""
+"""Pages that show a knowledge store and a folder of runs. Every page has its own URL."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ EXAMPLES = toml_beside(__file__, "examples.toml")
 
 
 def list_tabs(models: ServedModels) -> tuple[tuple[str, str], ...]:
-    """The pages in the head of every page."""
+    """Return the tabs of the page header."""
     runs = (("runs", "/browse/runs"),) if models.runs else ()
     return (("studio", "/"), ("store", "/browse/store"), *runs, ("api", "/docs"))
 
 
 def find_pages(request: Request) -> Pages:
-    """The pages of the application."""
+    """Return the pages of the application."""
     pages: Pages = request.app.state.pages
     return pages
 
 
 def find_store(request: Request) -> StoreReader:
-    """The store, opened when it is first read."""
+    """Return the knowledge store; it is opened at first use."""
     state = request.app.state
     with _LOCK:
         if getattr(state, "store_reader", None) is None:
@@ -51,10 +51,12 @@ def find_store(request: Request) -> StoreReader:
 
 
 def find_runs(request: Request) -> RunFolder:
-    """The folder of runs."""
+    """Return the folder of runs."""
     models: ServedModels = request.app.state.settings.models
     if models.runs is None:
-        raise InputError("no folder of runs was named", hint="start the service with --runs FOLDER")
+        raise InputError(
+            "the service has no folder of runs", hint="start the service with --runs FOLDER"
+        )
     return RunFolder(models.runs)
 
 
@@ -67,7 +69,7 @@ TextQuery = Annotated[str, Query(max_length=500)]
 
 @router.get("")
 def show_first() -> Response:
-    """The first page."""
+    """Redirect to the first page."""
     return RedirectResponse("/browse/store", 303)
 
 
@@ -80,7 +82,7 @@ def show_store(
     dimension: TextQuery = "",
     start: Start = 0,
 ) -> Response:
-    """Memes that fit words and dimension."""
+    """List memes that match the words and the dimension."""
     try:
         total, cards = store.search(q, dimension, start, MEMES)
     except UnknownName as error:
@@ -105,7 +107,7 @@ async def show_query(
     store: SharedStore,
     q: Annotated[str, Query(max_length=20_000)] = "",
 ) -> Response:
-    """A question in SPARQL and its rows; one that another site asks is shown, not asked."""
+    """Show a SPARQL query and its rows; a query from another site is shown but not run."""
     service = find_service(request)
     rows, status = None, 200
     error: MemanticsError | None = None
@@ -116,7 +118,9 @@ async def show_query(
         except Refusal as refused:
             if refused.status != 403:
                 raise
-            error = InputError("this question comes from another site", hint="read it, then ask it")
+            error = InputError(
+                "this query was sent by another site", hint="check the query, then run it"
+            )
             status = 403
         except MemanticsError as refused:
             error, status = refused, 422
@@ -126,7 +130,7 @@ async def show_query(
 
 @router.get("/store/meme")
 def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: TextQuery) -> Response:  # noqa: A002 - it stands in the address
-    """One meme: its card, its graph, and everything that is said about it."""
+    """Show one meme: its card, its graph and all statements about it."""
     try:
         sheet = store.sheet(id)
     except (UnknownName, DataError) as error:
@@ -144,13 +148,13 @@ def show_meme(request: Request, pages: SharedPages, store: SharedStore, id: Text
 
 @router.get("/runs")
 def show_runs(request: Request, pages: SharedPages, runs: SharedRuns) -> Response:
-    """All runs of the folder."""
+    """List all runs of the folder."""
     return pages.show(request, "runs.html", {"rows": runs.list()})
 
 
 @router.get("/runs/progress")
 def tell_progress(runs: SharedRuns) -> Response:
-    """How far every run is, for the page that shows it."""
+    """Return the progress of every run, for the page that shows it."""
     return JSONResponse([row.to_dict() for row in runs.list()])
 
 
@@ -161,7 +165,7 @@ def show_report(
     runs: SharedRuns,
     run: Annotated[list[str], Query(max_length=40)] = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    """The report on some runs."""
+    """Show the report on some runs."""
     try:
         page = runs.report(run)
     except MemanticsError as error:
@@ -178,7 +182,7 @@ def show_run(
     verdict: TextQuery = "",
     start: Start = 0,
 ) -> Response:
-    """One run and its items."""
+    """Show one run and its items."""
     try:
         row = runs.get(name)
         total, items = runs.items(name, verdict, start, ITEMS)
@@ -202,7 +206,7 @@ def show_run(
 def show_item(
     request: Request, pages: SharedPages, runs: SharedRuns, run: TextQuery, item: TextQuery
 ) -> Response:
-    """One item with the answers of all models."""
+    """Show one item with the answers of all models."""
     try:
         sheet = runs.sheet(run, item)
     except MemanticsError as error:

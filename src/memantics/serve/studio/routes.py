@@ -1,7 +1,7 @@
 """HTTP routes of the studio: the page, each part of a meme's result, and the saved page.
 
-Nothing that comes in is stored, except choices where the operator asked for them. A saved page is
-self-contained and made of the parts that the user saw.
+Uploads are not stored, except choices if the operator enabled them. A saved page is self-contained
+and consists of the parts that the user saw.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _MOST_TEXT = 4000
 
 
 class StudioRecord(BaseModel):
-    """All parts of one meme as the page holds them, its picture as a data URL.
+    """All parts of one meme as the page holds them, its image as a data URL.
 
-    This is also what "Save as data" writes.
+    "Save as data" writes the same record.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -70,7 +70,7 @@ class StudioRecord(BaseModel):
 
 
 def render_record(record: StudioRecord, words: Catalogue) -> str:
-    """The page as text; pictures are checked, for it is opened later and elsewhere."""
+    """Render the saved page; its images are checked, since it is opened later and elsewhere."""
     styles = ("knowledge.css", "analysis.css", str(_HERE / "saved.css"))
     return fill_page(
         str(_HERE / "saved.html"),
@@ -92,7 +92,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
 
 
 def is_harmful(record: StudioRecord) -> bool:
-    """Whether somebody to rely on found harm; a sample's verdict blurs nothing."""
+    """Return whether a reliable verdict is harmful; the sample detector does not count."""
     judged = record.harm is not None and record.harm.harmful and not record.harm.sample
     told = any(
         (found.harm is not None and found.harm.harmful) or found.knowledge.of("Toxicity")
@@ -102,13 +102,13 @@ def is_harmful(record: StudioRecord) -> bool:
 
 
 def check_picture(url: str) -> str:
-    """A data URL of a picture as it may stand in a page, under the type that its bytes show."""
+    """Return an image's data URL with the media type of its actual bytes."""
     data = read_url(url)
     return f"data:{MIME[probe(data, 'picture').format]};base64,{url.partition(';base64,')[2]}"
 
 
 def read_url(url: str) -> bytes:
-    """The bytes of a picture in a data URL."""
+    """Return the bytes of an image in a data URL."""
     head, _, body = url.partition(";base64,")
     try:
         if head.startswith("data:"):
@@ -124,7 +124,7 @@ def _level(share: float) -> str:
 
 
 class CaptionBody(BaseModel):
-    """A caption, its language, and how many regions of text were not read."""
+    """A caption, its language, and the number of text regions that were not read."""
 
     text: str = Field(max_length=_MOST_TEXT)
     language: str = Field(default="", max_length=16)
@@ -133,20 +133,20 @@ class CaptionBody(BaseModel):
 
 
 class OwnWords(BaseModel):
-    """A picture as a data URL, and captions for it, one a line."""
+    """An image as a data URL, and captions for it, one per line."""
 
     picture: str = Field(max_length=MOST_PICTURE)
     words: str = Field(min_length=1, max_length=_MOST_TEXT)
 
     def read(self) -> workbench.Picture:
-        """The picture that was sent."""
+        """Return the uploaded image."""
         return workbench.Picture(read_url(self.picture), NAME)
 
 
 def need_own_page(request: Request) -> None:
-    """Refuse requests of other sites: they cannot set this header without our leave."""
+    """Reject requests of other sites: they cannot set this header without permission."""
     if request.headers.get("x-memantics") != "studio":
-        raise HTTPException(403, "this address serves the studio's own page")
+        raise HTTPException(403, "this endpoint accepts requests from the studio page only")
 
 
 router = APIRouter(include_in_schema=False)
@@ -154,23 +154,23 @@ _own_page = [Depends(need_own_page)]
 
 
 def find_studio(request: Request) -> workbench.Studio:
-    """What looks at memes."""
+    """Return the studio."""
     studio: workbench.Studio = request.app.state.studio
     return studio
 
 
 def find_engine(request: Request) -> ServiceEngine:
-    """The queues of the service: where too many wait, it says so."""
+    """Return the service's queues, which reject work when they are full."""
     return find_service(request).engine
 
 
 async def read_picture(request: Request) -> workbench.Picture:
-    """The picture that is the body of a request."""
+    """Return the image in the request body."""
     return workbench.Picture(await request.body(), NAME)
 
 
 async def read_said(request: Request) -> CaptionBody:
-    """The caption that is the body of a request."""
+    """Return the caption in the request body."""
     return await read_json(request, CaptionBody)
 
 
@@ -182,7 +182,7 @@ SentText = Annotated[CaptionBody, Depends(read_said)]
 
 @router.get("/")
 def show_page(request: Request, pages: SharedPages) -> Response:
-    """The page; everything else is asked for by its script."""
+    """Show the studio page; its script loads everything else."""
     words = pages.words(request)
     context = {
         "picks": workbench.list_samples(words.language, FIRST[words.language]),
@@ -195,13 +195,13 @@ def show_page(request: Request, pages: SharedPages) -> Response:
 
 @router.get("/studio/sample/{meme}.png")
 def show_sample(meme: str) -> Response:
-    """A meme of the sample data."""
+    """Return an image of the sample data."""
     return FileResponse(image_path(meme), media_type="image/png")
 
 
 @router.post("/studio/sample/{meme}", dependencies=_own_page)
 async def explain_sample(meme: str, queues: Queues) -> Response:
-    """What the people who drew a meme of the sample data say about it."""
+    """Return the annotations of a meme of the sample data."""
 
     def tell() -> JsonValue:
         return show_meaning(workbench.tell_sample_meaning(meme))
@@ -211,19 +211,19 @@ async def explain_sample(meme: str, queues: Queues) -> Response:
 
 @router.post("/studio/text", dependencies=_own_page)
 async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) -> Response:
-    """The captions with their boxes."""
+    """Return the captions with their boxes."""
     return await answer(queues.work(workbench.read_text, studio, picture))
 
 
 @router.post("/studio/sound", dependencies=_own_page)
 async def find_sound(said: SentText, queues: Queues) -> Response:
-    """What a caption sounds like."""
+    """Return the homophone readings of a caption."""
     return await answer(queues.work(workbench.find_homophones, said.text, said.language))
 
 
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
-    """A detector's verdict."""
+    """Return the detector's verdict."""
     sent = (said.text, said.language, said.unread, said.other_text)
     return await answer(queues.work(workbench.judge, studio, *sent))
 
@@ -236,7 +236,7 @@ async def find_kinder(
     model: str = EMBEDDED,
     versions: Annotated[int, Query(ge=1, le=8)] = 1,
 ) -> Response:
-    """A kinder version, or several to choose from."""
+    """Return a kinder version of a meme, or several to choose from."""
     if model != EMBEDDED:  # waits for a model most of the time, and takes no thread for it
         return await answer(workbench.soften(studio, picture, model, versions))
     return await answer(
@@ -246,17 +246,19 @@ async def find_kinder(
 
 @router.post("/studio/words", dependencies=_own_page)
 async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> Response:
-    """A version in a person's words."""
+    """Return a version with the user's own captions."""
     sent = await read_json(request, OwnWords)
     return await answer(queues.work(make_sync(workbench.redraw), studio, sent.read(), sent.words))
 
 
 @router.post("/studio/choice", dependencies=_own_page)
 async def keep_choice(request: Request, queues: Queues) -> Response:
-    """A person's choice, kept where whoever runs the service wants that."""
+    """Store a user's choice, if the operator enabled that."""
     place = request.app.state.settings.models.preferences
     if place is None:
-        raise HTTPException(404, "choices are not kept here")
+        raise HTTPException(
+            404, "this service does not store choices; start it with --preferences FILE"
+        )
     preference = await read_json(request, Preference)
     await queues.work(append_preference, place, preference)
     return JSONResponse({"kept": True})
@@ -266,7 +268,7 @@ async def keep_choice(request: Request, queues: Queues) -> Response:
 async def find_meaning(
     request: Request, picture: SentPicture, studio: SharedStudio, model: str
 ) -> Response:
-    """What a model says; lines of JSON as it goes on."""
+    """Stream the model's analysis as JSON lines."""
     language = find_pages(request).words(request).language
     steps = workbench.follow_meaning(studio, picture, model, language)
     return StreamingResponse(write_lines(steps), media_type="application/x-ndjson")
@@ -274,7 +276,7 @@ async def find_meaning(
 
 @router.post("/studio/page", dependencies=_own_page)
 async def save_page(request: Request, pages: SharedPages, queues: Queues) -> Response:
-    """All parts as one page."""
+    """Return all parts as one self-contained page."""
     record = await read_json(request, StudioRecord)
 
     def render() -> Response:
@@ -285,7 +287,7 @@ async def save_page(request: Request, pages: SharedPages, queues: Queues) -> Res
 
 
 async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
-    """A part as JSON, or why there is none."""
+    """Return a part as JSON, or the error."""
     try:
         found = await work
     except MemanticsError as error:
@@ -299,7 +301,7 @@ async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
 async def write_lines(
     steps: AsyncIterator[Progress | workbench.MeaningFound],
 ) -> AsyncIterator[bytes]:
-    """Lines of JSON: how far a model is, then what it said or what went wrong."""
+    """Yield JSON lines: the progress of a model, then its result or error."""
     try:
         async for step in steps:
             if isinstance(step, workbench.MeaningFound):
@@ -315,14 +317,14 @@ def _line(value: object) -> bytes:
 
 
 def show_meaning(found: workbench.MeaningFound) -> JsonValue:
-    """A meaning with its drawings as trees, which the page grows without reading markup."""
+    """Return a meaning with its drawings as trees, so that the page need not parse markup."""
     drawn = workbench.draw_meaning(found)
     trees = {"wide": drawn.wide, "narrow": drawn.narrow}
     return {"found": found.to_dict(), **{name: to_tree(svg) for name, svg in trees.items()}}
 
 
 def to_tree(svg: str) -> JsonValue:
-    """A drawing of ours as ``[tag, attributes, …children]``; None where there is none.
+    """Convert an SVG drawing to ``[tag, attributes, …children]``; None without a drawing.
 
     >>> to_tree('<svg class="a"><text>b</text></svg>')
     ['svg', {'class': 'a'}, ['text', {}, 'b']]

@@ -1,4 +1,4 @@
-"""Reappraisal of memes through all stages, and the checks that a finished result must pass.
+"""Run memes through all reappraisal stages, and check the finished results.
 
 Thresholds were set on drawn cases and on pairs inspected by eye (docs/research/reappraisal.md).
 """
@@ -73,18 +73,18 @@ from memantics.understanding.vision.page import LetteredCaption, MemeStructure, 
 from memantics.understanding.vision.regions import ReadLines, has_chinese, measure_thickness
 from memantics.understanding.vision.roles import load_model
 
-LEAST_ALIKE = 0.86  # of 1: less, and letters lost their colour, their outline or their weight
-SMALLEST, LARGEST = 0.6, 1.2  # of the old letters' size
-DAMAGED = 0.1  # of a block's structure, outside of all that may change
-_MAIN = 0.6  # of the largest text: a rewritten caption is at least that large
-_SEEN = 0.5  # certainty of an OCR from which larger lettering was there, whatever it says
-_OWN_WORDS = "Write the caption yourself: edit plan.json, or use --interactive"
-_BY_HAND = "Finish it by hand, starting from meme.png, or choose another picture"
-MOST_PIXELS = 4_000_000  # a larger picture is reduced: time and memory grow with its area
-_SETTINGS = 3  # how often captions are set and read back at most
-_RULES = 4  # raise it when the same plan gives another picture
-_TRIED = 3  # plans that are drawn at most where one is wanted
-_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that other words may repair
+LEAST_ALIKE = 0.86  # minimum similarity of colour, outline and weight of letters
+SMALLEST, LARGEST = 0.6, 1.2  # range of the new letter size, relative to the old
+DAMAGED = 0.1  # maximum loss of structure in a block outside the editable area
+_MAIN = 0.6  # minimum size of a rewritten caption, relative to the largest text
+_SEEN = 0.5  # minimum OCR confidence to count larger text as text
+_OWN_WORDS = "Edit plan.json, or rerun with --interactive, and write the caption yourself"
+_BY_HAND = "Edit meme.png by hand, or use another image"
+MOST_PIXELS = 4_000_000  # pixels; larger images are scaled down to limit time and memory
+_SETTINGS = 3  # maximum rounds of drawing captions and reading them back
+_RULES = 4  # increase this when the same plan gives another image
+_TRIED = 3  # maximum plans drawn for one result
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that another text may repair
 
 
 def find_flaws(
@@ -94,9 +94,9 @@ def find_flaws(
     lines: Sequence[TextLine],
     asked: Taken[Mood] | None = None,
 ) -> list[Flaw]:
-    """All that keeps a result from being done; ``lines`` are those that were read on its source.
+    """List all flaws of a result; ``lines`` are the text lines read on the source.
 
-    ``asked`` is what a model that sees said about faces and captions, where one was asked.
+    ``asked`` is a vision-language model's answer about faces and captions, if one was asked.
     """
     changed = {region: caption for region, (caption, _) in list_changes(page, plan).items()}
     return [
@@ -110,30 +110,30 @@ def find_flaws(
 def _check_caption(
     page: MemeStructure, changed: dict[str, LetteredCaption], lines: Sequence[TextLine]
 ) -> Iterator[Flaw]:
-    """Whether what was rewritten is what makes the meme negative."""
+    """Check that the rewritten text is the text that makes the meme negative."""
     if not changed:
         return
     threshold = load_model()["threshold"]
     for region, caption in changed.items():
         if max(line.probability for line in caption.block.lines) < threshold:
             what = (
-                f"text {region} ({caption.text!r}) may be a label or a watermark, not the caption"
+                f"text {region} ({caption.text!r}) may be a label or a watermark, not a caption"
             )
             yield Flaw(check="caption", what=what, advice=_BY_HAND)
     size = max(_measure_size(caption.block.lines) for caption in changed.values())
     touched = {line.box for caption in changed.values() for line in caption.block.lines}
     for line in lines:
-        # Drawings are misread as few letters; two Chinese characters are a text.
+        # OCR misreads drawings as a few letters; two Chinese characters are already a text.
         said = sum(char.isalpha() for char in line.text) >= (2 if has_chinese(line.text) else 4)
         larger = said and line.score >= _SEEN and size < _MAIN * measure_thickness(line)
         if line.box not in touched and larger:
-            what = f"the larger text {line.text!r} stayed as it was"
+            what = f"the larger text {line.text!r} was not changed"
             yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
             break
     for number, caption in enumerate(page.captions, 1):
         mood = feel(understand([caption.text]).lines[0].intended)
         if str(number) not in changed and (mood.rude or mood.gloomy):
-            what = f"caption {number} ({caption.text!r}) is negative and stayed as it was"
+            what = f"caption {number} ({caption.text!r}) is negative and was not changed"
             yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
 
 
@@ -144,28 +144,28 @@ def _measure_size(lines: Sequence[TextLine]) -> int:
 def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
     name = f"caption {caption.region}"
     if caption.read < LEGIBLE:
-        what = f"{name} does not read: {caption.read:.2f} of {caption.planned!r}"
-        yield Flaw(check="reading", what=what, advice="Try shorter words")
+        what = f"OCR reads only {caption.read:.0%} of the planned text {caption.planned!r} in {name}"
+        yield Flaw(check="reading", what=what, advice="Use a shorter text")
     if caption.leftover:
         count = "1 stroke" if caption.leftover == 1 else f"{caption.leftover} strokes"
-        what = f"{count} of the old {name} can still be seen"
+        what = f"{count} of the old {name} are still visible"
         yield Flaw(check="strokes", what=what, advice="Paint over them in meme.png")
     if caption.plate or caption.lettering < LEAST_ALIKE:
-        what = f"{name} does not look as before: its letters could not be measured well"
+        what = f"{name} has another text style: the old letters could not be measured well"
         yield Flaw(check="lettering", what=what, advice=_BY_HAND)
     if not SMALLEST <= caption.size <= LARGEST:
         kind = "smaller" if caption.size < 1 else "larger"
         words = "shorter" if caption.size < 1 else "longer"
-        what = f"the letters of {name} are much {kind} than before ({caption.size:.2f})"
-        yield Flaw(check="size", what=what, advice=f"Try {words} words")
+        what = f"the letters of {name} are much {kind} than before ({caption.size:.2f} of the old size)"
+        yield Flaw(check="size", what=what, advice=f"Use a {words} text")
 
 
 def _check_picture(checks: EditChecks) -> Iterator[Flaw]:
     if checks.damage > DAMAGED:
-        what = f"the picture changed outside of its captions ({checks.damage:.0%} of a block)"
+        what = f"the image changed outside its captions ({checks.damage:.0%} of one block)"
         yield Flaw(check="picture", what=what, advice="Use another editor, or --editor none")
     if min((caption.border for caption in checks.captions), default=1.0) < LEGIBLE:
-        what = "the border of a caption's box was lost"
+        what = "the border of a caption box is missing"
         yield Flaw(check="picture", what=what, advice=_BY_HAND)
     if not checks.panels_kept:
         what = f"{checks.panels_before} panels became {checks.panels_after}"
@@ -175,21 +175,21 @@ def _check_picture(checks: EditChecks) -> Iterator[Flaw]:
 def _check_feeling(checks: EditChecks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
     old, new = checks.kindness or (0.0, 1.0)
     if new <= old:
-        what = f"the new captions sound no kinder than the old ones ({old:.2f}, now {new:.2f})"
+        what = f"the new captions are not kinder than the old ones (score {old:.2f} before, {new:.2f} after)"
         yield Flaw(check="kindness", what=what, advice=_OWN_WORDS)
     if checks.mood is not None and not checks.mood.fit:
         mood = checks.mood
-        what = f"faces look {mood.faces}, captions sound {mood.captions}: {mood.reason.rstrip('.')}"
-        advice = "Let an editor change the faces (--editor), or write captions that fit them"
+        what = f"faces ({mood.faces}) do not match captions ({mood.captions}): {mood.reason.rstrip('.')}"
+        advice = "Let an editor change the faces (--editor and --face), or write matching captions"
         yield Flaw(check="mood", what=what, advice=advice)
     elif asked is not None and asked.value is None:
-        what = f"whether faces go with the captions was asked and not answered: {asked.status}"
-        yield Flaw(check="mood", what=what, advice="Run it again, or look yourself (--no-mood)")
+        what = f"the model did not answer whether faces match the captions: {asked.status}"
+        yield Flaw(check="mood", what=what, advice="Run the command again, or check it yourself and add --no-mood")
 
 
 @dataclass(slots=True)
 class _Job:
-    """One meme on its way."""
+    """One meme in progress."""
 
     meme: Meme
     shop: Workshop
@@ -207,7 +207,7 @@ class _Job:
 
     @property
     def emotion(self) -> SourceEmotion | None:
-        """The feeling as it was given: by the wanted target, or by people."""
+        """The given emotion: from the requested target or from annotations."""
         target = self.shop.target
         return self.shop.emotions.get(self.meme.id) if target is None else find_source(target)
 
@@ -225,7 +225,7 @@ class _Stopped(Exception):
 async def reappraise_all(
     memes: Sequence[Meme], shop: Workshop, width: int = 1
 ) -> AsyncIterator[Reappraisal]:
-    """Take memes through all stages, some at once; one that fails does not stop the others."""
+    """Run memes through all stages in parallel; a failed meme does not stop the others."""
     free = asyncio.Semaphore(width)
 
     async def take(meme: Meme) -> Reappraisal:
@@ -243,7 +243,7 @@ async def reappraise_all(
 
 
 async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
-    """Take one meme through all stages; only what stops every meme is raised."""
+    """Run one meme through all stages; only errors that affect every meme are raised."""
     folder = shop.out / meme.id
     try:
         job = await _open(meme, shop, folder)
@@ -259,9 +259,9 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
 
 
 async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
-    """Read and measure a meme; its file is only ever read."""
+    """Read and measure a meme; the file is not changed."""
     if meme.image.resolve() in {(folder / name).resolve() for name in (MEME, BOTH)}:
-        raise _Stopped("reading", "the result would take its place; choose another with --out")
+        raise _Stopped("reading", "the result would overwrite the source; choose another folder with --out")
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
         measured = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)
@@ -273,7 +273,7 @@ async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
 def _measure(
     data: bytes, name: str, read_lines: ReadLines
 ) -> tuple[Image.Image, MemeStructure, Sequence[TextLine]]:
-    """The picture, its structure and its text; a picture above the limit of pixels is reduced."""
+    """Read the image, its structure and its text; images above the pixel limit are scaled down."""
     whole = decode(data, name)
     image = shrink(whole, MOST_PIXELS)
     lines = read_lines(data if image is whole else encode_png(image), name)
@@ -281,7 +281,7 @@ def _measure(
 
 
 async def _feel(job: _Job) -> MemeFeeling:
-    """Stage one."""
+    """Run stage one, the emotion."""
     shop = job.shop
     inputs = hash_inputs(job.digest, shop.planner.name, shop.target)
     known = _recall(job.folder / FEELING, MemeFeeling, inputs, "feeling")
@@ -297,7 +297,7 @@ async def _feel(job: _Job) -> MemeFeeling:
 
 
 async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
-    """Stage two; a plan that a person edited has to keep the rules as well."""
+    """Run stage two, the plan; a plan edited by a person must follow the rules, too."""
     shop, inputs = job.shop, _hash_feeling(job, feeling)
     known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
 
@@ -312,7 +312,7 @@ async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
             return known
     taken = await shop.planner.plan(job.subject, feeling) if known is None else None
     plan = known or _take(job, "plan", inputs, taken)
-    if shop.review is not None:  # a person's plan has no rivals
+    if shop.review is not None:  # a person's plan has no alternatives
         plan = _review(job, "plan", plan.model_copy(update={"others": []}), check)
     _keep(job, "plan", inputs, plan)
     return plan
@@ -326,7 +326,7 @@ def _hash_feeling(job: _Job, feeling: MemeFeeling) -> str:
 async def _draw(
     job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan
 ) -> tuple[ReappraisalPlan, EditChecks, tuple[KinderVersion, ...]]:
-    """Stage three: the best plan drawn and checked, with all versions where several are wanted."""
+    """Run stage three: draw and check the best plan, and further versions if requested."""
     shop, folder = job.shop, job.folder
     known = _recall(folder / CHECKS, EditChecks, _hash_picture(job, feeling, plan), "picture")
     if shop.versions == 1 and known is not None and (folder / MEME).is_file():
@@ -338,8 +338,8 @@ async def _draw(
         job.resumed, sheet = False, await _draw_all(job, feeling, plan)
     versions = sheet.versions
     if shop.choose > len(versions):
-        what = f"{job.meme.id} has no version {shop.choose}: {len(versions)} were drawn"
-        raise errors.InputError(what, hint=f"look at {folder / SHEET}")
+        what = f"{job.meme.id} has no version {shop.choose}: it has {len(versions)}"
+        raise errors.InputError(what, hint=f"see the numbers on {folder / SHEET}")
     best = versions[max(0, shop.choose - 1)]
     made = await asyncio.to_thread(read_bytes, best.path(folder))
     after = decode(made, "the new meme")
@@ -367,7 +367,7 @@ async def _draw(
 
 
 def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None = None) -> str:
-    """What a picture depends on; without a plan, what pictures of all plans depend on."""
+    """Hash the inputs of an image; without a plan, the inputs shared by all plans."""
     editor = job.shop.editor
     identity = None if editor is None else dict(editor.identity)
     asked = [judge.name for judge in (job.shop.judge, job.shop.faces) if judge is not None]
@@ -376,7 +376,7 @@ def _hash_picture(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan | None 
 
 
 async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> VersionSheet:
-    """Draw plans in their order until as many as are wanted pass every check; good ones first."""
+    """Draw plans in order until enough of them pass every check; passing ones come first."""
     wanted, error = job.shop.versions, ""
     offers = [
         offer
@@ -386,13 +386,14 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
     made: list[tuple[ReappraisalPlan, bytes, EditChecks]] = []
     ruined: list[set[str]] = []
     for each in (plan.model_copy(update={"others": []}), *map(plan.take, offers)):
-        regions = set(list_changes(job.page, each))  # a flaw that no words repair would come again
+        # a flaw that does not depend on the text would occur again
+        regions = set(list_changes(job.page, each))
         if len(made) == max(_TRIED, 2 * wanted) or (wanted == 1 and regions in ruined):
             continue
         try:
             picture, checks = await _draw_one(job, each)
         except (errors.Unavailable, errors.MissingExtra, errors.StoreError):
-            raise  # every meme would end like this one
+            raise  # the same error would occur for every meme
         except (errors.ModelError, errors.InputError) as failed:
             error = error or str(failed)
             if isinstance(failed, errors.ModelError):
@@ -414,7 +415,7 @@ async def _draw_all(job: _Job, feeling: MemeFeeling, plan: ReappraisalPlan) -> V
 
 
 async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, EditChecks]:
-    """One plan as a picture, with its checks."""
+    """Draw one plan and check the result."""
     finder = job.shop.faces
     found = await finder.find(job.meme.id, job.meme.image, job.image) if finder else None
     painted = await paint_meme(job.image, job.page, plan, job.shop.editor, found or ())
@@ -431,7 +432,7 @@ async def _draw_one(job: _Job, plan: ReappraisalPlan) -> tuple[bytes, EditChecks
 def _set_and_read(
     job: _Job, plan: ReappraisalPlan, painted: Painted, faces: int | None
 ) -> tuple[bytes, EditChecks]:
-    """Set captions and read them back; those that do not read are set again on plain plates."""
+    """Draw captions and read them back; unreadable ones are drawn again on a background box."""
     editor = job.shop.editor
     plates: frozenset[str] = frozenset()
     for left in reversed(range(_SETTINGS)):
@@ -448,7 +449,7 @@ def _set_and_read(
 
 
 async def _judge(job: _Job, plan: ReappraisalPlan, checks: EditChecks, image: Path) -> EditChecks:
-    """The checks with what is known about faces and kindness, and all that they find wrong."""
+    """Add face and kindness checks, and list all flaws."""
     judge, rate = job.shop.judge, job.shop.kindness
     taken = await judge.judge_mood(job.meme.id, image) if judge else None
     update: dict[str, object] = {"mood": taken.value if taken else None}
@@ -470,9 +471,9 @@ def _recall(path: Path, shape: type[Shape], inputs: str, stage: ReappraisalStage
 
 
 def _take(job: _Job, stage: ReappraisalStage, inputs: str, taken: Taken[Shape] | None) -> Shape:
-    """The value of a stage that was taken just now.
+    """Return the value of a stage that was just run.
 
-    A planner that answers without one declines; else the stage has failed.
+    A planner that answers without a value has declined; otherwise the stage has failed.
     """
     job.resumed = False
     if taken is not None and taken.status == "answered" and taken.value is None:
@@ -510,7 +511,7 @@ def _keep(job: _Job, stage: ReappraisalStage, inputs: str, value: BaseModel) -> 
 
 
 def _write(job: _Job, stage: ReappraisalStage, file: StageFile) -> None:
-    """Write how a stage ended, with who made it."""
+    """Write the result of a stage with its author."""
     name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
     made_by = job.shop.planner.name
     if stage == "picture":

@@ -187,11 +187,11 @@ def choose_roles(
     found = []
     for place, (line, chance, role) in enumerate(zip(lines, chances, worded, strict=True)):
         if place == best or (role is None and chance >= threshold):
-            found.append(replace(line, role="caption", chance=chance))
+            found.append(replace(line, role="caption", probability=chance))
         elif role is None:
-            found.append(replace(line, role=other, chance=round(1 - chance, _DIGITS)))
+            found.append(replace(line, role=other, probability=round(1 - chance, _DIGITS)))
         else:
-            found.append(replace(line, role=role, chance=_SURE))
+            found.append(replace(line, role=role, probability=_SURE))
     return tuple(found)
 
 
