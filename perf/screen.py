@@ -275,7 +275,7 @@ def measure_images(folder: Path, count: int) -> Iterator[Check]:
     spent, started = 0.0, time.process_time()
     rows = screener.screen(refs[1:])
     total = time.process_time() - started
-    assert {row["status"] for row in rows} <= {"judged", "not_scored"}
+    assert {row["status"] for row in rows} <= {"scored", "not_scored"}
     note = f"{1000 * total / len(rows):.0f} ms a meme"
     yield Check("images: share of time outside OCR", 1 - spent / total, 0.25, most=True, note=note)
     listed = folder / "images.jsonl"
@@ -309,7 +309,7 @@ def main() -> int:
             for check in checks:
                 bound = f"{'≤' if check.most else '≥'} {check.target:g}"
                 verdict = "kept" if check.kept else "MISSED"
-                line = f"{check.what:<42}{check.figure:>9.2f}  {bound:>8}  {verdict}  {check.note}"
+                line = f"{check.what:<42}{check.value:>9.2f}  {bound:>8}  {verdict}  {check.note}"
                 print(line, flush=True)
                 kept = kept and check.kept
     print(f"every row came once; {time.monotonic() - started:.0f} seconds in all")

@@ -53,7 +53,7 @@ class Nothing:
         return lambda refs: [self.row(ref) for ref in refs]
 
     def row(self, ref: Ref) -> ShardRow:
-        return {"id": ref.id, "status": "judged", "reason": ""}
+        return {"id": ref.id, "status": "scored", "reason": ""}
 
     def fail(self, ref: Ref, reason: str) -> ShardRow:
         return self.row(ref) | {"status": "failed", "reason": reason}

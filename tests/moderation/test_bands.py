@@ -106,6 +106,6 @@ def test_a_short_english_threat_is_scored_whatever_its_language_seems_to_be(
     detector: Detector,
 ) -> None:
     (verdict,) = detector.verdicts(["kill all jews"])
-    assert verdict.status == "judged"
+    assert verdict.status == "scored"
     assert verdict.probability is not None
     assert verdict.language == "en" or "may be in" in verdict.review

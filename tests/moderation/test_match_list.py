@@ -227,7 +227,7 @@ def test_verdicts_of_every_interface_name_the_match(detector: Path, tmp_path: Pa
     assert (after.label, after.probability) == ("harmful", 1.0)
     assert (after.matched_id, after.match_reason) == expected
     assert cited in after.note
-    assert (told.status, told.label) == ("judged", "harmful")
+    assert (told.status, told.label) == ("scored", "harmful")
     assert judge_of.predict([kind])[0].name == "harmful"
     source = tmp_path / "a.jsonl"
     source.write_text(json.dumps({"id": "a", "text": kind}), encoding="utf-8")

@@ -58,7 +58,7 @@ def test_every_meme_becomes_one_row_in_order(tmp_path: Path) -> None:
     done = run(texts(*("x" * n for n in range(8))), tmp_path)
     assert [row["n"] for row in read(tmp_path)] == list(range(8))
     assert (done.rows, done.done_now, len(done.parts)) == (8, 8, 3)
-    assert done.statuses == {"judged": 8}
+    assert done.statuses == {"scored": 8}
 
 
 def test_a_second_call_does_nothing_again(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_shorter_source_leaves_no_part_behind(tmp_path: Path) -> None:
 def test_a_meme_that_raises_is_one_failed_row(tmp_path: Path) -> None:
     done = run(texts("a", "raise", "ccc"), tmp_path)
     rows = read(tmp_path)
-    assert [row["status"] for row in rows] == ["judged", "failed", "judged"]
+    assert [row["status"] for row in rows] == ["scored", "failed", "scored"]
     assert rows[1]["reason"] == "ValueError: as planned"
-    assert done.statuses == {"judged": 2, "failed": 1}
+    assert done.statuses == {"scored": 2, "failed": 1}
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (ended.stdout, ended.stderr) == ("{'judged': 2}\n", "")
+    assert (ended.stdout, ended.stderr) == ("{'scored': 2}\n", "")
 
 
 @pytest.mark.slow
@@ -141,10 +141,10 @@ def test_failed_rows_alone_are_tried_again_when_asked(tmp_path: Path) -> None:
     image = tmp_path / "late.png"
     refs = [Ref("a", text="a"), Ref("b", "file", str(image)), Ref("c", text="ccc")]
     out = tmp_path / "out"
-    assert run(refs, out).statuses == {"judged": 2, "failed": 1}
+    assert run(refs, out).statuses == {"scored": 2, "failed": 1}
     image.write_bytes(b"12345")
     assert run(refs, out).done_now == 0
-    assert run(refs, out, retry_failed=True).statuses == {"judged": 3}
+    assert run(refs, out, retry_failed=True).statuses == {"scored": 3}
     assert [row["n"] for row in read(out)] == [1, 5, 3]
 
 
@@ -154,9 +154,9 @@ def test_an_id_stands_for_one_meme(tmp_path: Path) -> None:
     rows = read(tmp_path)
     assert done.repeated == 1
     assert [(row["id"], row["status"]) for row in rows] == [
-        ("a", "judged"),
+        ("a", "scored"),
         ("a", "failed"),
-        ("b", "judged"),
+        ("b", "scored"),
     ]
     assert "stands for another meme" in rows[1]["reason"]
 

@@ -72,7 +72,7 @@ def check(out: Path, kills: int) -> None:
     """All rows are there once, and no more was done again than was in flight."""
     rows = read(out)
     assert [row["id"] for row in rows] == [f"m{n}" for n in range(ROWS)]
-    assert {row["status"] for row in rows} == {"judged"}
+    assert {row["status"] for row in rows} == {"scored"}
     assert len(read_manifest(out)[1]) == SHARDS
     assert not list((out / "parts").glob(".*"))
     times = Counter(line.split()[-1] for line in out.with_suffix(".log").read_text().splitlines())

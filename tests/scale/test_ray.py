@@ -21,5 +21,5 @@ def test_parts_are_byte_equal_to_the_pools_and_dead_workers_cost_one_row(tmp_pat
     settings = ScaleSettings(tmp_path / "ray", {"work": "measure"}, shard_size=3)
     done = run_shards(refs, Measure(), settings, RayEngine(2))
     assert digests(tmp_path / "ray") == digests(tmp_path / "pool")
-    assert done.statuses == {"judged": 6, "failed": 2}
+    assert done.statuses == {"scored": 6, "failed": 2}
     assert [row["id"] for row in read(tmp_path / "ray")] == [ref.id for ref in refs]

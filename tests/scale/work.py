@@ -35,7 +35,7 @@ class Measure:
             os.kill(os.getpid(), signal.SIGKILL)
         data = fetcher.fetch(ref)
         n = len(data) if data is not None else len(ref.text or "")
-        return {"id": ref.id, "status": "judged", "reason": "", "n": n}
+        return {"id": ref.id, "status": "scored", "reason": "", "n": n}
 
     def fail(self, ref: Ref, reason: str) -> ShardRow:
         return {"id": ref.id, "status": "failed", "reason": reason, "n": None}

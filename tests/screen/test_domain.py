@@ -81,32 +81,32 @@ def test_english_is_not_harmless_to_a_detector_of_chinese(tmp_path: Path, detect
         reason,
         "review",
     )
-    assert rows["b"]["status"] == "judged"
+    assert rows["b"]["status"] == "scored"
     judge = Detector.load(detector)
     served, other = Moderator(judge).judge([slur, CRUEL[0]])
     assert (served.status, served.reason, served.label) == ("not_scored", reason, None)
     assert (served.review, served.flagged) == (reason, True)
-    assert other.status == "judged"
+    assert other.status == "scored"
     studio = Studio(judge)
     assert judge_in_studio(studio, slur, "en") == HarmFound(
         "not_scored", judge.name, sample=False, foreign=True, reason=reason
     )
-    assert judge_in_studio(studio, CRUEL[0], "zh").status == "judged"
+    assert judge_in_studio(studio, CRUEL[0], "zh").status == "scored"
 
 
 @pytest.mark.parametrize(
     ("text", "claimed", "status", "language"),
     [
-        (CRUEL[0], "zh-CN", "judged", "zh"),
-        (CRUEL[0], "ZH_Hans", "judged", "zh"),
-        (CRUEL[0], "Chinese", "judged", "zh"),
-        (CRUEL[0], "und", "judged", "zh"),
-        (CRUEL[0], "en", "judged", "zh"),
-        (CRUEL[0], "ja", "judged", "ja"),
-        ("我们 so happy today", "", "judged", "und"),
-        ("我们 so happy today", "zh", "judged", "zh"),
+        (CRUEL[0], "zh-CN", "scored", "zh"),
+        (CRUEL[0], "ZH_Hans", "scored", "zh"),
+        (CRUEL[0], "Chinese", "scored", "zh"),
+        (CRUEL[0], "und", "scored", "zh"),
+        (CRUEL[0], "en", "scored", "zh"),
+        (CRUEL[0], "ja", "scored", "ja"),
+        ("我们 so happy today", "", "scored", "und"),
+        ("我们 so happy today", "zh", "scored", "zh"),
         ("you are all stupid and I hate every one of you", "zh", "not_scored", "en"),
-        ("1450", "zh", "judged", "und"),
+        ("1450", "zh", "scored", "und"),
     ],
 )
 def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
@@ -145,7 +145,7 @@ def test_a_long_text_is_scored_in_part_and_reviewed(detector: Path) -> None:
     judge = Detector.load(detector)
     whole, cut = judge.verdicts([KIND[0] * 3333 + "好好", KIND[0] * 3333 + "好好好"])
     assert (len(whole.text), whole.review) == (20_000, "")
-    assert (cut.status, cut.outcome) == ("judged", "review")
+    assert (cut.status, cut.outcome) == ("scored", "review")
     assert cut.review == "only the first 20,000 characters of the text were scored"
 
 
@@ -160,7 +160,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, dete
     done, rows = run(source, tmp_path / "out", detector, threshold=0.99)
     near, far = rows["near"], rows["far"]
     assert (near["label"], near["out_of_domain"]) == ("harmless", False)
-    assert (far["label"], far["out_of_domain"], far["status"]) == ("review", True, "judged")
+    assert (far["label"], far["out_of_domain"], far["status"]) == ("review", True, "scored")
     assert near["unseen_ngram_rate"] < far["unseen_ngram_rate"] == 1.0
     assert done.labels == {"harmless": 1, "harmful": 0, "review": 1}
     assert done.review_queue is not None
@@ -194,7 +194,7 @@ def test_it_is_said_wherever_a_detector_judges(detector: Path) -> None:
     judge, note = Detector.load(detector), OUTSIDE_NOTE
     near, far = Moderator(judge).judge([KIND[0] + KIND[1], FAR])
     assert (near.out_of_domain, near.note) == (False, "")
-    assert (far.status, far.out_of_domain, far.note) == ("judged", True, note)
+    assert (far.status, far.out_of_domain, far.note) == ("scored", True, note)
     assert not judge_in_studio(Studio(judge), KIND[0] + KIND[1], "zh").outside
     assert judge_in_studio(Studio(judge), FAR, "zh").outside
     examples = [Example("near", KIND[0]), Example("far", FAR)]
@@ -360,7 +360,7 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
             colour = (int(name) % 256, int(name) // 256, 90)
             Image.new("RGB", (24, 24), colour).save(tmp_path / f"{name}.png")
     done, found = run(write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector)
-    assert done.statuses == {"judged": 9900, "not_scored": 0, "failed": 100}
+    assert done.statuses == {"scored": 9900, "not_scored": 0, "failed": 100}
     assert sorted(name for name, row in found.items() if row["status"] == "failed") == sorted(
         hostile
     )
@@ -412,7 +412,7 @@ def test_a_mixed_text_that_is_harmless_by_the_known_part_is_for_people(detector:
         + [KIND[0] + KIND[1]]
     )
     reason = "part of the text is in en; the detector was trained on zh"
-    assert kind.status == cruel.status == "judged"
+    assert kind.status == cruel.status == "scored"
     assert kind.outcome == "review"
     assert reason in kind.review
     assert (cruel.label, alone.outcome) == ("harmful", "harmless")

@@ -27,7 +27,7 @@ def write(folder: Path, *rows: dict[str, Any], detector: str = "d") -> Path:
     import pyarrow.parquet as pq
 
     made = [
-        Verdict(id=str(n), detector=detector, **{"status": "judged", "reason": "", **row}).to_row()
+        Verdict(id=str(n), detector=detector, **{"status": "scored", "reason": "", **row}).to_row()
         for n, row in enumerate(rows)
     ]
     (folder / "parts").mkdir(parents=True)
@@ -135,7 +135,7 @@ def make_day(folder: Path, day: str, rows: list[dict[str, Any]], **choice: Any) 
     chance = random.Random(day)
     sample = DailySample(SampleChoice(folder=folder, **choice), chance.random, lambda: day)
     for row in rows:
-        sample.add(Verdict(id="secret", detector="d", **{"status": "judged", **row}))
+        sample.add(Verdict(id="secret", detector="d", **{"status": "scored", **row}))
     return folder / day
 
 

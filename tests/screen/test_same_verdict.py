@@ -100,7 +100,7 @@ def interfaces(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def read_row(row: dict[str, Any]) -> Said:
-    if row["status"] != "judged":
+    if row["status"] != "scored":
         assert row["probability"] is row["type"] is row["unseen_ngram_rate"] is None
         assert row["label"] == "review"
         return Said(row["status"], reason=row["reason"])
@@ -122,7 +122,7 @@ def read_moderation(answer: Any) -> Said:
     (result,) = answer.json()["results"]
     (verdict,) = result["verdicts"]
     assert result["status"] == verdict["status"]
-    if verdict["status"] != "judged":
+    if verdict["status"] != "scored":
         assert (result["flagged"], result["reason"]) == (True, verdict["reason"])
         return Said(verdict["status"], reason=verdict["reason"])
     assert result["flagged"] == (verdict["label"] == "harmful" or bool(verdict["review"]))
@@ -146,7 +146,7 @@ def ask_studio(
     if answer.status_code in (400, 422):
         return Said("refused")
     found = HarmFound(**answer.json())
-    if found.status != "judged":
+    if found.status != "scored":
         return Said(found.status, reason=found.reason)
     label = "harmful" if found.harmful else "harmless"
     said = tell(label, found.probability, found.type, found.outside)
@@ -195,7 +195,7 @@ def ask_python(interfaces: Interfaces, item: Example | Path) -> Said:
         (verdict,) = Detector.load(interfaces.detector).verdicts([item])
     except MemanticsError as error:
         return Said("failed", reason=str(error))
-    if verdict.status != "judged":
+    if verdict.status != "scored":
         return Said(verdict.status, reason=verdict.reason)
     outside = bool(verdict.out_of_domain)
     assert verdict.outcome == (

@@ -62,16 +62,16 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str,
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
-        ("zh", "judged", ""),
-        ("en", "judged", ""),
+        ("zh", "scored", ""),
+        ("en", "scored", ""),
         ("ko", "not_scored", "the text is in ko, a script without training texts"),
         ("empty", "not_scored", "the text is empty"),
-        ("image", "judged", ""),
+        ("image", "scored", ""),
         ("blank", "not_scored", "no text can be read in the image"),
         ("broken", "failed", "not one of PNG"),
         ("missing", "failed", "no such file"),
         ("outside", "failed", "outside"),
-        ("given", "judged", ""),
+        ("given", "scored", ""),
     ],
 )
 def test_nothing_is_judged_blindly(
@@ -80,8 +80,8 @@ def test_nothing_is_judged_blindly(
     row = mixed[1][name]
     assert row["status"] == status
     assert reason in row["reason"]
-    assert status == "judged" or row["label"] == "review"
-    assert (row["probability"] is not None) == (status == "judged")
+    assert status == "scored" or row["label"] == "review"
+    assert (row["probability"] is not None) == (status == "scored")
 
 
 def test_a_row_says_where_its_text_is_from(
@@ -96,7 +96,7 @@ def test_a_row_says_where_its_text_is_from(
     assert len(rows["image"]["phash"]) == 16
     assert rows["zh"]["sha256"] is None
     assert rows["zh"]["attributions"]
-    assert done.statuses == {"judged": 4, "not_scored": 3, "failed": 3}
+    assert done.statuses == {"scored": 4, "not_scored": 3, "failed": 3}
     assert done.labels == {"harmless": 0, "harmful": 4, "review": 0}
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
     assert "What the screening found" in page
@@ -176,7 +176,7 @@ def test_pandas_and_datasets_read_what_is_written(tmp_path: Path) -> None:
     assert list(pandas.read_parquet(done.folder / "parts")["id"]) == ["a"]
     parts = str(done.folder / "parts" / "*.parquet")
     read = datasets.load_dataset("parquet", data_files=parts, cache_dir=str(tmp_path / "cache"))
-    assert read["train"][0]["status"] == "judged"
+    assert read["train"][0]["status"] == "scored"
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_a_pipe_is_a_source(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1
-    assert json.loads(done.stdout)["statuses"] == {"judged": 1, "not_scored": 1, "failed": 1}
+    assert json.loads(done.stdout)["statuses"] == {"scored": 1, "not_scored": 1, "failed": 1}
     assert "failed: 1;" in done.stderr
     # How many will come is not known before the pipe ends.
     assert "3 memes (" in done.stderr
@@ -217,7 +217,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
         os.killpg(running.pid, signal.SIGINT)
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "interrupted: what was answered is kept; run the same command to go on" in said
+    assert "interrupted: finished answers are kept; run the same command again to resume" in said
 
 
 def test_images_come_in_smaller_shards_than_texts(tmp_path: Path) -> None:
@@ -246,6 +246,6 @@ def test_a_name_that_is_not_utf8_loses_nothing_else(tmp_path: Path) -> None:
     for _ in range(2):
         done, rows = run(memes, tmp_path / "out")
         ends = {name: row["status"] for name, row in rows.items()}
-        assert ends == {"a\\udcff.png": "judged", "b\\udcfe.png": "failed", "c.png": "judged"}
+        assert ends == {"a\\udcff.png": "scored", "b\\udcfe.png": "failed", "c.png": "scored"}
         assert "b\\udcfe.png: truncated" in rows["b\\udcfe.png"]["reason"]
     assert done.done_now == 0  # the references of the first time are known again

@@ -43,7 +43,7 @@ def run(command: list[str], client: Path) -> str:
 def test_the_examples_for_curl_run(site: Site, client: Path) -> None:
     (shown,) = (block for block in blocks("sh") if "curl" in block)
     said = run(["sh", "-ec", shown.replace(ADDRESS, site.address)], client)
-    assert '"status":"judged"' in said
+    assert '"status":"scored"' in said
     assert '"text":"最近有点键忘"' in said
     assert '"caption":"压力山大"' in said
     assert '"variables":["meme","scene"]' in said

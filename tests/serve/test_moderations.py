@@ -54,20 +54,20 @@ def test_texts_get_the_detectors_verdicts_in_their_order(client: openai.OpenAI) 
 
 
 def test_a_text_unlike_the_training_texts_asks_for_a_person() -> None:
-    near = Verdict(status="judged", detector="a", label="harmless", probability=0.1)
+    near = Verdict(status="scored", detector="a", label="harmless", probability=0.1)
     far = replace(near, out_of_domain=True, review=OUTSIDE_NOTE)
     empty = "the text is empty"
     not_scored = Verdict(status="not_scored", detector="a", reason=empty, review=empty)
     found = _sum_up([("text", near), ("text", far), ("text", far), ("text", not_scored)])
     assert found["reason"] == f"{OUTSIDE_NOTE}; the text is empty"
-    assert (found["flagged"], found["status"]) == (True, "partly judged")
+    assert (found["flagged"], found["status"]) == (True, "partly scored")
     assert [_sum_up([("text", one)])["flagged"] for one in (near, far, not_scored)] == [
         False,
         True,
         True,
     ]
     assert _sum_up([("text", near)])["reason"] == ""
-    assert _sum_up([("text", far)])["status"] == "judged"
+    assert _sum_up([("text", far)])["status"] == "scored"
 
 
 def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
@@ -78,7 +78,7 @@ def test_one_text_is_one_result_and_categories_we_cannot_tell_say_so(
     assert result.category_scores.violence == 0.0
     assert result.category_applied_input_types.violence == []
     assert result.category_applied_input_types.hate == ["text"]
-    assert (result.model_extra or {})["status"] == "judged"
+    assert (result.model_extra or {})["status"] == "scored"
 
 
 def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
@@ -93,9 +93,9 @@ def test_an_image_is_read_and_judged(client: openai.OpenAI) -> None:
     assert (result.category_scores.model_extra or {})["harmful"] == pytest.approx(own.probability)
     assert result.category_applied_input_types.hate == ["image"]
     # The Korean text was not judged, and the result does not hide it.
-    assert extra["status"] == "partly judged"
+    assert extra["status"] == "partly scored"
     assert extra["reason"].startswith("the text is in ko, a script without training texts")
-    assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "judged"]
+    assert [verdict["status"] for verdict in extra["verdicts"]] == ["not_scored", "scored"]
     # Marks of the drawing are read by some processors; they are no part of the caption.
     assert extra["verdicts"][1]["caption"] == "最近有点键忘"
     assert extra["verdicts"][1]["text"].splitlines()[-1] == "最近有点键忘"

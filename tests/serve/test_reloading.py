@@ -103,7 +103,7 @@ def test_each_language_has_its_detector_and_a_mixed_text_both(site: tuple[Site, 
     assert cruel["category_scores"]["harassment"] == cruel["category_scores"]["harmful"]
     # German has the script of English: it is scored, and the doubt about its language is a reason
     # for review.
-    assert (foreign["status"], foreign["flagged"]) == ("judged", True)
+    assert (foreign["status"], foreign["flagged"]) == ("scored", True)
     (verdict,) = foreign["verdicts"]
     assert verdict["detector"].startswith("live.zip@")
     assert verdict["label"] == "harmful" or "may be in de" in verdict["review"]

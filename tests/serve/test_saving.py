@@ -13,7 +13,7 @@ from memantics.web.logs import JsonLines, note_failure
 from tests.serve.site import MEME, Site, data_url
 
 RECORD = {"name": "a", "picture": data_url(MEME.read_bytes())}
-HARM = {"status": "judged", "by": "x", "sample": False, "harmful": True, "probability": 0.9}
+HARM = {"status": "scored", "by": "x", "sample": False, "harmful": True, "probability": 0.9}
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ def test_nothing_is_kept_and_other_sites_are_refused(address: str, home: Path) -
 def test_parts_at_their_edges(home: Path) -> None:
     studio = Studio(Detector.load_sample())
     assert judge(studio, "", "en").status == "not_scored"
-    assert judge(studio, "a cat", "en").status == "judged"
+    assert judge(studio, "a cat", "en").status == "scored"
     assert find_homophones("", "en").status == "empty"
     assert find_homophones("un chat", "fr").status == "unsupported"
     assert find_homophones("好的", "zh").status == "found"
@@ -396,7 +396,7 @@ def test_whose_verdict_blurs_a_saved_page() -> None:
     def blurs(**parts: object) -> bool:
         return is_harmful(StudioRecord.model_validate({"name": "a", "picture": "", **parts}))
 
-    verdict = {"status": "judged", "by": "d", "harmful": True}
+    verdict = {"status": "scored", "by": "d", "harmful": True}
     assert blurs(harm={**verdict, "sample": False})
     assert not blurs(harm={**verdict, "sample": True})
     assert not blurs(harm={**verdict, "sample": False, "harmful": False})

@@ -229,7 +229,7 @@ def summarize(tables: Iterable[pa.Table], template_clusters: Mapping[str, str]) 
     for table in tables:
         tally.count("statuses", table["status"])
         tally.rows += table.num_rows
-        judged = pc.equal(table["status"], "judged")
+        judged = pc.equal(table["status"], "scored")
         rest = table.filter(pc.invert(judged)).select(["status", "reason"]).to_pylist()
         tally.counts["reasons"].update(
             f"{row['status']}: {_shorten(row['reason'])}" for row in rest

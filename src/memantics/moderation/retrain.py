@@ -209,13 +209,22 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
     point = old.stored_point
     if point is not None and point.rule:
         try:
-            chosen = OperatingPoint(made.find_threshold(point.rule), point.review_range, point.rule)
-            facts["point"] = asdict(chosen)
-            notes += made.describe_point(chosen)
+            chosen = made.find_point(point.rule, point.volume)
+            chosen = replace(
+                chosen,
+                review_range=chosen.review_range or point.review_range,
+                homophones=point.homophones,
+            )
         except InputError as error:
-            notes.append(f"the operating point {point.rule} was dropped: {error}")
+            chosen = point
+            notes.append(f"{point.rule} cannot be applied to the new detector: {error}")
+            notes.append("threshold and review range are those of the old detector")
+        facts |= {"point": asdict(chosen), "point_date": date.today().isoformat()}
+        notes += made.describe_point(chosen)
     elif point is not None:
-        notes.append("the threshold of the old detector was not copied: run 'detector set' again")
+        facts |= {"point": asdict(point), "point_date": date.today().isoformat()}
+        notes.append("threshold and review range are those of the old detector")
+        notes += made.describe_point(point)
     made.save(target)
     return tuple(notes)
 

@@ -1,9 +1,9 @@
 """Robustness of detectors: obfuscation, near-duplicates in training, and a homophone stress test.
 
 PunMemeCN reports that models find fewer harmful memes where the harm is in a pun. Its harmful
-subsets are not released, so the stress test makes its own pairs: harmful captions as they are, and
-the same captions with words replaced by homophones. A judge is any function from text to a verdict;
-with homophone readings it also gets the intended reading.
+subsets are not released, so the stress test makes its own pairs: harmful captions, and the same
+captions with words replaced by homophones. A scorer is any function from a text to a verdict; with
+homophone readings it also gets the intended reading.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class StressScores:
 
     @property
     def drop_with_readings(self) -> float:
-        """What is still lost when the caption is read aloud."""
+        """Drop in recall that remains with homophone readings."""
         return self.recall_plain - self.recall_read
 
 
 def obfuscation(
     caption: str, targets: Sequence[str], *, seed: int = 0, settings: Settings | None = None
 ) -> str:
-    """Write the target words with other characters that sound the same, drawable ones first.
+    """Replace the characters of the target words by homophones, preferring printable ones.
 
     >>> obfuscation("你真笨", ["笨"], settings=Settings(model="dictionary")) != "你真笨"
     True
@@ -97,7 +97,7 @@ def obfuscation(
 
 
 def judge_aloud(judge: TextJudge, settings: Settings | None = None) -> TextJudge:
-    """A judge that also hears the reading that is probably meant."""
+    """Wrap a scorer so that it also scores the intended homophone reading."""
     chosen = settings or Settings()
 
     def verdict(caption: str) -> bool:
@@ -115,7 +115,10 @@ def stress(
     harmless: Sequence[str],
     settings: Settings | None = None,
 ) -> StressScores:
-    """Recall on (plain, obfuscated) pairs of harmful captions, with and without readings."""
+    """Measure recall on (plain, obfuscated) pairs of harmful captions, with and without readings.
+
+    Raises InputError if ``harmful`` is empty.
+    """
     if not harmful:
         raise InputError("the stress test needs harmful captions", hint="give at least one pair")
     aloud = judge_aloud(judge, settings)
@@ -138,14 +141,14 @@ Attack = Callable[[str, Sequence[str], int], str]
 
 
 def swap_homophones(text: str, targets: Sequence[str], seed: int) -> str:
-    """Write the targets with other characters that sound alike (the phonetics package's)."""
+    """Replace the characters of the target words by homophones."""
     from memantics.understanding.phonetics.reading import Settings
 
     return obfuscation(text, targets, seed=seed, settings=Settings(model="dictionary"))
 
 
 def swap_script(text: str, targets: Sequence[str], seed: int) -> str:
-    """Write simplified characters in their traditional form; needs the extra ``phonetics``."""
+    """Convert simplified characters to traditional ones; needs the extra ``phonetics``."""
     del targets, seed
     convert = find_converter("s2t")
     return convert(text) if convert is not None else text
@@ -162,7 +165,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 @dataclass(frozen=True, slots=True)
 class Evasion:
-    """Recall on harmful memes whose text was obfuscated; ``alone`` is without captions."""
+    """Recall on harmful memes with obfuscated text; ``alone`` is without captions."""
 
     attack: str
     count: int
@@ -188,14 +191,14 @@ class Leakage:
 
 @dataclass(frozen=True, slots=True)
 class Robustness(Result):
-    """The report; ``notes`` say what could not be tried."""
+    """Results of the robustness tests; ``notes`` list tests that did not run."""
 
     evasions: tuple[Evasion, ...]
     leakage: Leakage | None
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Recall of harmful memes under each obfuscation."""
+        """Show recall of harmful memes under each obfuscation."""
         rows = tuple(
             (
                 evasion.attack,
@@ -205,12 +208,12 @@ class Robustness(Result):
             )
             for evasion in self.evasions
         )
-        columns = ("obfuscation", ">recall", ">95 %", ">text alone")
-        return Table(columns, rows, "Harmful memes found when their text is obfuscated")
+        columns = ("obfuscation", ">recall", ">95 % CI", ">recall, text only")
+        return Table(columns, rows, "Recall of harmful memes with obfuscated text")
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is said beside the table."""
+        """Lines shown with the table: number of memes, and near-duplicates in training."""
         counted = f"{self.evasions[0].count} harmful memes" if self.evasions else ""
         leak, shared = self.leakage, ""
         if leak is not None:
@@ -229,14 +232,14 @@ def measure_evasion(
     most: int = 200,
     seed: int = 0,
 ) -> tuple[Evasion, ...]:
-    """Obfuscation what speaks most for harm, as one who knows the detector would.
+    """Measure recall after obfuscating the characters with the highest contribution to harm.
 
-    The inline text is changed; captions stay, as if they were mined before. ``alone`` takes them
-    away from both.
+    This is a white-box attack. It changes the printed text and keeps the captions; ``alone`` is
+    the recall without captions. Raises InputError if no harmful meme has a text.
     """
     harmful = [e for e in examples if e.label == 1 and e.text.strip()]
     if not harmful:
-        raise InputError("no harmful meme with a text to obfuscation", hint="give labelled memes")
+        raise InputError("the data have no harmful meme with a text", hint="give labelled memes")
     chosen = random.Random(seed).sample(harmful, min(most, len(harmful)))
     targets = [pick_targets(detector, example, embedder) for example in chosen]
     found = [_measure(detector, "none", chosen, embedder)]
@@ -254,7 +257,7 @@ def measure_evasion(
 def pick_targets(
     detector: FastDetector, example: Example, embedder: Embedder | None
 ) -> tuple[str, ...]:
-    """The characters of the inline text that speak most for harm."""
+    """Return the characters of the printed text with the highest contribution to harm."""
     shares = [
         share for share in explain(detector, example, embedder).fields if share.field == "text"
     ]
@@ -282,9 +285,9 @@ def measure_leakage(
     folds: Sequence[int] | None = None,
     seen: Sequence[str] = (),
 ) -> Leakage:
-    """How many memes have a near-duplicate among what was learnt from, and what that is worth.
+    """Count memes with a near-duplicate in the training data, and measure macro-F1 without them.
 
-    With ``folds`` a duplicate in another fold counts; otherwise one among the texts ``seen``.
+    With ``folds``, duplicates in other folds count; otherwise duplicates among the texts ``seen``.
     """
     texts = ["".join(clean(e.text).split()) for e in examples]
     if folds is not None:

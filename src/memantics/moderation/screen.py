@@ -62,14 +62,14 @@ __all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_r
 
 REVIEW = "review"
 WORKFLOW = "review-harm"
-DOUBT = "the detector is in doubt"
+DOUBT = "the detector is uncertain"
 ArchiveFormat = Literal["webdataset", "imagefolder"]
 _IN_ONE_FILE = 1000
 CLUSTERS = "template_clusters.parquet"
 FLAGGED = ("harmful", "review")
-_TEXTS, _IMAGES = 1000, 100  # memes in a shard of many
-_NESTED = ("types", "attributions")  # a table of metadata is flat
-_MOST_PICTURES = 20_000  # that are compared with each other, the most frequent first
+_TEXTS, _IMAGES = 1000, 100  # default number of memes per shard
+_NESTED = ("types", "attributions")  # left out of flat metadata tables
+_MOST_PICTURES = 20_000  # most frequent images that are clustered
 
 
 # Memes of a screening that need human review, as a queue for the annotation app.
@@ -121,29 +121,29 @@ def _list_items(folder: Path) -> Iterator[QueueItem]:
 
 def _explain(row: ShardRow) -> str:
     """Explain why a person sees a meme; the probability is hidden, since it would bias them."""
-    doubt = row["status"] == "judged" and not row["out_of_domain"]
+    doubt = row["status"] == "scored" and not row["out_of_domain"]
     return DOUBT if doubt and row["reason"].startswith("its probability") else str(row["reason"])
 
 
 @dataclass(frozen=True, slots=True)
 class FlaggedMeme:
-    """One meme with its facts; ``image`` is None where it is a text alone."""
+    """One flagged meme with its verdict; ``image`` is None for a text without image."""
 
     facts: ShardRow
     image: bytes | None = None
 
     @property
     def ending(self) -> str:
-        """The ending of the image's file, by what its bytes are."""
+        """File extension of the image, detected from its bytes."""
         return probe(self.image or b"", str(self.facts["id"])).format.lower().replace("jpeg", "jpg")
 
 
 def write_samples(folder: Path, samples: Iterable[FlaggedMeme], form: ArchiveFormat) -> int:
-    """Write samples in place of what the folder held; return how many.
+    """Replace the contents of a folder by samples; return their number.
 
     ``webdataset``: tar shards in which ``NUMBER.png``, ``NUMBER.txt`` and ``NUMBER.json`` are one
-    sample. ``imagefolder``: images and ``metadata.jsonl``, as Hugging Face ``datasets`` reads it;
-    a text without an image has no place there.
+    sample. ``imagefolder``: images and ``metadata.jsonl`` for Hugging Face ``datasets``; texts
+    without an image are skipped.
     """
     if folder.exists():
         shutil.rmtree(folder)
@@ -191,9 +191,10 @@ def _write_images(folder: Path, samples: Iterator[FlaggedMeme]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Screened(Result):
-    """Where the verdicts are, and how many of which kind.
+    """The result of a screening: the folder of verdicts, and counts by label and status.
 
-    ``queued`` memes are for people; ``decided`` says what a chosen threshold keeps.
+    ``queued`` is the number of memes that need human review. ``decided`` describes precision and
+    recall of the chosen threshold.
     """
 
     folder: Path
@@ -214,11 +215,11 @@ class Screened(Result):
     decided: tuple[str, ...] = ()
 
     def rows_iter(self) -> Iterator[ShardRow]:
-        """The verdicts one by one."""
+        """Iterate over the verdicts."""
         return read_rows(self.folder)
 
     def to_pandas(self) -> Any:
-        """All verdicts as a data frame."""
+        """Return all verdicts as a pandas data frame."""
         import pyarrow.parquet as pq
 
         return pq.read_table(self.folder / "parts").to_pandas()
@@ -226,25 +227,26 @@ class Screened(Result):
 
 def open_engine(
     name: Annotated[
-        Literal["pool", "ray"], Flag("Processes here, or a Ray cluster.", "--engine")
+        Literal["pool", "ray"],
+        Flag("Where to run: local processes (pool) or a Ray cluster (ray).", "--engine"),
     ] = "pool",
-    workers: Annotated[int, Flag("Processes. Default: one for each core.", min=0)] = 0,
-    address: Annotated[str | None, Flag("Address of a Ray cluster.")] = None,
+    workers: Annotated[int, Flag("Number of processes. Default: one per core.", min=0)] = 0,
+    address: Annotated[str | None, Flag("URL of a Ray cluster.")] = None,
 ) -> ShardEngine:
-    """The engine of that name."""
+    """Open an engine by name; raise InputError if an address is given without Ray."""
     if name == "ray":
         from memantics.moderation.scale.engines import RayEngine
 
         return RayEngine(workers, address)
     if address is not None:
-        raise InputError("an address is that of a Ray cluster", hint="add --engine ray")
+        raise InputError("--address needs a Ray cluster", hint="add --engine ray")
     return PoolEngine(workers)
 
 
 Sources = Annotated[
     str | Path | Sequence[str | Path],
     Argument(
-        "Images, folders, .jsonl/.csv/.parquet tables, .tar shards; - reads JSON lines.",
+        "Images, folders, .jsonl/.csv/.parquet tables or .tar shards; - reads JSON Lines.",
         metavar="SOURCE…",
         kind=list[str],
     ),
@@ -252,20 +254,24 @@ Sources = Annotated[
 EngineChoice = Annotated[ShardEngine | None, MadeBy(open_engine)]
 ShardSize = Annotated[
     int,
-    Flag("Memes in one part. 0: 1,000, or up to 100 where images are read.", min=0, max=100_000),
+    Flag(
+        "Memes per output part. Default (0): 1,000 for texts, up to 100 for images.",
+        min=0,
+        max=100_000,
+    ),
 ]
 SavedForm = Annotated[
     ArchiveFormat | None,
-    Flag("Also copy flagged memes: tar shards, or a folder that datasets reads."),
+    Flag("Also copy flagged memes, as WebDataset shards or a Hugging Face imagefolder."),
 ]
-RetryFailed = Annotated[bool, Flag("Also try failed memes again.")]
+RetryFailed = Annotated[bool, Flag("Also process failed memes again.")]
 
 
 def screen(
     sources: Sources,
     settings: ScreenSettings | None = None,
     *,
-    out: Annotated[str | Path, Flag("Folder of the verdicts.")] = "screened",
+    out: Annotated[str | Path, Flag("Folder for the verdicts.")] = "screened",
     columns: TableColumns | None = None,
     engine: EngineChoice = None,
     shard_size: ShardSize = 0,
@@ -309,7 +315,7 @@ def screen(
     settings = replace(settings, detector=find_detector(settings.detector))
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     if save and STDIN in map(str, listed):
-        raise InputError("standard input cannot be read twice", hint="write it to a file first")
+        raise InputError("--save cannot read standard input again", hint="write it to a file first")
     judge = Detector.load(settings.detector) if settings.detector else Detector.load_sample()
     point = settings.choose_point(judge)
     folder = Path(out)
@@ -344,7 +350,7 @@ def screen(
 
 
 def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, JsonValue]:
-    """What a screening was made with: it goes on only with the same."""
+    """Describe the settings of a screening; it resumes only with equal settings."""
     settings = work.settings
     return {
         "detector": work.detector,
@@ -361,7 +367,7 @@ def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, 
 
 
 def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
-    """The first memes, as many as tell how to divide them, and the size of a shard."""
+    """Read the first memes to choose the shard size; return both."""
     processes = os.cpu_count() or 1
     first = list(islice(refs, 1))
     first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
@@ -369,9 +375,9 @@ def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
 
 
 def choose_size(first: Sequence[Ref], processes: int) -> int:
-    """Memes in a shard: reading an image takes as long as hundreds of texts.
+    """Choose the number of memes per shard; an image costs as much as hundreds of texts.
 
-    Where so few images come that some processes would have no shard, each gets two.
+    With few images, shards are smaller, so that each process gets two.
 
     >>> image = Ref("a", "file", "a.png")
     >>> choose_size([], 4), choose_size([image] * 401, 4), choose_size([image] * 400, 4)
@@ -390,12 +396,12 @@ def _is_to_be_read(ref: Ref) -> bool:
 
 
 def _find_stdin(sources: Sequence[str | Path]) -> IO[bytes] | None:
-    """Standard input where a source asks for it; tests and notebooks may have none."""
+    """Return standard input if a source is ``-``; None in notebooks without one."""
     return getattr(sys.stdin, "buffer", None) if STDIN in map(str, sources) else None
 
 
 def write_csv(folder: Path) -> Path:
-    """The verdicts as one CSV file; spreadsheets run text that begins like a formula."""
+    """Write the verdicts as one CSV file; cells that look like formulas are escaped."""
     import csv
 
     path = folder / "verdicts.csv"
@@ -409,9 +415,9 @@ def write_csv(folder: Path) -> Path:
 
 
 def save_flagged(folder: Path, refs: Iterable[Ref], form: ArchiveFormat) -> int:
-    """Copy memes that are harmful or for people, with their verdicts; return how many.
+    """Copy harmful memes and memes for human review with their verdicts; return their number.
 
-    Verdicts lie in the order of the source, so that both are walked side by side.
+    Verdicts are in the order of the source, so both are read in parallel.
     """
     fetcher, rows = Fetcher(), read_rows(folder)
 
@@ -419,10 +425,10 @@ def save_flagged(folder: Path, refs: Iterable[Ref], form: ArchiveFormat) -> int:
         row = next(rows, None)
         for ref in refs:
             if row is None or row["id"] not in (ref.id, ref.apart):
-                continue  # the same meme again: it was judged once
+                continue  # a duplicate, which was scored once
             seen = row["status"] != "failed" and (row["sha256"] or row["text"].strip())
             if row["label"] in FLAGGED and seen:
-                with suppress(ImageError):  # deleted since it was judged
+                with suppress(ImageError):  # deleted after scoring
                     yield FlaggedMeme(
                         {n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref)
                     )
@@ -445,14 +451,14 @@ def _sum_up(
     facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
     decided: list[str] = []
     if point.rule or point != OperatingPoint(judge.threshold, point.review_range):
-        harmful, judged = summary.labels["harmful"], done.statuses.get("judged", 0)
-        flags = f"it flags {harmful:,} of the {judged:,} memes that were judged here"
+        harmful, judged = summary.labels["harmful"], done.statuses.get("scored", 0)
+        flags = f"{harmful:,} of {judged:,} scored memes are flagged"
         decided = [*judge.describe_point(point), flags]
     write_summary(summary, facts, page)
     return Screened(
         folder=folder,
         rows=done.rows,
-        statuses={name: done.statuses.get(name, 0) for name in ("judged", "not_scored", "failed")},
+        statuses={name: done.statuses.get(name, 0) for name in ("scored", "not_scored", "failed")},
         labels=summary.labels,
         repeated=done.repeated,
         done_now=done.done_now,
@@ -474,9 +480,9 @@ def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> l
 
 
 def write_template_clusters(folder: Path) -> Mapping[str, str]:
-    """Write which pictures look alike, by perceptual hash; return the template cluster of each.
+    """Cluster similar images by perceptual hash, write the clusters, and return them by hash.
 
-    All pictures would be too many to compare with each other: the most frequent are.
+    Only the most frequent images are compared, to bound the cost.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

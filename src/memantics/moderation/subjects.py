@@ -20,10 +20,10 @@ from memantics.moderation.match_index import HashMatch, MatchList, hash_embeddin
 from memantics.understanding.vision.hashes import hash_image, hash_pdq
 
 MOST_TEXT = 20_000
-_SURE = 0.8  # how sure the ear must be that something else is meant
-NO_PICTURE = "the detector looks at pictures, and there is none"
+_SURE = 0.8  # minimum confidence of a homophone reading
+NO_PICTURE = "the detector needs an image, and the meme has none"
 _ENDINGS = "|".join(map(re.escape, sorted(SUFFIXES)))
-# An address of an image may end in a query or a fragment.
+# The URL of an image may end in a query or a fragment.
 _IMAGE_NAME = re.compile(rf".*({_ENDINGS})([?#]\S*)?", re.IGNORECASE)
 
 
@@ -38,14 +38,14 @@ def explain_not_scored(
     >>> explain_not_scored("привет", understand("привет", ["en"]), ["en"], image=False)
     'the text is in ru, a script without training texts; the detector was trained on en'
     >>> explain_not_scored("", Understood(""), ("zh",), image=True)
-    'no text can be read in the image'
+    'no text was found in the image'
     >>> explain_not_scored("memes/今晚.png", Understood("zh"), ("zh",), image=False)
-    'the text is the name of an image, which was not opened'
+    'the text is the name of an image file, which was not opened'
     """
     if not text:
-        return "no text can be read in the image" if image else "the text is empty"
+        return "no text was found in the image" if image else "the text is empty"
     if not image and _IMAGE_NAME.fullmatch(text):
-        return "the text is the name of an image, which was not opened"
+        return "the text is the name of an image file, which was not opened"
     if read.legible:
         return ""
     named = "" if read.foreign in ("", UNKNOWN) else f"{read.foreign}, "
@@ -76,7 +76,7 @@ def explain_doubts(
 
 
 def hear_meant(text: str) -> str:
-    """What a Chinese text means by its sound, where that is sure and something else is written."""
+    """Return the intended homophone reading of a Chinese text; empty if there is none."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import MAX_CHARACTERS, Settings
 
@@ -88,13 +88,13 @@ def hear_meant(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is judged: a text, or what was read in an image.
+    """The input of a verdict: a text, or an image with its text.
 
-    ``language`` is what a list, or whoever asks, claims it to be. ``image`` tells that the text
-    stands on one, ``given`` that it was told and not read there; ``unread`` is how many regions an
-    OCR left out. ``data`` are the bytes of a picture that lies in no file, for detectors that look.
-    The example's text is the caption; ``text`` is all text of an image that has more, ``other_text``
-    what is no caption.
+    ``language`` is the language given by the source, if any. ``image`` is True if the text is from
+    an image, ``given`` if the text was supplied and not read by OCR. ``unread`` counts text regions
+    that OCR skipped. ``data`` are the bytes of an image without a file. The text of ``example`` is
+    the caption; ``text`` is all text of an image if it has more, ``other_text`` the text outside
+    the caption.
     """
 
     example: Example
@@ -110,7 +110,7 @@ class Subject:
     other_text: str = ""
 
     def read(self, found: ImageReading) -> Subject:
-        """The same with what was read in its image."""
+        """Add the OCR result of the image."""
         more = found.said[:MOST_TEXT] if found.other_text else ""
         return replace(
             self,
@@ -124,7 +124,7 @@ class Subject:
 
 
 def see_example(example: Example, language: str = "", *, given: bool = True) -> Subject:
-    """What is judged of an example: its caption, and beside it all text of its image."""
+    """Make the input of a verdict from an example: its caption and all text of its image."""
     captions = example.text.split("\n")
     others = [line for line in example.printed.split("\n") if line not in captions]
     return Subject(
@@ -138,7 +138,7 @@ def see_example(example: Example, language: str = "", *, given: bool = True) -> 
 
 
 def widen(detector: OpenDetector, subject: Subject) -> Subject:
-    """All text in the caption's place, where the caption alone is in a language nobody learnt."""
+    """Replace the caption by all text if only the caption is in an unsupported language."""
     if not subject.text or not detector.machine.reads_texts:
         return subject
     texts = (subject.example.text, subject.text)
@@ -152,7 +152,7 @@ def widen(detector: OpenDetector, subject: Subject) -> Subject:
 def put_pictures(
     detector: OpenDetector, subjects: Sequence[Subject]
 ) -> Iterator[Sequence[Subject]]:
-    """Subjects whose pictures lie in files while a detector looks at them."""
+    """Write images to temporary files while a detector scores them."""
     if not detector.machine.sees_images or not any(subject.data for subject in subjects):
         yield subjects
         return

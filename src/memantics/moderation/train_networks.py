@@ -57,24 +57,27 @@ def plan_network(
     preset: Annotated[
         settings.Preset,
         Flag(
-            "mke and clip-mke read captions, too; rgcl is HateCLIPper with retrieval-guided"
-            " contrast; the others are baselines.",
+            "Architecture: mke and clip-mke also use captions; rgcl is HateCLIPper with"
+            " retrieval-guided contrastive learning; the others are baselines.",
             default="mke",
         ),
     ],
     backbones: settings.Backbones,
     training: settings.Training,
     integration: Annotated[
-        settings.Integration | None, Flag("How captions join the text. Default: the preset's own.")
+        settings.Integration | None,
+        Flag("How captions are combined with the text. Default: by preset."),
     ] = None,
-    target: Annotated[settings.TrainingTarget, Flag("Two classes, or five types.")] = "harmful",
-    length: Annotated[int, Flag("Most tokens of a text.", min=8)] = 80,
+    target: Annotated[
+        settings.TrainingTarget, Flag("Target: harmful (two classes) or type (five classes).")
+    ] = "harmful",
+    length: Annotated[int, Flag("Maximum number of tokens per text.", min=8)] = 80,
 ) -> seeds.SeedPlan:
-    """What is trained; an encoder that the preset needs and nobody named is refused."""
+    """Plan a training; raise InputError if an encoder that the preset needs is missing."""
     settings.check_backbones(preset, backbones)
     if preset == "rgcl" and training.save_every:
         raise InputError(
-            "the preset rgcl looks neighbours up once an epoch, and goes on behind whole ones",
+            "--save-every does not work with the preset rgcl, which resumes only after an epoch",
             hint="leave --save-every out",
         )
     return seeds.SeedPlan(
@@ -84,19 +87,19 @@ def plan_network(
 
 @dataclass(frozen=True, slots=True)
 class TrainedNetwork(Result):
-    """A network for each seed, and what they were trained on."""
+    """One trained network per seed, and the training data."""
 
     trained: seeds.TrainedSeeds
     data: Loaded
 
     @property
     def card(self) -> Path:
-        """The model card."""
+        """Path of the model card."""
         return self.trained.folder / CARD
 
     @property
     def skips(self) -> tuple[Skip, ...]:
-        """Memes that were left out."""
+        """Memes that were skipped."""
         return (*self.data.skips, *self.trained.skips)
 
     def table(self) -> Table:
@@ -113,12 +116,12 @@ class TrainedNetwork(Result):
 def train_network(
     data: Annotated[Loaded, MadeBy(load_examples)],
     plan: Annotated[seeds.SeedPlan, MadeBy(plan_network)],
-    out: Annotated[Path, Flag("The folder to write.", default=Path("detector"))],
+    out: Annotated[Path, Flag("Folder to write.", default=Path("detector"))],
     say: ProgressLog = print,
 ) -> TrainedNetwork:
     """Train every seed of a plan and write the model card.
 
-    Of several processes that train together only rank 0 writes the card.
+    In distributed training only rank 0 writes the card.
     """
     loaded = keep_typed(data) if plan.shape.target == "type" else data
     trained = seeds.train_neural(loaded, plan, out, say)
@@ -129,10 +132,10 @@ def train_network(
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """What a local model is tuned on: ``data`` by name, ``external`` a folder to judge last.
+    """Settings for tuning a local model: ``data`` by name, ``external`` an extra test folder.
 
-    ``language`` is that of the questions; without one, that of most captions. ``official`` asks in
-    the words of PunMemeCN's authors, read from a registered clone.
+    ``language`` is the language of the prompts; by default that of most captions. ``official`` uses
+    the prompts of PunMemeCN's authors, read from a registered clone.
     """
 
     model: Path
@@ -148,14 +151,14 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True)
 class TunedModel(Result):
-    """A tuned model, and how many memes were left out for want of an image."""
+    """A tuned model; ``left_out`` is the number of memes skipped without an image."""
 
     tuned: Tuned | TunedWriter
     left_out: int = 0
 
 
 def tune_model(options: TuneOptions, say: ProgressLog = print) -> TunedModel:
-    """Tune a local model by LoRA to tell puns or harm, judge held-out groups, write its card."""
+    """Tune a local model by LoRA to detect puns or harm, evaluate it, and write its card."""
     load = load_pun_cases if options.question == "pun" else load_harm_cases
     cases, origin = load(options.data)
     captions = [case.caption for case in cases if case.caption.strip()]
@@ -172,15 +175,15 @@ def tune_model(options: TuneOptions, say: ProgressLog = print) -> TunedModel:
     tools = TuningTools(outside, say, origin)
     tuning, model = options.tuning, options.model
     tuned = tune(model, usable, wording, tuning, options.out, tools)
-    given = ", in words that were given" if wording.text else ""
+    given = ", custom prompts" if wording.text else ""
     facts = {
-        "Asked": f"whether a meme {'puns' if wording.question == 'pun' else 'harms'};"
-        f" style {wording.style}, questions in {wording.language}{given}",
-        "Memes": f"{tuned.trained_on:,} to train on,"
-        f" {tuned.after.memes:,} of other groups to judge",
+        "Task": f"whether a meme {'has a pun' if wording.question == 'pun' else 'is harmful'};"
+        f" style {wording.style}, prompts in {wording.language}{given}",
+        "Memes": f"{tuned.trained_on:,} for training,"
+        f" {tuned.after.memes:,} of other groups for evaluation",
         "Training": describe_tuning(tuning),
     }
-    invalid = "A reply without a verdict counts as a miss of its class; it is never guessed."
+    invalid = "A reply without a verdict counts as an error; no answer is guessed."
     write_tuned_card(options.out, model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned, len(cases) - len(usable))
 
@@ -193,20 +196,20 @@ def describe_tuning(tuning: Tuning) -> str:
 
 
 def find_language(captions: Sequence[str]) -> PromptLanguage:
-    """The language in which to ask about captions: Chinese where half of them are."""
+    """Choose the prompt language: Chinese if at least half of the captions are Chinese."""
     chinese = sum(guess_language(text).language == "zh" for text in captions)
     return "zh" if 2 * chinese >= len(captions) else "en"
 
 
 def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording:
-    """The wording in the authors' words, of which they have none for harm.
+    """Use the prompts of PunMemeCN's authors; they have none for harm.
 
-    Before a verdict with reasons they show three memes of theirs, which must be among the cases.
+    Their prompt with reasons shows three example memes, which must be among the cases.
     """
     numbers: dict[QuestionStyle, str] = {"image": "1", "caption": "2", "reasons": "6"}
     if wording.question != "pun":
         raise InputError(
-            f"the authors of PunMemeCN have no words for {wording.question}",
+            f"PunMemeCN has no official prompt for --question {wording.question}",
             hint="use --question pun, or leave --wording out",
         )
     source = find_source(find_benchmark("punmemecn"), "release")
@@ -214,7 +217,7 @@ def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording
     name = f"official_detection.{wording.language}"
     prompt = official_prompts(source, chosen).get(name)
     if prompt is None:
-        raise DataError(source.root, "the authors' script holds no such prompt")
+        raise DataError(source.root, "the authors' script does not contain the prompt")
     words = detection.WORDS[wording.language]
     said = (words[detection.NON_PUN], words[detection.PUN])
     made = replace(wording, text=strip_lines(prompt.text), said=said)
@@ -222,11 +225,11 @@ def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording
 
 
 def _show_examples(wording: Wording, cases: Sequence[TuningCase]) -> Wording:
-    """The wording with the authors' examples put in, and what their answers begin with."""
+    """Insert the authors' example memes and answer formats into the prompt."""
     names = DETECTION["authors"]
     known = {case.id: case for case in cases}
     examples = [known[name] for name in names if name in known and known[name].image]
-    # A line of reasons, and below it one that ends in the verdict.
+    # One line of reasons, followed by a line that ends in the verdict.
     head = r"([^：:\n]{1,40}[：:] ?)"
     marks = re.search(rf"(?m)^{head}.+\n{head}{wording.words[1]}$", wording.text)
     if len(examples) < len(names) or marks is None:

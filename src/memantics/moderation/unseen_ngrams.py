@@ -17,13 +17,13 @@ from memantics.moderation.fast import FastDetector
 from memantics.moderation.features import clean
 
 QUANTILE = 0.99
-OUTSIDE_NOTE = "unlike anything the detector was trained on; a person should decide"
-_FEWEST = 2  # memes: the vocabulary of a detector keeps what as many have
+OUTSIDE_NOTE = "the text differs from the training texts; it needs human review"
+_FEWEST = 2  # minimum document frequency in a detector's vocabulary
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
-_LONG = 6  # words of a sentence whose rate counts: in shorter ones a single name is much
+_LONG = 6  # minimum words of a sentence; in shorter ones a single name dominates
 PieceKind = Literal["chars", "phrases"]
-# Where the card keeps the bound of each.
+# Keys of the limits in the model card.
 _BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
     {"chars": "unseen_ngram_rate", "phrases": "unseen_rate_of_words"}
 )
@@ -58,12 +58,12 @@ class UnseenNgrams:
         return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
 
     def is_outside(self, share: float) -> bool:
-        """Whether that is more than nearly all training texts have."""
+        """Check whether the rate is above that of 99 % of the training texts."""
         return share > self.most
 
 
 def cut_sentences(text: str, fewest: int = 3) -> list[str]:
-    """The sentences and lines of so many words at least, where there are several.
+    """Split a text into sentences of at least ``fewest`` words; empty if there is only one.
 
     >>> cut_sentences("what a day. you are all so stupid!"), cut_sentences("what a day")
     (['what a day.', 'you are all so stupid!'], [])
@@ -74,7 +74,7 @@ def cut_sentences(text: str, fewest: int = 3) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Words of a text; two Chinese characters count as one.
+    """Count the words of a text; two Chinese characters count as one word.
 
     >>> count_words("so it is"), count_words("今晚又失眠了")
     (3, 3)
@@ -84,7 +84,7 @@ def count_words(text: str) -> int:
 
 
 def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> UnseenNgrams | None:
-    """What a detector knows of its training texts; None for networks and cards without a bound."""
+    """Make the measure of a detector; None for networks and cards without a limit."""
     if detector is None:
         return None
     found = detector.extractor
@@ -97,7 +97,7 @@ def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> 
 
 
 def describe_unseen_rate(texts: Sequence[str]) -> dict[str, float | None]:
-    """The bounds of both kinds, as a card keeps them."""
+    """Compute the limits of both kinds of n-grams for the model card."""
     return {_BOUNDS[kind]: fit_unseen_ngrams(texts, kind) for kind in _BOUNDS}
 
 

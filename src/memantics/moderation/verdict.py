@@ -1,8 +1,7 @@
-"""A verdict on a text or an image: the record that every face shows, and the place that makes it.
+"""Verdicts on texts and images: the record, and the one function that makes it.
 
-Whoever asks a detector (``screen``, the service, the studio, ``analyze``, ``detector predict``,
-Python) shows what :func:`judge` says; none of them knows a threshold, a range for people, a
-language or a bound of its own.
+``screen``, the service, the studio, ``analyze``, ``detector predict`` and the Python API all use
+:func:`judge`, so that thresholds, review ranges and language checks are the same everywhere.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE, cut_sentences
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VerdictStatus = Literal["judged", "not_scored", "failed"]
+VerdictStatus = Literal["scored", "not_scored", "failed"]
 TextSource = Literal["given", "ocr", "none"]
 HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
 _REASONS = 6  # attributions per verdict
-_SHOWN = 200  # characters of a text as it was read
+_SHOWN = 200  # characters of a text shown in notes
 
 
 @dataclass(frozen=True, slots=True)
 class TypeProbability:
-    """How likely a meme is of one type."""
+    """The probability of one harm type."""
 
     type: str
     probability: float
@@ -65,7 +64,7 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class TopicLabel:
-    """What a classifier in use says on its topic: a label, or ``unknown``."""
+    """The label of a default classifier for its topic; may be ``unknown``."""
 
     topic: str
     label: str
@@ -75,19 +74,35 @@ class TopicLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Result):
-    """What a detector says of one text or image, or why it says nothing.
+    """The verdict of a detector on one text or image.
 
-    ``label``, ``probability`` and ``type`` are empty unless ``status`` is ``judged``; ``reason``
-    says why it is not. ``review`` says why a person should decide, whatever the label is.
-    ``attributions`` are features of the text with their contributions, ``readings`` what it may be heard as,
-    ``labels`` those of classifiers in use, each where somebody asked. ``obfuscation`` says how the
-    text was hidden, where that was undone before it was judged. ``matched_id`` is the match-list
-    entry whose copy it is and whose label it has then, ``match_reason`` how it matched and why. ``unseen_ngram_rate`` is the share of the text that no
-    training text has, ``out_of_domain`` whether that is too much; both are None where the
-    detector's file does not know. ``detector`` is its name and checksum; ``note`` belongs beside
-    its verdict. ``sha256``, ``phash`` and ``template_cluster`` (of known pictures) are an image's. ``text``
-    is all that was given or read, ``caption`` the part that belongs to the joke, ``other_text`` the
-    rest: signs, watermarks, status bars.
+    Args:
+        id: Id of the meme.
+        sha256: Digest of the image file.
+        phash: Perceptual hash of the image.
+        status: ``scored``, ``not_scored`` or ``failed``.
+        reason: Why the meme is not scored or failed.
+        text: All text, given or read by OCR.
+        caption: The part of the text that belongs to the joke.
+        other_text: The rest of the text: signs, watermarks, status bars.
+        text_source: ``given``, ``ocr`` or ``none``.
+        language: Detected language of the text.
+        label: ``harmful`` or ``harmless``; None unless scored.
+        probability: Probability of harm; None unless scored.
+        type: The most probable harm type, if any.
+        types: Probabilities of all harm types.
+        attributions: Features with the largest contributions, if requested.
+        readings: Homophone readings, if requested.
+        template_cluster: The known template that the image is similar to.
+        obfuscation: Obfuscations that were undone before scoring.
+        matched_id: The match-list entry whose copy the meme is; it decides the label.
+        match_reason: How the entry matched, and its stored reason.
+        labels: Labels of the default classifiers, if requested.
+        unseen_ngram_rate: Proportion of n-grams that no training text has; None if unknown.
+        out_of_domain: Whether that rate is above the limit of the detector; None if unknown.
+        detector: Name and checksum of the detector.
+        note: Caveats to show with the verdict.
+        review: Why the meme needs human review; empty if it does not.
     """
 
     id: str = ""
@@ -124,11 +139,11 @@ class Verdict(Result):
 
     @property
     def flagged(self) -> bool:
-        """Whether it is harmful, or for people."""
+        """Whether the meme is harmful or needs human review."""
         return self.outcome in (HARMFUL, REVIEW)
 
     def to_row(self) -> dict[str, Any]:
-        """The verdict as a row of ``screen``'s table."""
+        """Return the verdict as a row of the ``screen`` table."""
         row = {name: getattr(self, name) for name in _list_columns()}
         row |= {"label": self.outcome, "language": self.language or None}
         row["reason"] = self.reason or self.review
@@ -140,12 +155,12 @@ class Verdict(Result):
 
 @cache
 def _list_columns() -> tuple[str, ...]:
-    # What ``review`` tells is in the column of the label, ``note`` in the result of the screening.
+    # ``review`` is part of the columns label and reason; ``note`` is in the screening result.
     return tuple(field.name for field in fields(Verdict) if field.name not in ("note", "review"))
 
 
 def make_verdict_schema() -> pa.Schema:
-    """The columns of ``screen``'s table."""
+    """Return the columns of the ``screen`` table."""
     return make_schema(Verdict, _list_columns())
 
 
@@ -158,11 +173,15 @@ def judge(
     said: Sequence[Prediction] | None = None,
     beside: Collection[str] = (),
 ) -> list[Verdict]:
-    """One verdict for each subject, in order, by the detector's own operating point or another.
+    """Make one verdict per subject, in order.
 
-    ``explain`` adds the pieces behind verdicts that are flagged; ``said`` are the detector's
-    predictions for all subjects as they are written, where they were asked for before, and
-    ``beside`` languages that other detectors judge.
+    Args:
+        detector: The loaded detector.
+        subjects: The texts and images.
+        point: Operating point. Default: that of the detector.
+        explain: Add attributions to flagged verdicts.
+        said: Predictions for the original texts, if already computed.
+        beside: Languages that other detectors score.
     """
     if said is None:
         subjects = [widen(detector, subject) for subject in subjects]
@@ -182,7 +201,7 @@ def _judge(
     read = [unmask(subject.example.text[:most], detector.words) for subject in subjects]
     found = [_look(detector, *pair, beside) for pair in zip(subjects, read, strict=True)]
     looked = tuple(found)
-    ready = [place for place, known in enumerate(found) if known.status == "judged"]
+    ready = [place for place, known in enumerate(found) if known.status == "scored"]
     plain = [subjects[place].example for place in ready]
     masked = [place for place in ready if read[place].obfuscations]
     shown = {place: replace(subjects[place].example, text=read[place].text) for place in masked}
@@ -207,7 +226,7 @@ def _judge(
 def _listen(
     detector: OpenDetector, said: Prediction, known: Verdict, example: Example
 ) -> tuple[Prediction, Verdict]:
-    """What the detector says of a Chinese text as it sounds, where that is worse; said so."""
+    """Score the homophone reading of a Chinese text, and use it if it is more harmful."""
     intended = (
         hear_meant(example.text) if known.language == "zh" and detector.machine.reads_texts else ""
     )
@@ -238,7 +257,7 @@ def _judge_whole(
     more = {
         place: replace(subject.example, text=unmask(subject.text, detector.words).text)
         for place, subject in enumerate(subjects)
-        if subject.text and found[place].status == "judged" and detector.machine.reads_texts
+        if subject.text and found[place].status == "scored" and detector.machine.reads_texts
     }
     said = detector.machine.predict([*more.values()]) if more else ()
     for (place, example), prediction in zip(more.items(), said, strict=True):
@@ -265,7 +284,7 @@ def _apply_match(detector: OpenDetector, subject: Subject, verdict: Verdict) -> 
     harmful = match.entry.label == HARMFUL
     return replace(
         verdict,
-        status="judged",
+        status="scored",
         reason="",
         label=match.entry.label,
         probability=float(harmful),
@@ -277,14 +296,17 @@ def _apply_match(detector: OpenDetector, subject: Subject, verdict: Verdict) -> 
 
 
 def judge_by_all(detectors: Sequence[OpenDetector], subjects: Sequence[Subject]) -> list[Verdict]:
-    """The gravest verdict of all detectors that know a part of a text, in order of subjects."""
+    """Return the most severe verdict over all detectors, per subject."""
     known = {name for detector in detectors for name in detector.languages}
     said = [judge(detector, subjects, beside=known) for detector in detectors]
     return [choose_gravest(verdicts) for verdicts in zip(*said, strict=True)]
 
 
 def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Harmful before review before harmless, then the likelier; not scored only where all are."""
+    """Choose the most severe verdict: harmful, then review, then harmless, then probability.
+
+    The result is not scored only if no detector scores the text.
+    """
     judged = [verdict for verdict in verdicts if verdict.probability is not None]
     if not judged:
         reasons = dict.fromkeys(verdict.reason for verdict in verdicts)
@@ -297,12 +319,12 @@ def choose_gravest(verdicts: Sequence[Verdict]) -> Verdict:
 def _look_for_padding(
     detector: OpenDetector, found: list[Verdict], texts: Sequence[str], point: OperatingPoint
 ) -> list[Verdict]:
-    """Leave to people what is harmless as a whole, and harmful by one of its sentences.
+    """Send a harmless meme to human review if one of its sentences is harmful on its own.
 
-    Kind words around a cruel sentence must not hide it. A sentence alone makes no verdict: as many
-    sentences of harmless memes are harmful without the others as would double some false alarms.
+    This finds harmful sentences hidden in harmless text. A sentence does not decide the label,
+    since that could double the false positive rate.
     """
-    # Networks are too slow to read each sentence, and look at the picture besides.
+    # Neural networks are skipped: they are too slow to score each sentence.
     if detector.fast is None:
         return found
     cut = {
@@ -315,7 +337,7 @@ def _look_for_padding(
     for place, sentences in cut.items():
         worst = max(next(said).probability for _ in sentences)
         if point.is_harmful(worst):
-            reason = f"one of its sentences is harmful on its own ({worst:.2f})"
+            reason = f"one sentence is harmful on its own (probability {worst:.2f})"
             found[place] = replace(found[place], review=reason)
     return found
 
@@ -326,7 +348,7 @@ def mark_predictions(
     said: Sequence[Prediction],
     language: str = "",
 ) -> list[Prediction]:
-    """Predictions that say what the verdict is; where there is none, ``not_scored`` says why."""
+    """Update predictions with their verdicts; ``not_scored`` is the reason if there is none."""
     subjects = [see_example(example, language) for example in examples]
     marked = []
     for verdict, prediction in zip(judge(detector, subjects, said=said), said, strict=True):
@@ -347,7 +369,7 @@ def mark_predictions(
 
 
 def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
-    """The verdict on what could not be read."""
+    """Make the verdict for a meme that cannot be read."""
     return Verdict(
         status="failed", reason=reason, review=reason, detector=detector, note=note, **known
     )
@@ -356,15 +378,17 @@ def fail(detector: str, reason: str, note: str = "", **known: Any) -> Verdict:
 def _look(
     detector: OpenDetector, subject: Subject, unmasked: Unmasked, beside: Collection[str]
 ) -> Verdict:
-    """Everything before the decision; ``judged`` where one is to be made."""
+    """Make the verdict before scoring; its status is ``scored`` if the text can be scored."""
     example, image = subject.example, subject.image
     text, learnt = example.text.strip(), detector.languages
     read = understand(unmasked.text.strip(), learnt, subject.language)
     obfuscation = ", ".join(unmasked.obfuscations)
     plain = (
-        f"written with {obfuscation}; judged as {unmasked.text[:_SHOWN]!r}" if obfuscation else ""
+        f"obfuscated with {obfuscation}; scored as {unmasked.text[:_SHOWN]!r}"
+        if obfuscation
+        else ""
     )
-    # A picture without a text is judged by what it shows, or by what is said of it.
+    # A meme without text is scored by its image or its captions.
     looks = not detector.machine.reads_texts
     seen = looks or (not text and example.image is not None and detector.reads(example))
     why = NO_PICTURE if detector.needs_image and example.image is None else ""
@@ -376,7 +400,7 @@ def _look(
         id=example.id,
         sha256=subject.sha256,
         phash=subject.phash,
-        status="not_scored" if why else "judged",
+        status="not_scored" if why else "scored",
         reason=why,
         text=subject.text or example.text[:MOST_TEXT],
         caption=example.text[:MOST_TEXT],
@@ -418,6 +442,6 @@ def _decide(
 
 
 def _list_attributions(detector: OpenDetector, example: Example) -> tuple[Attribution, ...]:
-    found = detector.find_reasons(example)  # language models give none
+    found = detector.find_reasons(example)  # None for language models
     parts = found.strongest(_REASONS) if found else ()
     return tuple(Attribution(part.text, part.contribution) for part in parts)

@@ -1,7 +1,7 @@
-"""A classifier of others as a detector: its folder, what its labels stand for, its calibration.
+"""Wrapped third-party classifiers: label map, calibration and file format.
 
-A wrapped detector is one JSON file. It names the folder and pins what lies there by a digest; the
-weights stay where they are.
+A wrapped detector is one JSON file. It has the path of the classifier folder and a digest of its
+files; the weights are not copied.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _LARGEST = 50_000_000
 
 
 class LabelMap(Closed):
-    """``labels.toml``: what each label of a classifier, or each prompt, stands for.
+    """The label map ``labels.toml``: the meaning of each label or prompt of a classifier.
 
-    A meaning is harmless, harmful, a type of harm, or ignore. ``languages`` are those that the
-    classifier reads, where the rows that it is calibrated on do not tell.
+    A meaning is harmless, harmful, a harm type, or ignore. ``languages`` are the languages of the
+    classifier; by default those of the calibration rows.
     """
 
     labels: dict[str, Meaning] = Field(default_factory=dict)
@@ -46,12 +46,12 @@ class LabelMap(Closed):
 
     @property
     def meanings(self) -> dict[str, Meaning]:
-        """Of labels, or of prompts where there are any."""
+        """The meaning of each label, or of each prompt if there are prompts."""
         return self.prompts or self.labels
 
 
 class WrappedFile(Closed):
-    """What the file holds; probabilities are the logistic of ``slope`` × log-odds + ``shift``."""
+    """The contents of the file; a probability is the logistic of slope × log-odds + shift."""
 
     format: Literal["memantics-wrapped"] = "memantics-wrapped"
     version: Literal[1] = 1
@@ -65,7 +65,7 @@ class WrappedFile(Closed):
 
 @dataclass(frozen=True, slots=True)
 class WrappedJudge:
-    """An open classifier with its label map and calibration."""
+    """A loaded classifier with its label map and calibration."""
 
     classifier: LocalClassifier
     file: WrappedFile
@@ -77,26 +77,26 @@ class WrappedJudge:
 
     @property
     def sees_images(self) -> bool:
-        """Whether it looks at pictures."""
+        """Whether it uses images."""
         return self.classifier.kind != "text"
 
     @property
     def reads_texts(self) -> bool:
-        """Whether the text of a meme tells it anything."""
+        """Whether it uses the text of a meme."""
         prompts = self.file.meanings.prompts
         return self.classifier.kind == "text" or any(TEXT_PLACEHOLDER in name for name in prompts)
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """One prediction per example, in order; a missing picture is an error here."""
+        """Predict harm, one prediction per example; raise InputError if an image is missing."""
         return self.name_predictions(examples, self.score(examples))
 
     def score(self, examples: Sequence[Example]) -> Floats:
-        """A row of logits for each example."""
+        """Compute one row of logits per example."""
         missing = [e.id for e in examples if e.image is None] if self.sees_images else []
         if missing:
             raise InputError(
-                f"{len(missing)} memes cannot be judged: {missing[0]}: no image",
-                hint="leave them out, or use a detector of texts",
+                f"{len(missing)} memes have no image; the first is {missing[0]}",
+                hint="leave them out, or use a detector that scores texts",
             )
         rows = [
             self.classifier.score(e.text, load(e.image) if self.sees_images and e.image else None)
@@ -110,7 +110,7 @@ class WrappedJudge:
         harmful = [place for place, what in enumerate(meant) if what not in ("harmless", "ignore")]
         powers = logits[:, harmful]
         if self.classifier.several:
-            # None of the harmful labels holds with the product of their absences.
+            # The probability of no harmful label is the product of their complements.
             absent = -np.logaddexp(0, powers).sum(axis=1)
             odds = np.log(-np.expm1(np.minimum(absent, -1e-300))) - absent
             weights = make_probabilities(powers)
@@ -142,7 +142,7 @@ class WrappedJudge:
             harmful = settle(chance) >= settle(threshold)
             types = {kind: chance * float(share[place]) for kind, share in shares.items()}
             kind = "none" if types else None
-            if harmful and types:  # labels that are harmful without a type may outweigh them
+            if harmful and types:  # harmful labels without a type may have more weight
                 best = max(types, key=lambda name: types[name])
                 kind = best if types[best] >= chance - sum(types.values()) else None
             types |= {"none": 1 - chance} if types else {}
@@ -156,7 +156,7 @@ def _sum_up(logits: Floats) -> Floats:
 
 
 def make_probabilities(odds: Floats) -> Floats:
-    """Probabilities of log-odds.
+    """Convert log-odds to probabilities.
 
     >>> make_probabilities(np.array([0.0, 800.0])).tolist()
     [0.5, 1.0]
@@ -166,38 +166,38 @@ def make_probabilities(odds: Floats) -> Floats:
 
 
 def fit_platt(odds: Floats, labels: Ints) -> tuple[float, float]:
-    """Slope and shift of calibrated log-odds (Platt's scaling, with a light ridge)."""
+    """Fit slope and shift of Platt scaling, with a small ridge penalty."""
     found = fit_softmax(odds[:, None], labels, 2)
     slope = float((found.weights[0, 1] - found.weights[0, 0]) / found.deviation[0])
     return slope, float(found.intercepts[1] - found.intercepts[0] - slope * found.mean[0])
 
 
 def read_map(path: Path) -> LabelMap:
-    """Read ``labels.toml``."""
+    """Read a label map; raise DataError if it is invalid."""
     try:
         return LabelMap.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(
-            path, f"cannot be read: {error}", hint="it is TOML with [labels]"
+            path, f"cannot be read: {error}", hint="write a TOML file with a table [labels]"
         ) from error
     except ValidationError as error:
         raise DataError(
-            path, first_fault(error), hint="a label is harmless, harmful, ignore or a type of harm"
+            path, first_fault(error), hint="use harmless, harmful, ignore or a harm type"
         ) from error
 
 
 def wrap_folder(folder: Path, meanings: LabelMap, source: str) -> WrappedJudge:
-    """Open a classifier with a map that names all its labels, and harm among them."""
+    """Open a classifier with its label map; raise InputError if labels are missing in the map."""
     classifier = LocalClassifier(folder, tuple(meanings.prompts))
     known, named = set(classifier.labels), set(meanings.meanings)
     if classifier.kind != "image-text" and meanings.prompts:
         raise InputError(
-            f"{source}: {classifier.architecture} has labels and no prompts",
-            hint="write [labels] in place of [prompts]",
+            f"{source}: {classifier.architecture} has labels, not prompts",
+            hint="use [labels] instead of [prompts]",
         )
     if known != named:
         missing, more = sorted(known - named), sorted(named - known)
-        what = f"lacks {missing[0]!r}" if missing else f"names {more[0]!r}, which is none"
+        what = f"lacks {missing[0]!r}" if missing else f"has an unknown label {more[0]!r}"
         listed = ", ".join(classifier.labels[:20])
         raise InputError(f"{source} {what}", hint=f"the labels are: {listed}"[:300])
     meant = set(meanings.meanings.values())
@@ -209,7 +209,7 @@ def wrap_folder(folder: Path, meanings: LabelMap, source: str) -> WrappedJudge:
 
 
 def save_wrapped(path: Path, file: WrappedFile) -> None:
-    """Write the file; a folder below its own is named from there, so that both can be moved."""
+    """Write the file; a classifier folder below it is stored as a relative path."""
     folder, home = Path(file.folder).resolve(), path.resolve().parent
     named = os.path.relpath(folder, home) if folder.is_relative_to(home) else str(folder)
     body = file.model_copy(update={"folder": named}).model_dump(mode="json")
@@ -217,7 +217,7 @@ def save_wrapped(path: Path, file: WrappedFile) -> None:
 
 
 def is_wrapped(path: Path) -> bool:
-    """Whether a path is the file of a wrapped classifier."""
+    """Check whether a path is the file of a wrapped classifier."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -225,23 +225,25 @@ def is_wrapped(path: Path) -> bool:
 
 
 def open_wrapped(path: Path) -> WrappedJudge:
-    """Open a wrapped classifier; a folder that is not as it was wrapped is refused."""
+    """Open a wrapped classifier; raise an error if its folder changed."""
     if path.stat().st_size > _LARGEST:
-        raise StoreError(f"{path} is too large for a detector")
+        raise StoreError(f"{path} is too large for a wrapped detector")
     try:
         file = WrappedFile.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise StoreError(
             f"{path} is not a wrapped detector, or the file is damaged: {first_fault(error)}",
-            hint="memantics detector wrap writes one",
+            hint="create one with 'memantics detector wrap'",
         ) from error
     folder = path.resolve().parent / file.folder
     if not folder.is_dir():
-        raise InputError(f"{path} wraps {folder}, which is not there", hint="put it there again")
+        raise InputError(
+            f"{path} needs the folder {folder}, which does not exist", hint="restore it"
+        )
     if digest(folder) != file.digest:
         raise StoreError(
-            f"{folder} is not what {path} wraps: its files were changed",
-            hint="fetch them again, or wrap it anew",
+            f"the files in {folder} changed since {path} was written",
+            hint="restore the files, or run 'detector wrap' again",
         )
     judge = wrap_folder(folder, file.meanings, str(path))
     return WrappedJudge(judge.classifier, file.model_copy(update={"folder": str(folder)}))

@@ -101,7 +101,7 @@ class ModerationBody(BaseModel):
 class ModerationResult(BaseModel):
     """The result for one input: OpenAI's fields, plus the detector and its verdicts.
 
-    ``status`` is ``not_scored`` if no part could be scored, ``partly judged`` if only some parts
+    ``status`` is ``not_scored`` if no part could be scored, ``partly scored`` if only some parts
     could, and ``failed`` if an image could not be read. In these cases the category ``not_scored``
     is true, and ``reason`` explains it. ``flagged`` is then false, unless the service runs with
     ``--flag-not-scored``. A text unlike the training texts is scored anyway, and ``reason``
@@ -112,7 +112,7 @@ class ModerationResult(BaseModel):
     categories: dict[str, bool]
     category_scores: dict[str, float]
     category_applied_input_types: dict[str, list[InputKind]]
-    status: Literal["judged", "partly judged", "not_scored", "failed"]
+    status: Literal["scored", "partly scored", "not_scored", "failed"]
     reason: str
     verdicts: list[Verdict]
 
@@ -236,8 +236,8 @@ def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
             if kind not in kinds.get(name, ()):
                 kinds[name] = (*kinds.get(name, ()), kind)
     states = {verdict.status for _, verdict in parts}
-    status = next(iter(states)) if len(states) == 1 else "partly judged"
-    if status == "partly judged" and "judged" not in states:
+    status = next(iter(states)) if len(states) == 1 else "partly scored"
+    if status == "partly scored" and "scored" not in states:
         status = "failed"
     reasons = dict.fromkeys(filter(None, (v.reason or v.review for _, v in parts)))
     return {
@@ -253,7 +253,7 @@ def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
 
 def _list_categories(verdict: Verdict) -> Iterator[tuple[str, float, bool]]:
     """Yield the categories of a verdict, each with its score and whether it applies."""
-    if verdict.status != "judged" or verdict.probability is None:
+    if verdict.status != "scored" or verdict.probability is None:
         yield NOT_SCORED, 1.0, True
         yield REVIEW, 1.0, True
         return

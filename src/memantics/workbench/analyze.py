@@ -485,7 +485,7 @@ def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | st
         if read.lines or read.unread:
             subject = subject.read(read)
         (verdict,) = judge(detector, [subject], explain=True)
-        if verdict.status != "judged":
+        if verdict.status != "scored":
             return verdict.reason
         harmful = verdict.label == HARMFUL
         moved = tuple(one.feature for one in verdict.attributions if one.contribution > 0)

@@ -256,7 +256,7 @@ def judge(
         )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
     return HarmFound(
-        "judged",
+        "scored",
         detector.name,
         detector.sample,
         harmful,

@@ -193,7 +193,7 @@
   const showHarm = (found) => {
     meme.parts.harm = found;
     const who = [found.sample ? t("harm.by_sample") : t("harm.by", { by: found.by })];
-    if (found.status !== "judged") {
+    if (found.status !== "scored") {
       const why = t(found.foreign ? "harm.foreign" : "harm.none");
       settle("harm", [el("p", { textContent: why })]);
       announce(why);
