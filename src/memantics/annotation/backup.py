@@ -181,7 +181,7 @@ def _read_manifest(packed: zipfile.ZipFile, archive: Path) -> BackupManifest:
         manifest = conform(BackupManifest, orjson.loads(file.read(_LARGEST_LINE)), archive.name)
     if manifest.schema_version not in _READABLE:
         raise StoreError(
-            f"the backup has schema {manifest.schema_version}, this version needs {newest_schema()}",
+            f"the backup has schema {manifest.schema_version}, not {newest_schema()}",
             hint="restore it with the version of memantics that wrote it, then upgrade",
         )
     if unknown := sorted(set(manifest.tables) - {table.name for table in TABLES}):

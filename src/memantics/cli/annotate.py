@@ -19,31 +19,31 @@ from memantics.cli.terminal import console, plain, print_lines, say
 
 @expose(construction.make_questionnaire, json=None)
 def make_questionnaire(done: construction.MadeQueue) -> None:
-    """Write a questionnaire for annotators: consent and demographics, apart from votes."""
+    """Write a questionnaire for annotators (consent, demographics), separate from annotations."""
     _show(done, "forms", " --db people.db")
 
 
 @expose(construction.make_text_queue, json=None)
 def make_texts(done: construction.MadeQueue) -> None:
-    """Write what OCR read of memes as a queue in which people correct it."""
+    """Write the OCR texts of memes as a queue for correction."""
     _show(done, "texts")
 
 
 @expose(construction.apply_texts, json=None)
 def apply_texts(done: construction.AppliedTexts) -> None:
-    """Put texts that people corrected back into the folder of memes."""
-    told = f"{done.changed} texts changed, {done.unreadable} memes cannot be read"
+    """Apply corrected texts of a queue to the folder of memes."""
+    told = f"{done.changed} texts changed, {done.unreadable} memes marked unreadable"
     console().print(plain(f"{done.folder}: {told}"))
 
 
 @expose(construction.make_error_queue, json=None)
 def make_errors(done: construction.MadeQueue) -> None:
-    """Write items that most runs got wrong as a queue in which people say why."""
+    """Write items that most runs got wrong as a queue for error analysis."""
     _show(done, "items")
 
 
 def _show(done: construction.MadeQueue, what: str, more: str = "") -> None:
-    """Folders may be called as a command of ours: 'annotate open' takes them by any name."""
+    """Print the next command with 'annotate open': a folder may have the name of a subcommand."""
     where = f"{done.folder}; next: memantics annotate open {done.folder}{more}"
     console().print(plain(f"{done.items} {what}: {where}"), soft_wrap=True)
 
@@ -55,7 +55,7 @@ class OpenByDefault(TyperGroup):
     """``annotate QUEUE`` means ``annotate open QUEUE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the first command in where none is named."""
+        """Insert 'open' if no subcommand is given."""
         if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
             args = [FIRST, *args]
         return super().parse_args(ctx, args)
@@ -63,7 +63,7 @@ class OpenByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=OpenByDefault,
-    help="Annotate in the browser: judge, edit, review, vote. 'annotate QUEUE' opens a queue.",
+    help="Annotate memes in the browser. 'annotate QUEUE' opens a queue in the web app.",
 )
 app.command("questionnaire")(make_questionnaire)
 app.command("texts")(make_texts)
@@ -75,9 +75,9 @@ def _show_start(start: annotation.AppStart) -> None:
     for done in start.imported:
         print_lines(done.lines())
     out = console()
-    out.print(plain("Open this link in a browser; it logs you in, once, within the hour:"))
-    say(f"  {start.link}")  # never wrapped: people copy it
-    after = "then the demonstration is gone" if start.demo else "every saved answer is kept"
+    out.print(plain("Open this link in a browser. It logs you in once and expires after one hour:"))
+    say(f"  {start.link}")  # not wrapped, so that it can be copied
+    after = "the demo data is deleted" if start.demo else "all saved answers are kept"
     out.print(plain(f"Stop with Ctrl+C; {after}."))
 
 
@@ -89,55 +89,55 @@ def _show_start(start: annotation.AppStart) -> None:
     first=("database", "media", "workflow", "annotators_per_item", "limit", "demo"),
 )
 def open_app(_: None) -> None:
-    """Start the web app; queues that are named are opened as projects."""
+    """Start the web app; open the given queues as projects."""
 
 
 @app.command("import")
 @expose(annotation.import_annotations, json=None)
 def take_in(done: annotation.ImportSummary) -> None:
-    """Bring in a queue, memes or Label Studio tasks, without starting the web app."""
+    """Import a queue, memes or Label Studio tasks without starting the web app."""
     print_lines(done.lines())
 
 
 @app.command("setup")
 @expose(annotation.set_up_project)
 def set_up(settings: dict[str, object]) -> None:
-    """Show the settings of a project, or change how many people judge and who settles ties."""
+    """Show the settings of a project, or change the annotators per item and the tie rule."""
     print_lines(f"{name}: {value}" for name, value in settings.items() if value != "")
 
 
 @app.command("export")
 @expose(annotation.export_annotations, json=None, first=("out",))
 def hand_out(_: None, what: str, project: int, out: Path) -> None:
-    """Write the verdicts or the data of a project to a file."""
+    """Export the annotations or the data of a project to a file."""
     console().print(plain(f"{what} of project {project}: {out}"))
 
 
 @app.command("guideline")
 @expose(annotation.grow_guideline)
 def grow_guideline(state: annotation.GuidelineState) -> None:
-    """Find what people read in different ways, have a rule drafted, and add it to the guideline."""
+    """List items that annotators interpret differently, draft a rule, and add it to the guideline."""
     print_lines(state.lines())
 
 
 @app.command("password")
 @expose(annotation.reset_password, json=None)
 def give_password(new: str, name: str) -> None:
-    """Give an account a new password and print it; its sessions end, and a closed one opens."""
+    """Set and print a new password of an account; end its sessions and reopen it if closed."""
     console().print(plain(f"new password of {name}: {new} (change it under Settings)"))
 
 
 @app.command("close")
 @expose(annotation.close_account, json=None)
 def close_account(_: None, name: str) -> None:
-    """Close an account: nobody can use it any more, what it answered stays."""
-    console().print(plain(f"closed: {name}; 'annotate password {name}' opens it again"))
+    """Close an account: it can no longer log in; its annotations are kept."""
+    console().print(plain(f"closed: {name}; reopen it with 'annotate password {name}'"))
 
 
 @app.command("backup")
 @expose(annotation.back_up, json=None)
 def back_up(done: annotation.BackupSummary) -> None:
-    """Back up database and images into one file, while the app may run."""
+    """Back up database and images to one file, also while the app is running."""
     _show_backup("backup", done)
 
 

@@ -19,7 +19,7 @@ def say_problem(text: str, words: Catalogue) -> str:
     """Translate a validation message into the language of the person.
 
     >>> say_problem("number 2 has no answer", SITE.words("zh"))
-    '第 2 项还没有回答。'
+    '第 2 项未填写。'
     """
     for key, pattern in _PROBLEMS.items():
         if match := pattern.fullmatch(text):
