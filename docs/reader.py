@@ -1,7 +1,7 @@
-"""Generate the table of ``docs/research/embedded-reader.md``: the reader beside trivial baselines.
+"""Generate the table of ``docs/research/embedded-reader.md``: the reader and trivial baselines.
 
 ``python -m docs.reader`` runs every task of the shipped benchmarks on the sample data and writes
-the table and the answers behind it; ``--check`` only says whether it is up to date.
+the table and the answers behind it. ``--check`` only reports whether both are up to date.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from memantics.models.embedded.reader import NAME
 
 PAGE = Path(__file__).parent / "research" / "embedded-reader.md"
 BEGIN, END = "<!-- table: python -m docs.reader -->", "<!-- end of table -->"
-# Answers by task and item: a test counts on any processor how many differ from these.
+# Answers by task and item; a test counts how many differ on another processor.
 ANSWERS = Path(__file__).parents[1] / "tests" / "docs" / "reader-answers.json"
-HEAD = ("task", "figure", "n", "reader", "trivial baselines, the best first", "below the best")
-# Why the reader is below the best trivial baseline; a test fails where it is not, or where a
-# task that is below has no reason here.
+HEAD = ("task", "metric", "n", "reader", "trivial baselines, best first", "below the best baseline")
+# Why a trivial baseline beats the reader on a task. A test fails if a task that is below its best
+# baseline has no reason here, or if a task with a reason is not below.
 REASONS: dict[str, str] = {
-    "memeintent/intent": "`majority` is the text that fits these very references best; with “the"
-    " meme” kept, such a text beats every published model too.",
-    "punmemecn/sentiment": "15 items are seven puns, two of them five times; one of these is all of"
-    " the commonest label. On the locked test set of the development data the reader is above it.",
-    "punmemecn/chat": "the first option is right in 8 of 17 by the draw of their order, where 4 are"
-    " expected; on the locked test set of the development data the reader is above every fixed option.",
-    "punmemecn/harmful": "every meme of this task is harmful, so that always saying so cannot be"
-    " surpassed.",
-    "toxicn_mm/target": "one meme has a target, so that the commonest label is its own.",
+    "memeintent/intent": "`majority` is the text that fits these references best; such a text also"
+    " beats every published model.",
+    "punmemecn/sentiment": "the 15 items come from seven puns, and one pun forms the whole majority"
+    " class. On the locked test set the reader is above it.",
+    "punmemecn/chat": "the first option is right in 8 of 17 items by chance, where 4 are expected."
+    " On the locked test set the reader is above every fixed option.",
+    "punmemecn/harmful": "every meme of this task is harmful, so the constant answer is always"
+    " right.",
+    "toxicn_mm/target": "only one meme has a target, so the majority class is always right.",
 }
 
 
 def list_tasks() -> list[str]:
-    """Every task of the benchmarks that ship."""
+    """List all tasks of the shipped benchmarks."""
     shipped = [own for own in find_benchmarks().values() if own.folder.parent == SHIPPED]
     return [f"{own.card.name}/{task.name}" for own in shipped for task in own.card.task]
 
@@ -49,29 +49,29 @@ SHIPPED = PACKAGE / "benchmarks"
 
 
 def run_tasks(out: Path) -> list[mm.Run]:
-    """The reader on the sample data, without classifiers."""
+    """Run the reader on the sample data, without classifiers."""
     settings = mm.EvaluationSettings(data="sample")
     return list(mm.evaluate_suite(list_tasks(), NAME, settings=settings, out=out))
 
 
 def read_answers(run: mm.Run) -> dict[str, object]:
-    """What was answered last to each item."""
+    """Read the last answer to each item."""
     rows = map(json.loads, (run.folder / "answers.jsonl").read_text(encoding="utf-8").splitlines())
     return dict(sorted((row["item"], row["value"]) for row in rows))
 
 
 def show_answers(answers: dict[str, dict[str, object]]) -> str:
-    """All answers, one a line, so that a change shows as the lines that it changes."""
+    """Write all answers as JSON, one per line, so that a diff shows single answers."""
     return json.dumps(answers, ensure_ascii=False, indent=1) + "\n"
 
 
 def make_table(runs: list[mm.Run]) -> str:
-    """The table as Markdown."""
+    """Write the table as Markdown."""
     return "\n".join([_row(HEAD), _row(["---"] * len(HEAD)), *map(_row, map(list_cells, runs))])
 
 
 def list_cells(run: mm.Run) -> list[str]:
-    """One task: its main figure, the reader's value and those of the baselines."""
+    """List the cells of one task: main metric, value of the reader and of the baselines."""
     main = run.facts.main
     own, beside = run.scores[main], find_baselines(run)
     told = "; ".join(f"{name} {_tell(score)}" for name, score in beside)
@@ -81,7 +81,7 @@ def list_cells(run: mm.Run) -> list[str]:
 
 
 def find_baselines(run: mm.Run) -> list[tuple[str, Score]]:
-    """The task's trivial baselines, the best first."""
+    """List the trivial baselines of a task, best first."""
     main = run.facts.main
     found = [
         (name.removeprefix("baseline/"), scores[main])
@@ -92,7 +92,7 @@ def find_baselines(run: mm.Run) -> list[tuple[str, Score]]:
 
 
 def is_below(run: mm.Run) -> bool:
-    """Whether a trivial baseline has a higher main figure than the reader."""
+    """Tell whether a trivial baseline has a higher main metric than the reader."""
     value = run.scores[run.facts.main].value or 0.0
     return any(settle(score.value or 0.0) > settle(value) for _, score in find_baselines(run))
 
@@ -109,13 +109,13 @@ def _row(cells: Iterator[str] | list[str] | tuple[str, ...]) -> str:
 
 
 def put_into(text: str, table: str) -> str:
-    """A page with the table between its two marks."""
+    """Put the table between the two markers of a page."""
     head, _, rest = text.partition(BEGIN)
     return f"{head}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
 
 
 def main() -> int:
-    """Write the table, or check it."""
+    """Write the table, or check it with ``--check``."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["MEMANTICS_HOME"] = f"{folder}/home"  # no classifiers, no releases
         runs = run_tasks(Path(folder) / "runs")

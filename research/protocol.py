@@ -170,7 +170,7 @@ def _reweigh(
     weights = reweigh(cases, tag, proportions)
     if weights is None:
         return None
-    value = measure(cases, claim.metric, weights, draws=0).value
+    value = measure(cases, claim.metric, weights, resamples=0).value
     return None if value is None else round(value, 4)
 
 

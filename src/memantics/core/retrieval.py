@@ -20,7 +20,7 @@ from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, read_rows
 
 SAME_PICTURE = 8  # bits: what we call a template cluster
-# How often that is right: docs/research/analysis.md.
+# How often that is right: docs/research/analysis-nearest.md.
 BY_MEANING = (
     "nearness of meaning; memes this near share their emotion in 55% of cases (any two: 32%), their"
     " sentiment in 56% (37%), their target of harm in 84% (26%), their verb of intent in 13% (11%)"

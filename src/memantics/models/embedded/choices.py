@@ -28,7 +28,7 @@ from memantics.models.embedded.evidence import (
 )
 from memantics.models.embedded.lexicon import has_chinese, read_sentences
 
-# Chosen on the first half of the data that docs/research/embedded-reader.md names.
+# Chosen on the first half of the data that docs/research/embedded-reader-rules.md names.
 _TEXT_WEIGHT, _WORDS_WEIGHT, _HARM_WEIGHT, _LENGTH_WEIGHT = 0.25, 1.0, 0.2, 1.0
 _NEUTRAL = 0.05
 _EMOTION_WEIGHT = 0.5

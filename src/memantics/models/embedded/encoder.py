@@ -135,7 +135,7 @@ def clean(text: str) -> str:
 #
 # ``static.npz`` holds 64 numbers for each Chinese piece of the encoder's vocabulary: the token's
 # own vector inside the encoder, mapped so that the sum over a text comes near to the encoder's
-# vector of that text (USE multilingual, Apache-2.0; docs/research/detector.md says how it was
+# vector of that text (USE multilingual, Apache-2.0; docs/research/detector-static.md says how it was
 # made). It holds no texts. Other scripts have no vectors here.
 
 WIDTH = 64

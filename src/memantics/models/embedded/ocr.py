@@ -53,7 +53,7 @@ class RapidReader:
     ``thorough`` uses the settings of the package. ``fast`` detects text in a smaller copy, reads
     the lines from the full image, and repeats the detection at full size if it finds none.
     Orientation is not classified: captions of memes are upright, and the classifier changed no
-    result (docs/research/embedded-reader.md).
+    result (docs/research/embedded-reader-rules.md).
     """
 
     def __init__(self, profile: OcrProfile = "thorough") -> None:

@@ -22,7 +22,7 @@ MAX_CHARACTERS = 120
 DEFAULT_THRESHOLD = 0.5
 # Readings with at least this probability are given in prompts. On held-out captions, 90 % of such
 # readings were right with the trigram model and 83 % with word frequencies
-# (docs/research/phonetics.md).
+# (docs/research/puns-prompts.md).
 PROMPT_THRESHOLD = 0.8
 
 
@@ -241,6 +241,7 @@ def _commonness(gain: float) -> str:
 
 def _span(change: HomophoneSpan) -> str:
     return (
-        f"{change.written} ({change.written_pronunciation}) → {change.homophone} ({change.homophone_pronunciation}),"
+        f"{change.written} ({change.written_pronunciation}) → "
+        f"{change.homophone} ({change.homophone_pronunciation}),"
         f" phonetic distance {change.distance:g}"
     )

@@ -1,6 +1,6 @@
 """Run memes through all reappraisal stages, and check the finished results.
 
-Thresholds were set on drawn cases and on pairs inspected by eye (docs/research/reappraisal.md).
+Thresholds were set on drawn cases and on pairs inspected by eye (docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
         yield Flaw(check="reading", what=what, advice="Use a shorter text")
     if caption.leftover:
         count = "1 stroke" if caption.leftover == 1 else f"{caption.leftover} strokes"
-        what = f"{count} of the old {name} are still visible"
+        what = f"visible remains of the old {name}: {count}"
         yield Flaw(check="strokes", what=what, advice="Paint over them in meme.png")
     if caption.plate or caption.lettering < LEAST_ALIKE:
         what = f"{name} has another text style: the old letters could not be measured well"

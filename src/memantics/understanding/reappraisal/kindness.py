@@ -1,8 +1,8 @@
-"""Scores of how kind captions sound: a lexicon meter, and a classifier as a second opinion.
+"""Kindness scores of captions: a lexicon meter, and an independent classifier.
 
 The classifier shares no word list with the planner. It is logistic regression on multilingual
 sentence embeddings, fitted by ``python -m perf.kindness`` on texts that people wrote and labelled
-negative or positive (metrics: docs/research/reappraisal.md).
+negative or positive (metrics: docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
-_PER_CAUSE = 0.4  # of valence: what one cause of a bad feeling in a text takes away
+_PER_CAUSE = 0.4  # valence subtracted per negative cause in a text
 _PER_INSULT = 0.3
 WEIGHTS = Path(__file__).parent / "kindness.json"
-_LONGEST = 40  # characters: puns are short, and hearing takes time
+_LONGEST = 40  # characters; longer texts are not read for homophones, to save time
 _SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
 _MARKS = re.compile(r"[^\w\s']")
 
 
 class FeelingMeter(Protocol):
-    """Anything that tells how kind a text sounds, such as a trained classifier."""
+    """Protocol of a kindness score, such as a trained classifier."""
 
     name: str
 
     def measure(self, text: str) -> float:
-        """From -1, hostile or desperate, to 1, kind or glad."""
+        """Return a score from -1 (hostile or desperate) to 1 (kind or glad)."""
         ...
 
 
 class LexiconMeter:
-    """Valence by words (VADER; our own list for Chinese), less what the causes in it weigh.
+    """Valence by words (VADER, or our word list for Chinese) minus the weight of negative causes.
 
     >>> LexiconMeter().measure("I panic") < 0 < LexiconMeter().measure("what a lovely day")
     True
@@ -51,7 +51,7 @@ class LexiconMeter:
     name = "lexicon"
 
     def measure(self, text: str) -> float:
-        """From -1 to 1."""
+        """Return a score from -1 to 1."""
         mood = feel(text)
         causes = sum(read_lexicon("zh" if has_chinese(text) else "en").weigh(text).values())
         insults = len(mood.rude) + len(mood.gloomy)
@@ -59,7 +59,7 @@ class LexiconMeter:
 
 
 def feel(text: str) -> TextMood:
-    """Valence, rude and gloomy words of a text."""
+    """Return valence, rude words and gloomy words of a text."""
     return _load().feel(text)
 
 
@@ -69,7 +69,7 @@ def _load() -> MoodWords:
 
 
 def clean_caption(text: str) -> str:
-    """Letters only: sites, marks and capitals tell rewritings from sources, not moods.
+    """Keep only letters: URLs, marks and capitals would reveal which text is rewritten.
 
     >>> clean_caption("So AM I!  made by pics.com")
     'so am i made by'
@@ -79,7 +79,7 @@ def clean_caption(text: str) -> str:
 
 
 def read_caption(text: str) -> str:
-    """What our ear takes a caption to mean; the caption itself where it hears nothing else."""
+    """Return the intended reading of a caption, or the caption itself."""
     if not has_chinese(text) or len(text) > _LONGEST:
         return text
     found = read_homophones(text)
@@ -87,7 +87,7 @@ def read_caption(text: str) -> str:
 
 
 def rate_kindness(captions: Sequence[str]) -> float:
-    """The chance from 0 to 1 that captions are kind rather than negative, as they are heard."""
+    """Return the probability that captions are kind rather than negative, by intended reading."""
     text = clean_caption(" ".join(map(read_caption, captions)))
     model = _load_weights()["zh" if has_chinese(text) else "en"]
     vector = _open_encoder().encode([text])[0]

@@ -165,7 +165,7 @@ def measure_flatness(image: Image.Image) -> float:
     return float((across.sum() + down.sum()) / (across.size + down.size))
 
 
-# Chosen and measured on memes labelled by eye, docs/research/analysis.md.
+# Chosen and measured on memes labelled by eye, docs/research/analysis-images.md.
 _PHOTO, _DRAWN = 0.3, 0.45
 
 

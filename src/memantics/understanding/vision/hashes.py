@@ -160,7 +160,7 @@ def _waves() -> NDArray[np.float64]:
 #
 # One other character may change no bit of a perceptual hash, so the blocks of both pictures are
 # compared as well. The bound lies below what one other character of 14 pixels does to a picture of
-# 720 (docs/research/ocr.md): what passes was saved again with next to no loss.
+# 720 (docs/research/ocr-reuse.md): what passes was saved again with next to no loss.
 
 Thumb = NDArray[np.uint8]
 COPY_BITS = 2
