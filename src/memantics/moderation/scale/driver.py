@@ -46,27 +46,27 @@ class _Head(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ShardStanding:
-    """What an earlier call left: nothing to do, all to do, or only the rows that failed."""
+    """The state of a shard after an earlier call: finished, open, or finished with failed rows."""
 
     part: ShardPart | None
 
     @property
     def failed(self) -> int:
-        """Rows that failed."""
+        """Number of failed rows."""
         return self.part.statuses.get("failed", 0) if self.part else 0
 
 
 def find_shard_size(folder: Path) -> int:
-    """The size of the shards that a folder was begun with; 0 where it was not begun."""
+    """Return the shard size of an existing output folder; 0 if it is new."""
     head, _ = _read(folder)
     size = None if head is None else head.settings.get("shard_size")
     return size if isinstance(size, int) else 0
 
 
 class ShardManifest:
-    """The finished parts of a folder. One process writes at a time.
+    """The manifest of finished parts in an output folder; one process writes at a time.
 
-    A folder that was begun with other settings, or of other ``sources``, is refused.
+    Raises InputError if the folder was started with other settings or other ``sources``.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ShardManifest:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"{folder} cannot be made: {error.strerror}", hint="choose another --out"
+                f"{folder} cannot be created: {error.strerror}", hint="choose another --out"
             ) from error
         self.folder = folder
         self._lock = lock_folder(folder)
@@ -88,14 +88,14 @@ class ShardManifest:
                     key for key in {*known, *settings} if known.get(key) != settings.get(key)
                 )
                 raise InputError(
-                    f"{folder} was begun with other settings: {', '.join(changed)}",
-                    hint="choose another --out, or give the same settings to go on",
+                    f"{folder} was started with other settings: {', '.join(changed)}",
+                    hint="choose another --out, or use the same settings to resume",
                 )
             gone = sorted({*head.sources} - {*sources}) if head and sources else []
             if gone and self._parts:
                 raise InputError(
-                    f"{folder} holds what was made of {gone[0]}, which would be lost",
-                    hint="choose another --out, or name that source, too, to go on",
+                    f"{folder} has results of the source {gone[0]}, which would be lost",
+                    hint="choose another --out, or also give that source to resume",
                 )
             self._sweep()
             self._call_log = AppendOnlyFile(folder / MANIFEST, folder / MANIFEST)
@@ -114,20 +114,20 @@ class ShardManifest:
             raise
 
     def find(self, shard: Shard) -> ShardStanding:
-        """The finished part of a shard, if its file is there and whole."""
+        """Find the finished part of a shard, if its file exists and is complete."""
         part = self._parts.get(shard.number)
         if part is None or part.key != shard.key or not check_part(self.folder, shard, part):
             return ShardStanding(None)
         return ShardStanding(part)
 
     def add(self, part: ShardPart) -> None:
-        """Write a finished part down."""
+        """Record a finished part."""
         self._call_log.append(_line(_PART.dump_python(part)))
         self._parts[part.shard] = part
 
     @property
     def parts(self) -> list[ShardPart]:
-        """All finished parts, in the order of their shards."""
+        """List all finished parts, in the order of their shards."""
         return [self._parts[number] for number in sorted(self._parts)]
 
     def forget_beyond(self, count: int) -> None:
@@ -136,12 +136,12 @@ class ShardManifest:
             (self.folder / "parts" / self._parts.pop(number).file).unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """Remove what workers left that were killed while writing."""
+        """Remove temporary files of workers that were killed while writing."""
         for left in (self.folder / "parts").glob(".part-*.partial"):
             left.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the folder, in which no worker writes any more."""
+        """Release the lock on the folder."""
         self._sweep()
         self._call_log.close()
         self._lock.close()
@@ -154,7 +154,7 @@ class ShardManifest:
 
 
 def check_part(folder: Path, shard: Shard, part: ShardPart) -> bool:
-    """Whether the file of a part is the one that was written down."""
+    """Check whether the file of a part matches its record in the manifest."""
     path = part_path(folder, shard)
     try:
         body = path.read_bytes()
@@ -164,7 +164,7 @@ def check_part(folder: Path, shard: Shard, part: ShardPart) -> bool:
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, ShardPart]]:
-    """Settings and parts of a folder; a later line of a shard takes the place of an earlier one."""
+    """Read settings and parts of a folder; the last line of a shard counts."""
     head, parts = _read(folder)
     return None if head is None else head.settings, parts
 
@@ -198,9 +198,9 @@ def _line(value: object) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ScaleProgress:
-    """How far it is. ``rows`` counts those of earlier calls too; ``rate`` only this call's.
+    """Progress of sharded work. ``rows`` includes earlier calls; ``rate`` is of this call.
 
-    ``total`` is unknown until the source was walked, and where that can be done only once.
+    ``total`` is None until the source is counted, and always for standard input.
     """
 
     rows: int
@@ -213,7 +213,7 @@ class ScaleProgress:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the end, at the rate so far."""
+        """Estimated seconds left at the current rate."""
         if self.total is None or not self.rate:
             return None
         return max(0, self.total - self.rows) / self.rate
@@ -221,9 +221,10 @@ class ScaleProgress:
 
 @dataclass(frozen=True, slots=True)
 class ScaleSettings:
-    """``identity`` is what shapes the rows: a folder begun with another one is refused.
+    """Settings of sharded work.
 
-    So is one begun of other ``sources``, whose rows would be lost; more of them go on.
+    ``identity`` are the settings that determine the rows; a folder with another identity is not
+    resumed. Sources can be added to a folder but not removed from it.
     """
 
     out: Path
@@ -235,7 +236,7 @@ class ScaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class ScaleResult:
-    """What is in the folder, and how much of it this call did; ``repeated`` memes are left out."""
+    """Counts of the output folder and of this call; ``repeated`` memes are skipped duplicates."""
 
     rows: int
     statuses: Mapping[str, int]
@@ -254,9 +255,9 @@ def run_shards(
     watch: Callable[[ScaleProgress], None] = lambda _: None,
     count: Callable[[], int | None] = lambda: None,
 ) -> ScaleResult:
-    """Process every meme once; calling it again does only what is not finished.
+    """Process every meme once; a second call processes only unfinished shards.
 
-    ``count`` says how many memes there are, as soon as that is known.
+    ``count`` returns the total number of memes, or None while it is unknown.
     """
     started = time.monotonic()
     identity = {**settings.identity, "shard_size": settings.shard_size}
@@ -321,7 +322,7 @@ class _ShardTally:
 
 
 class _Once:
-    """Lets each id through once. On disk: a million ids in memory would be most of it."""
+    """Filters duplicate ids with an on-disk table, to save memory."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ".ids.sqlite"
@@ -348,11 +349,12 @@ class _Once:
             yield
         except sqlite3.Error as error:
             raise StoreError(
-                f"{self._path} cannot be written: {error}", hint="make room on the disk, go on then"
+                f"{self._path} cannot be written: {error}",
+                hint="free disk space, then run the command again",
             ) from error
 
     def filter(self, refs: Iterable[Ref]) -> Iterator[Ref]:
-        """Pass on what is new; the same meme again is counted, another one of its id is a fault."""
+        """Yield new memes; count duplicates, and mark a different meme with a used id as faulty."""
         for ref in refs:
             what = _digest(write_refs((replace(ref, id="", apart=""),)))
             known = self._add(ref.id, what)
@@ -364,10 +366,10 @@ class _Once:
             elif known == what:
                 self.repeated += 1
             else:
-                yield replace(ref, fault=f"the id {ref.id!r} stands for another meme already")
+                yield replace(ref, fault=f"the id {ref.id!r} is already used by another meme")
 
     def _add(self, key_text: str, what: bytes) -> bytes | None:
-        """Note what an id stands for, unless it stands for something already: that comes back."""
+        """Store the content of an id; return the stored content if the id is already known."""
         key = _digest(key_text.encode("utf-8", "surrogateescape"))
         sql = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
         with self._explain():
@@ -384,7 +386,7 @@ class _Once:
         self.close()
 
     def close(self) -> None:
-        """Forget them."""
+        """Delete the table."""
         with closing(self._base):
             self._path.unlink(missing_ok=True)
 

@@ -36,19 +36,19 @@ from memantics.moderation.scale.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_STARTS = 3  # a worker may be killed while it starts, not each time
+_STARTS = 3  # attempts to start a worker
 _worker: tuple[Work, Process, Path] | None = None
 
 
-# Run one shard: every reference becomes exactly one row of one Parquet part.
+# Running one shard: every reference becomes exactly one row of one Parquet part.
 
 
 def run_shard(
     shard: Shard, work: Work, process: Process, folder: Path, *, only_failed: bool = False
 ) -> ShardPart:
-    """Process a shard and put its part in place in one step.
+    """Process a shard and write its part atomically.
 
-    With ``only_failed`` the rows of the existing part are kept and only failed ones done again.
+    With ``only_failed`` only the failed rows of the existing part are processed again.
     """
     started = time.process_time()
     kept = _read_settled(part_path(folder, shard), len(shard.refs)) if only_failed else {}
@@ -60,13 +60,13 @@ def run_shard(
 
 
 def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[ShardRow]:
-    """A row for each reference, in order; what fails together is tried one by one."""
+    """Process references in one batch; if the batch fails, one by one."""
     sound = [ref for ref in refs if not ref.fault]
     try:
         made = process(sound) if sound else []
         if len(made) != len(sound):
-            raise MemanticsError(f"{len(made)} rows for {len(sound)} memes")
-    except Exception:  # noqa: BLE001 - one meme must not take its shard along: see below
+            raise MemanticsError(f"the worker returned {len(made)} rows for {len(sound)} memes")
+    except Exception:  # noqa: BLE001 - one bad meme must not fail its shard
         made = [_process_alone(ref, work, process) for ref in sound]
     rows = iter(made)
     return [work.fail(ref, ref.fault) if ref.fault else next(rows) for ref in refs]
@@ -75,7 +75,7 @@ def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[Shar
 def _process_alone(ref: Ref, work: Work, process: Process) -> ShardRow:
     try:
         (row,) = process([ref])
-    except Exception as error:  # noqa: BLE001 - the reason becomes the row's
+    except Exception as error:  # noqa: BLE001 - the error is stored in the row
         return work.fail(ref, f"{type(error).__name__}: {error}"[:500])
     return row
 
@@ -83,7 +83,7 @@ def _process_alone(ref: Ref, work: Work, process: Process) -> ShardRow:
 def write_part(
     shard: Shard, work: Work, rows: Sequence[ShardRow], folder: Path, cpu: float
 ) -> ShardPart:
-    """Write a part under a name of its own, flush it to disk, then give it its name."""
+    """Write a part under a temporary name, flush it to disk, then rename it."""
     import pyarrow.parquet as pq
 
     path = part_path(folder, shard)
@@ -109,12 +109,12 @@ def _make_table(rows: Sequence[ShardRow], schema: pa.Schema) -> pa.Table:
 
     try:
         return pa.Table.from_pylist(list(rows), schema=schema)
-    except UnicodeEncodeError:  # ids and reasons with names of files that are not UTF-8
+    except UnicodeEncodeError:  # ids and reasons may contain file names that are not UTF-8
         return pa.Table.from_pylist([escape_all(row) for row in rows], schema=schema)
 
 
 def _read_settled(path: Path, count: int) -> dict[int, ShardRow]:
-    """Rows of an earlier part that did not fail, by their place."""
+    """Read the rows of an earlier part that did not fail, by position."""
     import pyarrow.parquet as pq
 
     rows: list[ShardRow] = pq.read_table(path).to_pylist() if path.is_file() else []
@@ -125,23 +125,23 @@ def _read_settled(path: Path, count: int) -> dict[int, ShardRow]:
 
 @dataclass(frozen=True, slots=True)
 class ShardOrder:
-    """A shard to run; ``only_failed`` keeps the rows of its part that did not fail."""
+    """A shard to run; with ``only_failed`` only its failed rows."""
 
     shard: Shard
     only_failed: bool = False
 
 
 class ShardEngine(Protocol):
-    """Runs orders in any order and gives back each part as soon as it is in place."""
+    """Runs shards in any order, and yields each part when it is written."""
 
     def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Parts of all orders; an order whose worker dies is tried again, then row by row."""
+        """Yield the parts; if a worker dies, its shard is run again, then row by row."""
         ...
 
 
 def _open_worker(work: Work, folder: Path) -> None:
-    """Load models once per process, and end with the driver, however that ends."""
-    global _worker  # noqa: PLW0603 - what a worker process is for
+    """Load models once per process; the worker exits when the driver exits."""
+    global _worker  # noqa: PLW0603 - state of the worker process
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -167,12 +167,12 @@ def _run_rows(order: ShardOrder, place: int) -> ShardRow:
 
 
 def _answer() -> None:
-    """Nothing: a worker that gives it back has started."""
+    """Do nothing; used to check that a worker has started."""
 
 
 @contextmanager
 def _hide_main() -> Iterator[None]:
-    """A worker must not run the caller's script again, which need not have a guard against it."""
+    """Hide the caller's script, so that spawned workers do not run it again."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -182,13 +182,13 @@ def _hide_main() -> Iterator[None]:
 
 
 class PoolEngine:
-    """Processes of this machine. A worker that dies takes no shard with it, and no row but one."""
+    """Runs shards in local processes; if a worker dies, only the meme that killed it fails."""
 
     def __init__(self, workers: int = 0) -> None:
         self.workers = workers or os.cpu_count() or 1
 
     def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Keep every worker busy, hold no more orders than that takes."""
+        """Run shards in parallel, with a bounded number in flight."""
         stream = iter(orders)
         again: deque[ShardOrder] = deque()
         while True:
@@ -234,7 +234,7 @@ class PoolEngine:
                     broken.append(order)
 
     def _run_apart(self, orders: list[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Whose shard it was cannot be told from outside: one worker runs them in turn."""
+        """Run the shards in flight one at a time, to find the one that killed a worker."""
         left = deque(orders)
         while left:
             try:
@@ -248,7 +248,7 @@ class PoolEngine:
                 yield write_part(order.shard, work, rows, folder, 0.0)
 
     def _run_row_by_row(self, order: ShardOrder, work: Work, folder: Path) -> Iterator[ShardRow]:
-        """One of these memes ends whoever looks at it: it alone becomes a failed row."""
+        """Run a shard row by row; a meme that kills the worker becomes a failed row."""
         place = 0
         refs = order.shard.refs
         while place < len(refs):
@@ -258,11 +258,11 @@ class PoolEngine:
                         yield pool.submit(_run_rows, order, place).result()
                         place += 1
             except BrokenProcessPool:
-                yield work.fail(refs[place], "the process that looked at it died")
+                yield work.fail(refs[place], "the worker process died while processing it")
                 place += 1
 
     def _open_alone(self, work: Work, folder: Path) -> ProcessPoolExecutor:
-        """One worker that has started: what ends it from now on is a meme."""
+        """Start one worker, and check that it runs."""
         for _ in range(_STARTS):
             pool = self._open(1, work, folder)
             try:
@@ -274,8 +274,8 @@ class PoolEngine:
             else:
                 return pool
         raise StoreError(
-            f"worker processes end while they start, {_STARTS} times in a row",
-            hint="what they printed above says why; is there memory left?",
+            f"worker processes exited at start, {_STARTS} times in a row",
+            hint="see their output above, and check the free memory",
         )
 
     @staticmethod
@@ -292,7 +292,7 @@ _TRIES = 3
 
 
 class _Worker:
-    """Loads models once, then runs one shard after the other."""
+    """A Ray actor that loads models once, then runs shards."""
 
     def __init__(self, work: Work, folder: str) -> None:
         self._work, self._process, self._folder = work, work.open(), Path(folder)
@@ -304,10 +304,10 @@ class _Worker:
 
 
 class RayEngine:
-    """Actors of a Ray cluster, local or at ``address``; the folder must be seen by all machines.
+    """Runs shards on a Ray cluster, local or at ``address``; all machines need the output folder.
 
-    Ray restarts workers and nodes that are lost. An order that ends three workers is run here, row
-    by row, as the pool does it.
+    Ray restarts lost workers and nodes. A shard that kills three workers is run locally, row by
+    row.
     """
 
     def __init__(self, workers: int = 0, address: str | None = None) -> None:
@@ -316,7 +316,7 @@ class RayEngine:
         self._workers, self._address = workers, address
 
     def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Give each idle worker the next order."""
+        """Run shards on idle workers."""
         ray: Any = importlib.import_module("ray")
         self._connect(ray)
         try:
@@ -332,11 +332,11 @@ class RayEngine:
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if self._address is None:
             settings |= {"num_cpus": self._workers or os.cpu_count(), "include_dashboard": False}
-        else:  # Workers of a cluster of our own inherit it; saying it costs them a second start.
+        else:  # workers of a local cluster inherit the environment; setting it restarts them
             paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
             settings["runtime_env"] = {"env_vars": paths}
         try:
-            # Without "local" Ray would join whatever cluster runs on this machine.
+            # Without "local" Ray would join any cluster running on this machine.
             ray.init(address=self._address or "local", **settings)
         except ConnectionError as error:
             raise Unavailable(

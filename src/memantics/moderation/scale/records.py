@@ -30,13 +30,13 @@ Process = Callable[[Sequence["Ref"]], list[ShardRow]]
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Where one meme is. Workers fetch its bytes, so that the driver never holds an image.
+    """A reference to one meme; workers read its bytes.
 
     ``place`` is an image file (``file``), a Parquet table (``table``: row ``index``, column
-    ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); a ``text`` has none.
-    ``stamp`` is the size and time of that file: one that changed is another meme. ``apart`` is a
-    longer id where ``id`` was made from a name that another meme may have, too. ``fault`` says why
-    a row of the source cannot be used; it still becomes a row of the result.
+    ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); empty for a text.
+    ``stamp`` is size and time of that file; a changed file is another meme. ``apart`` is a longer
+    id, used if another meme has the same ``id``. ``fault`` is the reason why a source row is
+    invalid; it still becomes a row of the result.
     """
 
     id: str
@@ -53,7 +53,7 @@ class Ref:
 
 
 def write_refs(refs: Sequence[Ref]) -> bytes:
-    """As JSON, also where ids and places are names of files that are not UTF-8."""
+    """Serialize references as JSON; file names that are not UTF-8 are escaped."""
     try:
         return orjson.dumps(refs)
     except TypeError:
@@ -61,7 +61,7 @@ def write_refs(refs: Sequence[Ref]) -> bytes:
 
 
 def escape_all(row: ShardRow) -> ShardRow:
-    """The same row, whose texts all can be written as UTF-8."""
+    """Escape texts of a row that are not valid UTF-8."""
     return {name: _escape(value) for name, value in row.items()}
 
 
@@ -75,25 +75,25 @@ def _escape(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Shard:
-    """Some consecutive memes of a source: the unit of work, of retries and of resuming."""
+    """Consecutive memes of a source: the unit of work, retries and resuming."""
 
     number: int
     refs: tuple[Ref, ...]
 
     @cached_property
     def key(self) -> str:
-        """Digest of the references: a part belongs to a shard only while these are the same."""
+        """Digest of the references; a part is valid only for equal references."""
         return hashlib.sha256(write_refs(self.refs)).hexdigest()
 
     @property
     def name(self) -> str:
-        """The file of its part."""
+        """File name of its part."""
         return f"part-{self.number:06d}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
 class ShardPart:
-    """A finished shard: a Parquet file, and how its rows ended."""
+    """A finished shard: its Parquet file, and row counts by status."""
 
     shard: int
     key: str
@@ -106,24 +106,24 @@ class ShardPart:
 
 
 class Work(Protocol):
-    """What is done to each meme. Picklable; ``open`` loads models once per worker."""
+    """The processing of memes; picklable. ``open`` loads models once per worker."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of the result; ``id``, ``status`` and ``reason`` are among them."""
+        """The columns of the result, including ``id``, ``status`` and ``reason``."""
         ...
 
     def open(self) -> Process:
-        """Load what is needed and return the function from references to rows."""
+        """Load models, and return the function from references to rows."""
         ...
 
     def fail(self, ref: Ref, reason: str) -> ShardRow:
-        """The row of a meme that could not be processed."""
+        """Make the row of a meme that cannot be processed."""
         ...
 
 
 def cut_shards(refs: Iterable[Ref], size: int) -> Iterator[Shard]:
-    """Consecutive shards of ``size`` references; the last may be smaller.
+    """Cut references into consecutive shards of ``size``; the last may be smaller.
 
     >>> [len(shard.refs) for shard in cut_shards([Ref(str(n)) for n in range(5)], 2)]
     [2, 2, 1]
@@ -136,23 +136,23 @@ def cut_shards(refs: Iterable[Ref], size: int) -> Iterator[Shard]:
 
 
 def part_path(folder: Path, shard: Shard) -> Path:
-    """Where the part of a shard lies."""
+    """Return the path of a shard's part."""
     return folder / "parts" / shard.name
 
 
-_ROWS_AT_ONCE = 16  # of images in a table: a whole row group may take gigabytes
+_ROWS_AT_ONCE = 16  # images read at once from a table; a row group may have gigabytes
 
 
 class Fetcher:
-    """Reads references. A row group of a Parquet file is read on from the last row asked for."""
+    """Reads references; a Parquet row group is read sequentially from the last position."""
 
     def __init__(self) -> None:
         self._table = ("", "", "")
         self._cells: Iterator[tuple[int, Any]] = iter(())
-        self._left = range(0)  # rows of the group that were not yet passed
+        self._left = range(0)  # rows of the group that are not yet read
 
     def fetch(self, ref: Ref) -> bytes | None:
-        """The bytes of the image, or None for a text without one, also where its cell is empty."""
+        """Read the bytes of an image; None for a text or an empty cell."""
         if ref.kind == "text":
             return None
         if ref.kind == "file":
@@ -161,7 +161,7 @@ class Fetcher:
             return _check(ref, _read_part(ref))
         data = self._read_cell(ref)
         if data is None and ref.text is None:
-            raise ImageError(ref.id, "missing", "the table holds no bytes here", hint="fill it in")
+            raise ImageError(ref.id, "missing", "the table cell is empty", hint="add the image")
         return None if data is None else _check(ref, data)
 
     def _read_cell(self, ref: Ref) -> bytes | None:
@@ -173,7 +173,7 @@ class Fetcher:
             found = next((cell for place, cell in self._cells if place == ref.index), None)
             value = None if found is None else found.as_py()
         except Exception:
-            self._left = range(0)  # what iterates has ended
+            self._left = range(0)  # the iterator is exhausted
             raise
         data = value.get("bytes") if isinstance(value, dict) else value
         if data is None and isinstance(value, dict) and value.get("path"):
@@ -182,7 +182,7 @@ class Fetcher:
 
 
 def _open_group(ref: Ref) -> tuple[range, Iterator[tuple[int, Any]]]:
-    """The places of the row group that holds a reference, and its cells with their places."""
+    """Open the row group of a reference: its row range, and an iterator over its cells."""
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(ref.place)
@@ -213,7 +213,7 @@ def _check(ref: Ref, data: bytes) -> bytes:
 
 
 def _read_part(ref: Ref) -> bytes:
-    """A member of an archive, of which no more than the limit is read."""
+    """Read a member of an archive, up to the size limit."""
     with Path(ref.place).open("rb") as file:
         file.seek(ref.index)
         data = file.read(min(ref.size, DEFAULT_BOUNDS.max_bytes + 1))

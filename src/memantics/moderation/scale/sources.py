@@ -1,6 +1,6 @@
-"""Where memes come from: image files, folders, tables, tar shards, lists and standard input.
+"""Sources of memes: image files, folders, tables, tar shards and standard input.
 
-A source is walked, never held: each meme becomes a reference, and workers fetch the bytes.
+Sources are streamed: each meme becomes a reference, and workers read the bytes.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from memantics.moderation.scale.tables import (
 __all__ = ["STDIN", "TableColumns", "count_ahead", "name_sources", "read_sources"]
 # Memes in tar archives, by the convention of WebDataset.
 
-# What a header leads to that says what cannot be: sizes, times and maps of any number or word.
+# Errors of tarfile for invalid headers.
 _DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
 _FARTHEST = 2**62
-_CUT_OFF = "the archive is cut off or damaged: what follows is lost; copy it again"
+_CUT_OFF = "the archive is truncated or damaged: the rest is skipped; copy it again"
 
 
 @dataclass(slots=True)
 class _Sample:
-    """Files of an archive that share their name before the first dot."""
+    """Files of an archive with the same name before the first dot."""
 
     key: str
     id: str = ""
@@ -57,7 +57,7 @@ class _Sample:
 
 
 def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
-    """A reference for each image of a sample, or for its text where it has none."""
+    """Yield a reference per image of a sample, or for its text if it has no image."""
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
     except (*_DAMAGED, OSError) as error:
@@ -75,7 +75,7 @@ def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
                 break
             name = PurePosixPath(member.name)
             stem, _, ending = name.name.partition(".")
-            if not stem:  # hidden, such as what macOS adds for each file
+            if not stem:  # hidden files, such as those that macOS adds
                 continue
             key = show_name((name.parent / stem).as_posix())
             if sample is not None and sample.key != key:
@@ -88,7 +88,7 @@ def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
 
 
 def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
-    """The members of an archive but folders; None at last where it is cut off or damaged."""
+    """Yield the files of an archive; a final None if it is truncated or damaged."""
     while True:
         try:
             member = archive.next()
@@ -97,7 +97,7 @@ def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
         except _DAMAGED:
             yield None
             return
-        archive.members = []  # type: ignore[attr-defined]  # else it keeps every header
+        archive.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps every header in memory
         if member is None and _is_end(archive):
             return
         # A size below zero leads back to where a reader has been, for ever.
@@ -208,10 +208,10 @@ def read_sources(
     columns: TableColumns | None = None,
     stdin: IO[bytes] | None = None,
 ) -> Iterator[Ref]:
-    """References to every meme of the sources, in order."""
+    """Yield references to all memes of the sources, in order."""
     columns = columns or TableColumns()
     for source in sources:
-        _check(source, stdin)  # all of them first: the last may be reached hours later
+        _check(source, stdin)  # check all sources first, since the last may be reached hours later
     for source in sources:
         if str(source) == STDIN and stdin is not None:
             yield from map(_bound, read_lines(stdin, Path.cwd() / _PIPED, columns))
@@ -220,7 +220,7 @@ def read_sources(
 
 
 def _bound(ref: Ref) -> Ref:
-    """A reference of which a thousand fit into memory; detectors refuse 20,000 characters."""
+    """Shorten the id and text of a reference, to bound memory."""
     if len(ref.id) > _LONGEST_ID:
         ref = replace(ref, id=ref.id[:_LONGEST_ID], fault=f"its id has {len(ref.id):,} characters")
     if ref.text is not None and len(ref.text) > _LONGEST_TEXT:
@@ -229,32 +229,31 @@ def _bound(ref: Ref) -> Ref:
 
 
 def _check(source: str | Path, stdin: IO[bytes] | None) -> None:
-    """Refuse what is no source."""
+    """Raise InputError if a source is missing or not supported."""
     path, ending = Path(source), Path(source).suffix.lower()
     if str(source) == STDIN:
         if stdin is None:
-            raise InputError("there is no standard input here", hint="name a file or folder")
+            raise InputError("standard input is not available", hint="give a file or folder")
     elif "://" in str(source):
-        raise InputError(f"{source}: addresses are not fetched", hint="download it, or mount it")
+        raise InputError(f"{source}: URLs are not supported", hint="download the data first")
     elif not path.exists():
         raise InputError(f"{path}: no such file or folder", hint="check the path")
     elif path.is_dir() or ending in _PICTURES or ending == ".tar" or find_format(path):
         return
     elif ending in _COMPRESSED:
         raise InputError(
-            f"{path}: compressed archives cannot be read from the middle",
-            hint="decompress it, so that shards can be read and resumed on their own;"
-            " tables are read from .gz, .bz2 and .xz",
+            f"{path}: compressed archives are not supported",
+            hint="decompress the archive; only tables may be .gz, .bz2 or .xz",
         )
     else:
         raise InputError(
-            f"{path}: neither an image nor a table nor a tar archive",
-            hint=f"give {', '.join(sorted(SUFFIXES))}, {', '.join(TABLES)}, .tar or a folder",
+            f"{path} is not a supported image, table or tar archive",
+            hint=f"use {', '.join(sorted(SUFFIXES))}, {', '.join(TABLES)}, .tar or a folder",
         )
 
 
 def name_sources(sources: Sequence[str | Path]) -> tuple[str, ...]:
-    """What tells sources apart from any folder: standard input, or the whole path."""
+    """Return the identity of each source: its absolute path, or ``-``."""
     return tuple(
         STDIN if str(source) == STDIN else show_name(Path(source).absolute()) for source in sources
     )
@@ -264,10 +263,10 @@ def name_sources(sources: Sequence[str | Path]) -> tuple[str, ...]:
 def count_ahead(
     sources: Sequence[str | Path], columns: TableColumns | None = None
 ) -> Iterator[Callable[[], int | None]]:
-    """Count the memes of the sources in a thread, so that progress can say how long it takes.
+    """Count the memes of the sources in a thread, for progress estimates.
 
-    The function gives None until all are counted, and always for standard input. Faults of a
-    source are left to whoever walks it for its memes.
+    The yielded function returns None until counting is finished, and always for standard input.
+    Errors in sources are ignored here; reading the source reports them.
     """
     ended = threading.Event()
     found: list[int] = []
@@ -290,7 +289,7 @@ def count_ahead(
 
 
 def _count_memes(sources: Sequence[str | Path], columns: TableColumns) -> Iterator[int]:
-    """Numbers that add up to the memes of the sources; tables are counted without being read."""
+    """Yield partial counts of memes; tables are counted without reading their rows."""
     for path in map(Path, sources):
         _check(path, None)
         if path.suffix.lower() == LINES and path.is_file():
@@ -324,7 +323,7 @@ def _find_file(path: Path, name: str) -> Ref:
 
 
 def _read_folder(folder: Path, columns: TableColumns) -> Iterator[Ref]:
-    """A published benchmark, a listed folder, splits of a data set, or images and archives."""
+    """Read a published benchmark, a collected folder, dataset splits, or images and archives."""
     if (folder / "card.toml").is_file() and (folder / "data").is_dir():
         folder = folder / "data"
     for name in _LISTS:
@@ -353,16 +352,16 @@ def _read_folder(folder: Path, columns: TableColumns) -> Iterator[Ref]:
             elif find_format(path) or path.suffix == ".arrow":
                 passed = passed or show_name(path)
     if not found:
-        raise DataError(folder, "holds no image, Parquet table or archive", hint=_advise(passed))
+        raise DataError(folder, "has no image, Parquet table or archive", hint=_advise(passed))
 
 
 def _advise(passed: str) -> str:
-    """What to do with a folder in which only tables were found that are not read unasked."""
+    """Suggest how to screen a folder that has only tables of other formats."""
     if passed.endswith(".arrow"):
-        return "this is a data set of save_to_disk: write it with to_parquet"
-    return f"name its tables one by one, such as {passed}" if passed else "check the path"
+        return "the folder was written by datasets.save_to_disk: export it with to_parquet"
+    return f"give its tables as sources, such as {passed}" if passed else "check the path"
 
 
 def _name_below(refs: Iterable[Ref], place: Path) -> Iterator[Ref]:
-    """Ids of a split, told apart from the same ids of another."""
+    """Prefix ids with the name of their split, so that they are unique."""
     return (replace(ref, id=f"{show_name(place)}/{ref.id}") for ref in refs)

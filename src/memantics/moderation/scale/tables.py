@@ -1,4 +1,4 @@
-"""Memes that a table lists: JSON lines, CSV, TSV and Parquet, with paths, bytes or texts."""
+"""Read memes from tables (JSON Lines, CSV, TSV, Parquet) with image paths, bytes or texts."""
 
 from __future__ import annotations
 
@@ -32,28 +32,30 @@ _UNPACK: Mapping[str, Callable[..., Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-_UNREADABLE = (ValueError, OverflowError, LookupError)  # what pyarrow raises of a value
+_UNREADABLE = (ValueError, OverflowError, LookupError)  # errors of pyarrow for invalid values
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _IDS = ("id", "meme_id", "image_id", "__key__")
 _IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
 _TEXTS = ("text", "caption", "ocr", "txt")
 LONGEST_LINE = 16 * 1024 * 1024
-# A file of a kilobyte may say that it holds a billion rows, or texts of a gigabyte.
+# Limits against files that declare billions of rows or gigabytes of text.
 _MOST_ROWS_A_BYTE, _ROWS_AT_ONCE = 100, 64
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """The columns of tables, where they do not have one of the usual names."""
+    """Column names of tables, if they are not the usual ones."""
 
-    id: Annotated[str, Flag("Column of the ids in tables.", "--id-column")] = ""
-    image: Annotated[str, Flag("Column of image paths or bytes.", "--image-column")] = ""
-    text: Annotated[str, Flag("Column of texts.", "--text-column")] = ""
+    id: Annotated[str, Flag("Column with ids. Default: a usual name.", "--id-column")] = ""
+    image: Annotated[
+        str, Flag("Column with image paths or bytes. Default: a usual name.", "--image-column")
+    ] = ""
+    text: Annotated[str, Flag("Column with texts. Default: a usual name.", "--text-column")] = ""
 
 
 def find_format(path: Path) -> str:
-    """The ending that tells a table's format, without that of its compression; else empty.
+    """Return the table extension of a file name, ignoring compression; empty if it has none.
 
     >>> find_format(Path("a.jsonl.gz")), find_format(Path("b.CSV")), find_format(Path("c.tar.gz"))
     ('.jsonl', '.csv', '')
@@ -64,7 +66,7 @@ def find_format(path: Path) -> str:
 
 
 def show_name(path: Path | str) -> str:
-    r"""A path as text of which ids are made; names of files need not be UTF-8.
+    r"""Convert a path to text for ids; bytes that are not UTF-8 are escaped.
 
     >>> show_name("a\udcff.png")
     'a\\udcff.png'
@@ -73,16 +75,16 @@ def show_name(path: Path | str) -> str:
 
 
 def stamp_file(path: Path | str) -> str:
-    """Size and time of a file, which tell that it has changed; empty where there is none."""
+    """Return size and modification time of a file; empty if it does not exist."""
     try:
-        facts = os.stat(path)  # noqa: PTH116 - of every image: a path would be made first
+        facts = os.stat(path)  # noqa: PTH116 - called for every image; faster than Path.stat
     except (OSError, ValueError):
         return ""
     return f"{facts.st_size:x}-{facts.st_mtime_ns:x}"
 
 
 def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
-    """References to the memes of a table; a row that cannot be used says why."""
+    """Yield references to the memes of a table; an invalid row has a ``fault``."""
     ending = find_format(path)
     if ending == PARQUET:
         yield from _read_parquet(path, columns)
@@ -96,12 +98,12 @@ def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
             else:
                 yield from _read_separated(file, path, columns, SEPARATORS[ending])
         except _DAMAGED as error:
-            fault = f"{path.name} is damaged: what follows is lost; copy it again ({error})"
+            fault = f"{path.name} is damaged: the rest is skipped; copy it again ({error})"
             yield Ref(show_name(path), fault=fault)
 
 
 def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[Ref]:
-    """JSON lines; a line that is none becomes a row with its fault, and the next is read."""
+    """Read JSON Lines; an invalid line becomes a row with a ``fault``."""
     number = 0
     while line := lines.readline(LONGEST_LINE):
         number += 1
@@ -120,7 +122,7 @@ def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[
             continue
         if not isinstance(row, dict):
             yield _fault(path, number, f"line {number} is not a JSON object")
-        elif row.get("kept") is not False:  # what ``collect`` set aside
+        elif row.get("kept") is not False:  # rejected by ``collect``
             names = find_columns(row, columns, path, strict=False)
             yield _make_ref(row, names, path, number)
 
@@ -153,7 +155,7 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
 
 
 class _TakenLines(Iterator[str]):
-    """Lines of a table; those of one row have an end, also where a quote is left open."""
+    """Lines of a CSV table with a bounded row length, in case a quote is not closed."""
 
     def __init__(self, lines: IO[str]) -> None:
         self._lines, self.size = lines, 0
@@ -175,7 +177,7 @@ def _fault(path: Path, number: int, fault: str) -> Ref:
 
 
 def _number(ref: Ref, path: Path, number: int) -> Ref:
-    """An id for a row without one."""
+    """Add an id to a row without one."""
     apart = f"{show_name(path)}:{number}"
     return replace(ref, id=f"{show_name(path.name)}:{number}", apart=apart)
 
@@ -183,7 +185,7 @@ def _number(ref: Ref, path: Path, number: int) -> Ref:
 def find_columns(
     known: Iterable[str], columns: TableColumns, path: Path, *, strict: bool = True
 ) -> TableColumns:
-    """The columns as named by the user, else the first of the usual names."""
+    """Find the columns by the given names, else by the usual names."""
     names = list(known)
     for asked in (columns.id, columns.image, columns.text):
         if strict and asked and asked not in names:
@@ -198,7 +200,7 @@ def find_columns(
     if strict and not found.image and not found.text:
         raise InputError(
             f"{path} has neither an image nor a text column",
-            hint=f"name one with --image-column or --text-column: {', '.join(names)[:300]}",
+            hint=f"use --image-column or --text-column; columns: {', '.join(names)[:300]}",
         )
     return found
 
@@ -232,9 +234,9 @@ def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number
 
 
 def _find_image(ref: Ref, image: str, path: Path) -> Ref:
-    """The file of an image, which lies below the folder of its table."""
+    """Resolve an image path relative to the folder of its table."""
     if "://" in image[:20] or image.startswith("data:"):
-        return replace(ref, fault="the image is an address, and none is fetched; give a file")
+        return replace(ref, fault="the image is a URL, which is not supported; give a file")
     try:
         place = inside(path.parent, image)
     except MemanticsError as error:
@@ -243,7 +245,7 @@ def _find_image(ref: Ref, image: str, path: Path) -> Ref:
 
 
 def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
-    """Rows of a Parquet file; images inside are read by the workers, row group by row group."""
+    """Yield references to the rows of a Parquet file; workers read embedded images."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -281,19 +283,17 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
 
 
 def count_rows(file: pq.ParquetFile, path: Path) -> int:
-    """How many rows a Parquet file says it has, unless that is absurd."""
+    """Return the row count of a Parquet file; raise DataError if it is implausible."""
     count, size = int(file.metadata.num_rows), path.stat().st_size
     if not 0 <= count <= max(100_000, _MOST_ROWS_A_BYTE * size):
-        raise DataError(
-            path, f"says that it holds {count:,} rows in {size:,} bytes", hint="write it again"
-        )
+        raise DataError(path, f"declares {count:,} rows in {size:,} bytes", hint="export it again")
     return count
 
 
 def _list_rows(
     file: pq.ParquetFile, wanted: list[str], path: Path
 ) -> Iterator[dict[str, object] | str]:
-    """Some columns row by row; of a row that cannot be read, why."""
+    """Yield selected columns row by row, or the error of an unreadable row."""
     import pyarrow as pa
 
     batches = file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=wanted)
@@ -301,7 +301,7 @@ def _list_rows(
         try:
             batch = next(batches, None)
         except (pa.ArrowException, ValueError, OSError) as error:
-            yield f"{path.name} is damaged: what follows is lost; copy it again ({error})"
+            yield f"{path.name} is damaged: the rest is skipped; copy it again ({error})"
             return
         if batch is None:
             return
@@ -313,7 +313,7 @@ def _list_rows(
 
 
 def _read_row(batch: pa.RecordBatch, place: int) -> dict[str, object] | str:
-    """A row of a batch in which a value is no UTF-8, or a date beyond the calendar."""
+    """Read one row of a batch with invalid values; return an error text if it fails."""
     row: dict[str, object] = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         try:
@@ -324,7 +324,7 @@ def _read_row(batch: pa.RecordBatch, place: int) -> dict[str, object] | str:
 
 
 def _holds_bytes(field: pa.Field, path: Path) -> bool:
-    """Whether a column holds images; else it holds their paths, or nothing."""
+    """Check whether a column has image bytes; False if it has paths or is empty."""
     import pyarrow as pa
 
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
@@ -337,6 +337,6 @@ def _holds_bytes(field: pa.Field, path: Path) -> bool:
     if any(of_kind(kind) for of_kind in texts):
         return False
     raise InputError(
-        f"{path}: the column {field.name!r} holds {kind}, neither paths nor bytes",
-        hint="name the images with --image-column, or rename that column",
+        f"{path}: the column {field.name!r} has the type {kind}, not paths or bytes",
+        hint="choose the image column with --image-column",
     )

@@ -70,7 +70,7 @@ STUDY = "study.json"
 
 @dataclass(frozen=True, slots=True)
 class VariantVerdicts:
-    """What a variant said about the test memes: a row of class places for each seed."""
+    """Predictions of a variant for the test memes: one row of class indices per seed."""
 
     memes: tuple[str, ...]
     gold: Ints
@@ -78,20 +78,20 @@ class VariantVerdicts:
     classes: tuple[str, ...]
 
     def keep(self, memes: Sequence[str]) -> VariantVerdicts:
-        """The same for some of the memes, in their order."""
+        """Select memes in the given order."""
         rows = {meme: row for row, meme in enumerate(self.memes)}
         places = [rows[meme] for meme in memes]
         return VariantVerdicts(tuple(memes), self.gold[places], self.said[:, places], self.classes)
 
     @property
     def cells(self) -> Floats:
-        """One row a meme: for each seed, the place of its cell in the table of confusions."""
+        """Return per meme and seed the index of its cell in the confusion matrix."""
         size = len(self.classes)
         marks = np.eye(size * size)[self.gold * size + self.said]
         return np.asarray(marks.transpose(1, 0, 2).reshape(len(self.memes), -1), float)
 
     def count(self, sums: Floats) -> Floats:
-        """Confusions: draws × seeds × gold × said."""
+        """Compute confusion matrices: resamples × seeds × gold × predicted."""
         size = len(self.classes)
         return sums.reshape(len(sums), -1, size, size)
 
@@ -155,7 +155,7 @@ def _score(
 
 
 def say_spread(by_seed: Sequence[float]) -> str:
-    """The standard deviation over seeds in words, in points.
+    """Describe the standard deviation over seeds, in percentage points.
 
     >>> say_spread([0.70, 0.72]), say_spread([0.7])
     ('± 1.41 over 2 seeds', 'one seed')
@@ -211,7 +211,7 @@ class Contrast:
 def contrast(
     task: str, names: tuple[str, str], one: VariantVerdicts, other: VariantVerdicts
 ) -> Contrast | None:
-    """Compare two variants on the memes that both judged; None where there are none."""
+    """Compare two variants on the memes that both predict; None if there are none."""
     shared = [meme for meme in one.memes if meme in set(other.memes)]
     if not shared:
         return None
@@ -239,7 +239,7 @@ def contrast(
 
 
 def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
-    """Holm's correction over all contrasts of a task, each kind of test by itself."""
+    """Apply Holm's correction over all contrasts of a task, separately per test."""
     repaired = list(found)
     for task in dict.fromkeys(contrast.task for contrast in found):
         rows = [row for row, contrast in enumerate(found) if contrast.task == task]
@@ -252,11 +252,11 @@ def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """What is trained and how. ``epochs`` and ``rate`` are the paper's by family where None.
+    """Variants and training settings of a study.
 
-    ``pooling`` is the same for all networks, so that caption variants differ in captions alone.
-    ``against`` names the variant with which all others are compared; without it each is compared
-    with the same encoders without captions.
+    ``epochs`` and ``rate`` are the paper's values by model family if None. ``pooling`` is the same
+    for all networks, so that caption variants differ only in captions. ``against`` is the variant
+    to compare with; by default each variant is compared with its encoders without captions.
     """
 
     variants: tuple[Variant, ...]
@@ -290,7 +290,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class Study(Result):
-    """What a study found: a row for each variant and task, and contrasts between variants."""
+    """Results of a study: one row per variant and task, and contrasts between variants."""
 
     data: str
     trained_on: int
@@ -321,7 +321,7 @@ class Study(Result):
         return self.table()._repr_html_() + self.contrast_table()._repr_html_()
 
     def contrast_table(self) -> Table:
-        """Differences of macro-F1 in points, with both tests."""
+        """Show differences of macro-F1 in percentage points, with both tests."""
         rows = [
             (
                 f"{contrast.first} → {contrast.second}",
@@ -346,7 +346,7 @@ def _show_p(value: float | None) -> str:
 def run_study(
     train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path, say: ProgressLog
 ) -> Study:
-    """Train and test every variant; run again with the same plan, it goes on where it stopped."""
+    """Train and test every variant; a second call with the same plan resumes."""
     _check(plan, train_part, test_part)
     data, notes = _match_parts(plan, train_part, test_part)
     known = {example.id: example for example in data[1].examples}
@@ -410,15 +410,15 @@ def _check(plan: StudyPlan, train_part: Loaded, test_part: Loaded) -> None:
     }
     if both:
         raise InputError(
-            f"{len(both)} memes are in the training and in the test part, such as {min(both)}",
-            hint="give parts that share no meme",
+            f"{len(both)} memes are in both the training and the test set, such as {min(both)}",
+            hint="give disjoint training and test sets",
         )
 
 
 def _match_parts(
     plan: StudyPlan, train_part: Loaded, test_part: Loaded
 ) -> tuple[tuple[Loaded, Loaded], tuple[str, ...]]:
-    """The same memes for all variants: those with an image where one of them looks at images."""
+    """Select the same memes for all variants; if one uses images, memes with an image."""
     notes = [*train_part.notes, *test_part.notes]
     if not any(variant.sees for variant in plan.variants):
         return (train_part, test_part), tuple(dict.fromkeys(notes))
@@ -427,11 +427,11 @@ def _match_parts(
         seen = tuple(example for example in part.examples if example.image is not None)
         if not seen:
             raise InputError(
-                f"no meme of the {name} part has an image",
-                hint="register the images, or leave out the variants that look at them",
+                f"no meme of the {name} set has an image",
+                hint="register the images, or leave out the variants that use images",
             )
         if lost := len(part.examples) - len(seen):
-            notes.append(f"{lost} memes of the {name} part have no image: no variant gets them")
+            notes.append(f"{lost} memes of the {name} set have no image and are skipped")
         kept.append(replace(part, examples=seen))
     return (kept[0], kept[1]), tuple(dict.fromkeys(notes))
 
@@ -464,7 +464,7 @@ def _run_network(
 
 
 def _read_sheet(folder: Path, seeds: Sequence[int], target: TrainingTarget) -> VariantVerdicts:
-    """What the networks of all seeds said about the test part."""
+    """Read the predictions of all seeds for the test set."""
     said: list[list[int]] = []
     memes: tuple[str, ...] = ()
     gold: list[int] = []
@@ -481,7 +481,7 @@ def _read_sheet(folder: Path, seeds: Sequence[int], target: TrainingTarget) -> V
 def _run_fast(
     variant: Variant, target: TrainingTarget, data: tuple[Loaded, Loaded], out: Path
 ) -> VariantVerdicts:
-    """A fast detector decides both tasks at once: it is trained once, and read for both."""
+    """Train a fast detector once, and use its predictions for both tasks."""
     answers = _find_answers(variant, data, out)
     test_part = keep_typed(data[1]) if target == "type" else data[1]
     classes = classes_of(target)
@@ -500,8 +500,8 @@ def _find_answers(
         found = orjson.loads(path.read_bytes())
         if found["mark"] != mark:
             raise StoreError(
-                f"{path} comes from other data or settings",
-                hint="choose another --out, or repeat the first command",
+                f"{path} was written with other data or settings",
+                hint="choose another --out, or use the same data and settings",
             )
         answers: Mapping[str, Mapping[TrainingTarget, str]] = found["answers"]
         return answers
@@ -519,7 +519,7 @@ def _find_answers(
 
 
 def _place_answers(out: Path, variant: Variant) -> Path:
-    """Where the answers of a fast detector are."""
+    """Return the path of a fast detector's predictions."""
     return out / f"{variant.slug}.json"
 
 
@@ -536,7 +536,7 @@ def _mark(variant: Variant, data: tuple[Loaded, Loaded]) -> str:
 def _contrast_all(
     plan: StudyPlan, sheets: Mapping[tuple[TrainingTarget, str], VariantVerdicts]
 ) -> tuple[Contrast, ...]:
-    """Each variant against the one that was named, or against its own encoders alone."""
+    """Compare each variant with the reference variant, or with its encoders without captions."""
     found = []
     for (target, name), sheet in sheets.items():
         variant = next(variant for variant in plan.variants if variant.name == name)
@@ -552,22 +552,24 @@ _STUDY = TypeAdapter(Study)
 
 
 def read_study(folder: Path) -> Study:
-    """What a study found, from its folder."""
+    """Read the results of a study from its folder; raise StoreError if there are none."""
     path = folder / STUDY
     try:
         return _STUDY.validate_json(path.read_bytes())
     except OSError as error:
         raise StoreError(
-            f"{folder} holds no study", hint="give a folder that 'memantics detector study' wrote"
+            f"{folder} has no study", hint="give an output folder of 'memantics detector study'"
         ) from error
     except ValidationError as error:
-        raise StoreError(f"{path} is damaged: {first_fault(error)}", hint="run it again") from error
+        raise StoreError(
+            f"{path} cannot be read: {first_fault(error)}", hint="run the study again"
+        ) from error
 
 
 def read_verdicts(folder: Path, study: Study) -> dict[str, dict[str, float]]:
     """By variant: the share of its seeds that call each test meme harmful.
 
-    A variant whose answers are no longer in the folder is left out.
+    A variant without predictions in the folder is skipped.
     """
     found = {}
     for row in study.rows:
