@@ -91,7 +91,7 @@ def test_the_sample_detector_is_the_one_that_the_pack_trains() -> None:
     data = read_sample_examples()
     shipped = Detector.load_sample()
     assert (shipped.name, shipped.sample, shipped.note) == ("sample", True, SAMPLE_NOTE)
-    assert shipped.has_seen(data), "run python -m sample_data"
+    assert shipped.has_seen(data), "regenerate the sample data with 'python -m sample_data'"
     trained = train(data.examples, find_preset("ridge"))
     said = shipped.predict(data)
     assert len({one.label for one in said}) == 2

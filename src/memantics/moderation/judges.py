@@ -14,7 +14,7 @@ from memantics.core.images import read_bytes
 from memantics.models.embedded.encoder import StaticEncoder
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
-from memantics.moderation import operating_points
+from memantics.moderation import operating_points, rules
 from memantics.moderation.card import SAMPLE_NOTE
 from memantics.moderation.examples import HARM, Example, LabelSet, Loaded
 from memantics.moderation.explanation import Explanation, explain, explain_by_occlusion
@@ -198,11 +198,17 @@ class OpenDetector:
         """The operating point stored by ``detector set``; None if there is none."""
         return operating_points.read_point(self.card.get("point"), self.name)
 
+    @cached_property
+    def held_out_scores(self) -> rules.HeldOutScores | None:
+        """Held-out memes of the training by probability and label; None if the file has none."""
+        return rules.read_scores(self.card.get("held_out_scores"), self.name)
+
     def choose_point(
         self,
         threshold: float | None = None,
         rule: str = "",
         review_range: tuple[float, float] | None = None,
+        volume: str = "",
     ) -> operating_points.OperatingPoint:
         """Choose an operating point: a threshold, a rule on held-out memes, or the stored point.
 
@@ -215,22 +221,29 @@ class OpenDetector:
             )
         if threshold is None and not rule:
             return replace(self.point, review_range=review_range or self.point.review_range)
-        chosen = self.find_threshold(rule) if threshold is None else threshold
-        return operating_points.OperatingPoint(chosen, review_range, rule, self.point.homophones)
+        if threshold is not None:
+            return operating_points.OperatingPoint(
+                threshold, review_range, homophones=self.point.homophones
+            )
+        found = self.find_point(rule, volume)
+        if review_range is not None and found.review_range is not None:
+            raise InputError(
+                f"{rule} chooses the review range itself", hint="leave out --review-range"
+            )
+        return replace(found, review_range=found.review_range or review_range)
 
     def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
-        """Describe precision and recall of an operating point on held-out training memes."""
-        return operating_points.describe_point(self.card.get("operating_points") or [], point)
+        """Describe precision, recall and expected counts on held-out training memes."""
+        return rules.describe_point(self.held_out_scores, point)
 
-    def find_threshold(self, rule: str) -> float:
-        """Find the lowest threshold with ``precision=P``, or the highest with ``recall=R``.
+    def find_point(self, rule: str, volume: str = "") -> operating_points.OperatingPoint:
+        """Find the operating point of a rule such as ``precision=0.9`` on held-out memes.
 
-        Both are computed on held-out training memes, not on test data. Raises InputError if no
-        threshold reaches the value.
+        The rule is applied to held-out training memes, not to test data. Raises InputError if no
+        threshold reaches the target.
         """
-        return operating_points.choose_operating_point(
-            self.card.get("operating_points") or [], rule
-        )
+        found = rules.choose_point(self.held_out_scores, rule, volume, self.threshold)
+        return replace(found, homophones=self.point.homophones)
 
     @property
     def needs_image(self) -> bool:

@@ -30,7 +30,6 @@ _SURE = 2.5  # standard deviations of the log-odds ratio
 _PRIOR = 10.0
 _FULL = _PRIOR + 1  # keeps the odds of a word in every text finite
 NEAR = 0.1  # distance from the threshold that counts as uncertain
-FEW = 0.1  # recall below which a warning is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ class OperatingPoint:
     Without ``review_range``, memes are blocked from ``threshold`` on and allowed below it. A
     review range puts a review band between both. A range that does not reach the threshold would
     leave a gap, so that the band is extended to the threshold: see :attr:`gap`. ``rule`` is the
-    rule that chose the threshold, if any. With ``homophones``, Chinese texts are also scored by
+    rule that chose them, if any, and ``volume`` the memes per time that it counts with. With ``homophones``, Chinese texts are also scored by
     their homophone reading.
     """
 
@@ -166,6 +165,7 @@ class OperatingPoint:
     review_range: tuple[float, float] | None = None
     rule: str = ""
     homophones: bool = False
+    volume: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.threshold <= 1:
@@ -212,7 +212,9 @@ class OperatingPoint:
         return settle(probability) >= settle(self.threshold)
 
     def band(self, probability: float) -> Band:
-        """Return the band of a probability; both ends of a review range belong to it.
+        """Return the band of a probability.
+
+        Both ends of a review range belong to it; the threshold belongs to the block band.
 
         >>> point = OperatingPoint(0.9, (0.3, 0.5))
         >>> [point.band(probability) for probability in (0.29, 0.3, 0.5, 0.86, 0.9)]
@@ -224,7 +226,9 @@ class OperatingPoint:
         low, high = self.review_range
         if value < settle(min(low, self.threshold)):
             return "allow"
-        return "review" if value <= settle(high) or value < settle(self.threshold) else "block"
+        if settle(high) > settle(self.threshold):
+            return "review" if value <= settle(high) else "block"
+        return "review" if value < settle(self.threshold) else "block"
 
     def explain_review(self, probability: float) -> str:
         """Explain why a probability needs human review; empty outside of the review band.
@@ -324,13 +328,6 @@ def read_range(text: str) -> tuple[float, float] | None:
 ThresholdFlag = Annotated[
     float | None, Flag("Probability from which a meme is harmful. Default: stored.")
 ]
-OperatingPointFlag = Annotated[
-    str,
-    Flag(
-        "Choose the threshold by a target on held-out memes: precision=0.9 or recall=0.8.",
-        metavar="RULE",
-    ),
-]
 ReviewRangeFlag = Annotated[
     tuple[float, float] | None,
     Flag(
@@ -343,46 +340,6 @@ ReviewRangeFlag = Annotated[
 ]
 
 
-def list_operating_points(said: Sequence[tuple[float, bool]]) -> list[list[float]]:
-    """List threshold, precision and recall from 0.01 to 0.99, where any meme is flagged.
-
-    >>> list_operating_points([(0.9, True), (0.6, False), (0.2, False)])[0]
-    [0.01, 0.3333, 1.0]
-    """
-    harmful = sum(truth for _, truth in said)
-    rows = []
-    for step in range(1, 100):
-        flagged = [truth for chance, truth in said if settle(chance) >= step / 100]
-        if flagged and harmful:
-            hits = sum(flagged)
-            rows.append([step / 100, round(hits / len(flagged), 4), round(hits / harmful, 4)])
-    return rows
-
-
-def describe_point(points: Sequence[Sequence[float]], point: OperatingPoint) -> list[str]:
-    """Describe precision and recall of a threshold on held-out memes; warn if recall is low.
-
-    >>> points = [[0.3, 0.6, 0.9], [0.7, 0.95, 0.04]]
-    >>> describe_point(points, OperatingPoint(0.7, rule="precision=0.9"))[0]
-    'threshold 0.7 (precision=0.9): on held-out memes precision 95.0 %, recall 4.0 %'
-    """
-    known = [row for row in points if settle(row[0]) <= settle(point.threshold)]
-    by = f" ({point.rule})" if point.rule else ""
-    shown = f"threshold {point.threshold:.4g}{by}"
-    if not known:
-        return [f"{shown}: precision and recall on held-out memes are unknown"]
-    _, precision, recall = known[-1][:3]
-    lines = [
-        f"{shown}: on held-out memes precision {100 * precision:.1f} %, recall {100 * recall:.1f} %"
-    ]
-    if recall < FEW:
-        lines.append(
-            f"warning: {100 - 100 * recall:.1f} % of harmful memes are missed at this threshold;"
-            " choose a lower target, or train on more memes"
-        )
-    return lines
-
-
 def read_point(stored: object, name: str) -> OperatingPoint | None:
     """Read the operating point of a model card; None if the card has none."""
     if stored is None:
@@ -391,41 +348,11 @@ def read_point(stored: object, name: str) -> OperatingPoint | None:
         found = dict(stored)  # type: ignore[call-overload]
         span = found["review_range"]
         review_range = (float(span[0]), float(span[1])) if span else None
-        rule, homophones = str(found.get("rule", "")), found.get("homophones") is True
-        return OperatingPoint(float(found["threshold"]), review_range, rule, homophones)
+        rule, volume = str(found.get("rule", "")), str(found.get("volume", ""))
+        homophones = found.get("homophones") is True
+        return OperatingPoint(float(found["threshold"]), review_range, rule, homophones, volume)
     except (TypeError, ValueError, KeyError) as error:
         raise InputError(
             f"the operating point of {name} cannot be read",
             hint="write it again with 'memantics detector set'",
         ) from error
-
-
-def choose_operating_point(points: Sequence[Sequence[float]], rule: str) -> float:
-    """Choose the threshold for a target such as ``precision=0.9`` or ``recall=0.8``.
-
-    >>> points = [[0.3, 0.6, 0.9], [0.5, 0.8, 0.7], [0.7, 0.95, 0.4]]
-    >>> [choose_operating_point(points, rule) for rule in ("precision=0.8", "recall=0.7")]
-    [0.5, 0.5]
-    """
-    name, _, wanted = rule.partition("=")
-    place = {"precision": 1, "recall": 2}.get(name)
-    try:
-        share = float(wanted)
-    except ValueError:
-        share = -1.0
-    if place is None or not 0 < share <= 1:
-        raise InputError(
-            f"{rule!r} is not a valid operating point", hint="use precision=0.9 or recall=0.8"
-        )
-    if not points:
-        raise InputError(
-            "this detector file has no held-out predictions", hint="train the detector again"
-        )
-    kept = [point[0] for point in points if point[place] >= share]
-    if not kept:
-        best = max(point[place] for point in points)
-        raise InputError(
-            f"no threshold reaches {name} {share:g} on held-out memes",
-            hint=f"the highest is {best:.2f}",
-        )
-    return min(kept) if name == "precision" else max(kept)

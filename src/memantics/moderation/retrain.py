@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,6 @@ from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluati
 from memantics.moderation.examples import Example, Loaded, need_labels
 from memantics.moderation.fast import Prediction, Trained, fit
 from memantics.moderation.judges import FastJudge
-from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.training import describe_trained
 
 _SHOWN = 5

@@ -1,4 +1,4 @@
-"""What a worker of ``screen`` does with a reference, from bytes to a row of the result."""
+"""The work of one ``screen`` process: from a reference to a result row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memantics.core.memes import MEMES
 from memantics.core.parameters import Flag, TextTaken
 from memantics.core.tables import need_parquet
 from memantics.models.embedded.ocr import OcrProfile, open_reader
-from memantics.moderation import operating_points
+from memantics.moderation import operating_points, rules
 from memantics.moderation.classifiers import open_judges
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
@@ -54,63 +54,74 @@ _LOOK = "[0-9a-f]{1,16}"
 
 @dataclass(frozen=True, slots=True)
 class ScreenSettings:
-    """How memes are judged.
+    """Settings of a screening.
 
-    ``detector`` is a file; without one the tiny detector of the sample data shows how things work.
-    ``threshold`` is the probability from which a meme is ``harmful`` (default: the detector's own);
-    ``decide`` chooses it on the detector's held-out predictions (``precision=0.9``). Memes in the
-    range ``review`` are for people, and then what is not scored; ``reviewers`` of them judge each.
-    ``explain`` adds reasons to flagged memes; ``readings`` says of
-    which Chinese texts to add what they may be heard as, the dearest step by far where texts are
-    given. ``ocr`` is the profile of the reader, ``printed`` which text of an image is its caption,
-    ``language`` that of texts whose source names none, ``templates`` a collection of known
-    pictures.
+    Args:
+        detector: Detector file. Default: the sample detector, for demonstration only.
+        threshold: Probability from which a meme is harmful. Default: stored in the detector.
+        operating_point: Rule that chooses the operating point on held-out memes, such as
+            ``precision=0.9``, ``reviews=50/day`` or ``cost=miss:10,false_positive:1,review:0.2``.
+        volume: Memes per time for ``reviews=``, such as ``20000/day``.
+        review_range: Probabilities that need human review.
+        reviewers: Number of annotators per reviewed meme.
+        explain: Add feature attributions to flagged memes.
+        readings: Which Chinese texts get homophone readings; the slowest step for texts.
+        ocr: OCR profile for images.
+        printed: Which text of an image counts as its caption.
+        language: Language of texts whose source does not name one.
+        templates: Output folder of ``collect`` with known templates.
     """
 
     detector: Annotated[
         Path | None,
-        Flag("A detector file. Default: a tiny one of the sample data, to try things."),
+        Flag("Detector file. Default: the sample detector, for demonstration only."),
     ] = None
     threshold: operating_points.ThresholdFlag = None
-    operating_point: operating_points.OperatingPointFlag = ""
+    operating_point: rules.RuleFlag = ""
+    volume: rules.VolumeFlag = ""
     review_range: operating_points.ReviewRangeFlag = None
     reviewers: Annotated[
-        int, Flag("How many people judge each meme that is for people.", min=1, max=50)
+        int, Flag("Number of annotators per meme that needs human review.", min=1, max=50)
     ] = 1
-    explain: Annotated[bool, Flag("Say what moved each flagged meme.")] = False
+    explain: Annotated[bool, Flag("Add feature attributions for flagged memes.")] = False
     readings: Annotated[
         Readings,
-        Flag("Which Chinese texts to listen to for hidden words (10 to 100 ms each)."),
+        Flag("Which Chinese texts to search for homophones (10 to 100 ms per text)."),
     ] = "flagged"
-    ocr: Annotated[OcrProfile, Flag("How images are read where no text is given.")] = "fast"
+    ocr: Annotated[OcrProfile, Flag("OCR profile for images without a given text.")] = "fast"
     printed: TextTaken = "caption"
-    language: Annotated[str, Flag("Language of texts whose source names none.", metavar="CODE")] = (
-        ""
-    )
+    language: Annotated[
+        str, Flag("Language of texts whose source has no language.", metavar="CODE")
+    ] = ""
     templates: Annotated[
-        Path | None, Flag("A folder that 'collect' listed: its template clusters are known.")
+        Path | None, Flag("Output folder of 'collect' with known templates. Default: none.")
     ] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.operating_point:
-            raise InputError("a threshold and a rule for one exclude each other", hint="drop one")
-        operating_points.OperatingPoint(
-            self.threshold or 0, self.review_range
-        )  # refuses what is none
-        read_language(self.language)  # so does this
+            raise InputError(
+                "--threshold and --operating-point cannot be combined", hint="give one of them"
+            )
+        if self.operating_point:
+            rules.read_rule(self.operating_point, self.volume)  # raises InputError
+        # Raises InputError for invalid values.
+        operating_points.OperatingPoint(self.threshold or 0, self.review_range)
+        read_language(self.language)  # raises InputError for an unknown code
 
     def choose_point(self, detector: Detector) -> operating_points.OperatingPoint:
-        """The threshold that was given, or chosen by a rule, or the detector's own point."""
-        return detector.choose_point(self.threshold, self.operating_point, self.review_range)
+        """Choose the operating point: given threshold, target, or the detector's default."""
+        return detector.choose_point(
+            self.threshold, self.operating_point, self.review_range, self.volume
+        )
 
 
 @dataclass(frozen=True)
 class ScreenWork:
-    """What a worker does to each meme; see :class:`~memantics.moderation.scale.records.Work`.
+    """The work on each meme; see :class:`~memantics.moderation.scale.records.Work`.
 
-    ``detector`` is its name and checksum. ``templates`` are hashes of known pictures with the names
-    of their template clusters; ``pictures`` is where images are put that people are to look at,
-    ``classifiers`` the topics of those in use.
+    ``detector`` is its name and checksum. ``templates`` are image hashes with the names of their
+    template clusters. ``pictures`` is the folder for images that need human review.
+    ``classifiers`` are the topics of the default classifiers.
     """
 
     settings: ScreenSettings
@@ -122,27 +133,27 @@ class ScreenWork:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The verdict row."""
+        """The columns of a verdict row."""
         return make_verdict_schema()
 
     def open(self) -> Process:
-        """Load the detector once; the OCR and the ear are loaded when they are first needed."""
+        """Load the detector; OCR and the homophone reader are loaded on first use."""
         path = self.settings.detector
         detector = Detector.load(path) if path else Detector.load_sample()
         return _Screener(self, detector).screen
 
     def fail(self, ref: Ref, reason: str) -> ShardRow:
-        """A row without a verdict."""
+        """Make a row with the status failed."""
         return self.refuse(ref, reason).to_row()
 
     def refuse(self, ref: Ref, reason: str) -> Verdict:
-        """The verdict on a meme that could not be read: only what the reference says."""
+        """Make a failed verdict from the reference alone."""
         text = (ref.text or "")[:MOST_TEXT]
         source: TextSource = "given" if ref.text else "none"
         return fail(self.detector, reason, id=ref.id, text=text, caption=text, text_source=source)
 
     def find_template_cluster(self, look: int) -> str | None:
-        """The template cluster of the nearest known picture, if one is near."""
+        """Return the template cluster of the nearest known image within 8 bits, or None."""
         place = find_nearest(look, self._looks, CLUSTER_BITS) if self.templates else None
         return None if place is None else self.templates[place][1]
 
@@ -152,7 +163,7 @@ class ScreenWork:
 
 
 class _Screener:
-    """A worker's open tools."""
+    """The loaded tools of one worker."""
 
     def __init__(self, work: ScreenWork, detector: Detector) -> None:
         self._work, self._settings, self._detector = work, work.settings, detector
@@ -161,8 +172,8 @@ class _Screener:
         self._classifiers = open_judges(work.classifiers)
 
     def screen(self, refs: Sequence[Ref]) -> list[ShardRow]:
-        """A row for each reference."""
-        self._seen = SeenPictures()  # of this shard: its rows must not depend on what ran before
+        """Score references, one row each."""
+        self._seen = SeenPictures()  # per shard, so that rows do not depend on earlier shards
         looked = [self._look(ref) for ref in refs]
         subjects = [item for item in looked if isinstance(item, Subject)]
         said = iter(
@@ -177,8 +188,8 @@ class _Screener:
         return rows
 
     def _add_readings(self, verdict: Verdict) -> Verdict:
-        """What a Chinese text may be heard as and what classifiers say, where that is asked for."""
-        if verdict.status != "judged":
+        """Add homophone readings of Chinese texts and classifier labels, if requested."""
+        if verdict.status != "scored":
             return verdict
         listens = self._settings.readings
         wanted = listens == "all" or (verdict.flagged and listens != "none")
@@ -189,7 +200,7 @@ class _Screener:
         return replace(verdict, readings=tuple(readings), labels=tuple(said))
 
     def _keep_picture(self, ref: Ref, sha256: str) -> None:
-        """Put an image where people will see it, under its digest."""
+        """Copy an image to the review queue, named by its digest."""
         if self._work.pictures is not None:
             data = self._fetcher.fetch(ref) or b""
             ending = probe(data, ref.id).format.lower().replace("jpeg", "jpg")
@@ -197,7 +208,7 @@ class _Screener:
             replace_file(self._work.pictures / f"{sha256}.{ending}", data, "image for review")
 
     def _look(self, ref: Ref) -> Subject | Verdict:
-        """What is judged: a text, or an image with its hashes and text; or why there is none."""
+        """Read the meme of a reference; return a failed verdict if it cannot be read."""
         given = Subject(Example(ref.id, ref.text or ""), ref.language or self._settings.language)
         if ref.kind == "text":
             return given
@@ -207,7 +218,7 @@ class _Screener:
             return self._work.refuse(ref, str(error))
 
     def _see(self, data: bytes, ref: Ref, given: Subject) -> Subject:
-        """An image with its hashes, its template cluster and, unless that is known, its text."""
+        """Compute hashes and template cluster of an image and, unless given, read its text."""
         image = decode(data, ref.id)
         look = hash_image(image)
         known = replace(
@@ -229,7 +240,7 @@ class _Screener:
 
 
 def _ask(classifier: Judge, verdict: Verdict) -> TopicLabel:
-    """What a classifier says of a text: a label, or unknown."""
+    """Classify a text; the label may be unknown."""
     said = classifier.ask(verdict.caption, verdict.language)
     return TopicLabel(
         said.topic, said.label, f"{classifier.name}@{classifier.version}", said.probability
@@ -237,7 +248,7 @@ def _ask(classifier: Judge, verdict: Verdict) -> TopicLabel:
 
 
 def _read_homophones(text: str) -> list[str]:
-    """What a Chinese caption may be heard as, where its sound says something else."""
+    """Find homophone readings of a Chinese caption that differ from its text."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import MAX_CHARACTERS
 
@@ -259,18 +270,18 @@ def read_templates(folder: Path) -> tuple[tuple[int, str], ...]:
         if isinstance(line, dict) and re.fullmatch(_LOOK, look := str(line.get("hash")))
     )
     if not found:
-        raise InputError(f"{folder} lists no hashes", hint="run memantics collect on it again")
+        raise InputError(f"{folder} has no image hashes", hint="run 'memantics collect' again")
     return found
 
 
 def read_rows(folder: Path) -> Iterator[ShardRow]:
-    """The verdicts in a folder, part by part."""
+    """Iterate over the verdicts in a folder."""
     for table in read_tables(folder):
         yield from table.to_pylist()
 
 
 def read_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The parts in a folder as tables, some columns or all."""
+    """Iterate over the parts in a folder as Arrow tables, with some or all columns."""
     need_parquet()
     import pyarrow.parquet as pq
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from memantics.core.files import replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
-from memantics.moderation import operating_points
+from memantics.moderation import operating_points, rules
 from memantics.moderation.card import ModelCard, make_card
 from memantics.moderation.classifiers import (
     DETECTOR,
@@ -48,7 +49,6 @@ from memantics.moderation.judges import (
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.neural.saved import export_onnx, is_neural
 from memantics.moderation.obfuscation import augment
-from memantics.moderation.operating_points import list_operating_points
 from memantics.moderation.storage import load, save
 from memantics.moderation.wrapped import WrappedJudge, save_wrapped
 
@@ -56,9 +56,9 @@ _WIDTH = 34
 
 
 def use_detector(path: str | Path) -> Path:
-    """Use a detector wherever none is named: in ``analyze``, ``screen`` and ``serve``.
+    """Make a detector the default in ``analyze``, ``screen`` and ``serve``; return its path.
 
-    It is opened first, so that a file that is no detector is refused here.
+    Raises InputError if the file is not a detector.
     """
     place = Path(path).absolute()
     open_judge(place)
@@ -67,17 +67,17 @@ def use_detector(path: str | Path) -> Path:
 
 
 def forget_detector() -> None:
-    """Go back to the sample detector of the sample data."""
+    """Make the sample detector the default again."""
     forget_in_use(DETECTOR)
 
 
 def find_detector(path: str | Path | None = None) -> Path | None:
-    """The detector that is named, else the one in use; None where there is neither."""
+    """Return the given detector, else the default one; None if there is neither."""
     return Path(path) if path is not None else find_in_use(DETECTOR)
 
 
 def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int = 40) -> Table:
-    """The first predictions beside the texts they are about."""
+    """Show the first predictions as a table, with the texts they are about."""
     rows = []
     for example, found in list(zip(examples, said, strict=True))[:most]:
         named = found.label and not found.not_scored and found.type not in (None, "none")
@@ -85,7 +85,7 @@ def tabulate(examples: Sequence[Example], said: Sequence[Prediction], most: int 
         doubt = (
             ", unlike the training texts" if found.out_of_domain and not found.not_scored else ""
         )
-        doubt = doubt or (", for a person" if found.review else "")
+        doubt = doubt or (", needs human review" if found.review else "")
         chance = "" if found.not_scored else f"{found.probability:.2f}"
         short = cut_off(example.text, _WIDTH)
         rows.append((example.id, f"{found.name}{kind}{doubt}", chance, short))
@@ -108,7 +108,7 @@ def dump_prediction(said: Prediction | LabelPrediction) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class ExportedDetector(Result):
-    """A detector's file, how large it is and its checksum."""
+    """An exported detector file with its size and checksum."""
 
     file: str
     bytes: int
@@ -116,10 +116,10 @@ class ExportedDetector(Result):
 
 
 def export(
-    model: Annotated[Path, Argument("A detector file.")],
-    out: Annotated[Path, Flag("The file to write.")],
+    model: Annotated[Path, Argument("Detector file.")],
+    out: Annotated[Path, Flag("File to write.")],
 ) -> ExportedDetector:
-    """Write the single file that is loaded without PyTorch, and read it back once."""
+    """Export a detector as one file that loads without PyTorch, and check that it loads."""
     if is_neural(model) and model.is_dir():
         export_onnx(model, out)
     else:
@@ -132,7 +132,7 @@ def export(
 
 @dataclass(frozen=True, slots=True)
 class PointSet(Result):
-    """The operating point of a detector's file, and what it keeps on held-out memes."""
+    """The stored operating point of a detector, with its precision and recall."""
 
     file: str
     point: operating_points.OperatingPoint
@@ -140,36 +140,51 @@ class PointSet(Result):
 
 
 def set_point(
-    model: Annotated[Path, Argument("A detector file.")],
+    model: Annotated[Path, Argument("Detector file.")],
     *,
-    operating_point: operating_points.OperatingPointFlag = "",
+    operating_point: rules.RuleFlag = "",
+    volume: rules.VolumeFlag = "",
     threshold: operating_points.ThresholdFlag = None,
     review_range: operating_points.ReviewRangeFlag = None,
     homophones: Annotated[
-        bool, Flag("Judge Chinese texts as they sound, too (10 to 100 ms each).")
+        bool, Flag("Also score homophone readings of Chinese texts (10 to 100 ms per text).")
     ] = False,
-    clear: Annotated[bool, Flag("Go back to the threshold of the training.")] = False,
+    clear: Annotated[bool, Flag("Remove the stored operating point.")] = False,
 ) -> PointSet:
-    """Store in a detector how it decides wherever nobody says otherwise."""
+    """Set the default threshold and review range of a detector.
+
+    Args:
+        model: Detector file.
+        operating_point: Rule that chooses the operating point on held-out memes, such as
+            ``precision=0.9``, ``reviews=50/day`` or ``cost=miss:10,false_positive:1,review:0.2``.
+        volume: Memes per time for ``reviews=``, such as ``20000/day``.
+        threshold: Probability from which a meme is harmful.
+        review_range: Probabilities that need human review.
+        homophones: Also score homophone readings of Chinese texts.
+        clear: Remove the stored operating point.
+
+    Raises:
+        InputError: If no setting is given, or settings are combined with ``clear``.
+    """
     given = bool(operating_point) or threshold is not None or review_range is not None or homophones
     if given == clear:
         raise InputError(
-            "say how it decides, or --clear",
-            hint="such as --operating-point precision=0.9 --review-range 0.3..0.7",
+            "give either an operating point or --clear",
+            hint="for example --operating-point precision=0.9 --review-range 0.3..0.7",
         )
     judge = open_judge(model)
     if not isinstance(judge, WrappedJudge):
-        judge = open_fast(model)  # refuses networks
+        judge = open_fast(model)  # raises InputError for neural networks
     opened = OpenDetector(judge, model.name, model)
-    card = {key: value for key, value in judge.card.items() if key != "point"}
+    card = {key: judge.card[key] for key in judge.card if key not in ("point", "point_date")}
     point = (
         operating_points.OperatingPoint(opened.threshold)
         if clear
-        else opened.choose_point(threshold, operating_point, review_range)
+        else opened.choose_point(threshold, operating_point, review_range, volume)
     )
     if not clear:
         point = replace(point, homophones=homophones)
-        card["point"] = asdict(point)
+        card |= {"point": asdict(point), "point_date": date.today().isoformat()}
     if isinstance(judge, FastJudge):
         save(judge.detector, model, card)
     else:
@@ -177,35 +192,41 @@ def set_point(
     return PointSet(str(model), point, tuple(opened.describe_point(point)))
 
 
-_PICTURE = 1.0  # how much a picture weighs beside the words of the text
+_PICTURE = 1.0  # weight of image features relative to text features
 PresetName = Annotated[
     str,
     Flag(
-        "auto (by language), fast, words, linear, ridge, readings, static, full or words-full"
-        " (with meanings)."
+        "Feature set: auto (by language), fast, words, linear, ridge, readings, static, full or"
+        " words-full (with sentence embeddings)."
     ),
 ]
 PartFlag = Annotated[
-    str, Flag("train, test or all of a release, or FILE.json:PART of a split file.")
+    str, Flag("Split of a release (train, test or all), or FILE.json:PART of a split file.")
 ]
-EncoderFlag = Annotated[Path | None, Flag("Folder of a text encoder, for meanings by another one.")]
+EncoderFlag = Annotated[Path | None, Flag("Folder of a text encoder. Default: the bundled one.")]
 ImageEncoder = Annotated[
-    Path | None, Flag("Folder of a vision model (CLIP, SigLIP) for pictures.", "--image-encoder")
+    Path | None,
+    Flag("Folder of an image encoder (CLIP, SigLIP). Default: none.", "--image-encoder"),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainOptions:
-    """Choices of a training beside its data.
+    """Training settings of detectors and classifiers.
 
-    ``preset`` ``auto`` takes ``fast`` for Chinese texts and ``words`` for others; those that end in
-    ``full`` also compare meanings. ``split`` is a part of a release (default: ``train`` of harm,
-    ``all`` of other labels), ``data`` sample, release, or a file. ``embedder`` is the folder of a
-    text encoder, ``pictures`` that of a vision model (CLIP, SigLIP, …) through which pictures are
-    seen, ``captions`` a file with captions by any model. ``inner`` says how examples of harm are
-    held out to calibrate and choose, ``types`` whether types stand beside the decision or after
-    it. ``ocr`` reads the images, ``image_statistics`` adds light, colour and edges, ``obfuscated``
-    is the share of examples of harm that is added in obfuscation.
+    Args:
+        preset: Feature set; ``auto`` is ``fast`` for Chinese and ``words`` for other languages.
+            Presets ending in ``full`` also use sentence embeddings.
+        split: Split of a release. Default: ``train`` for harm, ``all`` for other labels.
+        embedder: Folder of a text encoder.
+        pictures: Folder of an image encoder (CLIP, SigLIP).
+        captions: File with captions by any model.
+        inner: How examples are held out to calibrate and to choose hyperparameters.
+        types: Whether types are predicted independently (``flat``) or given harm
+            (``hierarchical``).
+        ocr: Read the images by OCR and use their text.
+        image_statistics: Add features for brightness, colour and edges.
+        obfuscated: Proportion of harm examples that are added as obfuscated copies.
     """
 
     preset: PresetName = AUTO
@@ -216,13 +237,15 @@ class TrainOptions:
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None
     labels: LabelVersionFlag = "v1"
     inner: Annotated[
-        FoldScheme, Flag("How examples are held out inside training, to calibrate and choose.")
+        FoldScheme, Flag("Inner cross-validation, for calibration and hyperparameters.")
     ] = "random"
     types: Annotated[
-        TypeHead, Flag("Types beside the decision (flat) or after it (hierarchical).")
+        TypeHead, Flag("Predict types independently (flat) or given harm (hierarchical).")
     ] = "flat"
-    ocr: Annotated[bool, Flag("Read the images and use what they say.")] = False
-    image_statistics: Annotated[bool, Flag("Add light, colour and edges.")] = False
+    ocr: Annotated[bool, Flag("Read the images by OCR, and use their text.")] = False
+    image_statistics: Annotated[bool, Flag("Add features for brightness, colour and edges.")] = (
+        False
+    )
     obfuscated: Annotated[float, Flag("Share of examples to add in obfuscation.", min=0, max=1)] = (
         0.0
     )
@@ -257,11 +280,11 @@ def describe_trained(
         found = evaluate_labels(loaded, trained.said)
         known = {"topic": loaded.topic, **measure_sure(loaded.gold, trained.said)}
     else:
-        # Obfuscated copies of a meme are no further memes: figures are on those that are real.
+        # Metrics exclude obfuscated copies.
         said = trained.held_out[: len(loaded.examples)]
         found = evaluate(loaded.examples, said, trained.detector.decision.threshold)
         pairs = [(p.probability, e.label == 1) for p, e in zip(said, loaded.examples, strict=True)]
-        known = {"operating_points": list_operating_points(pairs)}
+        known = {"held_out_scores": rules.count_scores(pairs).dump()}
     card = make_card(trained.detector, loaded, found, _describe_held_out(loaded))
     facts = {"sample": loaded.sample, **card.dump(), **describe_texts(loaded.texts), **known}
     return found, card, facts
@@ -274,13 +297,13 @@ def _describe_held_out(loaded: Loaded) -> str:
         else ("that were", "the threshold was", "detector")
     )
     return (
-        f"On memes {group} held out inside training; {chosen} chosen on the same predictions,"
-        f" so an outer test is a little lower (see {command} eval --folds)."
+        f"On memes {group} held out in training; {chosen} chosen on the same predictions, so"
+        f" these metrics are slightly too high (see {command} eval --folds)."
     )
 
 
 def choose_settings(loaded: Loaded, options: TrainOptions) -> tuple[FastSettings, Embedder | None]:
-    """Settings of a preset and encoders; images that are read or seen become blocks of theirs."""
+    """Make the settings and encoders of a training; OCR and image encoders add feature blocks."""
     settings = choose_preset(options.preset, [example.text for example in loaded.examples])
     blocks, dense = settings.blocks, settings.dense
     if options.ocr:
@@ -291,7 +314,7 @@ def choose_settings(loaded: Loaded, options: TrainOptions) -> tuple[FastSettings
     if isinstance(encoder, SeeingEmbedder):
         if not any(example.image is not None for example in loaded.examples):
             raise InputError(
-                f"{loaded.name}: no meme has its picture", hint="add the images to the release"
+                f"{loaded.name}: no meme has an image", hint="add the images to the release"
             )
         dense = (*dense, Dense("picture", _PICTURE, encoder.width))
     settings = replace(

@@ -1,4 +1,4 @@
-"""``detector wrap``: a classifier of others becomes a detector, calibrated on rows of one's own."""
+"""Wrap a transformers classifier as a detector, and calibrate it on labelled rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorEvaluation, evaluate
 from memantics.moderation.examples import Loaded, need_labels, need_two_classes, split_random
 from memantics.moderation.heads import FEWEST, need_training
-from memantics.moderation.operating_points import list_operating_points
 from memantics.moderation.pages import draw_thresholds
+from memantics.moderation.rules import count_scores
 
 _FOLDS = 5
 _LIMITS = (
-    "Its weights were trained by others; what they learnt from is in their card, if anywhere.",
-    "Its labels mean here what the map says they do.",
-    "It was fitted to one time and place; words change, and so do obfuscations.",
-    "It is a filter for people who decide, not a judge: look at what it finds.",
+    "Its weights are from a third party; see their model card for the training data.",
+    "The meaning of its labels is defined by the label map.",
+    "It was trained on data of one time and place: new words and obfuscations reduce its accuracy.",
+    "It is a filter for human reviewers: do not act on its verdicts without review.",
 )
 
 
@@ -46,19 +46,19 @@ class WrappedDetector(Result):
 
 
 def wrap_classifier(
-    folder: Annotated[Path, Argument("Folder of a classifier, as transformers saves it.")],
+    folder: Annotated[Path, Argument("Folder of a classifier in transformers format.")],
     meanings: Annotated[
-        Path, Flag("TOML: which of its labels are harmful, harmless, or a type of harm.", "--map")
+        Path, Flag("TOML file that maps labels to harmful, harmless or a harm type.", "--map")
     ],
     *,
     data: Annotated[
-        str | None, Flag("Labelled rows to calibrate on, named as in train. Default: none.")
+        str | None, Flag("Labelled rows for calibration, as in train. Default: not calibrated.")
     ] = None,
-    split: Annotated[str, Flag("Part of a release: train, test or all.")] = "train",
+    split: Annotated[str, Flag("Split of a release: train, test or all.")] = "train",
     labels: LabelVersionFlag = "v1",
-    out: Annotated[Path, Flag("The file to write.")] = Path("wrapped.json"),
+    out: Annotated[Path, Flag("File to write.")] = Path("wrapped.json"),
 ) -> WrappedDetector:
-    """Make a detector of a text, image or image-text classifier, and write it with its card."""
+    """Wrap a text, image or image-text classifier as a detector, and write it with its card."""
     judge = wrapped.wrap_folder(folder, wrapped.read_map(meanings), str(meanings))
     loaded = None if data is None else load_examples(data, split, labels)
     found = None
@@ -67,7 +67,7 @@ def wrap_classifier(
     card = _make_card(judge, loaded, found)
     facts = {**judge.card, **card.dump(), "languages": _find_languages(judge, loaded)}
     wrapped.save_wrapped(out, judge.file.model_copy(update={"card": facts}))
-    Detector.load(out)  # what was written is what is opened
+    Detector.load(out)  # raises if the written file cannot be opened
     picture = draw_thresholds(found.thresholds) if found else ""
     page, _ = write_card(card, out, picture)
     classifier = judge.classifier
@@ -84,7 +84,7 @@ def calibrate(
     need_two_classes(truth.tolist(), loaded.name)
     if len(truth) < FEWEST or min(loaded.counts.values()) < 2:
         few = f"give at least {FEWEST}, two of each label"
-        raise InputError(f"{len(truth)} rows are too few to calibrate on", hint=few)
+        raise InputError(f"{len(truth)} rows are too few for calibration", hint=few)
     logits = judge.score(loaded.examples)
     odds, _ = judge.weigh(logits)
     chances = _hold_out(odds, truth)
@@ -94,7 +94,7 @@ def calibrate(
     card = {
         "threshold": threshold,
         "sample": loaded.sample,
-        "operating_points": list_operating_points(pairs),
+        "held_out_scores": count_scores(pairs).dump(),
     }
     update = {"slope": slope, "shift": shift, "card": card}
     made = wrapped.WrappedJudge(judge.classifier, judge.file.model_copy(update=update))
@@ -103,7 +103,7 @@ def calibrate(
 
 
 def _hold_out(odds: Floats, truth: Ints) -> Floats:
-    """Probabilities of each row by a calibration on the other folds."""
+    """Compute the probability of each row with a calibration on the other folds."""
     folds = split_random(
         [str(label) for label in truth], min(_FOLDS, int(np.bincount(truth).min()))
     )
@@ -116,13 +116,13 @@ def _hold_out(odds: Floats, truth: Ints) -> Floats:
 
 
 def _find_languages(judge: wrapped.WrappedJudge, loaded: Loaded | None) -> list[str]:
-    """Those that the map names, else those of the rows; a classifier of pictures needs none."""
+    """Return the languages of the map, else of the rows; image classifiers need none."""
     named = [read_language(name) for name in judge.file.meanings.languages]
     found = named or ([] if loaded is None else loaded.list_languages())
     if judge.reads_texts and not found:
         raise InputError(
-            "which languages it reads is not known",
-            hint='write languages = ["en"] into the map, or give --data',
+            "the languages of the classifier are unknown",
+            hint='add languages = ["en"] to the map, or give --data',
         )
     return found
 
@@ -131,12 +131,12 @@ def _make_card(
     judge: wrapped.WrappedJudge, loaded: Loaded | None, found: DetectorEvaluation | None
 ) -> ModelCard:
     classifier, file = judge.classifier, judge.file
-    data = loaded or Loaded("none: its probabilities are the classifier's", (), licence="none")
-    chosen = "the classifier's own probabilities, harmful from 0.5"
+    data = loaded or Loaded("none (not calibrated)", (), licence="none")
+    chosen = "the classifier's own probabilities, threshold 0.5"
     if found is not None:
         chosen = (
             f"Platt's scaling (slope {file.slope:.4g}, shift {file.shift:.4g}) on all rows,"
-            f" threshold {found.threshold:.3f} on rows held out of it; the weights are untouched"
+            f" threshold {found.threshold:.3f} on held-out rows; the weights are unchanged"
         )
     return ModelCard(
         name=f"{classifier.architecture} from {Path(file.folder).name}, wrapped",
@@ -153,9 +153,12 @@ def _make_card(
         },
         selection=chosen,
         metrics={} if found is None else {"harmful": found.harmful, "types": found.types},
-        metrics_note="" if found is None else "On rows that their calibration left out.",
+        metrics_note="" if found is None else "On rows held out from calibration.",
         limits=_LIMITS,
-        notes=(*data.notes, f"licence of the weights, as the map says: {file.meanings.licence}"),
+        notes=(
+            *data.notes,
+            f"licence of the weights according to the map: {file.meanings.licence}",
+        ),
         targets=() if found is None else found.targets,
         thresholds=() if found is None else found.thresholds,
         threshold=0.5 if found is None else found.threshold,
