@@ -1,8 +1,8 @@
-"""Descriptions that cannot mislead: the pun detector under four kinds of description.
+"""Measure the pun detector with good, wrong and empty image descriptions.
 
-``python -m research.descriptions`` prints F1 and false alarms on the rest, nested in five folds, by
-the detector that was learnt with descriptions and by the rule that ships. With a file of a model's
-descriptions (JSON lines with ``name`` and ``description``) only the memes in it are judged.
+``python -m research.descriptions`` prints F1 and false positive rate on the development set, nested
+in five folds, for the detector that trusts every description and for the shipped rule. With a file
+of model descriptions (JSON lines with ``name`` and ``description``), only the memes in it count.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TAGS = (
 def make_conditions(
     samples: list[CaptionSample], told: Mapping[str, str]
 ) -> dict[str, Callable[[CaptionSample], str]]:
-    """What each condition gives for a description; ``told`` is what a model said."""
+    """Build the description of each condition; ``told`` contains descriptions by a model."""
     rng = random.Random(0)
     others = [sample.description for sample in samples]
     rng.shuffle(others)
@@ -66,7 +66,7 @@ def make_conditions(
 
 
 def judge(model: ModelName, told: Mapping[str, str]) -> tuple[Flags, Mapping[str, Flags]]:
-    """Which captions are puns, and what is said of them under each condition."""
+    """Return the gold labels of the captions and the predictions under each condition."""
     parts = split_folds("punmemecn", take_development_set("punmemecn", read_puns()))
     conditions = make_conditions([row.content for part in parts for row in part], told)
     lattice, gold = load_lattice(model, None), list[bool]()
@@ -98,14 +98,14 @@ def judge(model: ModelName, told: Mapping[str, str]) -> tuple[Flags, Mapping[str
 
 
 def main() -> None:
-    """Print one line for each condition."""
+    """Print one line per condition."""
     lines = Path(sys.argv[1]).read_bytes().splitlines() if sys.argv[1:] else ()
     told = {row["name"]: row["description"] for row in map(orjson.loads, lines)}
     gold, said = judge("frequencies", told)
     sys.stdout.write(f"{len(gold)} memes, {gold.sum()} puns\n")
     for name, verdicts in said.items():
         found = score_detection(verdicts.astype(float), gold, 0.5)
-        sys.stdout.write(f"{name:<32} F1 {found.f1:.3f}, false alarms {1 - found.tnr:.3f}\n")
+        sys.stdout.write(f"{name:<32} F1 {found.f1:.3f}, false positive rate {1 - found.tnr:.3f}\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
-"""``python -m research.match_list``: which copies of decided memes a memory knows, and which not.
+"""Measure which copies of known memes a match list recognises.
 
-Pictures of PunMemeCN's development part are taught with their captions. Copies are saved again,
-scaled and cropped; siblings are other memes of the release, asked with their own captions, and the
-taught pictures with another caption. Captions are those of the release, not read by OCR.
-
-``python -m research.match_list meaning``: texts of ToxiCN MM taught by what they mean, asked in
-other words and beside strangers. ``… cost``: look-ups among a million hashes.
+``python -m research.match_list`` adds 200 development images of PunMemeCN with their captions and
+queries edited copies, other memes, and the same images with another caption. ``… meaning`` adds
+texts of ToxiCN MM by embedding and queries reworded and other texts. ``… cost`` measures lookups
+among a million hashes. Captions are those of the release, not read by OCR.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ def _leave_out(text: str, draw: random.Random, count: int) -> str:
 
 
 def measure_meaning() -> int:
-    """How many reworded texts lie within some numbers of bits, and how many strangers do."""
+    """Count reworded and other texts within several Hamming distances."""
     out = sys.stdout.write
     texts = [row.content.text.strip() for row in read_harm()]
     texts = list(dict.fromkeys(text for text in texts if 8 <= len(text) <= 60))
@@ -98,7 +96,7 @@ def measure_meaning() -> int:
 
 
 def measure_cost(count: int = 1_000_000, asked: int = 300) -> int:
-    """Look-ups of hashes with 31 bits changed among a million random ones."""
+    """Measure lookups of hashes with 31 changed bits among a million random ones."""
     out = sys.stdout.write
     draw = np.random.default_rng(1)
     bits = draw.integers(0, 2**64, (count, 4), dtype=np.uint64)

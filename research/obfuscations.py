@@ -1,8 +1,8 @@
-"""``python -m research.obfuscations``: how many obfuscated texts slip past an English detector.
+"""Measure how many obfuscated harmful texts an English detector calls harmless.
 
-A detector is trained on the half of Hateful Memes that `research.language` looks at. Harmful texts
-of the other half that it flags as they stand are obfuscated in many ways; harmless ones tell
-whether false alarms rise. "Before" is the detector on the text as it was typed.
+``python -m research.obfuscations`` trains a detector on one half of Hateful Memes
+(`research.language`). Harmful texts of the other half that it flags are obfuscated in many ways;
+harmless texts show the effect on the false positive rate. "Before" scores the text as typed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Draw = random.Random
 
 
 def _each(words: str, change: Callable[[str], str], draw: Draw, share: float = 0.6) -> str:
-    """A share of the words of four letters or more, changed."""
+    """Change a random part of the words with four letters or more."""
     return " ".join(
         change(word) if len(word) >= 4 and draw.random() < share else word for word in words.split()
     )
@@ -85,13 +85,13 @@ OBFUSCATIONS: dict[str, Callable[[str, Draw], str]] = {
 }
 
 
-def slips(verdict: Verdict) -> bool:
-    """Whether it is called harmless."""
+def is_missed(verdict: Verdict) -> bool:
+    """Tell whether a verdict is harmless."""
     return verdict.outcome == "harmless"
 
 
 def main() -> int:
-    """Print a line for each obfuscation, and one for texts as they are."""
+    """Print one line per obfuscation, and one for texts without obfuscation."""
     if sys.argv[1:] == ["zh"]:
         return obfuscations_chinese.main()
     out = sys.stdout.write
@@ -108,7 +108,7 @@ def main() -> int:
         out(
             f"{('harmless', 'harmful')[label]}: {len(rows)}; flagged before"
             f" {sum(flat[n] for n in rows)}, now {sum(v.label == 'harmful' for v in now)};"
-            f" for people {sum(v.outcome == 'review' for v in now)}, of them for a sentence"
+            f" for human review {sum(v.outcome == 'review' for v in now)}, of them for one sentence"
             f" {sum(v.review.startswith('one of') for v in now)};"
             f" changed {sum(bool(v.obfuscation) for v in now)}\n"
         )
@@ -119,10 +119,10 @@ def main() -> int:
         draw = Draw(name)
         hidden = [Example(e.id, obfuscation(e.text, draw)) for e in sure]
         before = [not point.is_harmful(one.probability) for one in judge.machine.predict(hidden)]
-        after = list(map(slips, judge.verdicts(hidden)))
-        out(f"{name}: {sum(before)} of {len(sure)} slip, now {sum(after)}\n")
+        after = list(map(is_missed, judge.verdicts(hidden)))
+        out(f"{name}: {sum(before)} of {len(sure)} missed before, now {sum(after)}\n")
         total = [total[0] + sum(before), total[1] + sum(after)]
-    out(f"all: {total[0]} of {TEXTS * len(OBFUSCATIONS)} slip, now {total[1]}\n")
+    out(f"all: {total[0]} of {TEXTS * len(OBFUSCATIONS)} missed before, now {total[1]}\n")
     return 0
 
 

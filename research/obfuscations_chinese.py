@@ -1,9 +1,9 @@
-"""``python -m research.obfuscations zh``: how many obfuscated Chinese texts slip past a detector.
+"""Measure how many obfuscated harmful Chinese texts a detector calls harmless.
 
-The preset ``fast`` learns from 2,400 texts of ToxiCN MM's training part, captions left out. Of
-2,000 other texts, harmful ones that it flags as they stand are obfuscated; harmless ones tell what
-undoing obfuscations, and listening, cost in false alarms. Homophones, pinyin and emoji strike the
-two words without which the detector is least alarmed: an attacker who has it.
+``python -m research.obfuscations zh`` trains the preset ``fast`` on 2,400 texts of ToxiCN MM,
+without captions. Of 2,000 other texts, flagged harmful ones are obfuscated; harmless ones show the
+cost in false positives. Homophones, pinyin and emoji change the two words with the largest effect on the
+detector, as an attacker with access to it would.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ OBFUSCATIONS: dict[str, Obfuscation] = {
 
 
 def find_telling(detector: Detector, text: str) -> list[str]:
-    """The two words without which the detector is least alarmed."""
+    """Find the two words whose removal lowers the probability of harm most."""
     import jieba
 
     jieba.setLogLevel("ERROR")
@@ -56,7 +56,7 @@ def _count(verdicts: list[Verdict], outcome: str) -> int:
 
 
 def main() -> int:
-    """Print a line for each obfuscation, and what is flagged of harmless texts."""
+    """Print one line per obfuscation, and the flagged harmless texts."""
     out = sys.stdout.write
     rows = [row.content for row in read_harm() if 4 <= len(row.content.text.strip()) <= _LONGEST]
     random.Random(1).shuffle(rows)
@@ -64,25 +64,26 @@ def main() -> int:
     detector = Detector.train(bare[:LEARNT], "fast")
     tried = bare[LEARNT : LEARNT + TRIED]
     point = detector.point
-    listening = replace(point, homophones=True)
+    with_homophones = replace(point, homophones=True)
 
-    def ask(texts: list[str], listen: bool) -> list[Verdict]:
+    def ask(texts: list[str], homophones: bool) -> list[Verdict]:
         subjects = [Subject(Example(str(n), text), "zh") for n, text in enumerate(texts)]
-        return judge(detector, subjects, listening if listen else point)
+        return judge(detector, subjects, with_homophones if homophones else point)
 
     said = detector.machine.predict(tried)
     flat = [point.is_harmful(one.probability) for one in said]
     calm = [e.text for e in tried if not e.label][:CALM]
     plain = sum(hit for e, hit in zip(tried, flat, strict=True) if not e.label)
     out(f"harmless: {plain} of {sum(not e.label for e in tried)} flagged as written\n")
-    quick, began = ask(calm, listen=False), time.process_time()
-    slow = ask(calm, listen=True)
+    quick, began = ask(calm, homophones=False), time.process_time()
+    slow = ask(calm, homophones=True)
     spent = (time.process_time() - began) / len(calm)
     out(
         f"harmless, {len(calm)}: {_count(quick, 'harmful')} flagged, {_count(quick, 'review')} for"
-        f" people; listening {_count(slow, 'harmful')} and {_count(slow, 'review')};"
-        f" {sum('homophones' in v.obfuscation for v in slow)} heard otherwise;"
-        f" {1000 * spent:.0f} ms CPU a text\n"
+        f" human review; with homophone readings {_count(slow, 'harmful')} and"
+        f" {_count(slow, 'review')};"
+        f" {sum('homophones' in v.obfuscation for v in slow)} with another reading;"
+        f" {1000 * spent:.0f} ms of CPU time per text\n"
     )
     sure = [e.text for e, hit in zip(tried, flat, strict=True) if e.label and hit]
     sure = random.Random(1).sample(sure, min(TEXTS, len(sure)))
@@ -91,6 +92,9 @@ def main() -> int:
         hidden = [obfuscation(text, telling[text]) for text in sure]
         asked = detector.machine.predict([Example("", text) for text in hidden])
         before = sum(not point.is_harmful(one.probability) for one in asked)
-        now, heard = (_count(ask(hidden, listen), "harmless") for listen in (False, True))
-        out(f"{name}: {before} of {len(sure)} slip, now {now}, listening {heard}\n")
+        now, heard = (_count(ask(hidden, homophones), "harmless") for homophones in (False, True))
+        out(
+            f"{name}: {before} of {len(sure)} missed before, now {now},"
+            f" with homophone readings {heard}\n"
+        )
     return 0

@@ -1,4 +1,4 @@
-"""The weights of reading aloud that ship: fitted on all captions that research may learn from."""
+"""Fitting of the shipped weights for homophone readings, on the development set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DESCRIBED_FEATURES = (*PUN_FEATURES, *PICTURE_FEATURES)
 def fit_weights(
     samples: Sequence[CaptionSample], lattice: Lattice, embed: Embed | None = None
 ) -> dict[str, dict[str, object]]:
-    """What ``weights.json`` holds for a language model, fitted on all samples."""
+    """Fit the entry of ``weights.json`` for a language model on all samples."""
     analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
     order = fit_order(samples, analyses)
     ordered = [a.reorder(order) for a in analyses]
@@ -57,7 +57,7 @@ def fit_weights(
 
 
 def fit_readings(samples: Sequence[CaptionSample], lattice: Lattice) -> dict[str, object]:
-    """What ``first_right.json`` holds for a language model, fitted on all samples."""
+    """Fit the entry of ``first_right.json`` for a language model on all samples."""
     analyses = [analyze_caption(s.caption, lattice, order=START) for s in samples]
     order = fit_order(samples, analyses)
     return _dump(fit_first_right(samples, [a.reorder(order) for a in analyses]))
@@ -75,7 +75,7 @@ def gather_described(
     lattice: Lattice,
     embed: Embed | None,
 ) -> PunData:
-    """The same with what descriptions of the pictures show; ``similar`` is 0 without vectors."""
+    """Gather features with image descriptions; ``similar`` is 0 without vectors."""
     named = [find_evidence(s.caption, s.description, lattice) for s in samples]
     ordered = [a.reorder(order, frozenset(names)) for a, names in zip(analyses, named, strict=True)]
     data = gather(samples, ordered, embed)

@@ -41,21 +41,21 @@ from research.protocol import DATA, ROOT, Cases, Row, hash_group, split_folds, t
 
 Matrix = NDArray[np.float64]
 DRAWN = ROOT / "build" / "roles"
-_SAME, _SAME_MISREAD = 0.6, 0.5  # of a line's characters stand in the caption
+_SAME, _SAME_MISREAD = 0.6, 0.5  # proportion of a line's characters found in the caption
 _WORD = (
     5  # Latin letters in a row: fewer are in any caption, so a shorter line must be a word of it
 )
-_READ_WELL = 0.97  # a less certain OCR may have misread
+_READ_WELL = 0.97  # OCR confidence below which a line may be misread
 KNOTS, RIDGE = 4, 3.0
-LOSS = 0.005  # of the captions' characters may be lost for the sake of precision
+LOSS = 0.005  # proportion of caption characters that the threshold may lose
 DATASET, YES, CROWDED = "punmemecn", "yes", "zh, crowded"
-LAST, STRIDE = "CN00150", 4  # of 250 groups with pictures: reading takes time
+LAST, STRIDE = "CN00150", 4  # 250 groups have images; OCR of all of them takes too long
 KEPT, TAKEN = "caption characters kept", "selected characters that are caption"
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture as it was read: lines, their features, which are captions, and the caption."""
+    """An image as read by OCR: lines, their features and labels, and the caption."""
 
     lines: tuple[TextLine, ...]
     table: Matrix
@@ -66,12 +66,12 @@ class Picture:
 
     @property
     def captions(self) -> list[TextLine]:
-        """The lines that are the caption."""
+        """Lines that belong to the caption."""
         return [line for line, label in zip(self.lines, self.labels, strict=True) if label]
 
 
 def clean(text: str) -> str:
-    """Letters and digits alone, simplified.
+    """Keep letters and digits only, and simplify Chinese characters.
 
     >>> clean("So, AM I!")
     'soami'
@@ -80,9 +80,10 @@ def clean(text: str) -> str:
 
 
 def label_lines(lines: Sequence[TextLine], caption: str) -> tuple[bool, ...]:
-    """Which lines are the caption: longer lines first, each where no other said most of it.
+    """Label the lines that belong to the caption, longer lines first.
 
-    A line that repeats another one of the caption is one, too.
+    A line counts if most of its characters are in the caption and not yet used by another line. A
+    repetition of a caption line counts, too.
 
     >>> def label(*texts):
     ...     return label_lines([TextLine(text, (0, 0, 9, 9)) for text in texts], "缺大德")
@@ -123,7 +124,7 @@ def _read(path: Path, caption: str, profile: OcrProfile) -> Picture:
 
 @cache
 def read_chinese(profile: OcrProfile = "fast") -> list[Row[Picture]]:
-    """PunMemeCN's pictures; a group is a pun with the two memes made from it."""
+    """Read the images of PunMemeCN; a group is a pun with the two memes made from it."""
     folder = DATA / "punmemecn" / "images"
     rows = []
     for row in read_puns():
@@ -136,11 +137,11 @@ def read_chinese(profile: OcrProfile = "fast") -> list[Row[Picture]]:
 
 @cache
 def read_drawn(profile: OcrProfile = "fast") -> list[Row[Picture]]:
-    """Every fourth picture of PunMemeCN drawn on: in turns an English and a crowded Chinese meme.
+    """Render memes on every fourth image of PunMemeCN: alternately English and crowded Chinese.
 
-    English captions stand where the Chinese ones were painted over; crowded pictures keep their
-    captions and have other Chinese text drawn into them. A drawn meme belongs to the group of its
-    picture, so that the locked test set holds no ground that was learnt from.
+    English captions replace the inpainted Chinese ones. Crowded images keep their captions and get
+    other Chinese text. A rendered meme belongs to the group of its image, so that the locked test
+    set contains no background that was used for training.
     """
     texts = [
         " ".join(str(value["text"]).split())
@@ -185,7 +186,7 @@ def _paint_over(picture: Picture) -> Image.Image:
 
 
 def spread(table: Matrix, knots: Sequence[Sequence[float]]) -> Matrix:
-    """Each feature as itself and as what it exceeds each of its inner knots by."""
+    """Expand each feature into a piecewise linear basis with its inner knots."""
     parts = []
     for place, at in enumerate(knots):
         column = np.clip(table[:, place], at[0], at[-1])
@@ -195,7 +196,7 @@ def spread(table: Matrix, knots: Sequence[Sequence[float]]) -> Matrix:
 
 
 def fit_curves(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
-    """Curves of all features: piecewise linear between quantiles of the lines."""
+    """Fit a piecewise linear curve per feature, with knots at quantiles."""
     table = np.vstack([row.content.table for row in rows])
     labels = np.array([label for row in rows for label in row.content.labels])
     shares = np.linspace(0.02, 0.98, KNOTS)
@@ -215,7 +216,7 @@ def fit_curves(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
 
 
 def fit(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
-    """Curves, and the threshold that loses few of the captions' characters on held-out folds."""
+    """Fit curves, and the threshold that loses few caption characters on held-out folds."""
     held: list[tuple[float, int]] = []
     parts = split_folds(DATASET, rows)
     for part in parts:
@@ -240,7 +241,7 @@ def fit(rows: Sequence[Row[Picture]]) -> dict[str, Any]:
 
 
 def measure(known: Sequence[Row[Picture]], asked: Sequence[Row[Picture]]) -> Cases:
-    """Characters of captions that are kept, and of what is taken, by three ways to choose lines."""
+    """Measure recall and precision of caption characters, with roles and with all lines."""
     model = fit(known)
     cases: dict[str, list[Case]] = {}
     for row in asked:
@@ -258,7 +259,7 @@ def measure(known: Sequence[Row[Picture]], asked: Sequence[Row[Picture]]) -> Cas
 
 
 def _count(picture: Picture, chosen: Sequence[bool]) -> dict[str, list[bool]]:
-    """Each character of the caption: is it kept; each that is taken: is it of the caption."""
+    """Tell for each caption character if it is kept, for each selected one if it is caption."""
     pairs = list(zip(picture.lines, picture.labels, chosen, strict=True))
     said = Counter(char for line, _, take in pairs if take for char in clean(line.text))
     wanted = Counter(clean(picture.caption))
@@ -268,7 +269,7 @@ def _count(picture: Picture, chosen: Sequence[bool]) -> dict[str, list[bool]]:
 
 
 def main() -> None:
-    """Fit on all pictures that research may learn from, and write what ships."""
+    """Fit the model on the development set and write ``vision/roles.json``."""
     rows = take_development_set(DATASET, [*read_chinese(), *read_drawn()])
     WEIGHTS.write_bytes(orjson.dumps(fit(rows), option=orjson.OPT_INDENT_2) + b"\n")
 

@@ -38,7 +38,7 @@ UNSEEN = {"homophone": 0.21, "polysemy": 0.1233, "no pun": 0.6667}
 
 @cache
 def analyze(caption: str, model: ModelName) -> HomophoneSearch:
-    """The readings of a caption, in the order that nothing was learnt for."""
+    """Find the readings of a caption, ranked by the initial weights."""
     return analyze_caption(caption, load_lattice(model, None), order=START)
 
 
@@ -57,7 +57,7 @@ def _embed_all(captions: Sequence[str]) -> np.ndarray[tuple[int, ...], np.dtype[
 def measure(
     model: ModelName, known: Sequence[Row[CaptionSample]], asked: Sequence[Row[CaptionSample]]
 ) -> Cases:
-    """Order, chances, what a sentence vector counts and thresholds come from the known groups."""
+    """Fit ranking, probabilities and thresholds on the known rows and predict the others."""
     rows = {"known": known, "asked": asked}
     samples = {part: [row.content for row in own] for part, own in rows.items()}
     found = {part: [analyze(own.caption, model) for own in samples[part]] for part in rows}
