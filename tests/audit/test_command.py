@@ -49,7 +49,7 @@ def test_the_terminal_shows_verdicts_and_what_to_do(shell: Shell) -> None:
     assert ran.code == 0
     assert "Always answering “pun”" in ran.out
     assert "f1 0.500" in ran.out
-    assert "To do: " in ran.out
+    assert "Advice: " in ran.out
     assert "published figures" not in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
 

@@ -1,4 +1,4 @@
-"""Splits and doubtful labels as a user asks for them, on made-up tables."""
+"""Splits and likely label errors as a user asks for them, on made-up tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_split_is_written_and_trained_with(shell: Shell, table: Path) -> None:
     assert [example.id for example in loaded.examples] == split.list_ids("test")
     assert split.checksum in loaded.checksum
     page = (shell.folder / "a.html").read_text(encoding="utf-8")
-    assert "Before you trust a score on this set" in page
+    assert "Main findings" in page
     assert "<script" not in page
 
 

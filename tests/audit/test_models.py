@@ -83,8 +83,8 @@ def test_a_model_that_looks_is_lost_without_images(
     assert own.verdict == "sound"
     rows = {row.label: row.value for row in own.rows}
     assert rows["with images"] == 1.0
-    assert rows["solved blind"] == own.score.value
-    assert rows["solved more with images"] == pytest.approx(1 - (own.score.value or 0))
+    assert rows["correct without images"] == own.score.value
+    assert rows["correct only with images"] == pytest.approx(1 - (own.score.value or 0))
     assert found["permutation"].verdict == "sound"
     assert found["position.model"].verdict == "sound"
 
@@ -152,7 +152,7 @@ def test_a_second_opinion_never_comes_from_the_cache(
                 counts.append(model.asked)
             return counts
 
-        # Both items of a meme have their own question, so every item is a call of its own.
+        # Both items of a meme have their own question, so every item is a cimage and texts own.
         assert asyncio.run(ask_thrice()) == [N, N, 2 * N]
 
 
@@ -298,7 +298,7 @@ def test_a_benchmarks_own_finding_replaces_the_general_one(tmp_path: Path) -> No
 
 def run_quietly(subject: AuditSubject) -> dict[str, Finding]:
     found = asyncio.run(audit(subject, [CARD], trivial()))
-    assert any("no model was asked" in gap.reason for gap in found.gaps)
+    assert any("no model was given" in gap.reason for gap in found.gaps)
     assert order_findings(found.findings)[0].verdict == "broken"
     assert drop_repeated(found.findings) == found.findings
     return {own.key: own for own in found.findings}

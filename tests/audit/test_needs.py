@@ -36,9 +36,9 @@ def test_the_share_that_needs_both() -> None:
     # Of 80 solved, 40 are solved by words and ten more by the picture.
     assert (found.score.value, found.score.n, found.verdict) == (0.3, 100, "sound")
     rows = {row.label: row.value for row in found.rows}
-    assert rows["words alone"] == 0.4
-    assert rows["words alone, lost"] == 0.4
-    assert rows["picture alone"] == 0.2
+    assert rows["text only"] == 0.4
+    assert rows["text only, lost"] == 0.4
+    assert rows["image only"] == 0.2
 
 
 def test_little_is_worth_knowing_on_one_side_of_a_tenth_alone() -> None:

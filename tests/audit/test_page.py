@@ -48,7 +48,7 @@ def make_sheet() -> Audit:
         score=Score("distance", 3.5, 9),
         verdict="sound",
         meaning="All is well.",
-        advice="Nothing.",
+        advice="No action needed.",
     )
     return Audit(BENCHMARK, DATA, [broken, sound], [Gap("toy/qa", EVIL, EVIL, EVIL)], ("m",))
 
@@ -79,13 +79,13 @@ def test_verdicts_are_words_and_not_only_colours() -> None:
     page = render_page(make_sheet())
     assert "1 broken" in page
     assert "0 worth knowing" in page
-    assert "What to do." in page
+    assert "Recommendation." in page
 
 
 def test_an_audit_without_findings_says_so() -> None:
     page = render_page(Audit(BENCHMARK, DATA, [], [], ()))
     assert "Nothing could be measured" in page
-    assert "No model was asked." in page
+    assert "No model was run." in page
 
 
 def test_the_guide_explains_every_finding() -> None:

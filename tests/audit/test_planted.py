@@ -66,7 +66,7 @@ def test_flipped_labels(tmp_path: Path) -> None:
     given = {row["id"]: row["label"] for row in make_memes(flips=0.08)}
     wrong = {name for name in truth if truth[name] != given[name]}
     assert 60 <= len(wrong) <= 100
-    lines = notes.files["doubtful labels"].read_text().splitlines()
+    lines = notes.files["likely label errors"].read_text().splitlines()
     first = "".join(lines[: len(wrong)])
     assert sum(f'"id":"{name}"' in first for name in wrong) >= 0.8 * len(wrong)
 

@@ -58,7 +58,7 @@ def test_punmemecn(shell: Shell) -> None:
     always = found["shortcut.positive"]
     assert (always["verdict"], value(always), always["score"]["n"]) == ("broken", 0.5, 1500)
     assert {row["label"]: row["value"] for row in always["rows"]}["balanced accuracy"] == 0.5
-    assert "published figures are not above it" in always["meaning"]
+    assert "published values are not above it" in always["meaning"]
     assert found["punmemecn.captions"]["verdict"] == "worth knowing"
 
 

@@ -234,8 +234,8 @@ def test_only_shared_items_that_count_are_compared(tmp_path: Path) -> None:
     found = one(first, second)
     assert found.shared == 1
     assert found.left_out == {
-        "only in the first": 1,
-        "only in the second": 1,
+        "in the first run only": 1,
+        "in the second run only": 1,
         "failed or dropped": 1,
         "gold answers differ": 1,
     }

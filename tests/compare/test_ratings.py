@@ -82,7 +82,7 @@ def test_settings_are_contrasted_on_the_memes_that_both_have(found: HumanScores)
 
 def test_agreement_counts_replies_with_two_ratings(found: HumanScores) -> None:
     told = {(score.key, score.label): score for score in found.agreement}
-    assert told["correctness", "pairs that agree exactly"].value == 0.0
+    assert told["correctness", "proportion of pairs in exact agreement"].value == 0.0
     assert told["correctness", "Krippendorff's alpha, ordinal"].n == 11
     assert told["relevance", "Krippendorff's alpha, ordinal"].n == 0
     alike = [
@@ -139,11 +139,11 @@ def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanSco
         *(("scale", "left"), ("agreement", "left"), ("value", "right"), ("replies", "right")),
     )
     assert found.agreement_table().rows[1] == (
-        *("correctness", "pairs that agree exactly", "0.00", "11"),
+        *("correctness", "proportion of pairs in exact agreement", "0.00", "11"),
     )
     assert found.agreement_table().rows[3][2:] == ("–", "0")
     metrics = found.metric_table()
-    assert metrics.title == "Metrics against people"
+    assert metrics.title == "Correlation of metrics with human ratings"
     assert [name for name, _ in metrics.sides] == [
         *("metric", "scale", "over", "Spearman", "95 %", "n")
     ]

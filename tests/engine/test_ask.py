@@ -172,7 +172,7 @@ def test_broken_data_ends_the_run_with_that_error(tmp_path: Path) -> None:
 def test_two_items_of_one_id_are_refused(tmp_path: Path) -> None:
     task = toy_task(2)
     double = replace(task, items=lambda: iter([*task.items(), *task.items()]))
-    with pytest.raises(DataError, match="two items have this id"):
+    with pytest.raises(DataError, match="two items have the same id"):
         run(tmp_path, double, open_fake("fake/keys"))
     assert len(list(read_answers(tmp_path))) == 2
 

@@ -116,7 +116,7 @@ def test_repeats_say_mean_deviation_and_votes() -> None:
     second = [outcome("1", "a"), outcome("2", "a"), outcome("3", None), outcome("4", "!")]
     third = [outcome("1", "b"), outcome("2", "b"), outcome("3", "a")]
     found = tell_repeats([first, second, third], [0.75, 0.5, 0.25])
-    mean, deviation = found["accuracy", "mean of 3"], found["accuracy", "deviation between repeats"]
+    mean, deviation = found["accuracy", "mean of 3"], found["accuracy", "SD across repeats"]
     assert (mean.value, mean.n, deviation.n) == (0.5, 3, 3)
     assert deviation.value == pytest.approx(0.25)
     # Items 1 to 3: right 2, 1 and 2 times of 3. Item 4 failed once and is missing once.
@@ -134,7 +134,7 @@ def test_repeats_without_metrics_or_shared_answers_say_so() -> None:
     found = tell_repeats([[outcome("1", None)], [outcome("1", "a")]], [0.5, None], then="drop")
     assert {label: (s.value, s.n) for (_, label), s in found.items()} == {
         "mean of 2": (0.5, 1),
-        "deviation between repeats": (None, 1),
+        "SD across repeats": (None, 1),
     }
     nothing = tell_repeats([[], []], [None, None])
     assert nothing["accuracy", "mean of 2"].value is None
@@ -168,7 +168,7 @@ def test_demonstrations_stand_before_the_last_question(tmp_path: Path) -> None:
     assert shown.prompts == {"shots": shots.hash}
     path.write_text('{"text": "One?A", "answer": ""}\n')
     assert read_shots(path).hash != shots.hash
-    for text, words in (("\n \n", "holds no demonstration"), ("\n{}", "2")):
+    for text, words in (("\n \n", "has no few-shot examples"), ("\n{}", "2")):
         path.write_text(text)
         with pytest.raises(DataError, match=words):
             read_shots(path)

@@ -48,7 +48,7 @@ def test_ids_are_compared_whole_not_by_their_hash(tmp_path: Path) -> None:
             return (await ask(replace(task, items=lambda: iter(own)), model, writer)).answered
 
     assert asyncio.run(run(items, tmp_path / "run")) == 3
-    with pytest.raises(DataError, match="two items have this id"):
+    with pytest.raises(DataError, match="two items have the same id"):
         asyncio.run(run([*items, items[0]], tmp_path / "twice"))
 
 
@@ -178,7 +178,7 @@ def test_going_on_makes_only_the_items_that_have_not_ended(
     twice = replace(plain, items=ItemWalk(lambda _: iter(["item-0", "item-0"]), lambda: 2))
     with RunWriter(tmp_path, FACTS) as writer:
         asking = ask(twice, FakeModel(lambda _: "B"), writer)
-        with pytest.raises(DataError, match="item-0: two items have this id"):
+        with pytest.raises(DataError, match="item-0: two items have the same id"):
             asyncio.run(asking)
 
 

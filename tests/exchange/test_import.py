@@ -283,11 +283,11 @@ def test_rows_that_fit_no_item_or_several_are_listed_and_not_guessed(tmp_path: P
     done = bring(write_pilot(tmp_path / "full.csv", rows), tmp_path)
     assert [own.row for own in done.left_out] == [2, 3, 5, 6, 8, 11, 26]
     reasons = [own.reason for own in done.left_out]
-    assert reasons[0] == "this image has no such question"
-    assert reasons[1] == "no item is about this image"
+    assert reasons[0] == "no item has this image and this question"
+    assert reasons[1] == "no item has this image"
     assert reasons[2].startswith("gold answers differ")
-    assert reasons[3] == "the text of the right option differs"
-    assert reasons[4] == "ambiguous: 2 items fit"
+    assert reasons[3] == "the text of the correct option differs"
+    assert reasons[4] == "ambiguous: 2 items match"
     assert reasons[5] == reasons[6]
     assert reasons[6].startswith("ambiguous: 2 rows answer item")
     assert "\x1b" not in done.left_out[1].image
@@ -348,9 +348,9 @@ def test_nothing_that_fits_is_an_error_that_says_why(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("id,prediction\nnobody,A\n", encoding="utf-8")
     line = shell.refused("import-answers", path, "--task", TASK, "--model", "m")
-    assert "none of 1 rows fits an item; the first (nobody): no item has this id" in line
+    assert "none of 1 rows matches an item; first row (nobody): no item has this id" in line
     path.write_text("id,prediction\n", encoding="utf-8")
-    assert "holds no rows" in shell.refused("import-answers", path, "--task", TASK, "--model", "m")
+    assert "has no rows" in shell.refused("import-answers", path, "--task", TASK, "--model", "m")
     assert "several tasks" in shell.refused(
         "import-answers", path, "--task", "punmemecn", "--model", "m"
     )

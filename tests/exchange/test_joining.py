@@ -27,7 +27,7 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
     same = there.strip().upper() in ("", here.upper())
     assert set(joined.answers) == ({"one"} if same else set())
     assert [left.reason for left in joined.left_out] == (
-        [] if same else [f"gold answers differ: {there.strip()!r} there, {here!r} here"]
+        [] if same else [f"gold answers differ: {there.strip()!r} in the file, {here!r} in the task"]
     )
 
 
@@ -35,7 +35,7 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
     ("text", "reason"),
     [
         ("a CAT ", ""),
-        ("a cow", "the text of the right option differs"),
+        ("a cow", "the text of the correct option differs"),
         ("", ""),
     ],
 )
@@ -65,10 +65,10 @@ def test_a_row_finds_its_item_or_the_reason() -> None:
     }
     assert [(left.row, left.reason) for left in joined.left_out] == [
         (2, "no item has this id"),
-        (4, "ambiguous: 2 items fit"),
-        (5, "this image has no such question"),
-        (6, "no item is about this image"),
-        (8, "no item stands at this place"),
+        (4, "ambiguous: 2 items match"),
+        (5, "no item has this image and this question"),
+        (6, "no item has this image"),
+        (8, "no item has this index"),
         (9, "no id and no image"),
     ]
     assert (joined.rows, joined.repeated) == (9, 0)

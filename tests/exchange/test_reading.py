@@ -84,7 +84,7 @@ def test_a_sample_of_lmms_eval(
         ("stop", "", "", ""),
         ("max_tokens", "length", "", ""),
         ("content_filter", "", "Answer: A", ""),
-        (None, "", "", "the log holds no output"),
+        (None, "", "", "the log has no output"),
     ],
 )
 def test_why_a_sample_of_inspect_ended(

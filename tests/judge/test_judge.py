@@ -190,4 +190,4 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     path = tmp_path / "r.csv"
     path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
     line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--ratings", path)
-    assert "'7' is not a mark from 1 to 5" in line
+    assert "'7' is not a rating from 1 to 5" in line

@@ -106,7 +106,7 @@ def test_every_violation_of_a_row_is_told() -> None:
         parts={"accuracy": ("toxicity_accuracy", "reasoning_accuracy")},
     )
     assert find_violations(metrics, claims) == (
-        "accuracy 0.1323 is not between its parts, 0.1465 and 0.1468",
+        "accuracy 0.1323 is outside the range of its parts, 0.1465 and 0.1468",
         "accuracy 0.1323 is not the mean of its parts at 307 and 302 items, 0.1466",
         "accuracy 0.1323 is not k/609 for any whole k",
         "reasoning_accuracy 0.1468 is not k/302 for any whole k",

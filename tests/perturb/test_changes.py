@@ -271,7 +271,7 @@ def test_what_is_recalled_is_counted_over_what_is_known() -> None:
     ]
     (share,) = by_id.score(found)
     assert share.value == pytest.approx(1 / 3)
-    assert share.note == "the id of the picture in its data set"
+    assert share.note == "the id of the image in its data set"
 
 
 def test_a_reply_is_one_text_within_bounds() -> None:

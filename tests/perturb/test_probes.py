@@ -115,10 +115,10 @@ def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
     )
     said = {(own.model.rpartition("/")[2], own.perturbation): own for own in found.found}
     assert {key: own.says for key, own in said.items()} == {
-        ("reader", "image=blank"): "the picture makes no difference",
-        ("viewer", "image=blank"): "answers rest on the picture",
-        ("reader", "caption=removed"): "answers rest on the caption",
-        ("viewer", "caption=removed"): "the caption makes no difference",
+        ("reader", "image=blank"): "no effect of the image",
+        ("viewer", "image=blank"): "answers depend on the image",
+        ("reader", "caption=removed"): "answers depend on the caption",
+        ("viewer", "caption=removed"): "no effect of the caption",
     }
     rows = [own.difference for own in found.found]
     assert all(row is not None and row.items == 5 for row in rows)
@@ -148,7 +148,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         out=tmp_path,
     )
     (own,) = found.found
-    assert own.says == "answers rest on the picture"
+    assert own.says == "answers depend on the image"
     assert own.difference is not None
     assert own.difference.first == 1.0
     run = mm.load_run(own.run)
@@ -194,8 +194,8 @@ def test_permuted_options_show_a_model_that_guesses_by_place(
         QA, model=names, perturbations=["options=permuted"], calls=UNCACHED, out=tmp_path
     )
     said = {own.model.rpartition("/")[2]: own for own in found.found}
-    assert said["knower"].says == "the order makes no difference"
-    assert said["placer"].says == "answers hang on the order of options"
+    assert said["knower"].says == "no effect of the option order"
+    assert said["placer"].says == "answers depend on the option order"
     row = said["knower"].difference
     assert row is not None
     assert (row.first, row.second) == (1.0, 1.0)
@@ -324,7 +324,7 @@ def test_templates_known_by_heart_where_the_data_name_them(
     assert all("Which meme template is this?" in text for text in seen)
     assert own.recalled == 0.5
     assert mm.score(own.run).scores["recalled"].n == 2
-    with pytest.raises(DataError, match="its data name no template"):
+    with pytest.raises(DataError, match="the data set names no templates"):
         mm.evaluate(
             QA,
             model,
@@ -342,7 +342,7 @@ def test_the_command(tmp_path: Path) -> None:
     # The longest option stays the longest, whatever is shown and wherever it stands.
     assert [one["difference"]["difference"] for one in found] == [0.0, 0.0]
     assert "unknown perturbation 'colour'" in shell.refused(*base, "--perturb", "colour=red")
-    assert "unknown value of the perturbation picture: 'gone'" in shell.refused(
+    assert "unknown value for the perturbation image: 'gone'" in shell.refused(
         *base, "--perturb", "image=gone"
     )
 

@@ -316,6 +316,6 @@ def test_free_text_shows_its_score_and_its_gold_as_text(tmp_path: Path) -> None:
     golds = [line.item.gold for line in read_items(run.folder)]
     shown = [data["texts"][item["gold"]] for item in data["items"]]
     assert shown == [" / ".join(map(str, gold)) for gold in golds if isinstance(gold, list)]
-    took = page.partition("What it took")[2]
-    assert "seconds of calls" in took
+    took = page.partition("Cost and time")[2]
+    assert "call time (s)" in took
     assert re.search(r'<td class="number">0:00:0\d</td></tr>', took), "wall time is told apart"

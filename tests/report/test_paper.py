@@ -348,9 +348,9 @@ def test_metrics_of_the_paper_itself_are_never_called_reproduced(shell: Shell) -
     shown = json.loads(shell.run("data", "stats", "mquest", "--json").out)["statistics"]
     own = [row for row in shown if row["key"].startswith("arithmetic.")]
     assert len(own) == 14
-    assert {row["verdict"] for row in own} == {"arithmetic of the paper"}
+    assert {row["verdict"] for row in own} == {"computed from the paper"}
     sheet = paper("mquest")
-    [text] = [part for part in sheet.parts if part.label == "Figures in the text"]
+    [text] = [part for part in sheet.parts if part.label == "Values in the text"]
     status = {row.label: row.cells[0].status for row in text.rows}
     assert status["M-QUEST questions per meme"] == "arithmetic"
     # What is at hand is a part of the release: no value of it agrees or differs.

@@ -159,7 +159,7 @@ def test_imported_answers_are_named_by_every_table(shell: Shell) -> None:
     assert load_runs([mine])[0].to_dict()["origin"] == told
     page = shell.run("paper", "mquest", mine, "--data", "sample", "--format", "md").out
     assert "imported answers" in page
-    assert f"Answers {told.replace('_', chr(92) + '_')}; no model was asked here." in page
+    assert f"Answers {told.replace('_', chr(92) + '_')}; no model was run here." in page
 
 
 def judge_run(folder: Path, editors: list[str], kept: str, **changes: Any) -> Any:
@@ -250,7 +250,7 @@ def test_what_the_paper_prints_stands_as_printed() -> None:
 
 
 def test_metrics_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
-    told = rows_of("toxicn_mm", "Figures in the text")
+    told = rows_of("toxicn_mm", "Values in the text")
     shown = {
         label: (cell.paper, cell.value, cell.status, cell.agrees) for label, (cell,) in told.items()
     }
@@ -268,7 +268,7 @@ def test_metrics_of_the_text_follow_from_the_tables_or_are_flagged() -> None:
         False,
     )
     assert shown["Annotators' accuracy in the last round of training"][2] == "closed"
-    (group,) = rows_of("mquest", "Figures in the text")["Highest group accuracy, %"]
+    (group,) = rows_of("mquest", "Values in the text")["Highest group accuracy, %"]
     assert (group.paper, group.value, group.status, group.agrees) == (
         91.42,
         83.25,

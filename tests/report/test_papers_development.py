@@ -137,7 +137,7 @@ def test_memeintent(tmp_path: Path) -> None:
     assert "correlation over 4 settings" in parts["Section 5.1"].notes[0]
     assert {row.section for row in parts["RQ1 and RQ2"].rows} >= {"background", "shots", "model"}
     (remark,) = parts["Table 3"].remarks
-    assert remark.endswith("cannot be read in our copy of the paper.")
+    assert remark.endswith("This row is illegible in our copy of the paper.")
     ratings = mm.score_human_eval(done.humans, intents)
     assert {own.metric for own in ratings.correlations} >= {"rouge_l", "bleu_4", "bertscore_f1"}
     effects = mm.contrast(intents, "background", metrics=["rouge_l"]).effects

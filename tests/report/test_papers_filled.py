@@ -305,7 +305,7 @@ def test_punmemecn_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     assert all(cell.value is not None for row in one.values() for cell in row.cells)
     five = {row.label: row.cells for row in parts["Table 5"].rows}
     assert five["CLIP-MKE, trained"][3].value is not None
-    assert five["GPT-4o"][0].reason == "The sample holds no memes of ToxiCN MM."
+    assert five["GPT-4o"][0].reason == "The sample contains no memes of ToxiCN MM."
     explored = {row.label for row in parts["Figure 4"].rows}
     assert explored == {"fake/keys", *EXPLORED}
 
@@ -400,7 +400,7 @@ def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     assert find_empty(sheet).keys() == {"Repeated judgements"}  # tests/mer_bench/test_cases.py
     parts = {part.label: part for part in sheet.parts}
     assert parts["Figure 4"].columns[2:] == tuple(
-        f"{name}: apart from people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
+        f"distance to people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
     )
     assert {row.label for row in parts["Table II"].rows} == {"identity", "recolour"}
     wins = {row.label: row.cells[0].value for row in parts["Figure 4, win rates"].rows}

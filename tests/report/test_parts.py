@@ -187,7 +187,7 @@ def test_thumbnails_stop_at_the_limit_of_the_page(tmp_path: Path) -> None:
     paths = [draw_image(tmp_path / f"{n}.png", n, side=64) for n in range(70)]
     made = list(make_thumbnails(paths, 1_000))
     assert all(thumb.uri for thumb in made[:64])
-    assert {thumb.reason for thumb in made[64:]} == {"left out: page limit"}
+    assert {thumb.reason for thumb in made[64:]} == {"not shown: page size limit"}
 
 
 def test_drawings_escape_names() -> None:

@@ -250,7 +250,7 @@ def pose_toy(task: Task, limit: int, languages: tuple[str, ...] = ("en",)) -> Po
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_limit_that_leaves_nothing_is_refused(limit: int) -> None:
-    with pytest.raises(InputError, match=rf"limit of {limit} leaves no items"):
+    with pytest.raises(InputError, match=rf"limit {limit} selects no items"):
         pose_toy(make_task("ab"), limit)
     assert pose_toy(make_task("ab"), 1).total == 1
 
@@ -310,10 +310,10 @@ def test_reports_say_how_a_limited_run_was_chosen(tmp_path: Path) -> None:
     )
     runs = [spread, first]
     assert [own.facts.spread for own in runs] == ["dimension", ""]
-    assert "6 items spread by dimension" in render_markdown(runs)
+    assert "6 items, stratified by dimension" in render_markdown(runs)
     assert "first 3 items" in render_markdown(runs)
     page = mm.report(runs, tmp_path / "page.html").read_text(encoding="utf-8")
-    for words in ("6 items spread by dimension", "first 3 items"):
+    for words in ("6 items, stratified by dimension", "first 3 items"):
         assert f", {words}" in page  # above the table
         assert f"</bdi>, <bdi>{words}</bdi></dd>" in page  # in the provenance of its run
     assert render_json(runs).count('"spread"') == 1

@@ -74,7 +74,7 @@ def test_a_run_without_one_readable_reply_ends_with_1_and_shows_the_first(tmp_pa
     shell = Shell(tmp_path)
     ran = shell.run("run", "mquest/qa", "--model", "fake/echo", "--limit", "3")
     assert ran.code == 1
-    assert "none of 3 replies holds an answer (no option letter found)" in ran.err
+    assert "none of 3 replies could be parsed (no option letter found)" in ran.err
     assert "the first reply: '" in ran.err
     # One reply that can be read is a result.
     assert shell.run("run", "mquest/qa", "--model", "fake/keys", "--limit", "3").code == 0
@@ -120,7 +120,7 @@ def test_the_command_says_what_the_file_lacks_and_that_is_no_failure(tmp_path: P
     path = write_answers(ask_sample(tmp_path), tmp_path / "mine.csv")
     ran = Shell(tmp_path).run("import-answers", path, "--task", "mquest/qa", "--model", "mine")
     assert ran.code == 0, ran
-    assert "items are not in mine.csv: figures are over those that are" in ran.err
+    assert "items are missing in mine.csv: metrics cover the others" in ran.err
 
 
 def test_a_column_answer_is_taken_where_no_other_could_be_meant(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_a_column_answer_is_taken_where_no_other_could_be_meant(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("held", "said"),
     [
-        ({"accuracy": 0.81, "macro_f1": 0.7}, "holds metrics and no answers: accuracy, macro_f1"),
-        ({"results": {"acc": 1}}, "is one object and no list of answers: results"),
+        ({"accuracy": 0.81, "macro_f1": 0.7}, "has metrics but no answers: accuracy, macro_f1"),
+        ({"results": {"acc": 1}}, "is one JSON object, not a list of answers: results"),
     ],
 )
 def test_metrics_are_refused_as_what_they_are(
@@ -194,7 +194,7 @@ def test_marks_of_markdown_are_no_part_of_free_text(said: str, read: str) -> Non
     assert read_text(said, BLANK) == read
 
 
-def test_marks_change_no_figure(tmp_path: Path) -> None:
+def test_marks_change_no_metric(tmp_path: Path) -> None:
     plain, marked = "the meme mocks Mondays", '"**the meme** mocks *Mondays*"'
     scores = []
     for name, said in (("plain", plain), ("marked", marked)):
@@ -224,7 +224,7 @@ def test_a_small_run_beside_published_rows_says_so(changes: dict[str, object], s
     (board,) = make_boards([run], rows)
     assert (said in board.caution) == bool(said or not board.caution)
     assert bool(board.caution) == bool(said)
-    assert (board.caution or "Published rows are over") in render_markdown([run], rows) or not said
+    assert (board.caution or "Published rows use") in render_markdown([run], rows) or not said
 
 
 @pytest.mark.parametrize(("stated", "warned"), [(11, False), (12, True)])

@@ -1,6 +1,6 @@
-"""``import_answers`` and ``export_task``: answers from other tools, and tasks for other tools.
+"""Import answers that other tools wrote, and export tasks for other tools.
 
-An exported task holds the prompts of Memantics, so that another tool can do the calls.
+An exported task contains the prompts of Memantics, so that another tool can make the calls.
 
 ================  ==================================================================
 ``openai-batch``  requests as OpenAI's batch interface takes them, in files of its size
@@ -66,9 +66,9 @@ from memantics.models.wire import WireSettings, encode_base64, encode_request
 TaskFormat = Literal["openai-batch", "lmms-eval", "lm-eval", "vlmevalkit"]
 TASK_FORMATS: tuple[TaskFormat, ...] = get_args(TaskFormat)
 AskedItems = Iterable[tuple[Item, Request]]
-# What OpenAI takes in one file.
+# OpenAI's limits per batch file.
 _BATCH_LINES, _BATCH_BYTES = 50_000, 190_000_000
-# The files of lmms-eval and lm-eval: ours to fill.
+# File templates of lmms-eval and lm-eval.
 _HARNESS = Path(__file__).with_name("harness")
 
 
@@ -89,7 +89,10 @@ def write_task(
 
 def _write_batch(out: Path, asked: AskedItems, model: str, wire: WireSettings) -> Iterator[Path]:
     if not model:
-        raise InputError("requests need a model", hint="name it as the server does: --model NAME")
+        raise InputError(
+            "openai-batch requests need a model name",
+            hint="add --model NAME, the name that the server uses",
+        )
     lines: list[bytes] = []
     size = number = 0
 
@@ -113,11 +116,11 @@ def _write_batch(out: Path, asked: AskedItems, model: str, wire: WireSettings) -
 
 
 def _read_turn(item: Item, request: Request) -> tuple[list[Image], str]:
-    """The images and the text of a request of one turn."""
+    """Return the images and the text of a single-turn request."""
     turns: tuple[Message, ...] = request.messages
     if len(turns) != 1:
         raise InputError(
-            f"the requests have {len(turns)} turns (item {item.id}), and this format one",
+            f"the requests have {len(turns)} turns (item {item.id}), but this format supports one",
             hint="export with --format openai-batch, or without examples and system prompt",
         )
     parts = turns[0].parts
@@ -130,7 +133,7 @@ def _show_gold(item: Item) -> str:
 
 
 def _write_table(path: Path, asked: AskedItems) -> Path:
-    """VLMEvalKit numbers its rows; our id stands beside, and comes back with the predictions."""
+    """Write VLMEvalKit's table; a column with our id comes back with the predictions."""
 
     def write(file: IO[str]) -> None:
         rows = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -184,7 +187,7 @@ def _write_folder(out: Path, stem: str, kind: TaskFormat, asked: AskedItems) -> 
 
 
 def _copy_image(out: Path, number: int, place: int, image: Image) -> str:
-    """An image beside the records, under a number: ids may hold what file names cannot."""
+    """Copy an image under a number, since ids may contain characters not allowed in file names."""
     data = read_bytes(image.path)
     ending = probe(data, image.path.name).mime.rpartition("/")[2]
     name = f"images/{number:06}-{place}.{ending}"
@@ -193,7 +196,7 @@ def _copy_image(out: Path, number: int, place: int, image: Image) -> str:
 
 
 def _write_text(path: Path, write: Callable[[IO[str]], None]) -> Path:
-    """A text file that takes its name only when it is complete."""
+    """Write a text file under a temporary name and rename it when complete."""
     with whole_file(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
         write(text)
@@ -206,9 +209,9 @@ LEFT_OUT = "left_out.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TaskChoiceSettings:
-    """Which items of a task: its data, the part of them, and the task's options.
+    """Data, split, items and options of a task.
 
-    ``limit``, or ``sample`` and ``seed``, choose the items that ``memantics run`` would ask.
+    ``limit``, or ``sample`` and ``seed``, select the same items as ``memantics run``.
     """
 
     data: DataFlag = None
@@ -222,21 +225,19 @@ class TaskChoiceSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings(TaskChoiceSettings):
-    """How a task is written for another tool.
+    """Settings for exporting a task to another tool.
 
-    ``model`` and ``params`` go into the requests of ``openai-batch``: the name by which the server
-    knows the model, and fields of the request such as ``max_tokens``.
+    ``model`` and ``params`` go into the requests of ``openai-batch``: the server's name of the
+    model, and request fields such as ``max_tokens``.
     """
 
-    model: Annotated[
-        str, Flag("The model as its server names it (openai-batch).", "--model -m")
-    ] = ""
+    model: Annotated[str, Flag("Model name on the server (openai-batch).", "--model -m")] = ""
     params: Params = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Exported(Result):
-    """The files of a task for another tool, and how many items they hold."""
+    """The exported files of a task, and the number of items in them."""
 
     task: str
     format: TaskFormat
@@ -246,37 +247,39 @@ class Exported(Result):
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings(TaskChoiceSettings):
-    """How answers are imported.
+    """Settings for importing answers.
 
-    ``format`` is ``inspect``, ``lmms-eval``, ``vlmevalkit``, ``openai-batch`` or ``table``; by
-    default it is found out. ``columns`` names the columns of a table by role (``id``, ``image``,
-    ``question``, ``answer``, ``gold``, ``gold_text``; an empty name means none), ``values`` renames
+    ``format`` is ``inspect``, ``lmms-eval``, ``vlmevalkit``, ``openai-batch`` or ``table``; it is
+    detected by default. ``columns`` names the columns of a table by role (``id``, ``image``,
+    ``question``, ``answer``, ``gold``, ``gold_text``; an empty name means none). ``values`` renames
     values, such as ``{"1": "harmful"}``.
     """
 
-    format: Annotated[AnswerFormat | None, Flag("Which tool wrote it. Default: found out.")] = None
+    format: Annotated[
+        AnswerFormat | None, Flag("Format of the file. Default: detected automatically.")
+    ] = None
     columns: Annotated[
         Mapping[str, str],
         Flag(
-            "A column of a table, as id, image, question, answer, gold or gold_text.",
+            "Column by role: id, image, question, answer, gold or gold_text, such as id=NAME.",
             "--column",
             metavar="ROLE=NAME",
         ),
     ] = field(default_factory=dict)
     values: Annotated[
         Mapping[str, str],
-        Flag("Rename a value, such as 1=harmful.", "--value", metavar="THERE=HERE"),
+        Flag("Rename a value, such as 1=harmful; repeatable.", "--value", metavar="THERE=HERE"),
     ] = field(default_factory=dict)
     out: RunsFolder = Path("runs")
 
 
 @dataclass(frozen=True, slots=True)
 class Imported(Result):
-    """A run made of a file's answers. ``listed`` is the file with the rows that were left out.
+    """A run made from a file's answers. ``listed`` is the file with the excluded rows.
 
-    ``without_answer`` items of the task are not in the file: the run is on those that are.
-    Where the tool asked everything several times, ``repeats`` are the runs of the later times;
-    counts are of all of them.
+    ``without_answer`` counts items of the task that are not in the file; the run contains the
+    others. If the tool repeated the task, ``repeats`` are the runs of the later repeats; counts
+    cover all of them.
     """
 
     run: Run
@@ -290,7 +293,7 @@ class Imported(Result):
     repeats: tuple[Run, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The counts and the run's figures as plain data."""
+        """Return the counts and the run's metrics as plain data."""
         names = ("format", "rows", "answers", "repeated", "without_answer")
         counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
         listed = None if self.listed is None else str(self.listed)
@@ -301,7 +304,7 @@ class Imported(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Author:
-    """Whoever gave the answers of a file."""
+    """The model that gave the answers of a file."""
 
     name: str
     note: str
@@ -309,10 +312,10 @@ class _Author:
 
 
 def import_answers(
-    file: Annotated[str | Path, Argument("The file with the answers.")],
+    file: Annotated[str | Path, Argument("File with the answers.")],
     *,
-    task: Annotated[str, Flag("NAME/TASK, or NAME where it has one task.")],
-    model: Annotated[str, Flag("Who answered: the name in reports.", "--model -m")],
+    task: Annotated[str, Flag("NAME/TASK, or NAME if the benchmark has one task.")],
+    model: Annotated[str, Flag("Name of the model that answered, shown in reports.", "--model -m")],
     settings: ImportSettings | None = None,
 ) -> Imported:
     """Make a run of the answers that another tool wrote, and score it.
@@ -340,7 +343,9 @@ def import_answers(
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
-        raise InputError("the model has no name", hint="say who answered: --model NAME")
+        raise InputError(
+            "the model name is empty", hint="name the model that answered: --model NAME"
+        )
     reading = ReadSettings(wanted.format, wanted.columns, wanted.values)
     kind, rows = read_given(path, reading)
     posed, items, epochs = _join(pose_one(task, wanted, unseen=True), list(rows))
@@ -375,7 +380,7 @@ def import_answers(
 
 
 def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> PosedTask:
-    """One task on its data, with its options; images are needed unless they stay ``unseen``."""
+    """Open one task on its data with its options; images are required unless ``unseen``."""
     found = find_tasks([task])
     if len(found) > 1:
         names = ", ".join(ref.name for ref in found)
@@ -388,9 +393,10 @@ def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> 
 def _join(
     posed: PosedTask, rows: Sequence[GivenAnswer]
 ) -> tuple[PosedTask, list[Item], list[Joined]]:
-    """Join the rows to the items of a limit: those that we choose, or the first ones.
+    """Join the rows to a limited set of items: our selection, or the first items.
 
-    Other tools take the first: then more rows fit those. Places count from the first item.
+    Other tools use the first items; the selection that fits more rows is used. Places count from
+    the first item.
     """
     items = list(posed.task.items())
     epochs = join_epochs(items, rows)
@@ -410,12 +416,12 @@ def _count_answers(epochs: Sequence[Joined]) -> int:
 
 def _explain_nothing(path: Path, joined: Joined) -> InputError:
     if not joined.left_out:
-        return DataError(path.name, "holds no answers", hint="give the file with the answers")
+        return DataError(path.name, "has no answers", hint="give the file with the answers")
     first = joined.left_out[0]
     about = first.id or first.image or "no id"
     return DataError(
         path.name,
-        f"none of {joined.rows} rows fits an item; the first ({about}): {first.reason}",
+        f"none of {joined.rows} rows matches an item; first row ({about}): {first.reason}",
         hint="check --task, --data and --split, or name the columns: --column id=NAME",
     )
 
@@ -428,7 +434,7 @@ def _describe(
     source: dict[str, JsonValue] = {"format": kind, "file": path.name, "sha256": digest}
     source |= {"columns": dict(reading.columns), "values": dict(reading.values)}
     author = _Author(model, f"imported from {kind}", {"name": model, "imported": source})
-    # Whatever was sent, it was not our prompts.
+    # The other tool did not use our prompts.
     task = replace(posed.task, prompts={})
     facts = describe(posed.cards, task, author, posed.data, posed.scope)
     return replace(facts, imported=source, finished=now())
@@ -441,7 +447,7 @@ def _write(
     items: Sequence[Item],
     answers: Mapping[str, GivenAnswer],
 ) -> None:
-    """Write the items that the file has, with their answers; what an earlier import wrote stays."""
+    """Write the items of the file with their answers; results of an earlier import are kept."""
     with RunWriter(folder, facts) as writer:
         for item in items:
             given = answers.get(item.id)
@@ -469,10 +475,10 @@ def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
 
 
 def export_task(
-    task: Annotated[str, Argument("NAME/TASK, or NAME where it has one task.")],
+    task: Annotated[str, Argument("NAME/TASK, or NAME if the benchmark has one task.")],
     *,
-    format: Annotated[TaskFormat, Flag("Which tool will ask.")],  # noqa: A002 - what users call it
-    out: Annotated[str | Path, Flag("The folder for the files.")],
+    format: Annotated[TaskFormat, Flag("Format of the target tool.")],  # noqa: A002 - what users call it
+    out: Annotated[str | Path, Flag("Output folder.")],
     settings: ExportSettings | None = None,
 ) -> Exported:
     """Write a task in the format of another tool; :func:`import_answers` reads the answers back.
@@ -498,8 +504,8 @@ def export_task(
     posed = pose_one(task, wanted)
     if posed.task.needs:
         raise InputError(
-            f"the requests of {task} hold answers of {posed.task.needs[0].task}",
-            hint="leave out the options that ask for these",
+            f"the requests of {task} contain answers of the task {posed.task.needs[0].task}",
+            hint="remove the options that use these answers",
         )
     complete = posed.task.complete
     items = posed.task.items() if complete is None else map(complete, posed.task.items())

@@ -1,4 +1,4 @@
-"""Ask a model every item of a task and log each answer; score stated probabilities.
+"""Ask a model every item of a task, log each answer, and score stated probabilities.
 
 The scores are calibration error, Brier score and risk at each coverage.
 """
@@ -49,7 +49,7 @@ _THRESHOLDS = (0.5, 0.7, 0.9, 0.95)
 
 
 def choose(masses: Mapping[str, float], form: Form) -> str:
-    """The likeliest option; the earliest of those that are equally likely.
+    """Return the most probable option; the earliest of equally probable ones.
 
     >>> from memantics.core.records import Field, Option
     >>> form = Form("?", (Field("answer", "choice", (Option("A", ""), Option("B", ""))),))
@@ -60,10 +60,10 @@ def choose(masses: Mapping[str, float], form: Form) -> str:
 
 
 def state_odds(masses: Mapping[str, float], form: Form, task: Task, gold: JsonValue) -> Odds | None:
-    """Probabilities over the options; None where no option reads as the gold value."""
+    """Return probabilities over the options; None if no option equals the gold value."""
     keys = [option.key for option in form.fields[0].options]
     for key in keys:
-        # A task may call its gold otherwise than its sheet does.
+        # Gold labels and option labels may differ.
         with suppress(Unparsed):
             if task.parse(key, form) == gold:
                 return Odds(calibration.normalise(masses, keys), key)
@@ -71,7 +71,7 @@ def state_odds(masses: Mapping[str, float], form: Form, task: Task, gold: JsonVa
 
 
 def score_certainty(outcomes: Sequence[Outcome]) -> Iterator[Score]:
-    """Figures over the items whose options have probabilities."""
+    """Compute metrics over the items whose options have probabilities."""
     odds = [outcome.odds for outcome in outcomes if outcome.odds is not None]
     if not odds:
         return
@@ -99,12 +99,12 @@ def _likeliest(stated: Mapping[str, float]) -> str:
     return max(stated, key=lambda key: stated[key])
 
 
-# Answers from a cache or a fast model never wait; the loop must still hear Ctrl-C.
+# Cached answers never yield to the event loop, which must still handle Ctrl-C.
 _BREATH = 0.05
 
 
 def watch_nothing(_: Progress) -> None:
-    """For runs that nobody watches."""
+    """Ignore progress updates."""
 
 
 async def ask(
@@ -117,9 +117,9 @@ async def ask(
 ) -> Progress:
     """Ask every item that is not finished yet; return the counts.
 
-    Writer, cache and model stay open: they belong to the caller. An error that no later item can
-    escape (wrong key, full disk, broken data) is raised once the calls in flight have ended;
-    whatever was answered is on disk by then, and the same call goes on from there.
+    Writer, cache and model belong to the caller and stay open. An error that affects all later
+    items (wrong key, full disk, damaged data) is raised after the calls in flight have ended. All
+    answers are on disk by then, and the same call resumes from there.
     """
     engine = Engine(model, cache, settings or AskSettings())
     return await _Asking(task, writer, engine).run(watch)
@@ -147,7 +147,7 @@ class _Asking:
         finally:
             await engine.stop(workers)
             if isinstance(items, Generator):
-                items.close()  # and with it the files it may have open
+                items.close()  # Also closes its open files.
             watching.cancel()
             watch(engine.progress)
         raise_first(workers)
@@ -172,12 +172,12 @@ class _Asking:
                     await asyncio.sleep(0)
                     self._breath = self._clock.now()
         except BaseException:
-            # At once, not when the loop comes round: fast models never wait for the loop.
+            # Immediately, since fast models never yield to the event loop.
             self._engine.halt()
             raise
 
     def _is_over(self, name: str) -> bool:
-        """Whether an earlier start brought the item to its end."""
+        """Whether an earlier start finished the item."""
         last = self._writer.known.get(name)
         return last is not None and self._has_ended(last)
 
@@ -186,20 +186,20 @@ class _Asking:
         return last.status == "answered" or used_up
 
     def _meet(self, name: str) -> ItemStanding | None:
-        """How far an earlier start brought an item, which is met once."""
+        """Return the state of an item from an earlier start; each item is looked up once."""
         if name in self._seen:
-            raise DataError(name, "two items have this id", hint="give each item its own")
+            raise DataError(name, "two items have the same id", hint="give each item a unique id")
         self._seen.add(name)
         return self._writer.known.get(name)
 
     def _pass(self, name: str) -> None:
-        """Count an item that an earlier start ended: only such a one comes as its id."""
+        """Count an item that an earlier start finished."""
         last = self._meet(name)
         assert last is not None, name
         self._engine.count_item(last.status, resumed=True)
 
     async def _finish(self, item: Item) -> None:
-        """Bring one item to its end, from wherever an earlier start left it."""
+        """Finish one item, continuing from an earlier start."""
         last = self._meet(item.id)
         if last is not None and self._has_ended(last):
             self._engine.count_item(last.status, resumed=True)
@@ -207,7 +207,7 @@ class _Asking:
             await self._go_on(item, last)
 
     async def _go_on(self, item: Item, last: ItemStanding | None) -> None:
-        """Ask an item that has not ended."""
+        """Ask an unfinished item."""
         attempts = self._task.invalid.attempts
         attempt, complaint = 0, None
         if last is not None:
@@ -229,7 +229,7 @@ class _Asking:
         self._engine.count_item(status)
 
     async def _attempt(self, item: Item, number: int, complaint: str | None) -> Answer:
-        """Ask once (with retries), parse, and write it down."""
+        """Ask once (with retries), parse the reply, and store it."""
         engine = self._engine
         try:
             request = self._task.ask(item, complaint)
@@ -249,7 +249,7 @@ class _Asking:
         return answer
 
     def _judge(self, item: Item, number: int, digest: str, called: Called) -> Answer:
-        """What an ended call says."""
+        """Return the status and value of a finished call."""
         reply = called.reply or NO_REPLY
         status: Status = "failed"
         value, reason = None, called.reason
@@ -272,7 +272,7 @@ class _Asking:
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:
-        """Write an item down once, when it is asked first."""
+        """Store an item once, when it is first asked."""
         if number or item.id in self._writer.known:
             return
         try:
@@ -281,7 +281,7 @@ class _Asking:
             raise DataError(item.id, f"the item cannot be written as JSON: {error}") from error
 
     def _record(self, answer: Answer) -> Answer:
-        """Write an attempt down; from here on it is safe."""
+        """Store an attempt; from here on it survives a crash."""
         try:
             self._writer.add_answer(answer)
         except TypeError as error:
@@ -293,7 +293,7 @@ class _Asking:
 
 
 def _address(item: Item, request: Request) -> tuple[Request, str, str]:
-    """The request with its images, its hash, or what is wrong with its images."""
+    """Return the request with its images and hash, or the error of its images."""
     try:
         loaded = load_images(request)
         return loaded, request_digest(loaded), ""

@@ -1,4 +1,4 @@
-"""``audit``: shortcuts, leaks and faulty tables of a benchmark, as a page, a badge and JSON.
+"""Audit a benchmark for shortcuts, leaks and impossible tables; write a page, a badge and JSON.
 
 The page is self-contained, without scripts or network access.
 """
@@ -55,16 +55,16 @@ __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
 _LINES = 5
 _LEAST_P = 0.001
 _TONES: dict[FindingVerdict, int] = {"broken": 1, "worth knowing": 6, "sound": 2}
-# The report's badges: right, wrong, invalid.
+# CSS classes of the report's badges: correct, wrong, invalid.
 _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "sound": "v0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Audit(Result):
-    """What an audit found, broken things first; ``gaps`` are what could not be measured.
+    """Result of an audit: findings, broken ones first, and ``gaps``, the checks not possible.
 
-    ``failed`` counts calls that failed: the same audit asks them again. ``files`` are what was
-    written beside it, by what they are.
+    ``failed`` counts failed calls; running the same audit again repeats only these. ``files`` are
+    the written files, by kind.
     """
 
     card: Card
@@ -77,20 +77,20 @@ class Audit(Result):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What a reader should know before trusting a score, in five lines at most."""
+        """The most important findings, at most five lines."""
         return tuple(map(_say_first, [f for f in self.findings if f.verdict != "sound"][:_LINES]))
 
     @property
     def counts(self) -> dict[FindingVerdict, int]:
-        """How many findings have each verdict."""
+        """Number of findings per verdict."""
         return {verdict: sum(f.verdict == verdict for f in self.findings) for verdict in VERDICTS}
 
     def save(self, out: str | Path) -> Path:
-        """Write one self-contained page; returns the file."""
+        """Write one self-contained page and return the file."""
         return write_text(out, render_page(self), "audit")
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The audit as plain data."""
+        """Convert to plain data."""
         return {
             "benchmark": self.card.name,
             "version": __version__,
@@ -105,7 +105,7 @@ class Audit(Result):
 
 
 def show_p(p: float) -> str:
-    """A p-value in words.
+    """Format a p-value.
 
     >>> show_p(0.0312), show_p(1e-9)
     ('p = 0.031', 'p < 0.001')
@@ -114,17 +114,17 @@ def show_p(p: float) -> str:
 
 
 def _say_first(finding: Finding) -> str:
-    """A finding in one line: what it means, and its figure with interval and n."""
+    """Describe a finding in one line: its meaning, score, 95% confidence interval and n."""
     score, span = finding.score, show_span(finding.score)
     words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
     words += [f"95 % {span}"] if span else []
     words += [f"n = {score.n:,}"] if score.n else []
-    words += [f"{show_p(finding.p)} after Holm"] if finding.p is not None else []
+    words += [f"Holm-corrected {show_p(finding.p)}"] if finding.p is not None else []
     return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
 
 
 def render_page(audit: Audit) -> str:
-    """The page as text."""
+    """Render the page as text."""
     blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
     return fill_page(
         "audit.html",
@@ -139,10 +139,10 @@ def render_page(audit: Audit) -> str:
 
 
 def _make_block(place: int, finding: Finding) -> TemplateValues:
-    """One finding with its drawings."""
+    """Make the page block of one finding, with its plots."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.score, reference])
-    # A breakdown may hold figures of another kind: each kind has its own scale.
+    # A breakdown may hold other metrics; each metric has its own scale.
     kinds = {row.key for row in finding.rows}
     scales = {
         key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
@@ -167,14 +167,14 @@ def _draw_nearness(finding: Finding) -> Markup:
     return draw_curve(points, across) if len(points) > 1 else Markup("")
 
 
-# Companions of an audit's page: a badge as SVG, a BibTeX entry, and JSON for other tools.
+# Files written with the page: an SVG badge, a BibTeX entry, and JSON.
 
-_LETTER = 6.4  # pixels of a letter at 11 pixels, on average
+_LETTER = 6.4  # Average width of a letter at 11 pixels, in pixels.
 _COLOURS = {"broken": "#b3261e", "worth knowing": "#8a5a00", "sound": "#2e6b34"}
 
 
 def draw_badge(audit: Audit) -> str:
-    """A badge that says how many findings break a score, or are worth knowing."""
+    """Draw a badge with the number of findings that are broken or worth knowing."""
     counts = audit.counts
     worst = next((name for name, count in counts.items() if count), "sound")
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
@@ -186,7 +186,7 @@ def draw_badge(audit: Audit) -> str:
 
 
 def cite_audit(audit: Audit) -> str:
-    """A BibTeX entry for the audit: the data are pinned by their checksum."""
+    """Make a BibTeX entry for the audit; the checksum identifies the data."""
     title = audit.card.title.replace("{", "").replace("}", "")
     pinned = audit.data.checksum[:12] or "none"
     return (
@@ -200,7 +200,7 @@ def cite_audit(audit: Audit) -> str:
 
 
 def write_companions(audit: Audit, folder: Path) -> dict[str, Path]:
-    """Write badge, citation and JSON into a folder; by what they are."""
+    """Write badge, citation and JSON into a folder; return the files by kind."""
     folder.mkdir(parents=True, exist_ok=True)
     return {
         "badge": write_text(folder / "badge.svg", draw_badge(audit), "audit"),
@@ -215,16 +215,16 @@ COINS = 5
 
 AuditedName = Annotated[
     str,
-    Argument("A benchmark, one of its tasks or labels, or a column of a table (memes.csv/label)."),
+    Argument("Benchmark, one of its tasks or labels, or a table column (memes.csv/label)."),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditSettings:
-    """What is audited, and which models are asked.
+    """Data, checks and models of an audit.
 
-    With ``resplit`` or ``labels`` only that is audited, with ``everything`` all of it; their files
-    go to a folder of that name in ``runs``.
+    ``resplit`` or ``labels`` restrict the audit to that check; ``everything`` runs all checks.
+    Their files are written to a folder with the benchmark's name in ``runs``.
 
     Attributes:
         models: Models to ask, ``KIND/NAME``.
@@ -243,13 +243,16 @@ class AuditSettings:
     """
 
     models: Annotated[
-        Sequence[str], Flag("Also ask this model; may be repeated.", "--model -m")
+        Sequence[str],
+        Flag("Model to run in addition; repeatable. Default: no model.", "--model -m"),
     ] = ()
     resplit: Annotated[
-        GroupKind | None, Flag("Split so that no such group crosses, and report the fall.")
+        GroupKind | None, Flag("Write a group-disjoint split and report the score drop.")
     ] = None
-    labels: Annotated[bool, Flag("Rank labels that are probably wrong; write a queue.")] = False
-    everything: Annotated[bool, Flag("All of it; also a badge, BibTeX and JSON.", "--all")] = False
+    labels: Annotated[bool, Flag("Rank likely label errors and write a review queue.")] = False
+    everything: Annotated[
+        bool, Flag("Run all checks; also write a badge, BibTeX and JSON.", "--all")
+    ] = False
     reviewed: Annotated[
         Path | None, Flag("Annotations of the queue of --labels: the share of wrong labels.")
     ] = None
@@ -258,18 +261,16 @@ class AuditSettings:
     options: TaskOptions = field(default_factory=dict)
     perturbed: Annotated[
         Sequence[Path],
-        Flag(
-            "A run of a task, plain or with --perturb; may be repeated: what needs what.", "--run"
-        ),
+        Flag("Plain or perturbed run of a task to include; repeatable.", "--run"),
     ] = ()
     limit: Annotated[
-        int | None, Flag("Ask models about N items at most, spread over memes.", min=1)
+        int | None, Flag("Maximum number of items per model, spread over memes.", min=1)
     ] = 200
     published: Annotated[
         Path | None,
-        Flag("Also check this published table (JSON, as in expected/published.json)."),
+        Flag("Published table to check in addition (JSON, as in expected/published.json)."),
     ] = None
-    runs: Annotated[Path, Flag("Where answers of asked models, splits and queues go.")] = Path(
+    runs: Annotated[Path, Flag("Output folder for model answers, splits and queues.")] = Path(
         "runs/audit"
     )
     calls: CallSettings = field(default_factory=CallSettings)
@@ -316,7 +317,7 @@ audit = make_sync(audit_async)
 
 
 async def conduct_audit(name: AuditedName, wanted: AuditSettings, watch: AuditWatch) -> Audit:
-    """Audit a benchmark or one of its tasks; ``watch`` is told of each thing that is asked."""
+    """Audit a benchmark or one of its tasks; ``watch`` receives progress updates."""
     if label_audit.is_table(name):
         return _audit_table(name, wanted)
     benchmark, cards = _find(name)
@@ -365,10 +366,15 @@ def _audit_labels(
     card = benchmark.card
     label = label_audit.choose_label(benchmark, name.partition("/")[2])
     if not label:
-        gap = Gap(card.name, "groups, disjoint splits, wrong labels", "it offers no label")
+        gap = Gap(
+            card.name, "groups, group-disjoint splits, label errors", "the benchmark has no label"
+        )
         if wanted.everything:
             return AuditNotes(gaps=[gap])
-        raise InputError(f"{card.name} offers no label", hint="give a table, memes.csv/label")
+        raise InputError(
+            f"{card.name} has no label to audit",
+            hint="audit a table column instead, such as memes.csv/label",
+        )
     wishes = _wish(f"{card.name}-{label}", card.warning, wanted)
     return label_audit.audit_label(f"{card.name}/{label}", kind, wishes)
 
@@ -397,7 +403,7 @@ def _show(
 
 
 def audit_data(name: str) -> AuditNotes:
-    """What a benchmark's data say by themselves, in the order of the checks; asks no model."""
+    """Run the checks on a benchmark's data, without calling a model."""
     benchmark, cards = _find(name)
     subject = _open(benchmark, find_source(benchmark, None), None, {})
     return run_sync(_audit(subject, cards, None))
@@ -420,7 +426,7 @@ async def _audit(
 
 
 def tabulate_gaps(audit: Audit) -> Table:
-    """What was not measured, and why."""
+    """Make the table of checks that were not possible, with reasons."""
     rows = (
         (f"{gap.task} {gap.check}".strip(), f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason)
         for gap in audit.gaps
@@ -429,7 +435,7 @@ def tabulate_gaps(audit: Audit) -> Table:
 
 
 def describe_finding(finding: Finding) -> str:
-    """The figure of a finding in one line, with its interval and what was expected."""
+    """Describe the score of a finding in one line, with its interval and the expected value."""
     score = finding.score
     span = show_span(score)
     words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
@@ -453,7 +459,7 @@ def _find(name: str) -> tuple[Benchmark, tuple[TaskCard, ...]]:
 
 
 def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCard]) -> None:
-    """Refuse what none of the tasks knows."""
+    """Raise if none of the tasks has the given split or option."""
     known = {option.name for card in cards for option in card.option}
     for name in options:
         if name not in known:
@@ -471,7 +477,7 @@ def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCa
 def _read_table(path: Path) -> tuple[PublishedRow, ...]:
     if not path.is_file():
         raise InputError(f"no such file: {path}", hint="give a JSON file of published rows")
-    return read_published(path, hint="docs/how-to/audit-a-benchmark.md shows what a row looks like")
+    return read_published(path, hint="docs/how-to/audit-a-benchmark.md shows the format of a row")
 
 
 def _open(

@@ -1,4 +1,4 @@
-"""Look into a folder of runs: how far each is, its items, and what every model answered."""
+"""Browse a folder of runs: progress, items, and the answers of every model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VERDICTS: dict[int, AnswerVerdict] = {
     INVALID: "invalid",
     OPEN: "open",
 }
-ALIVE = 120.0  # seconds without an answer after which a run no longer counts as running
+ALIVE = 120.0  # Seconds without a new answer after which a run counts as stopped.
 _DEPTH = 3
 _REASONS = 8
 _ITEM = TypeAdapter(rundir.ItemLine)
@@ -62,10 +62,10 @@ _Line = TypeVar("_Line", rundir.ItemLine, Answer)
 
 @dataclass(frozen=True, slots=True)
 class RunRow(Result):
-    """One run of a folder: what it is, how far it is, and its main figure once it is scored.
+    """One run of a folder: its settings, its progress, and its main metric once scored.
 
-    ``total`` is None where it is not known; ``reason`` says why a run is damaged; ``left`` is the
-    time that it will still take at the pace so far.
+    ``total`` is None if unknown; ``reason`` explains why a run is damaged; ``left`` estimates the
+    remaining time.
     """
 
     name: str
@@ -88,7 +88,7 @@ class RunRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class RunSpending(Result):
-    """Why items of a run have no answer, commonest first, and its tokens and cost so far."""
+    """Reasons for missing answers of a run, most frequent first, and its tokens and cost so far."""
 
     reasons: dict[str, int]
     tokens: int
@@ -108,7 +108,7 @@ class AnsweredItem(Result):
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(Result):
-    """What one run answered to an item; ``answer`` is None where it was not asked yet."""
+    """One run's answer to an item; ``answer`` is None if it was not asked yet."""
 
     run: str
     model: str
@@ -119,7 +119,7 @@ class ModelAnswer(Result):
 
 @dataclass(frozen=True, slots=True)
 class ItemSheet(Result):
-    """One item with the answers of all runs that asked it, and its neighbours."""
+    """One item with the answers of all runs, and its neighbours."""
 
     run: RunRow
     item: Item
@@ -130,24 +130,24 @@ class ItemSheet(Result):
 
 
 class RunFolder:
-    """A folder of runs, looked at anew whenever it is asked."""
+    """A folder of runs; every call reads it again."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise DataError(folder, "is not a folder", hint="name the folder of runs")
+            raise DataError(folder, "is not a folder", hint="give the folder that holds the runs")
         self.folder = folder
 
     def list(self) -> tuple[RunRow, ...]:
-        """All runs, the latest first."""
+        """List all runs, the latest first."""
         rows = [self._describe(name, path) for name, path in self._find().items()]
         return tuple(sorted(rows, key=lambda row: (row.started, row.name), reverse=True))
 
     def get(self, name: str) -> RunRow:
-        """One run by its name."""
+        """Return one run by its name."""
         return self._describe(name, self.path(name))
 
     def path(self, name: str) -> Path:
-        """The folder of a run; only names that were found lead anywhere."""
+        """Return the folder of a run; only names of listed runs are accepted."""
         found = self._find()
         require_known("run", name, found)
         return found[name]
@@ -163,7 +163,7 @@ class RunFolder:
             return RunRow(name, "damaged", reason=str(error))
 
     def spending(self, name: str) -> RunSpending:
-        """Failures of a run by reason, and what it has used so far."""
+        """Count failures of a run by reason, and sum its tokens and cost so far."""
         path = self.path(name)
         answers = rundir.last_answers(path).values()
         reasons = Counter(f"{a.status}: {a.reason}" for a in answers if a.status != "answered")
@@ -177,7 +177,7 @@ class RunFolder:
     def items(
         self, name: str, verdict: str = "", start: int = 0, count: int = 50
     ) -> tuple[int, tuple[AnsweredItem, ...]]:
-        """How many items of a run have a verdict (any by default), and one page of them."""
+        """Return one page of a run's items with a verdict (default: any), and their number."""
         path = self.path(name)
         answers = rundir.last_answers(path)
         found = [
@@ -189,7 +189,7 @@ class RunFolder:
         return len(found), tuple(found[start : start + count])
 
     def sheet(self, name: str, item: str) -> ItemSheet:
-        """One item and what every run on the same data answered to it."""
+        """Return one item and the answers of all runs on the same data."""
         row, path = self.get(name), self.path(name)
         facts = rundir.read_facts(path)
         try:
@@ -207,7 +207,7 @@ class RunFolder:
                 told = rundir.read_facts(folder)
             except StoreError:
                 continue
-            # A damaged line of another run is told on that run's page.
+            # Damage of another run is reported on that run's page.
             with contextlib.suppress(ValidationError):
                 if told.benchmark == facts.benchmark:
                     same |= _list_same(other, folder, told, line.item)
@@ -224,13 +224,13 @@ class RunFolder:
         )
 
     def picture(self, path: Path) -> Thumbnail:
-        """An image of an item, where it belongs to data that is known here."""
+        """Return an image of an item, if it belongs to registered data."""
         if not is_inside(path, find_places(self.folder)):
-            return Thumbnail(path.name, reason="outside of the registered data")
+            return Thumbnail(path.name, reason="outside the registered data")
         return show_picture(path)
 
     def report(self, names: Sequence[str]) -> str:
-        """The report on some runs as one self-contained page."""
+        """Render the report on some runs as one self-contained page."""
         folders = [self.path(name) for name in names]
         with tempfile.TemporaryDirectory(prefix="memantics-") as place:
             page = report(folders, Path(place) / "report.html")
@@ -277,7 +277,7 @@ def _describe(name: str, path: Path, facts: rundir.RunFacts) -> RunRow:
 
 
 def _tell_left(facts: rundir.RunFacts, done: int, total: int | None) -> str:
-    """Hours, minutes and seconds that an unfinished run needs at its pace so far."""
+    """Estimate the remaining time of an unfinished run from its pace so far."""
     if facts.finished or not done or total is None:
         return ""
     with contextlib.suppress(ValueError):
@@ -305,7 +305,7 @@ def _exists(path: Path, file: str) -> bool:
 
 
 def _count(path: Path) -> dict[str, int]:
-    """How the items of an unfinished run ended so far."""
+    """Count the statuses of an unfinished run's items so far."""
     counts = dict.fromkeys(STATUSES, 0)
     for standing in rundir.read_standings(path).values():
         if standing is not None:
@@ -322,7 +322,7 @@ def _find_main(scores: rundir.Scores | None) -> Score | None:
 
 
 def _guess_total(facts: rundir.RunFacts) -> int | None:
-    """How many items a run will have, where its task and data are at hand."""
+    """Estimate the number of items of a run, if its task and data are available."""
     kind = str(facts.data.get("kind", ""))
     known = next((data_kind for data_kind in get_args(DataKind) if data_kind == kind), None)
     scope = Scope(known, facts.split or None, facts.limit, facts.sample, facts.seed)
@@ -354,7 +354,7 @@ def _value(answer: Answer | None) -> object:
 
 
 def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
-    """What runs must share for their items to be the same questions."""
+    """Return the settings that runs must share to have the same questions."""
     return (
         _name_task(facts),
         str(facts.data.get("checksum", "")),
@@ -363,7 +363,7 @@ def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
 
 
 def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line | None:
-    """The last line of a call log about an item; lines about others are not read as JSON."""
+    """Find the last line of a log about an item, without parsing other lines as JSON."""
     mark, found = orjson.dumps(item), None
     for _, line in read_whole_lines(path):
         if mark in line:
@@ -385,7 +385,7 @@ def _answer_of(name: str, folder: Path, facts: rundir.RunFacts, item: str) -> Mo
 def _list_same(
     name: str, folder: Path, facts: rundir.RunFacts, item: Item
 ) -> dict[str, tuple[str, str]]:
-    """Another task's first item about the same meme, by task."""
+    """Find the first item about the same meme in every other task."""
     mark = orjson.dumps(item.group)
     for _, line in read_whole_lines(folder / rundir.ITEMS):
         if mark in line:

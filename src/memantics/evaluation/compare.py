@@ -1,4 +1,4 @@
-"""``compare``: runs of one task item by item, and models over a suite of tasks."""
+"""Compare runs of one task item by item, and models over several tasks."""
 
 from __future__ import annotations
 
@@ -59,16 +59,22 @@ __all__ = [
     "contrast",
     "open_run",
 ]
-ComparedRuns = Annotated[Sequence[RunLike], Argument("Run directories, two or more.", "folders")]
+ComparedRuns = Annotated[Sequence[RunLike], Argument("Two or more run directories.", "folders")]
 MetricsFlag = Annotated[
     Sequence[str],
-    Flag("A figure to compare, may be repeated. Default: all there are.", "--metric"),
+    Flag("Metric to compare; repeatable. Default: all metrics.", "--metric"),
 ]
-Against = Annotated[str, Flag("The model with which all others are compared.", metavar="MODEL")]
+Against = Annotated[
+    str,
+    Flag(
+        "Reference model; every other model is compared with it. Default: all pairs.",
+        metavar="MODEL",
+    ),
+]
 CorrectionFlag = Annotated[
-    Correction, Flag("P-values over several tasks: Holm's, or Benjamini and Hochberg's (bh).")
+    Correction, Flag("Multiple-comparison correction over tasks: holm or bh (Benjamini-Hochberg).")
 ]
-AgainstFirst = Annotated[bool, Flag("Compare each run with the first only.")]
+AgainstFirst = Annotated[bool, Flag("Compare each run with the first one only, not all pairs.")]
 
 
 @overload
@@ -114,20 +120,22 @@ def compare(
     if not isinstance(first, RunLike):
         return compare_models(first, against=against, correction=correction)
     if second is None:
-        raise InputError("one run cannot be compared", hint="give two or more run directories")
+        raise InputError(
+            "compare needs at least two runs, not one", hint="give two or more run directories"
+        )
     return compare_all([first, second], metrics=metrics)[0]
 
 
 def compare_all(
     runs: ComparedRuns, *, metrics: MetricsFlag = (), against_first: AgainstFirst = False
 ) -> list[Comparison]:
-    """Compare every pair of runs, or each with the first; corrected for all comparisons."""
+    """Compare every pair of runs, or each run with the first; correct over all comparisons."""
     sides = [open_run(find_folder(run)) for run in runs]
     return compare_sides(sides, metrics, against_first=against_first)
 
 
 def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tuple[Run, ...]]]:
-    """Boards of the first runs, and by their names those with all their repeats."""
+    """Group runs into leaderboards; repeats of a run are one row."""
     groups = group_repeats([find_folder(run) for run in runs])
     loaded = [load_runs(group) for group in groups]
     heads = [group[0] for group in loaded]
@@ -138,9 +146,10 @@ def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tu
 def compare_models(
     runs: Sequence[RunLike], *, against: Against = "", correction: CorrectionFlag = "holm"
 ) -> SuiteComparison:
-    """Compare models on every task that they share; p-values are corrected over all of it.
+    """Compare models on every shared task; p-values are corrected over all tasks.
 
-    Repeats of a run are one row. Tests are paired and clustered by meme, on the main figure.
+    Repeats of a run count as one row. Tests use the main metric, are paired by item and clustered
+    by meme.
     """
     boards, repeats = group_runs(runs)
     labels = [row.label for board in boards for row in board.ours if row.run is not None]
@@ -151,7 +160,7 @@ def compare_models(
 
 
 def open_contest(board: Board, repeats: dict[str, tuple[Run, ...]]) -> Contest:
-    """The models that answered the questions of a board, each with the runs that repeat it."""
+    """List the models of a leaderboard, each with its repeated runs."""
     rows = [row for row in board.ours if row.source is not None]
     if len(rows) < 2:
         return board.slug, ()
@@ -160,12 +169,12 @@ def open_contest(board: Board, repeats: dict[str, tuple[Run, ...]]) -> Contest:
 
 
 def spans_tasks(runs: Sequence[RunLike]) -> bool:
-    """Whether runs are of several tasks."""
+    """Whether the runs belong to more than one task."""
     return len({read_facts(find_folder(run)).task for run in runs}) > 1
 
 
 def draw_comparison(found: SuiteComparison, out: Path) -> Path:
-    """Every difference with its interval as one picture (SVG)."""
+    """Write a forest plot (SVG) of all differences with their 95% confidence intervals."""
     lines = [
         ForestLine(
             row.task,
@@ -202,25 +211,25 @@ def contrast(runs: ComparedRuns, factor: str, *, metrics: MetricsFlag = ()) -> F
 
 
 def open_run(folder: Path) -> Side:
-    """A run with the task that reads its answers."""
+    """Open a run together with the task that parses its answers."""
     facts = read_facts(folder)
     _, task = open_task_of_run(facts, None)
     return open_side(folder, facts, task)
 
 
 def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Table:
-    """The figures of every pair; ``names`` are what the runs' folders are called."""
+    """Make the table of metrics of every pair; ``names`` maps run folders to shown names."""
     tables = {f"{names[one.first]} → {names[one.second]}": one.table() for one in found}
     rows = tuple((pair, *row) for pair, table in tables.items() for row in table.rows)
     return Table(("runs", *next(iter(tables.values())).columns), rows)
 
 
 def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[str]:
-    """How it was tested and what to mind; what holds for every pair is said once."""
+    """List the tests used and the warnings; a remark that holds for every pair is listed once."""
     remarks: dict[str, list[str]] = {}
     for one in found:
         noted = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
-        noted += [f"left out: {count} items, {reason}" for reason, count in one.left_out.items()]
+        noted += [f"excluded: {count} items, {reason}" for reason, count in one.left_out.items()]
         noted += [f"note: {note}" for note in one.notes]
         for remark in noted:
             remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")
@@ -231,7 +240,7 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
 
 
 def _describe(row: Difference, *, brief: bool) -> str:
-    """How a difference was tested, in a line; briefly where there are many."""
+    """Describe in one line how a difference was tested; shorter if there are many pairs."""
     words = [f"{row.items} items of {row.memes} memes", row.test]
     if brief:
         return ", ".join([*words, "t-tests and effect sizes with --json"])
@@ -243,7 +252,7 @@ def _describe(row: Difference, *, brief: bool) -> str:
 
 
 def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
-    """How many items went differently, and how many of them better."""
+    """Count the items whose result changed, and how many of them improved."""
     gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
     losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
     head = f"{names[one.first]} → {names[one.second]}: {len(one.changes)} of {one.shared}"
@@ -253,7 +262,7 @@ def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
 
 
 def tabulate_changes(one: Comparison, names: Mapping[str, str], most: int) -> Table:
-    """The first items that went differently, with both answers and the gold one."""
+    """Make the table of the first changed items, with both answers and the gold answer."""
     rows = tuple(
         (change.item, *map(shorten_answer, (change.first, change.second, change.gold)))
         for change in one.changes[:most]
@@ -262,7 +271,7 @@ def tabulate_changes(one: Comparison, names: Mapping[str, str], most: int) -> Ta
 
 
 def shorten_answer(value: JsonValue) -> str:
-    """An answer in at most 60 characters.
+    """Shorten an answer to at most 60 characters.
 
     >>> shorten_answer(["happy", "calm"]), shorten_answer(None)
     ('happy / calm', '–')
@@ -272,18 +281,18 @@ def shorten_answer(value: JsonValue) -> str:
     return cut_off(show_value(value), 60) if value is not None else "–"
 
 
-# ``power``: how many memes show a difference between two models, from pilot runs.
+# ``power``: number of memes needed to detect a difference, estimated from pilot runs.
 
-# Half the width of a 95 % interval, in standard errors.
+# Half-width of a 95 % confidence interval in standard errors.
 _BOUND = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class PowerRow:
-    """A pair of pilot runs: the error of their difference, and what follows from it.
+    """Two pilot runs: the standard error of their difference and the sample size that follows.
 
-    ``needed`` memes show the effect; ``whole`` is the smallest effect that all memes of the task
-    show (None where its data are not here).
+    ``needed`` is the number of memes that detects the effect. ``whole`` is the smallest effect that
+    all memes of the task detect, None if the data are not available.
     """
 
     first: str
@@ -296,7 +305,7 @@ class PowerRow:
 
 @dataclass(frozen=True, slots=True)
 class PowerAnalysis(Result):
-    """How many memes are needed, by pair of pilot runs. ``effect`` is in points of a hundred."""
+    """Number of memes needed per pair of pilot runs. ``effect`` is in percentage points."""
 
     task: str
     metric: str
@@ -307,12 +316,18 @@ class PowerAnalysis(Result):
 
     @property
     def needed(self) -> int:
-        """The most that any pair of pilot runs asks for."""
+        """The largest number of memes that any pair of pilot runs needs."""
         return max(row.needed for row in self.rows)
 
     def table(self) -> Table:
-        """A line for each pair."""
-        columns = ("models", ">pilot memes", ">standard error", ">memes needed", ">all memes show")
+        """One row per pair of pilot runs."""
+        columns = (
+            "models",
+            ">pilot memes",
+            ">standard error",
+            ">memes needed",
+            ">detectable with all memes",
+        )
         rows = [
             (
                 f"{row.first} → {row.second}",
@@ -323,22 +338,22 @@ class PowerAnalysis(Result):
             )
             for row in self.rows
         ]
-        return Table(columns, tuple(rows), f"{self.task}: {self.metric}, in points of a hundred")
+        return Table(columns, tuple(rows), f"{self.task}: {self.metric}, in percentage points")
 
     def sentence(self) -> str:
-        """The answer in one sentence."""
-        whole = "" if self.memes is None else f" The data hold {self.memes:,}."
+        """The result in one sentence."""
+        whole = "" if self.memes is None else f" The data have {self.memes:,} memes."
         return (
-            f"{self.needed:,} memes show a difference of {self.effect:g} points in "
-            f"{100 * self.power:g} % of cases, at the 5 % level, uncorrected.{whole}"
+            f"{self.needed:,} memes detect a difference of {self.effect:g} percentage points with "
+            f"{100 * self.power:g} % power at the 5 % level, uncorrected.{whole}"
         )
 
 
 def power(
-    task: Annotated[str, Argument("NAME/TASK, or NAME where it has one task.")],
+    task: Annotated[str, Argument("NAME/TASK, or NAME if the benchmark has one task.")],
     *,
-    effect: Annotated[float, Flag("The difference to be seen, in points of a hundred.")],
-    runs: Annotated[Path, Flag("The folder with pilot runs of two models or more.")] = Path("runs"),
+    effect: Annotated[float, Flag("Difference to detect, in percentage points.")],
+    runs: Annotated[Path, Flag("Folder with pilot runs of at least two models.")] = Path("runs"),
     power: Annotated[float, Flag("Target statistical power.", min=0.5, max=0.999)] = 0.8,
 ) -> PowerAnalysis:
     """Estimate how many memes are needed to detect a difference between two models.
@@ -362,7 +377,10 @@ def power(
         >>> mm.power("mquest/qa", effect=5).table()  # doctest: +SKIP
     """
     if not 0 < effect <= 100:
-        raise InputError(f"an effect of {effect:g} points cannot be", hint="give 0 to 100 points")
+        raise InputError(
+            f"--effect {effect:g} is outside the range 0 to 100 percentage points",
+            hint="give a value above 0 and up to 100",
+        )
     refs = find_tasks([task])
     if len(refs) > 1:
         names = ", ".join(ref.name for ref in refs)
@@ -372,7 +390,7 @@ def power(
     pilot = [folder for folder in folders if read_facts(folder).task == name]
     if len(pilot) < 2:
         raise InputError(
-            f"{runs} holds {len(pilot)} runs of {name}",
+            f"{runs} holds {len(pilot)} runs of {name}; the estimate needs two models",
             hint=f"memantics run {name} --model ONE --model OTHER --sample 200",
         )
     found = compare_models(pilot)
@@ -386,7 +404,10 @@ def power(
         if (row := _measure(difference, effect / 100, power, total))
     ]
     if not rows:
-        raise InputError(f"the runs of {name} in {runs} never differ", hint="give other pilot runs")
+        raise InputError(
+            f"the runs of {name} in {runs} have identical results, so no variance can be estimated",
+            hint="run pilot runs of two different models",
+        )
     return PowerAnalysis(name, found.rows[0].found.key, effect, power, total, tuple(rows))
 
 

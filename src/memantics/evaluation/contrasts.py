@@ -30,17 +30,17 @@ from memantics.evaluation.paired import (
 from memantics.evaluation.scoring import counts
 from memantics.metrics.comparison import Correction, correct_known, paired_bootstrap
 
-# One run of a model on a task with its repeats, and what it is called.
+# A model's run on a task with its repeats, and its name.
 Contestant = tuple[str, Sequence[Side]]
-# Those that answer the same questions, and what these are called.
+# Runs with the same questions, and the name of these questions.
 Contest = tuple[str, Sequence[Contestant]]
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteDifference:
-    """The main figure of two models on one task; names are those of the table's rows.
+    """Difference of the main metric between two models on one task.
 
-    ``ground`` names the questions: one task may be asked on several parts of the data.
+    ``ground`` names the questions, since one task may be run on several parts of the data.
     """
 
     ground: str
@@ -51,7 +51,7 @@ class SuiteDifference:
 
     @property
     def better(self) -> str:
-        """The model that is significantly better (5 %, corrected); empty where none is."""
+        """The significantly better model (5 % level, corrected); empty if there is none."""
         p = self.found.corrected
         if p is None or p >= 0.05 or not self.found.difference:
             return ""
@@ -60,14 +60,14 @@ class SuiteDifference:
 
 @dataclass(frozen=True, slots=True)
 class SuiteComparison(Result):
-    """All differences of a suite; ``correction`` was made over all of them together."""
+    """All differences of a suite; ``correction`` covers all of them together."""
 
     correction: Correction
     rows: tuple[SuiteDifference, ...]
     comparisons: tuple[Comparison, ...]
 
     def table(self) -> Table:
-        """A line for each pair of models on each task."""
+        """One row per pair of models on each task."""
         name = "Holm" if self.correction == "holm" else "BH"
         columns = ("task", "metric", "models", ">first", ">second", "difference (95 %)")
         lines = [
@@ -86,7 +86,7 @@ class SuiteComparison(Result):
         return Table((*columns, ">p", f">{name}", ">effect"), tuple(lines))
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each pair of models on each task."""
+        """Convert to a data frame with one row per pair of models on each task."""
         return make_frame(
             {"task": row.task, "first_model": row.first, "second_model": row.second}
             | asdict(row.found)
@@ -99,10 +99,10 @@ class SuiteComparison(Result):
 
 
 def pool_repeats(runs: Sequence[Sequence[Side]]) -> list[Side]:
-    """One side for each run with its repeats, which are told apart by a number.
+    """Pool each run with its repeats into one side; repeats are numbered.
 
-    Repeats of an item stay with its meme, so that tests clustered by meme take account of them. A
-    model that was asked less often is compared with each repeat of the other.
+    Repeats of an item stay with its meme, so that tests clustered by meme account for them. A model
+    with fewer repeats is compared with each repeat of the other.
     """
     most = max(map(len, runs), default=1)
     if most == 1:
@@ -129,9 +129,9 @@ def _number(outcome: Outcome, place: int) -> Outcome:
 def compare_suite(
     contests: Sequence[Contest], *, against: str = "", correction: Correction = "holm"
 ) -> SuiteComparison:
-    """Compare the main figures of runs that answer the same questions.
+    """Compare the main metrics of runs that answer the same questions.
 
-    ``against`` names the one model with which all others are compared; by default every pair is.
+    ``against`` names the reference model for all comparisons; by default every pair is compared.
     """
     found: list[Comparison] = []
     names: list[tuple[str, str, str]] = []
@@ -147,7 +147,7 @@ def compare_suite(
             names += [(ground, labels[one], labels[other]) for one, other in places]
     if not found:
         what = (
-            f"no run of {against} has another one beside it"
+            f"no other run answers the same questions as the runs of {against}"
             if against
             else ("no two runs answer the same questions")
         )
@@ -166,9 +166,10 @@ MODEL = "model"
 
 @dataclass(frozen=True, slots=True)
 class FactorEffect:
-    """A figure's mean difference between two levels, over all settings of the other factors.
+    """Mean difference of a metric between two levels, over all settings of the other factors.
 
-    Memes are resampled with all their differences; ``corrected`` is Holm's over all effects.
+    Memes are resampled with all their differences; ``corrected`` is Holm-corrected over all
+    effects.
     """
 
     key: str
@@ -185,7 +186,7 @@ class FactorEffect:
 
 @dataclass(frozen=True, slots=True)
 class SettingContrast:
-    """Two levels of a factor under one setting of all others."""
+    """Two levels of a factor with all other settings equal."""
 
     setting: str
     first: str
@@ -195,7 +196,7 @@ class SettingContrast:
 
 @dataclass(frozen=True, slots=True)
 class FactorContrasts(Result):
-    """What a factor does: setting by setting, and over the whole grid."""
+    """Effect of a factor: per setting, and over the whole grid."""
 
     factor: str
     contrasts: tuple[SettingContrast, ...]
@@ -216,7 +217,7 @@ class FactorContrasts(Result):
             for row in contrast.comparison.differences
         ]
         columns = ("setting", self.factor, "metric", "difference (95 %)", ">p", ">Holm")
-        return Table((*columns, ">t paired", ">t unpaired"), tuple(rows))
+        return Table((*columns, ">paired t", ">unpaired t"), tuple(rows))
 
     def effect_table(self) -> Table:
         """The effect over all settings."""
@@ -243,15 +244,15 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
     for place, (level, name) in enumerate(zip(levels, names, strict=True)):
         if level in grid.setdefault(name, {}):
             raise InputError(
-                f"two runs have {factor} = {level} and are alike in everything else",
-                hint="give each setting once",
+                f"two runs have {factor} = {level} and equal settings otherwise",
+                hint="give one run per setting",
             )
         grid[name][level] = place
     known = list(dict.fromkeys(levels))
     if len(known) < 2:
         raise InputError(
             f"all runs have {factor} = {known[0] if known else 'nothing'}",
-            hint="give runs that differ in it",
+            hint="give runs with different values of this factor",
         )
     cells = [
         (name, first, second, (by_level[first], by_level[second]))
@@ -261,7 +262,7 @@ def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) ->
     ]
     if not cells:
         raise InputError(
-            f"no two runs differ in {factor} alone", hint="run the grid with one --set for each"
+            f"no two runs differ in {factor} alone", hint="run the grid with one --set per value"
         )
     found = compare_pairs(sides, [cell[-1] for cell in cells], metrics)
     rows = tuple(
@@ -284,7 +285,7 @@ def _find_level(facts: RunFacts, factor: str) -> str:
 
 
 def _name_settings(facts: Sequence[RunFacts], factor: str) -> list[str]:
-    """All that is chosen besides the factor; what every run shares is left unsaid."""
+    """Name the settings besides the factor that differ between the runs."""
     chosen = [
         {**fact.options, MODEL: fact.model, "split": fact.split, "perturbation": fact.perturbation}
         for fact in facts
@@ -339,13 +340,13 @@ def _pool(
 def _find_values(
     first: Side, side: Side, wanted: set[str]
 ) -> Mapping[str, Mapping[str, tuple[float, str]]]:
-    """Each item's own figures with its meme; right or wrong where the task has no marks."""
+    """Read per-item metrics with their memes; correct or wrong if the task has none."""
     kept = [outcome for outcome in side.outcomes if counts(outcome, side.task.invalid)]
     if first.task.marks is not None:
         marks = first.task.marks(kept)
     elif all(isinstance(outcome.item.gold, str | int | float) for outcome in kept):
         right: list[float | None] = [float(hit) for hit in hits(kept)]
-        # Where the main figure is the share of right answers, the comparison calls it so.
+        # If the main metric is the proportion of correct answers, the comparison names it so.
         marks = {RIGHT if RIGHT in wanted else first.task.main: right}
     else:
         return {}

@@ -1,4 +1,4 @@
-"""Benchmarks, releases, data sets and model kinds as records, and ``data add`` for tables.
+"""List benchmarks, data sets and model kinds, and register releases or your own tables.
 
 ``data add FILE`` detects the columns of a table and writes its dataset config.
 """
@@ -48,7 +48,7 @@ _LATIN = "Latin letters"
 
 @dataclass(frozen=True, slots=True)
 class LabelledColumns:
-    """Which columns of a table are what; empty names are found out where that is possible."""
+    """Names of the columns of a table; empty names are detected where possible."""
 
     labels: Sequence[str] = ()
     image: str = ""
@@ -59,7 +59,7 @@ class LabelledColumns:
 
 @dataclass(frozen=True, slots=True)
 class OwnTable(Result):
-    """What was understood of a table, and the dataset config that was written for it."""
+    """The detected columns of a table, and the dataset config written for it."""
 
     name: str
     dataset_config: Path
@@ -70,7 +70,7 @@ class OwnTable(Result):
     labels: dict[str, dict[str, int]]
 
     def lines(self) -> Iterator[str]:
-        """What was understood, as a person reads it."""
+        """Summarise the detected columns in readable lines."""
         yield f"{self.rows:,} rows; dataset config: {self.dataset_config}"
         yield "splits: " + ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
         if self.languages:
@@ -85,26 +85,28 @@ class OwnTable(Result):
 
 
 def is_table(word: str) -> bool:
-    """Whether the first word of ``data add`` is a table, not the name of a benchmark."""
+    """Whether the first argument of ``data add`` is a table rather than a benchmark name."""
     return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
 
 
 def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
-    """Find out what a table holds, and write its dataset config; the name is that of the file."""
+    """Detect the columns of a table and write its dataset config, named after the file."""
     rows = [row for _, row in read_rows(file)]
     if not rows:
-        raise DataError(file.name, "holds no rows", hint="give a table with a row for each meme")
+        raise DataError(file.name, "has no rows", hint="give a table with one row per meme")
     known = _find_columns(file, rows[0], columns)
     name = re.sub(r"[^a-z0-9_]+", "_", file.stem.lower()).strip("_") or "table"
     if any(task == name for task in complete_tasks(name)):
-        raise InputError(f"a benchmark is called {name} already", hint="rename the file")
+        raise InputError(f"the name {name} is taken by a benchmark", hint="rename the file")
     labels = {label: _count_values(file, rows, label) for label in known.labels}
     splits = (
         Counter(row.get(known.split, "") for row in rows) if known.split else {"test": len(rows)}
     )
     if "" in splits:
-        hint = "fill it, or name another one: --split-column NAME"
-        raise DataError(file.name, f"{splits['']} rows have no {known.split}", hint=hint)
+        hint = "fill it, or name another split column with --split-column NAME"
+        raise DataError(
+            file.name, f"{splits['']} rows have no value in the column {known.split!r}", hint=hint
+        )
     scripts = Counter(_tell_script(row[known.text]) for row in rows) if known.text else Counter()
     told = scripts.most_common()
     dataset_config = find_own_dataset_configs() / f"{name}.toml"
@@ -122,21 +124,21 @@ def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
 
 
 def _find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> LabelledColumns:
-    """The columns that were named, and those that can be told by their names."""
+    """Find the columns that the user named, and detect the others by their names."""
     for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
         if named and named not in row:
             raise UnknownName(f"column of {file.name}:", named, row)
     if not wanted.labels:
-        hint = f"name its column: --label NAME, among {', '.join(list(row)[:12])}"
-        raise InputError(f"{file.name}: which label shall be predicted?", hint=hint)
+        hint = f"name the label column with --label NAME; columns: {', '.join(list(row)[:12])}"
+        raise InputError(f"{file.name}: no label column was found", hint=hint)
     if not (wanted.text or wanted.image):
-        hint = "name a column: --text NAME or --image NAME"
-        raise InputError(f"{file.name}: neither texts nor images are named", hint=hint)
+        hint = "name one with --text NAME or --image NAME"
+        raise InputError(
+            f"{file.name}: neither a text column nor an image column was found", hint=hint
+        )
     found = wanted.id or next((name for name in _IDS if name in row), "") or wanted.image
     if not found:
-        raise InputError(
-            f"{file.name}: no column says which row is which", hint="name it: --id NAME"
-        )
+        raise InputError(f"{file.name}: no id column was found", hint="name it with --id NAME")
     split = wanted.split or next((name for name in _SPLITS if name in row), "")
     return LabelledColumns(wanted.labels, wanted.image, wanted.text, found, split)
 
@@ -147,14 +149,14 @@ def _count_values(file: Path, rows: Sequence[TableRow], label: str) -> dict[str,
     if not 2 <= len(counts) <= _MOST_VALUES:
         raise DataError(
             file.name,
-            f"column {label!r} holds {len(counts)} different values",
-            hint=f"a label has 2 to {_MOST_VALUES}: name another column",
+            f"column {label!r} has {len(counts)} different values",
+            hint=f"a label column has 2 to {_MOST_VALUES} values: name another column",
         )
     return dict(counts.most_common())
 
 
 def _count_duplicates(rows: Sequence[TableRow], known: LabelledColumns) -> int:
-    """Rows whose text, or whose image, came before."""
+    """Count rows that repeat the text or image of an earlier row."""
     seen: set[tuple[str, str]] = set()
     count = 0
     for row in rows:
@@ -166,7 +168,7 @@ def _count_duplicates(rows: Sequence[TableRow], known: LabelledColumns) -> int:
 
 
 def _tell_script(text: str) -> str:
-    """The language that the script tells; Latin letters may be English, and are taken for it."""
+    """Guess the language from the script; Latin letters count as English."""
     return read_script(text) or (_LATIN if any(map(str.isalpha, text)) else "no letters")
 
 
@@ -183,7 +185,7 @@ def _dump_dataset_config(
     languages: Sequence[str],
     labels: dict[str, dict[str, int]],
 ) -> str:
-    """The dataset config as TOML; a JSON text is a TOML text."""
+    """Write the dataset config as TOML; JSON strings are valid TOML strings."""
 
     def text(value: object) -> str:
         return orjson.dumps(value).decode()
@@ -191,11 +193,11 @@ def _dump_dataset_config(
     names = {"id": known.id, "text": known.text, "image": known.image, "split": known.split}
     told = ", ".join(f"{name} = {text(value)}" for name, value in names.items() if value)
     lines = [
-        "# Written by 'memantics data add'; change it as docs/how-to/use-your-data.md says.",
+        "# Written by 'memantics data add'; docs/how-to/use-your-data.md explains the fields.",
         f"title = {text(file.stem)}",
         f"summary = {text(f'The table {file.name}.')}",
         f"languages = {text(list(languages))}",
-        'source = "a table of your own"',
+        'source = "your own table"',
         'licence = "unknown"',
         'citation = "none"',
         *(f"files.{text(split)} = [{text(file.name)}]" for split in splits),
@@ -210,12 +212,12 @@ def _dump_dataset_config(
 _SHOWN = 5
 
 
-BenchmarkArgument = Annotated[str, Argument("A benchmark, such as mquest.")]
+BenchmarkArgument = Annotated[str, Argument("Benchmark, such as mquest.")]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkInfo(Result):
-    """A benchmark, its tasks, and the release that was registered for it, if any."""
+    """A benchmark, its tasks, and its registered release, if any."""
 
     name: str
     title: str
@@ -227,16 +229,16 @@ class BenchmarkInfo(Result):
 
 @dataclass(frozen=True, slots=True)
 class ModelKindInfo(Result):
-    """A kind of model: how it is named, and what answers."""
+    """A kind of model: how it is named, and which backend answers."""
 
     name: str
     what: str
 
 
 def list_benchmarks() -> list[BenchmarkInfo]:
-    """List the benchmarks that ship, those of ``$MEMANTICS_BENCHMARKS``, and the published ones.
+    """List the built-in benchmarks, those in ``$MEMANTICS_BENCHMARKS``, and published ones.
 
-    A data set of a dataset config is listed once a copy of it is registered.
+    A dataset config is listed once a copy of its data is registered.
 
     Returns:
         One record per benchmark: name, title, tasks, languages and the registered release.
@@ -265,7 +267,7 @@ def list_benchmarks() -> list[BenchmarkInfo]:
 
 
 def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
-    """Benchmarks, their tasks, and where a release lies."""
+    """Make the table of benchmarks, tasks and release folders."""
     rows = []
     for info in known:
         tasks, entry = ", ".join(task.partition("/")[2] for task in info.tasks), info.release
@@ -294,7 +296,7 @@ def list_models() -> list[ModelKindInfo]:
 
 @dataclass(frozen=True, slots=True)
 class Dataset(Result, Sequence[Item]):
-    """The items of a task: what is shown, what is asked, and the gold answer."""
+    """The items of a task: images, question and gold answer of each."""
 
     task: str
     split: str
@@ -312,15 +314,15 @@ class Dataset(Result, Sequence[Item]):
         return len(self.items)
 
     def rows(self) -> list[dict[str, JsonValue]]:
-        """One flat row for each item."""
+        """One flat record per item."""
         return [_flatten(item) for item in self.items]
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each item."""
+        """Convert to a data frame with one row per item."""
         return make_frame(self.rows())
 
     def to_hf(self) -> Any:
-        """A ``datasets.Dataset`` whose column ``image`` holds the pictures."""
+        """Convert to a ``datasets.Dataset`` whose column ``image`` holds the images."""
         try:
             import datasets
         except ImportError:
@@ -351,7 +353,7 @@ def _flatten(item: Item) -> dict[str, JsonValue]:
 
 
 def _write(gold: JsonValue) -> JsonValue:
-    """Gold that is a list or a record as text: a column holds values of one type."""
+    """Write lists and records as text, since a column holds values of one type."""
     import orjson
 
     return None if gold is None else orjson.dumps(gold).decode()
@@ -390,7 +392,7 @@ def load_dataset(
 
 @dataclass(frozen=True, slots=True)
 class Survey(Result):
-    """What a copy of a benchmark's data holds, and the paper's figures recomputed from it."""
+    """Contents of a copy of a benchmark's data, with the paper's statistics recomputed from it."""
 
     benchmark: Benchmark
     data: DataKind
@@ -399,7 +401,7 @@ class Survey(Result):
     told: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The survey as plain data."""
+        """Convert to plain data."""
         release = self.benchmark.card.release
         return {
             "benchmark": self.benchmark.card.name,
@@ -413,7 +415,7 @@ class Survey(Result):
 
 
 def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
-    """Figures beside the paper's; ``*`` marks those that only the complete release gives."""
+    """Compare statistics with the paper; ``*`` marks those that need the complete release."""
     columns = ("metric", ">paper", ">this copy", "verdict")
     return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
 
@@ -425,13 +427,13 @@ def _show_statistic(row: Statistic) -> tuple[str, ...]:
 
 
 def describe_found(survey: Survey) -> Iterator[str]:
-    """What a copy holds: its size first, then counts, repairs, what was left out, and notes."""
+    """Describe a copy: its size, then counts, repairs, exclusions and notes."""
     found, card = survey.found, survey.benchmark.card
     size, release = f"{found.records:,}", card.release
     if survey.data == "sample":
         size += " (sample, not the release)"
     elif release is not None and found.records < release.complete:  # 0: not counted
-        size += f" of {release.complete:,}: a part, so figures that count differ"
+        size += f" of {release.complete:,}: an incomplete copy, so counts differ from the paper"
     yield f"{card.title}: {size}"
     yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
     if found.images_expected:
@@ -439,25 +441,24 @@ def describe_found(survey: Survey) -> Iterator[str]:
     for what, count in found.repairs.items():
         yield f"repaired: {what}: {count:,}"
     for reason, count in Counter(skip.reason for skip in found.skips).items():
-        yield f"left out: {count:,} × {reason}"
+        yield f"excluded: {count:,} × {reason}"
     yield from survey.told
     yield from (f"note: {note}" for note in found.notes)
 
 
 def survey_data(name: BenchmarkArgument, data: DataFlag = None) -> Survey:
-    """Read a benchmark's data and recompute the paper's figures from them."""
+    """Read a benchmark's data and recompute the paper's statistics from them."""
     benchmark = find_benchmark(name)
     return _survey(benchmark, find_source(benchmark, data))
 
 
 def add_release(
-    name: Annotated[str, Argument("A benchmark, such as mquest; a folder of files; a table.")],
+    name: Annotated[str, Argument("Benchmark (such as mquest), data folder, or table.")],
     folder: Annotated[
-        Path | None, Argument("Where you downloaded or cloned it; a table needs none.")
+        Path | None,
+        Argument("Folder with the downloaded or cloned release; not needed for a table."),
     ] = None,
-    images: Annotated[
-        Path | None, Flag("The folder with its images, where they lie apart.")
-    ] = None,
+    images: Annotated[Path | None, Flag("Image folder, if separate from the release.")] = None,
     columns: Annotated[LabelledColumns, MadeBy(make_columns)] | None = None,
 ) -> Survey:
     """Check and register an official release; for your own table, write a dataset config."""
@@ -470,7 +471,9 @@ def add_release(
     elif folder is None:
         if not Path(name).is_dir():
             known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
-            raise InputError(f"where is {name}?", hint=f"memantics data add NAME FOLDER: {known}")
+            raise InputError(
+                f"the folder of {name} is missing", hint=f"memantics data add NAME FOLDER: {known}"
+            )
         folder, name = Path(name), _recognise(Path(name))
         told = (f"recognised by its files: {name}",)
     benchmark = find_benchmark(name)
@@ -490,19 +493,17 @@ def add_release(
 
 
 def make_columns(
-    label: Annotated[
-        Sequence[str], Flag("The column of a label, may be repeated (of a table of your own).")
-    ] = (),
-    image: Annotated[str, Flag("The column with image files.", metavar="COLUMN")] = "",
-    text: Annotated[str, Flag("The column with captions.", metavar="COLUMN")] = "",
+    label: Annotated[Sequence[str], Flag("Label column of your table; repeatable.")] = (),
+    image: Annotated[str, Flag("Column with image files.", metavar="COLUMN")] = "",
+    text: Annotated[str, Flag("Column with captions.", metavar="COLUMN")] = "",
     id: Annotated[  # noqa: A002 - the name of the flag
-        str, Flag("The column that names rows. Default: id, else the image.", metavar="COLUMN")
+        str, Flag("Column with row ids. Default: id, else the image column.", metavar="COLUMN")
     ] = "",
     split_column: Annotated[
-        str, Flag("The column that names splits. Default: split.", metavar="COLUMN")
+        str, Flag("Column with split names. Default: split.", metavar="COLUMN")
     ] = "",
 ) -> LabelledColumns:
-    """Which columns of a table are what, as a user says it."""
+    """Collect the column names that a user gives."""
     return LabelledColumns(tuple(label), image, text, id, split_column)
 
 
@@ -513,13 +514,13 @@ def check_release(name: BenchmarkArgument) -> tuple[Survey, Registered]:
 
 
 def refuse_changed(survey: Survey, entry: Registered) -> None:
-    """Raise where the files are no longer those that were registered."""
+    """Raise if the files differ from those that were registered."""
     checksum = survey.found.checksum
     if checksum != entry.checksum:
         raise InputError(
             f"{entry.name}: the files changed since {entry.added} (checksum {checksum[:12]},"
             f" was {entry.checksum[:12]})",
-            hint=f"if that is meant: memantics data add {entry.name} {entry.root}",
+            hint=f"to accept the change, run memantics data add {entry.name} {entry.root}",
         )
 
 
@@ -530,17 +531,21 @@ def _survey(benchmark: Benchmark, source: Source) -> Survey:
 
 
 def _recognise(folder: Path) -> str:
-    """The data set whose files a folder holds; none or several are refused with their names."""
+    """Find the data set whose files a folder holds; raise if none or several match."""
     known, found = find_benchmarks() | find_dataset_configs(), []
     for name, benchmark in known.items():
         with suppress(InputError):
             benchmark.open(Source("release", folder.resolve()))
             found.append(name)
     if len(found) != 1:
-        problem = "several sets have files of these names" if found else "no set has such files"
+        problem = (
+            "several data sets have files with these names"
+            if found
+            else "no data set has these files"
+        )
         names = ", ".join(found or sorted(known))
-        hint = f"memantics data add NAME {folder}, where NAME is one of {names}"
-        raise InputError(f"which data set is in {folder}? {problem}", hint=hint)
+        hint = f"run memantics data add NAME {folder}, where NAME is one of {names}"
+        raise InputError(f"the data set in {folder} is not recognised: {problem}", hint=hint)
     return found[0]
 
 

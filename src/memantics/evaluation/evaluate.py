@@ -1,6 +1,6 @@
-"""``evaluate`` and ``score``: ask models the questions of benchmarks, score answers, report costs.
+"""Evaluate models on benchmarks, score their answers, and estimate costs.
 
-``score`` parses and scores finished answers again without calling a model.
+``score`` parses and scores stored answers again without calling a model.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ __all__ = [
     "tabulate_estimates",
 ]
 OptionValue = str | int | float | bool
-# Weights of several such models may not fit into one machine at a time.
+# The weights of two local models may not fit into memory together.
 _ALONE = "local/"
 _REASONS = 3
 _SHOWN = 200
 
 
 class SuiteTotal:
-    """Adds up the runs of a suite and hands the sum to a callback."""
+    """Sum the progress of all runs of a suite and pass the sum to a callback."""
 
     def __init__(self, jobs: Sequence[Job], show: Callable[[Progress], None]) -> None:
         self.size = sum(job.total for job in jobs)
@@ -90,19 +90,19 @@ class SuiteTotal:
         self._begin = time.monotonic()
 
     def begin(self, job: Job) -> None:
-        """Nothing is to be said yet."""
+        """Do nothing: a run that begins has no progress yet."""
 
     def show(self, job: Job, progress: Progress) -> None:
-        """Take in how far a run is."""
+        """Record the progress of one run."""
         self.seen[id(job)] = progress
         self._show(self.add_up())
 
     def end(self, result: RunEnd) -> None:  # noqa: ARG002 - a watch's seam
-        """Say how far all of them are."""
+        """Report the progress of all runs."""
         self._show(self.add_up())
 
     def add_up(self) -> Progress:
-        """All runs as one."""
+        """Sum the progress of all runs."""
         total = add_progress(self.seen.values())
         seconds = time.monotonic() - self._begin
         return replace(total, total=max(self.size, total.done), seconds=seconds)
@@ -111,9 +111,9 @@ class SuiteTotal:
 def conclude(
     progress: Progress, ends: Iterable[RunEnd], prices: tuple[float, float] | None = None
 ) -> str:
-    """What this start took by the clock, in tokens and in money; empty where no tokens went.
+    """Summarise elapsed time, tokens and cost of this call; empty if no tokens were used.
 
-    Calls overlap: their seconds, summed over the whole of the runs, are told apart.
+    Calls overlap, so the summed call time is reported separately.
 
     >>> conclude(Progress(tokens_in=9000, tokens_out=100, seconds=61.0), [], (10.0, 100.0))
     '1:01 by the clock, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
@@ -122,7 +122,7 @@ def conclude(
         return ""
     scored = [end.ended.scores for end in ends if end.ended and end.ended.scores]
     summed = sum(scores.usage.seconds for scores in scored)
-    took = f"{show_duration(progress.seconds)} by the clock, {show_duration(summed)} summed"
+    took = f"{show_duration(progress.seconds)} elapsed, {show_duration(summed)} summed"
     words = [f"{took} over calls", f"{progress.tokens_in:,} tokens in, {progress.tokens_out:,} out"]
     words += [f"cost {progress.cost(prices):.4f}"] if prices is not None else []
     return "; ".join(words)
@@ -130,7 +130,7 @@ def conclude(
 
 @dataclass(frozen=True, slots=True)
 class Runs(Result, Sequence[Run]):
-    """Several runs; ``broken`` says why others have no scores, ``skipped`` lacked their data."""
+    """Several runs; ``broken`` gives reasons for missing scores, ``skipped`` lists missing data."""
 
     runs: tuple[Run, ...]
     broken: Mapping[str, str] = field(default_factory=dict)
@@ -147,16 +147,16 @@ class Runs(Result, Sequence[Run]):
         return len(self.runs)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The runs as plain data."""
+        """Convert to plain data."""
         missing = {"broken": to_plain(self.broken), "skipped": to_plain(self.skipped)}
         return {"runs": [run.to_dict() for run in self.runs], **missing}
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each figure of each run and baseline, as in the CSV."""
+        """Convert to a data frame with one row per metric of each run and baseline."""
         return make_frame(list_metrics(self.runs, find_published(run.task for run in self.runs)))
 
     def plot(self, axes: Any = None) -> Any:
-        """Matplotlib axes, new ones unless given: each run's main figure with its interval."""
+        """Plot each run's main metric with its 95% confidence interval (Matplotlib)."""
         return plot_runs(self.runs, axes)
 
     def _repr_html_(self) -> str:
@@ -180,16 +180,18 @@ def results(folder: str | Path = "runs") -> Runs:
     """
     folders = [path for path in sorted(Path(folder).glob("*")) if (path / RUN).is_file()]
     if not folders:
-        raise InputError(f"{folder} holds no run directory", hint="memantics run NAME --out DIR")
+        raise InputError(
+            f"{folder} has no run directories", hint="create one with memantics run NAME --out DIR"
+        )
     finished, left = split_unfinished(folders)
     return Runs(load_runs(finished), {path.name: why for path, why in left.items()})
 
 
 async def conduct(jobs: Sequence[Job], calls: CallSettings, watch: SuiteWatch) -> list[RunEnd]:
-    """Run everything; large runs are scored in other processes."""
+    """Execute all runs; large runs are scored in other processes."""
     models = {job.model.name for job in jobs}
     client = ScoringPool()
-    # A batch is answered as a whole: all that goes into it must wait at once.
+    # A batch is answered as a whole, so all its requests must be pending together.
     waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
     settings = SuiteSettings(
         ask=AskSettings(concurrency=max(calls.concurrency, waiting)),
@@ -206,7 +208,7 @@ async def conduct(jobs: Sequence[Job], calls: CallSettings, watch: SuiteWatch) -
 
 
 def _note_repeats(ends: Sequence[RunEnd]) -> None:
-    """Write what repeats say together into the scores of their first runs."""
+    """Write the statistics over repeats into the scores of their first runs."""
     jobs = {end.job.folder: end.job for end in ends if end.ended and end.ended.scores}
     if any(job.facts.repeat for job in jobs.values()):
         for folders in group_repeats(list(jobs)):
@@ -215,13 +217,13 @@ def _note_repeats(ends: Sequence[RunEnd]) -> None:
 
 
 def estimate_plan(jobs: Sequence[Job], calls: CallSettings) -> list[Estimate]:
-    """What the runs would send; nothing is sent and nothing written."""
+    """Estimate the requests of the runs, without sending or writing anything."""
     with open_cache(calls.use_cache and (home() / "cache.sqlite").is_file()) as cache:
         return estimate(jobs, cache)
 
 
 def tabulate_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[Table]:
-    """What each run of a model would send, a table for each model."""
+    """Make one table per model of the requests that each run would send."""
     columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
     for model in _models(found):
         listed = [one for one in found if one.job.facts.model == model]
@@ -231,21 +233,21 @@ def tabulate_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterat
 
 
 def note_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[str]:
-    """What holds for all of it: the sum over models, what is answered already, and guesses."""
+    """List notes on the whole estimate: sums, items already answered, and assumptions."""
     if len(_models(found)) > 1:
         items, calls, images, first, second, *cost = _add_up(prices, *found)
-        words = f"{items} items, {calls} calls, {images} images, {first} tokens in, {second} out"
+        words = f"{items} items, {calls} calls, {images} images, {first} + {second} tokens"
         yield f"All models: {words}{f', cost {cost[0]}' if cost else ''}."
     done = sum(estimate.done for estimate in found)
     cached = sum(estimate.cached for estimate in found)
     if done or cached:
-        yield f"{done:,} items are answered already, {cached:,} are in the cache."
+        yield f"{done:,} items have answers already, {cached:,} are in the cache."
     most = sum(estimate.most_calls for estimate in found)
     if most > sum(estimate.calls for estimate in found):
-        yield f"Invalid answers are asked again: at most {most:,} calls."
+        yield f"Invalid answers are retried: at most {most:,} calls in total."
     if any(estimate.guessed for estimate in found):
-        yield "Requests that will hold other runs' answers are counted with a guess at those."
-    yield "Tokens are estimated: text by length, images by tiles. Thinking models write far more."
+        yield "For requests that contain answers of other runs, the answer length is a guess."
+    yield "Tokens are estimates: text by length, images by tiles. Reasoning models need far more."
 
 
 def _models(found: Sequence[Estimate]) -> list[str]:
@@ -306,7 +308,7 @@ async def evaluate_async(
     asked = sum(job.asked for job in jobs)
     if asked > 1:
         raise InputError(
-            f"{task} with these settings gives {asked} runs, and evaluate gives one",
+            f"{task} with these settings gives {asked} runs, but evaluate makes one run",
             hint="name one task and one value of each option, or use evaluate_suite",
         )
     watch = SuiteTotal(jobs, read_wish(progress))
@@ -363,7 +365,7 @@ evaluate_suite = make_sync(evaluate_suite_async)
 
 
 def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, InputError]) -> Runs:
-    """The runs that were asked for; raises where none of them has scores."""
+    """Return the requested runs; raise if none of them has scores."""
     for end in ends:
         if end.fault is not None:
             raise end.fault
@@ -380,7 +382,7 @@ def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, InputError]) -> R
 
 
 def dump_end(end: RunEnd) -> dict[str, object]:
-    """How a run ended, for ``--json``."""
+    """Return how a run ended, for ``--json``."""
     row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
     if end.ended is not None:
         row["scores"] = end.ended.scores
@@ -391,7 +393,7 @@ def dump_end(end: RunEnd) -> dict[str, object]:
 
 
 def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
-    """Why runs did not end, each reason once."""
+    """List why runs did not finish, each reason once."""
     errors = [(end.job.facts.model, end.error) for end in ends if end.error is not None]
     several = len({end.job.facts.model for end in ends}) > 1
     for line in dict.fromkeys(
@@ -400,11 +402,11 @@ def list_errors(ends: Sequence[RunEnd]) -> Iterator[str]:
     ):
         yield f"error: {line}"
     if errors and len(errors) < len(ends):
-        yield f"{len(errors)} of {len(ends)} runs did not end; run the same command to go on"
+        yield f"{len(errors)} of {len(ends)} runs did not finish; repeat the command to resume them"
 
 
 def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
-    """Items that failed, and items that wait for answers of others."""
+    """Count the failed items, and the items that wait for answers of other runs."""
     ended = [end.ended for end in ends if end.ended is not None]
     failed = sum(
         ended_run.scores.counts["failed"] for ended_run in ended if ended_run.scores is not None
@@ -413,12 +415,12 @@ def _count_ended(ends: Sequence[RunEnd]) -> tuple[int, int]:
 
 
 def count_unanswered(ends: Sequence[RunEnd]) -> int:
-    """Items that failed, wait for answers of runs that failed, or got only unreadable replies."""
+    """Count items that failed, wait for failed runs, or have only unparsable replies."""
     return sum(_count_ended(ends)) + sum(unread for _, unread in _find_unread(ends))
 
 
 def _find_unread(ends: Sequence[RunEnd]) -> Iterator[tuple[RunEnd, int]]:
-    """Runs in which not one reply holds an answer, with the number of their unparsed replies."""
+    """Find runs without a single parsable reply, with their number of unparsed replies."""
     for end in ends:
         counts = end.ended.scores.counts if end.ended and end.ended.scores else {}
         if counts.get("unparsed") and not counts.get("answered"):
@@ -430,13 +432,13 @@ def _tell_unread(end: RunEnd, unread: int) -> str:
     said = " ".join(mask_unseen(first.reply.text).split())
     shown = f"{said[:_SHOWN]}…" if len(said) > _SHOWN else said
     return (
-        f"{end.job.facts.task} {end.job.facts.model}: none of {unread} replies holds an answer "
-        f"({first.reason}), so its figures say nothing; the first reply: {shown!r}"
+        f"{end.job.facts.task} {end.job.facts.model}: none of {unread} replies could be parsed "
+        f"({first.reason}), so its scores are not meaningful; first reply: {shown!r}"
     )
 
 
 def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
-    """What was adapted or repeated, which items failed and why, and which wait for others."""
+    """List adapted and repeated calls, failed items with reasons, and waiting items."""
     yield from note_greedy(end.job for end in ends)
     ended = [end.ended for end in ends if end.ended is not None]
     yield from dict.fromkeys(
@@ -446,24 +448,27 @@ def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
     yield from (_tell_unread(*found) for found in _find_unread(ends))
     if failed:
         yield from (f"{count} failed: {reason}" for reason, count in count_failures(ends))
-        yield f"{failed} items failed; run the same command to ask them again"
+        yield f"{failed} items failed; repeat the command to retry them"
     if waiting:
-        yield f"{waiting} items wait for answers of runs that failed on them"
+        yield f"{waiting} items were not asked: they need answers that failed in other runs"
 
 
 def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
-    """Why runs have no scores."""
+    """Explain why runs have no scores."""
     for end in ends:
         name = f"{end.job.facts.task} {end.job.facts.model}"
         if end.error is not None:
             yield name, end.error
         elif end.ended is None or end.ended.scores is None:
-            hint = "run it again to ask them once more"
-            yield name, InputError("every item waits for an answer that failed", hint=hint)
+            hint = "repeat the command to retry them"
+            yield (
+                name,
+                InputError("every item needs an answer that failed in another run", hint=hint),
+            )
 
 
 def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
-    """Why items failed, the most frequent reasons first."""
+    """Count the reasons of failed items, most frequent first."""
     reasons: Counter[str] = Counter()
     for end in ends:
         if end.ended is not None and end.ended.scores and end.ended.scores.counts["failed"]:

@@ -1,4 +1,4 @@
-"""Answer files of other tools, read as records and joined to the items of a task.
+"""Read answer files of other tools, and join their rows to the items of a task.
 
 - ``inspect``: logs of Inspect, ``.eval`` or ``.json`` (extra ``inspect``).
 - ``lmms-eval``: ``*_samples_*.jsonl`` of lmms-eval, ``samples_*.jsonl`` of lm-eval.
@@ -6,7 +6,7 @@
 - ``openai-batch``: the output file of OpenAI's batch interface.
 - ``table``: any CSV, TSV, JSON, JSON-lines or Excel table with named columns.
 
-Rows that cannot be joined are listed, never guessed.
+Rows without exactly one matching item are listed, never guessed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AnswerFormat = Literal["inspect", "lmms-eval", "vlmevalkit", "openai-batch", "ta
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = get_args(AnswerFormat)
 ColumnRole = Literal["id", "image", "question", "answer", "gold", "gold_text"]
 ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
-# Names that columns have where the user names none; the first that is there counts.
+# Default column names by role; the first one present is used.
 KNOWN_COLUMNS: Mapping[ColumnRole, tuple[str, ...]] = {
     "id": ("id", "item", "item_id", "index"),
     "image": ("image_id", "image", "meme"),
@@ -51,19 +51,18 @@ KNOWN_COLUMNS: Mapping[ColumnRole, tuple[str, ...]] = {
     "gold": ("ground_truth", "gold", "target"),
     "gold_text": ("ground_truth_text",),
 }
-# VLMEvalKit writes a call that failed into the cell of the answer.
+# VLMEvalKit writes this text into the answer cell of a failed call.
 _FAILED_CALL = "Failed to obtain answer"
 _LONGEST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """One row of a file of answers.
+    """One row of an answer file.
 
-    ``place`` is the item's number, from 0, in the order in which the task has them; ``epoch`` says
-    which time it was, from 1, that the tool asked everything. ``failure`` says why there is no
-    answer: the tool's call failed. ``gold`` and ``gold_text`` are what the file takes for right;
-    where they differ from ours, the row is about another question.
+    ``place`` is the item's index, from 0, in the order of the task. ``epoch`` counts the repeats of
+    the tool, from 1. ``failure`` is the reason of a failed call. ``gold`` and ``gold_text`` are the
+    file's gold answer; if they differ from ours, the row is about another question.
     """
 
     row: int
@@ -80,7 +79,7 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A row that no answer was taken from, and why."""
+    """An excluded row, and the reason."""
 
     row: int
     reason: str
@@ -91,7 +90,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """How a file is read: its format (None: found out), which column is what, renamed values."""
+    """How to read a file: its format (None: detected), column roles, renamed values."""
 
     format: AnswerFormat | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -103,9 +102,9 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The answer of each item that has exactly one, and the rows that were left out.
+    """The answer of each item with exactly one, and the excluded rows.
 
-    ``repeated`` rows say again, word for word, what an earlier row said.
+    ``repeated`` counts rows that are equal to an earlier row.
     """
 
     answers: Mapping[str, GivenAnswer]
@@ -115,7 +114,7 @@ class Joined:
 
 
 class _Items:
-    """The items of a task by id, by image and question, and by place."""
+    """The items of a task by id, by image and question, and by index."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.by_id = {item.id: item for item in items}
@@ -126,7 +125,7 @@ class _Items:
                 self._by_image.setdefault(key, []).append(item)
 
     def find(self, given: GivenAnswer) -> Item | str:
-        """The item of a row, or why there is none."""
+        """Return the item of a row, or the reason why there is none."""
         if given.id and given.id in self.by_id:
             return self.by_id[given.id]
         if given.image:
@@ -135,24 +134,24 @@ class _Items:
             return "no item has this id"
         if given.place is not None and given.place < len(self._order):
             return self._order[given.place]
-        return "no item stands at this place" if given.place is not None else "no id and no image"
+        return "no item has this index" if given.place is not None else "no id and no image"
 
     def _find_by_image(self, given: GivenAnswer) -> Item | str:
         found = self._by_image.get(image_key(given.image), [])
         if not found:
-            return "no item is about this image"
+            return "no item has this image"
         if given.question:
             wanted = question_key(given.question)
             found = [item for item in found if question_key(item.form.question) == wanted]
             if not found:
-                return "this image has no such question"
+                return "no item has this image and this question"
         if len({item.id for item in found}) > 1:
-            return f"ambiguous: {len(found)} items fit"
+            return f"ambiguous: {len(found)} items match"
         return found[0]
 
 
 def join_epochs(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> list[Joined]:
-    """Join the rows of each epoch to items, in the order of the epochs; one at least."""
+    """Join the rows of each epoch to items, in the order of the epochs; at least one."""
     epochs: dict[int, list[GivenAnswer]] = {}
     for given in rows:
         epochs.setdefault(given.epoch, []).append(given)
@@ -160,7 +159,7 @@ def join_epochs(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> list[Join
 
 
 def join(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> Joined:
-    """Join rows to items; an item about which two rows disagree gets no answer."""
+    """Join rows to items; an item with contradicting rows gets no answer."""
     known, count, repeated = _Items(items), 0, 0
     held: dict[str, GivenAnswer] = {}
     disputed: dict[str, list[GivenAnswer]] = {}
@@ -195,16 +194,16 @@ def _same(first: GivenAnswer, second: GivenAnswer) -> bool:
 
 
 def _differs(item: Item, given: GivenAnswer) -> str:
-    """Whether the row takes another answer for right: then it is about another question."""
+    """Whether the row has another gold answer, so that it is about another question."""
     if not isinstance(item.gold, str):
         return ""
     gold = given.gold.strip()
     if gold and gold.casefold() != item.gold.casefold():
-        return f"gold answers differ: {gold!r} there, {item.gold!r} here"[:_SHOWN]
+        return f"gold answers differ: {gold!r} in the file, {item.gold!r} in the task"[:_SHOWN]
     texts = {o.key: o.text for field in item.form.fields for o in field.options}
     text = given.gold_text.strip()
     if text and item.gold in texts and question_key(text) != question_key(texts[item.gold]):
-        return "the text of the right option differs"
+        return "the text of the correct option differs"
     return ""
 
 
@@ -214,13 +213,13 @@ def _leave(given: GivenAnswer, reason: str) -> LeftOut:
 
 
 def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:
-    """The format of a file, and its answers in their order."""
+    """Return the format of a file and its answers in order."""
     check_size(path)
     if settings.format is not None and settings.format not in ANSWER_FORMATS:
         raise UnknownName("format", settings.format, ANSWER_FORMATS)
     unknown = [role for role in settings.columns if role not in ROLES]
     if unknown:
-        raise UnknownName("role of a column:", unknown[0], ROLES)
+        raise UnknownName("column role:", unknown[0], ROLES)
     kind = settings.format or find_format(path)
     readers: dict[AnswerFormat, Callable[[Path], Iterator[GivenAnswer]]] = {
         "inspect": _read_inspect,
@@ -235,7 +234,7 @@ def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterat
 
 
 def find_format(path: Path) -> AnswerFormat:
-    """Which tool wrote a file, by its ending and its first record."""
+    """Detect the tool that wrote a file, by its extension and first record."""
     ending = path.suffix.lower()
     if ending == ".eval":
         return "inspect"
@@ -252,22 +251,22 @@ def find_format(path: Path) -> AnswerFormat:
 
 
 def _check_log(path: Path) -> AnswerFormat:
-    """A single JSON object is a log of Inspect; what else it is, the refusal says."""
+    """Check that a single JSON object is an Inspect log; the error names what it is instead."""
     try:
         held = orjson.loads(path.read_bytes())
     except ValueError:
-        return "inspect"  # damaged: its reader says where
+        return "inspect"  # The reader of the format reports where the file is damaged.
     if {"eval", "samples"} & set(held):
         return "inspect"
     numbers = [name for name, value in held.items() if isinstance(value, int | float)]
     names = ", ".join(list(numbers or held)[:5])
-    what = "holds metrics and no answers" if numbers else "is one object and no list of answers"
-    hint = "give the file with an answer for each item: a list, JSON lines or a table"
+    what = "has metrics but no answers" if numbers else "is one JSON object, not a list of answers"
+    hint = "give a file with one answer per item: a JSON list, JSON lines or a table"
     raise DataError(path.name, f"{what}: {names}"[:300], hint=hint)
 
 
 def _part(given: GivenAnswer) -> GivenAnswer:
-    """The row with its chain of thought, which tools leave in the text, apart from the answer."""
+    """Separate the chain of thought, which tools leave in the text, from the answer."""
     reply = given.reply
     thought, text = split_thought(reply.text)
     if not thought:
@@ -276,7 +275,7 @@ def _part(given: GivenAnswer) -> GivenAnswer:
 
 
 def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
-    """The row with the values that the user renamed, such as 1 for harmful."""
+    """Apply the value names that the user gave, such as 1 for harmful."""
     if not values:
         return given
     text = values.get(given.reply.text.strip(), given.reply.text)
@@ -288,7 +287,7 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]
     rows = read_rows(path)
     first = next(rows, None)
     if first is None:
-        raise DataError(path.name, "holds no rows", hint="give a table with a row for each answer")
+        raise DataError(path.name, "has no rows", hint="give a table with one row per answer")
     names = _find_columns(path, first[1], columns)
     for number, row in chain([first], rows):
         cells = dict.fromkeys(ROLES, "") | {role: row.get(n, "") for role, n in names.items()}
@@ -307,9 +306,9 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]
 
 
 def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[ColumnRole, str]:
-    """The column of each role; a name that is empty means that there is none."""
+    """Find the column of each role; an empty name means that there is none."""
     missing = [name for name in wanted.values() if name and name not in row]
-    # The gold of VLMEvalKit's tables is a guess of ours: it may be absent.
+    # The gold column of VLMEvalKit's tables is a default and may be absent.
     missing = [name for name in missing if (name, wanted.get("gold")) != ("answer", "answer")]
     if missing:
         raise UnknownName(f"column of {path.name}:", missing[0], row)
@@ -317,30 +316,30 @@ def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[
     for role, known in KNOWN_COLUMNS.items():
         name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
         if name == "answer" and "answer" not in wanted.values() and _names_others(row):
-            continue  # it may hold what is right, and another column what was said
+            continue  # 'answer' may hold the gold answer, and another column the model's.
         if name in row:
             found[role] = name
     listed = ", ".join(list(row)[:20])
     if "answer" not in found:
         raise InputError(
-            f"{path.name} has no column that is known to hold answers, among {listed}"[:400],
-            hint="name it: --column answer=NAME",
+            f"{path.name} has no known answer column; columns: {listed}"[:400],
+            hint="name it with --column answer=NAME",
         )
     if not {"id", "image"} & set(found):
         raise InputError(
-            f"{path.name} does not say what its rows are about, among {listed}"[:400],
-            hint="name a column: --column id=NAME, or --column image=NAME",
+            f"{path.name} has neither an id column nor an image column; columns: {listed}"[:400],
+            hint="name one with --column id=NAME or --column image=NAME",
         )
     return found
 
 
 def _names_others(row: TableRow) -> bool:
-    """Whether a table has columns whose meaning is not known."""
+    """Whether a table has columns of unknown meaning."""
     return bool(set(row) - {name for names in KNOWN_COLUMNS.values() for name in names})
 
 
 def _read_samples(path: Path) -> Iterator[GivenAnswer]:
-    """Samples of lmms-eval (which drop the document) and of lm-eval (which keep it)."""
+    """Read samples of lmms-eval (without the document) and of lm-eval (with it)."""
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or "doc_id" not in line:
             raise DataError(
@@ -348,7 +347,7 @@ def _read_samples(path: Path) -> Iterator[GivenAnswer]:
             )
         doc, ours = line.get("doc"), line.get("memantics")
         known = doc if isinstance(doc, dict) else {}
-        if isinstance(ours, dict):  # what the task files that we export return
+        if isinstance(ours, dict):  # Returned by the task files that export_task writes.
             known = ours | known
         place = line["doc_id"]
         yield GivenAnswer(
@@ -363,7 +362,7 @@ def _read_samples(path: Path) -> Iterator[GivenAnswer]:
 
 
 def _first_text(value: JsonValue) -> str:
-    """The reply inside the lists that samples wrap it in, or the letter of the likeliest option.
+    """Return the reply from nested lists, or the letter of the most likely option.
 
     >>> _first_text([["B"]]), _first_text([[[-2.5, False]], [[-0.5, True]]])
     ('B', 'B')
@@ -415,20 +414,20 @@ def _read_batch(path: Path) -> Iterator[GivenAnswer]:
 
 
 def _tell(error: JsonValue) -> str:
-    """What a server said, in one bounded line."""
+    """Shorten a server's message to one line."""
     while isinstance(error, dict) and (inner := error.get("message") or error.get("error")):
         error = inner
     return " ".join(write_cell(error).split())[:300] or "no response"
 
 
 def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
-    """Samples of a log, one after another, whatever their epoch."""
+    """Read the samples of a log in order, whatever their epoch."""
     if path.suffix.lower() == ".eval":
         check_archive(path)
     try:
         from inspect_ai.log import read_eval_log_samples
     except ModuleNotFoundError as error:
-        raise MissingExtra("logs of Inspect", "inspect") from error
+        raise MissingExtra("Inspect logs", "inspect") from error
     samples = read_eval_log_samples(
         str(path), all_samples_required=False, resolve_attachments=True, exclude_fields={"events"}
     )
@@ -453,7 +452,7 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
     stop = output.choices[0].stop_reason if output.choices else "none"
     failure = sample.error.message if sample.error else output.error or ""
     if stop == "none":
-        failure = failure or "the log holds no output"
+        failure = failure or "the log has no output"
     return GivenAnswer(
         number,
         Reply(
@@ -473,7 +472,7 @@ def _read_sample(number: int, sample: object) -> GivenAnswer:
 
 
 def _read_thought(output: ModelOutput) -> str:
-    """The parts of an answer that a provider calls reasoning."""
+    """Return the parts of an answer that the provider marks as reasoning."""
     content = output.choices[0].message.content if output.choices else ""
     parts = [] if isinstance(content, str) else content
     said = (part.reasoning for part in parts if part.type == "reasoning" and not part.redacted)

@@ -1,4 +1,4 @@
-"""The facts in ``run.json``: fingerprint, folder name, options, demonstrations and repeats.
+"""Handle the facts in ``run.json``: fingerprint, folder name, options, shots and repeats.
 
 An option with several values gives one run per combination.
 """
@@ -40,10 +40,10 @@ from memantics.core.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which part of which data is asked: a split, a few items, or a seeded sample.
+    """The part of the data to ask: a split, a limited number of items, or a seeded sample.
 
-    ``None`` leaves it to the benchmark; a task that was posed has its ``split`` named. ``spread``
-    says by what the items of ``limit`` were chosen; empty: they are the first ones.
+    ``None`` uses the benchmark's default; an opened task has its ``split`` set. ``spread`` names
+    the stratification of ``limit``; empty means the first items.
     """
 
     data: DataFlag = None
@@ -54,13 +54,13 @@ class Scope:
     spread: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+        """Raise if settings contradict each other."""
         if self.limit is not None and self.sample is not None:
-            hint = "leave one of them out"
-            raise InputError("--limit and --sample exclude each other", hint=hint)
+            hint = "remove one of them"
+            raise InputError("--limit and --sample cannot be combined", hint=hint)
         if self.seed is not None and self.sample is None:
-            hint = "add --sample N, or leave it out"
-            raise InputError("--seed is the seed of a sample", hint=hint)
+            hint = "add --sample N, or remove --seed"
+            raise InputError("--seed has no effect without --sample", hint=hint)
 
 
 def describe(
@@ -71,7 +71,7 @@ def describe(
     scope: Scope,
     prices: tuple[float, float] | None = None,
 ) -> RunFacts:
-    """The facts of a run that begins now."""
+    """Collect the facts of a new run."""
     card, task_card = cards
     shape: dict[str, JsonValue] = {
         "task": task.name,
@@ -106,7 +106,7 @@ def describe(
         invalid=str(task.invalid),
         prompts=task.prompts,
         data=asdict(data),
-        # The sample is ours and harmless; the warning is about the release.
+        # The sample data are harmless; the content warning is about the release.
         warning=card.warning if data.kind == "release" else "",
         version=__version__,
         fingerprint=fingerprint(shape),
@@ -120,7 +120,7 @@ def describe(
 
 
 def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
-    """The facts of a run whose requests hold the answers of other runs: what shapes them too."""
+    """Add the facts of the runs whose answers the requests contain."""
     if not needs:
         return facts
     shape: dict[str, JsonValue] = {
@@ -132,7 +132,7 @@ def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
 
 
 def fingerprint(shape: Mapping[str, JsonValue]) -> str:
-    """One hash of all that shapes the answers of a run.
+    """Hash all settings that affect the answers of a run.
 
     >>> len(fingerprint({"task": "mquest/qa"}))
     16
@@ -142,61 +142,63 @@ def fingerprint(shape: Mapping[str, JsonValue]) -> str:
 
 
 def folder_name(facts: RunFacts) -> str:
-    """A name people can read, and that two different runs never share.
+    """Make a readable folder name that is unique per run.
 
-    The end comes from the fingerprint, so the same command finds its folder again.
+    It ends with part of the fingerprint, so the same command finds its folder again.
     """
     words = re.sub(r"[^A-Za-z0-9.]+", "-", f"{facts.task}_{facts.model}").strip("-.")
     return f"{words[:80]}-{facts.fingerprint[:8]}"
 
 
 def now() -> str:
-    """The time, in UTC, to the second."""
+    """Return the current time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-# How a run may differ from its task's defaults: demonstrations and repeats.
+# Variations of a run: few-shot examples and repeats.
 
 ScoreBy = Literal["reply", "logprobs"]
-# Later attempts add small numbers to a seed: repeats must stay apart from them.
+# Retries add small numbers to a seed, so seeds of repeats are far apart.
 _STRIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How runs differ from a task's defaults: invalid answers, perturbations, prompts, repeats.
+    """Variations of runs: invalid answers, perturbations, prompts, few-shot examples, repeats.
 
-    ``prompts`` is a folder of prompts in the place of ours, ``shots`` a file of demonstrations.
-    ``score`` is ``reply``, or ``logprobs`` to take the option that the server's log-probabilities
-    make likeliest. ``max_tokens`` bounds the answer, ``thinking_tokens`` the thinking before it.
+    ``prompts`` is a folder of replacement prompts, ``shots`` a file of few-shot examples. ``score``
+    is ``reply``, or ``logprobs`` to choose the option with the highest log-probability.
+    ``max_tokens`` limits the answer, ``thinking_tokens`` the reasoning before it.
     """
 
     invalid: InvalidFlag = None
     perturbation: Annotated[
         str,
         Flag(
-            "Change one thing: image=swapped|blank, caption=removed|reworded|shuffled, "
+            "Perturbation: image=swapped|blank, caption=removed|reworded|shuffled, "
             "meme=removed, options=permuted, contamination=caption|id|template|canary.",
             metavar="WHAT=HOW",
         ),
     ] = ""
     rewordings: Rewordings = None
     prompts: Annotated[
-        Path | None, Flag("Prompts in the place of ours: files of the same names.", metavar="DIR")
+        Path | None, Flag("Folder with replacement prompt files of the same names.", metavar="DIR")
     ] = None
     shots: Annotated[
         Path | None,
-        Flag("Demonstrations with images: JSON lines, shown before.", metavar="FILE"),
+        Flag("Few-shot examples with images (JSON lines).", metavar="FILE"),
     ] = None
-    repeat: Annotated[int, Flag("Ask everything N times, by seed.", min=1, max=100)] = 1
-    score: Annotated[ScoreBy, Flag("Read the reply, or take the option that is likeliest.")] = (
-        "reply"
-    )
+    repeat: Annotated[
+        int, Flag("Number of repeats with different seeds. Default: 1.", min=1, max=100)
+    ] = 1
+    score: Annotated[
+        ScoreBy, Flag("Parse the reply, or choose the option with the highest log-probability.")
+    ] = "reply"
     max_tokens: Annotated[
-        int | None, Flag("Tokens of an answer, without the thinking before it.", min=1)
+        int | None, Flag("Maximum number of answer tokens, without reasoning.", min=1)
     ] = None
     thinking_tokens: Annotated[
-        int | None, Flag("Tokens for thinking, on top of the answer's.", min=1)
+        int | None, Flag("Maximum number of reasoning tokens, in addition to the answer's.", min=1)
     ] = None
 
     def __post_init__(self) -> None:
@@ -204,7 +206,7 @@ class Variation:
         for name in ("repeat", "max_tokens", "thinking_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InputError(f"{name}={value} is not possible", hint="give 1 or more")
+                raise InputError(f"{name}={value} is not a positive number", hint="give 1 or more")
 
 
 class _Shot(BaseModel):
@@ -220,14 +222,14 @@ _SHOT = TypeAdapter(_Shot)
 
 @dataclass(frozen=True, slots=True)
 class Shots:
-    """Demonstrations: earlier turns of the talk, and the hash by which runs remember them."""
+    """Few-shot examples as earlier turns of the conversation, and their hash."""
 
     messages: tuple[Message, ...]
     hash: str
 
 
 def read_shots(path: Path) -> Shots:
-    """Read demonstrations: JSON lines with ``text``, ``answer`` and ``images`` beside the file."""
+    """Read few-shot examples: JSON lines with ``text``, ``answer`` and ``images``."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -249,12 +251,12 @@ def read_shots(path: Path) -> Shots:
             digest.update(hashlib.sha256(read_bytes(image.path)).digest())
         messages += (Message("user", (*images, shot.text)), Message("assistant", (shot.answer,)))
     if not messages:
-        raise DataError(path, "holds no demonstration", hint="write one JSON object a line")
+        raise DataError(path, "has no few-shot examples", hint="write one JSON object per line")
     return Shots(tuple(messages), digest.hexdigest()[:16])
 
 
 def show_shots(task: Task, shots: Shots) -> Task:
-    """The task with demonstrations before its last question, also once it has been fed."""
+    """Add few-shot examples before the last question of each request."""
 
     def change(request: Request) -> Request:
         *before, last = request.messages
@@ -264,7 +266,7 @@ def show_shots(task: Task, shots: Shots) -> Task:
 
 
 def repeat_task(task: Task, number: int) -> Task:
-    """The task as it is asked in a repeat: with another seed; the first is the task itself."""
+    """Return the task with the seed of a repeat; the first repeat is the task itself."""
     if not number:
         return task
 
@@ -276,7 +278,7 @@ def repeat_task(task: Task, number: int) -> Task:
 
 
 def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
-    """The facts of a repeat; the first is a plain run, which is therefore not asked twice."""
+    """Return the facts of a repeat; the first is the plain run, so it is not asked twice."""
     if not number:
         return facts
     shape: dict[str, JsonValue] = {"run": facts.fingerprint, "repeat": number}
@@ -286,7 +288,7 @@ def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
 
 
 def _asking(task: Task, change: Callable[[Request], Request]) -> Task:
-    """The task with its requests changed."""
+    """Return the task with changed requests."""
     ask, feed = task.ask, task.feed
 
     def asking(item: Item, complaint: str | None) -> Request:
@@ -295,20 +297,20 @@ def _asking(task: Task, change: Callable[[Request], Request]) -> Task:
     return replace(task, ask=asking, feed=feed and (lambda fed: _asking(feed(fed), change)))
 
 
-# A comma that no backslash stands before.
+# A comma without a backslash before it.
 _COMMA = re.compile(r"(?<!\\),")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An option as the user set it; ``where`` is a benchmark, a task, or empty for all tasks."""
+    """An option set by the user; ``where`` is a benchmark, a task, or empty for all tasks."""
 
     where: str
     option: str
     values: tuple[str, ...]
 
     def concerns(self, task: str) -> bool:
-        """Whether it is about that task."""
+        """Whether the option applies to that task."""
         return not self.where or task == self.where or task.startswith(f"{self.where}/")
 
 
@@ -325,11 +327,12 @@ def read_settings(flag: str, texts: Sequence[str] | None) -> tuple[Setting, ...]
         if not equals or not option:
             raise InputError(
                 f"{flag} {text!r} is not NAME=VALUE",
-                hint=f"such as {flag} order=seeded or {flag} mquest/qa:order=answer_first",
+                hint=f"for example {flag} order=seeded or {flag} mquest/qa:order=answer_first",
             )
         if (where, option) in read:
             raise InputError(
-                f"{flag} {head} is given twice", hint=f"for a run of each, {flag} {head}=A,B"
+                f"{flag} {head} is given twice",
+                hint=f"for one run per value, use {flag} {head}=A,B",
             )
         values = tuple(part.replace("\\,", ",") for part in _COMMA.split(tail))
         read[where, option] = Setting(where, option, tuple(dict.fromkeys(values)))
@@ -339,10 +342,10 @@ def read_settings(flag: str, texts: Sequence[str] | None) -> tuple[Setting, ...]
 def check_settings(
     settings: Sequence[Setting], asked: Mapping[str, TaskCard], known: Mapping[str, TaskCard]
 ) -> None:
-    """Refuse an option or a value that a task does not have.
+    """Raise if a task does not have a given option or value.
 
-    ``asked`` are the tasks that are run, ``known`` all tasks: an option may also be meant for a
-    task whose answers another one needs.
+    ``asked`` are the tasks to run, ``known`` all tasks: an option may also apply to a task whose
+    answers another task needs.
     """
     for setting in settings:
         cards = {
@@ -375,15 +378,14 @@ def _check_value(setting: Setting, value: str, cards: Mapping[str, TaskCard]) ->
         if task not in taken:
             raise InputError(
                 f"option {setting.option} of {task} has no value {value!r}",
-                hint=f"name the task that has it: --set {taken[0]}:{setting.option}={value}",
+                hint=f"name the task with this value: --set {taken[0]}:{setting.option}={value}",
             )
 
 
 def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict[str, str], ...]:
-    """The options of each run of a task: every combination of the values that were set.
+    """Return the options of each run of a task: every combination of the given values.
 
-    What is said about a task goes before what is said about its benchmark, and that before what
-    is said about all.
+    A setting for a task overrides one for its benchmark, which overrides one for all.
 
     >>> from memantics.benchmarks.card import OptionCard
     >>> options = tuple(OptionCard(name=name, help="", default="1") for name in ("prompt", "seed"))
@@ -400,12 +402,12 @@ def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict
 
 
 def fix(task: str, card: TaskCard, settings: Sequence[Setting]) -> dict[str, str]:
-    """The options of a task that is asked for another's sake: only what names it counts."""
+    """Return the options of a task that another task needs; only settings that name it apply."""
     named = [setting for setting in settings if setting.where == task]
     for setting in named:
         if len(setting.values) > 1:
             raise InputError(
-                f"{task} is needed once, with one value of {setting.option}",
+                f"{task} is needed by another task, so {setting.option} takes one value",
                 hint=f"--set {task}:{setting.option}={setting.values[0]}",
             )
     return expand(task, card, named)[0]

@@ -50,9 +50,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One reply: its meme, its setting, and what each person gave it on each scale.
+    """One rated reply: its meme, its setting, and each person's rating on each scale.
 
-    ``marks`` are the metrics' values of the same reply.
+    ``marks`` are automatic metrics of the same reply.
     """
 
     meme: str
@@ -61,26 +61,26 @@ class Rated:
     marks: Mapping[str, float | None]
 
     def mean(self, scale: str) -> float | None:
-        """The mean over people; None where nobody rated it."""
+        """Mean rating over people; None if nobody rated the reply."""
         given = self.ratings.get(scale, {})
         return fmean(given.values()) if given else None
 
 
 @dataclass(frozen=True, slots=True)
 class SettingMeans:
-    """Means of one setting on each scale, with intervals over memes."""
+    """Mean ratings of one setting on each scale, with 95% confidence intervals over memes."""
 
     setting: str
     scores: tuple[Score, ...]
 
     def find(self, scale: str) -> Score | None:
-        """The mean on a scale."""
+        """Find the mean on a scale."""
         return next((score for score in self.scores if score.key == scale), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingContrast(PairedContrast):
-    """Two settings on one scale; ``corrected`` is Holm's of ``p`` over all contrasts."""
+    """Two settings on one scale; ``corrected`` is the Holm-corrected ``p`` over all contrasts."""
 
     scale: str
     first: str
@@ -90,7 +90,7 @@ class RatingContrast(PairedContrast):
 
 @dataclass(frozen=True, slots=True)
 class MetricCorrelation:
-    """How a metric follows people on a scale: Spearman's correlation over replies or settings."""
+    """Spearman correlation of a metric with human ratings on a scale, over replies or settings."""
 
     metric: str
     scale: str
@@ -103,7 +103,7 @@ class MetricCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class HumanScores(Result):
-    """A human evaluation: settings, contrasts, agreement by scale, and metrics against people."""
+    """Results of a human evaluation: means, contrasts, rater agreement, and metric correlations."""
 
     replies: int
     memes: int
@@ -119,7 +119,7 @@ class HumanScores(Result):
         return tuple(dict.fromkeys(score.key for one in self.settings for score in one.scores))
 
     def table(self) -> Table:
-        """Means by setting and scale, with intervals."""
+        """Mean ratings by setting and scale, with 95% confidence intervals."""
         rows = [
             (one.setting, *(_show(one.find(scale)) for scale in self.scales))
             for one in self.settings
@@ -128,7 +128,7 @@ class HumanScores(Result):
         return Table(("setting", *(f">{scale}" for scale in self.scales)), tuple(rows), title)
 
     def contrast_table(self) -> Table:
-        """Differences between settings, and their tests."""
+        """Differences between settings, with their tests."""
         rows = [
             (
                 contrast.scale,
@@ -145,11 +145,11 @@ class HumanScores(Result):
             )
             for contrast in self.contrasts
         ]
-        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">t paired", ">t")
+        columns = ("scale", "settings", "difference (95 %)", ">p", ">Holm", ">paired t", ">t")
         return Table(columns, tuple(rows))
 
     def agreement_table(self) -> Table:
-        """How far people agree on each scale."""
+        """Rater agreement on each scale."""
         rows = [
             (
                 score.key,
@@ -162,7 +162,7 @@ class HumanScores(Result):
         return Table(("scale", "agreement", ">value", ">replies"), tuple(rows))
 
     def metric_table(self) -> Table:
-        """How far each metric orders replies and settings as people do."""
+        """Correlation of each metric with human ratings, over replies and over settings."""
         rows = [
             (
                 followed_run.metric,
@@ -177,7 +177,7 @@ class HumanScores(Result):
             for followed_run in self.correlations
         ]
         columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
-        return Table(columns, tuple(rows), "Metrics against people")
+        return Table(columns, tuple(rows), "Correlation of metrics with human ratings")
 
     def _repr_html_(self) -> str:
         tables = (self.table(), self.contrast_table(), self.agreement_table(), self.metric_table())
@@ -192,7 +192,7 @@ def _show(score: Score | None) -> str:
 
 
 def score_ratings(rated: Sequence[Rated]) -> HumanScores:
-    """All figures of a human evaluation."""
+    """Compute all results of a human evaluation."""
     scales = tuple(dict.fromkeys(scale for rating in rated for scale in rating.ratings))
     settings = tuple(dict.fromkeys(rating.setting for rating in rated))
     people = {name for rating in rated for given in rating.ratings.values() for name in given}
@@ -255,7 +255,7 @@ def _agree(rated: Sequence[Rated], scale: str, people: Sequence[str]) -> tuple[S
     n = sum(sum(value is not None for value in row) > 1 for row in rows)
     return (
         Score(scale, krippendorff_alpha(rows, "ordinal"), n, label="Krippendorff's alpha, ordinal"),
-        Score(scale, pairwise_agreement(rows), n, label="pairs that agree exactly"),
+        Score(scale, pairwise_agreement(rows), n, label="proportion of pairs in exact agreement"),
     )
 
 
@@ -308,10 +308,10 @@ def export_human_eval(
     runs: RunFolders,
     out: Annotated[Path | str, Flag("Folder for the queue and its key.")] = "humans",
     *,
-    memes: Annotated[int, Flag("How many memes to draw.", min=1)] = 30,
-    seed: Annotated[int, Flag("Seed of the draw.", min=0)] = 0,
+    memes: Annotated[int, Flag("Number of memes to sample.", min=1)] = 30,
+    seed: Annotated[int, Flag("Seed of the sample.", min=0)] = 0,
 ) -> HumanExport:
-    """Write the answers of runs as a blind queue for raters, and the key to who gave them.
+    """Write the answers of runs as a blind rating queue, plus a key that names each answer's run.
 
     Args:
         runs: Runs, or their folders.
@@ -343,21 +343,21 @@ def export_human_eval(
         return export(folders, place, seed, memes)
     except BaseException:
         for made in set(place.glob("*.jsonl")) - there:
-            made.unlink()  # a key without its queue would have the rerun refused
+            made.unlink()  # A leftover key without its queue would make a second export fail.
         raise
 
 
 def _rates(benchmark: Benchmark) -> bool:
-    """Whether a benchmark of ours has a protocol for human ratings."""
+    """Whether a benchmark has a protocol for human ratings."""
     ours = benchmark.runnable and not benchmark.card.format
     return ours and benchmark.plugin.human_ratings is not None
 
 
 def score_human_eval(
-    folder: Annotated[Path | str, Argument("The folder that was exported.")],
+    folder: Annotated[Path | str, Argument("Folder written by 'human-eval export'.")],
     runs: Annotated[
         Sequence[RunLike],
-        Argument("The runs that were exported: then metrics are compared with people."),
+        Argument("Exported run directories; adds the correlation of metrics with ratings."),
     ] = (),
     *,
     annotations: QueueAnnotations = None,
@@ -367,8 +367,7 @@ def score_human_eval(
     Args:
         folder: The folder that was exported.
         runs: The runs that were exported; with them each metric is compared with people.
-        annotations: Annotations that the annotation app exported. Default: ``annotations.jsonl`` in the
-            queue.
+        annotations: Exported annotations. Default: ``annotations.jsonl`` in the queue.
 
     Returns:
         Means with 95% confidence intervals, tests between systems, and agreement of the raters.
@@ -384,7 +383,7 @@ def score_human_eval(
     given = Path(annotations) if annotations is not None else place / QUEUE / ANNOTATIONS
     if not given.is_file():
         raise InputError(
-            f"{given}: no annotations",
+            f"{given} does not exist: there are no annotations to score",
             hint="rate the queue (memantics annotate QUEUE) and export its annotations",
         )
     names = name_settings(list(keys.values()))
@@ -397,27 +396,32 @@ def score_human_eval(
                 given,
                 f"item {annotation.item!r} is not in the key",
                 row=row,
-                hint="name its folder",
+                hint="give the export folder that holds this queue's key",
             )
         run_marks = marks.get(key.run, {})
         found = {metric: by_meme.get(annotation.group) for metric, by_meme in run_marks.items()}
         rated.append(Rated(annotation.group, names[key.run], _read_votes(annotation), found))
     if not any(rating.ratings for rating in rated):
-        raise DataError(given, "holds no ratings", hint="finish the ratings first")
+        raise DataError(
+            given,
+            "has no ratings",
+            hint="rate the queue first (memantics annotate QUEUE), then export",
+        )
     return score_ratings(rated)
 
 
 def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
     if not path.is_file():
         raise InputError(
-            f"{path}: no key", hint="give the folder that 'memantics human-eval export' wrote"
+            f"{path} does not exist: the key of the export is missing",
+            hint="give the folder that 'memantics human-eval export' wrote",
         )
     rows = [conform(_KeyRow, value, path, row) for row, value in read_jsonl(path)]
     return {key_row.id: key_row for key_row in rows}
 
 
 def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
-    """By run, what tells it from the others: the model, and the options that differ."""
+    """Name each run by its model and the options in which the runs differ."""
     runs = {row.run: row for row in keys}
     models = {row.model for row in runs.values()}
     options = dict.fromkeys(name for row in runs.values() for name in row.options)
@@ -429,7 +433,7 @@ def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
         parts = [row.model] if len(models) > 1 else []
         parts += [f"{name}={row.options[name]}" for name in differing if name in row.options]
         named[run] = " · ".join(parts) or row.model
-    # Two runs that are alike in all that the key knows keep apart by their folders.
+    # Runs with the same model and options are told apart by their folders.
     twice = [name for name in named.values() if list(named.values()).count(name) > 1]
     return {run: f"{name} ({run})" if name in twice else name for run, name in named.items()}
 
@@ -446,18 +450,21 @@ def _read_votes(annotation: AggregatedAnnotation) -> Mapping[str, Mapping[str, f
 def _read_marks(
     keys: Mapping[str, _KeyRow], runs: Sequence[Path]
 ) -> Mapping[str, Mapping[str, Mapping[str, float | None]]]:
-    """By run, metric and meme: each reply's own figures."""
+    """Read the metrics of each reply, by run, metric and meme."""
     known = {row.run for row in keys.values()}
     found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
     for folder in runs:
         if folder.name not in known:
             raise InputError(
-                f"{folder} was not exported", hint=f"exported: {', '.join(sorted(known))}"
+                f"run {folder} is not part of this export",
+                hint=f"exported: {', '.join(sorted(known))}",
             )
         run = open_run(folder)
         if run.task.marks is None:
             name = run.facts.task
-            raise InputError(f"{name} has no figures of single replies", hint="leave it out")
+            raise InputError(
+                f"{name} defines no metrics of single replies", hint="score without this run"
+            )
         memes = [outcome.item.group for outcome in run.outcomes]
         found[folder.name] = {
             metric: dict(zip(memes, values, strict=True))
@@ -467,9 +474,12 @@ def _read_marks(
 
 
 def score_preferences(
-    file: Annotated[Path | str, Argument("What people chose: preferences.jsonl.")],
+    file: Annotated[
+        Path | str, Argument("preferences.jsonl, written by 'reappraise --choose' and the studio.")
+    ],
     runs: Annotated[
-        Sequence[RunLike], Argument("Runs of a judge on edits by version-1, version-2, …")
+        Sequence[RunLike],
+        Argument("Runs of a judge on the edits version-1, version-2, …; repeatable."),
     ] = (),
 ) -> list[Score]:
     """Compare people's choices among versions of a meme with the ranking by judges.
@@ -494,12 +504,16 @@ def score_preferences(
     found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]
     if not found:
         raise InputError(
-            f"{file}: nobody chose a version", hint="reappraise --versions 4 --choose N"
+            f"{file} holds no choice between versions",
+            hint="record choices with 'memantics reappraise --versions 4 --choose N'",
         )
-    judges: dict[str, dict[tuple[str, int], float]] = {"our ranking": {}, "kindness": {}}
+    judges: dict[str, dict[tuple[str, int], float]] = {"built-in ranking": {}, "kindness": {}}
     for choice in found:
         for number, offered in enumerate(choice.candidates, 1):
-            for name, value in (("our ranking", offered.score), ("kindness", offered.kindness)):
+            for name, value in (
+                ("built-in ranking", offered.score),
+                ("kindness", offered.kindness),
+            ):
                 if value is not None:
                     judges[name][choice.id, number] = value
     for run in map(find_folder, runs):
@@ -513,7 +527,7 @@ def score_preferences(
 
 
 def tabulate_agreement(scores: Sequence[Score]) -> Table:
-    """A line for each judge."""
+    """Make a table with one row per judge."""
     rows = [
         (score.label, format_value(score.value), show_span(score), str(score.n), score.note)
         for score in scores
@@ -522,7 +536,7 @@ def tabulate_agreement(scores: Sequence[Score]) -> Table:
 
 
 def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
-    """The RFS of each version of each meme, as a run judged it."""
+    """Read the RFS that a run's judge gave to each version of each meme."""
     side = open_run(run)
     rated = side.task.marks(side.outcomes).get("rfs", ()) if side.task.marks else ()
     made = {}
@@ -532,7 +546,7 @@ def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
             made[outcome.item.group, int(number)] = value
     if not made:
         raise InputError(
-            f"{run} judged no versions",
-            hint="its edits must be those of version-1, version-2, … in data/EditedResults",
+            f"run {run} has no judgements of version-1, version-2, …",
+            hint="name the editors version-1, version-2, … in data/EditedResults",
         )
     return made

@@ -1,6 +1,6 @@
-"""Inspect logs of runs (extra ``inspect``), and tasks as plain values for Inspect to run and score.
+"""Write runs as Inspect logs (extra ``inspect``), and describe tasks as data for Inspect.
 
-With these logs, Inspect's viewer and tools can read our runs.
+Inspect's viewer and tools read these logs.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ CAPTIONER: ModelRole = "captioner"
 
 
 def check_inspect() -> None:
-    """Refuse to go on without Inspect."""
+    """Raise if Inspect is not installed."""
     if importlib.util.find_spec("inspect_ai") is None:
-        raise MissingExtra("logs of Inspect", "inspect")
+        raise MissingExtra("Inspect logs", "inspect")
 
 
 def name_task(task: str) -> str:
-    """What a task of ours is called among Inspect's.
+    """Return the name of a task in Inspect.
 
     >>> name_task("mquest/qa")
     'mquest_qa'
@@ -82,7 +82,7 @@ def name_task(task: str) -> str:
 
 
 def name_metrics(scores: Iterable[Score], main: str) -> dict[str, float]:
-    """Figures by name, the main one first: Inspect shows the first as the result.
+    """Map metric names to values, the main metric first: Inspect shows the first one as the result.
 
     >>> part = Score("f1", 1.0, 1, by="by", label="x")
     >>> rows = (Score("n", 2.0, 2), part, Score("f1", 0.5, 4, 0.1, 0.9))
@@ -102,7 +102,7 @@ def name_metrics(scores: Iterable[Score], main: str) -> dict[str, float]:
 
 
 def mark_sample(status: str, value: JsonValue, gold: JsonValue, mark: float | None) -> str | float:
-    """One sample's value in Inspect's letters, or the task's own mark, or no score (NaN).
+    """Return one sample's value: Inspect's letter, the task's own value, or NaN for no score.
 
     >>> mark_sample("answered", "B", "B", None), mark_sample("unparsed", None, "B", None)
     ('C', 'N')
@@ -120,7 +120,7 @@ def mark_sample(status: str, value: JsonValue, gold: JsonValue, mark: float | No
 def show_messages(
     messages: Iterable[Message], *, inline: bool = True, images: bool = True
 ) -> list[ChatMessage]:
-    """Our messages as Inspect's; images by their bytes, or by their place where not ``inline``."""
+    """Convert messages to Inspect's; images are embedded if ``inline``, else given by path."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds: dict[str, Any] = {
@@ -145,22 +145,22 @@ def _show_part(part: MessagePart, inline: bool, images: bool) -> Content:
 
 
 def encode_image(image: Image) -> str:
-    """An image as a data URL, its bytes untouched."""
+    """Encode an image file as a data URL without changing its bytes."""
     data = read_bytes(image.path)
     mime = probe(data, image.path.name).mime
     return f"data:{mime};base64,{base64.b64encode(data).decode()}"
 
 
 def pack_item(item: Item) -> dict[str, JsonValue]:
-    """An item as plain JSON: a log is complete on its own, like a run directory."""
+    """Convert an item to plain JSON, so that a log is complete without the run directory."""
     packed: dict[str, JsonValue] = orjson.loads(dump_line(item))
     return packed
 
 
 def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | None = ()) -> Path:
-    """Write the log of a run into a folder; ``marks`` are items' own values of the main figure.
+    """Write the log of a run into a folder; ``marks`` are per-item values of the main metric.
 
-    Images below ``places`` are put into it; None: none.
+    Images in the folders ``places`` are embedded; None embeds no image.
     """
     check_inspect()
     from inspect_ai.log import write_eval_log
@@ -172,7 +172,7 @@ def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | No
             f"{run.folder} cannot be written as a log: {first_fault(error)}",
             hint="run it again with another --out",
         ) from error
-    # The form that Inspect's own logs have; nothing from a run may lead out of the folder.
+    # Same file names as Inspect's own logs; names from a run must not lead out of the folder.
     words = (log.eval.created, name_task(run.task), run.facts.fingerprint)
     path = out / ("_".join(re.sub(r"[^0-9A-Za-z]+", "-", word)[:60] for word in words) + ".eval")
     with refuse_unwritable(path):
@@ -182,7 +182,7 @@ def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | No
 
 
 def build_log(run: Run, marks: ItemMarks, places: Sequence[Path] | None) -> EvalLog:
-    """The whole log of a run."""
+    """Build the complete log of a run."""
     from inspect_ai.log import EvalLog
 
     attempts: dict[str, list[Answer]] = {}
@@ -309,13 +309,13 @@ def _sample(
 
 
 def _bear(messages: Iterable[Message], places: Sequence[Path]) -> Iterator[Message]:
-    """The messages, with a word in the place of an image that is gone, none, or not of the data."""
+    """Convert the messages; text replaces an image that is missing, excluded or not in the data."""
     for message in messages:
         parts: list[MessagePart] = []
         for part in message.parts:
             try:
                 if isinstance(part, Image) and not is_inside(part.path, places):
-                    parts.append(f"[image {part.path.name}: outside of the registered data]")
+                    parts.append(f"[image {part.path.name}: outside the registered data]")
                     continue
                 if isinstance(part, Image):
                     probe(read_bytes(part.path), part.path.name)
@@ -375,7 +375,7 @@ def _score(item: Item, answer: Answer, mark: float | None) -> Marked:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Which task, on which data, with which options."""
+    """A task with its data and options."""
 
     task: str
     data: str | None = None
@@ -385,7 +385,7 @@ class Setup:
 
     @property
     def plain(self) -> dict[str, object]:
-        """The arguments from which it can be made again."""
+        """The arguments that recreate this setup."""
         return {
             "task": self.task,
             "data": self.data,
@@ -402,7 +402,7 @@ def read_setup(
     invalid: str | None,
     options: Mapping[str, object],
 ) -> Setup:
-    """Read what a user gave after ``-T``; Inspect has made numbers and booleans of some words.
+    """Read the arguments after ``-T``; Inspect converts some of them to numbers and booleans.
 
     >>> read_setup("mquest/qa", None, None, None, {"order": "answer_first"}).options
     (('order', 'answer_first'),)
@@ -420,7 +420,7 @@ def read_setup(
 
 
 def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """An option's value as it was written.
+    """Return an option's value as it was written.
 
     >>> read_value("hint", False, ("off", "pinyin")), read_value("prompt", 2, ("1", "2"))
     ('off', '2')
@@ -430,13 +430,14 @@ def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
         return next((word for word in words if word in choices), words[0])
     if isinstance(value, list | dict):
         raise InputError(
-            f"option {name} takes one value", hint="run the task once for each: inspect eval-set"
+            f"option {name} takes one value, not a list",
+            hint="run the task once per value with inspect eval-set",
         )
     return str(value)
 
 
 def list_task_names() -> tuple[str, ...]:
-    """Every task, ``BENCHMARK/TASK``, also of benchmarks elsewhere."""
+    """List every task as ``BENCHMARK/TASK``, including plug-in benchmarks."""
     runnable = [name for name, benchmark in find_benchmarks().items() if benchmark.runnable]
     return tuple(ref.name for ref in find_tasks(runnable))
 
@@ -447,27 +448,27 @@ def _find(task: str) -> TaskRef:
 
 @cache
 def pose_setup(setup: Setup) -> PosedTask:
-    """The task on its data; read once."""
+    """Open the task on its data; cached."""
     kind = cast("DataKind | None", setup.data)
     scope, variation = Scope(kind, setup.split), Variation(setup.invalid)
     posed = pose_task(_find(setup.task), dict(setup.options), scope, variation)
     task, complete = posed.task, posed.task.complete
     if complete is None:
         return posed
-    # Inspect asks what a sample says: its items must be complete from the start.
+    # Inspect sends samples as they are, so items must be complete when they are built.
     return replace(posed, task=replace(task, items=lambda: map(complete, task.items())))
 
 
 @cache
 def open_scoring(setup: Setup) -> Task:
-    """The task without its data: it can parse and score."""
+    """Open the task without its data, for parsing and scoring only."""
     ref = _find(setup.task)
     split = setup.split or ref.card.splits[0]
     return ref.make(dict(setup.options), split, None, setup.invalid)
 
 
 def find_need(setup: Setup, need: Need) -> Setup:
-    """The task whose answers another one needs: same data, same split where it has that one."""
+    """Find the task whose answers another task needs, on the same data and split."""
     card = _find(need.task).card
     split = setup.split if setup.split in card.splits else None
     return Setup(need.task, setup.data, split, None, tuple(sorted(need.options.items())))
@@ -475,7 +476,7 @@ def find_need(setup: Setup, need: Need) -> Setup:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What an output says."""
+    """The parsed answer of an output."""
 
     status: Status
     value: JsonValue = None
@@ -483,7 +484,7 @@ class Judged:
 
 
 def judge_text(task: Task, item: Item, text: str, refusal: str = "") -> Judged:
-    """Parse a model's text, its thoughts set aside."""
+    """Parse a model's text without its reasoning."""
     reply = Reply(split_thought(text)[1], refusal=refusal)
     return Judged(*read_reply(reply, lambda said: task.parse(said, item.form)))
 
@@ -491,10 +492,10 @@ def judge_text(task: Task, item: Item, text: str, refusal: str = "") -> Judged:
 def score_outcomes(
     task: Task, outcomes: Sequence[Outcome]
 ) -> tuple[Sequence[Score], Mapping[str, int]]:
-    """The task's figures and the counts of statuses."""
+    """Compute the task's metrics and the counts of statuses."""
     return task.score(keep_scored(outcomes, task.invalid)), count_statuses(outcomes)
 
 
 def unpack_item(packed: object) -> Item:
-    """An item from a sample's metadata."""
+    """Rebuild an item from a sample's metadata."""
     return _ITEM.validate_python(packed)

@@ -1,4 +1,4 @@
-"""``judge``: free-text answers of runs judged by models, checked against people."""
+"""Have models judge free-text answers, and measure their agreement with human ratings."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from memantics.models.kinds import open_model
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Result):
-    """A judged run, and how far its judges agree with each other and with people."""
+    """A judged run, and the agreement of its judges with each other and with human ratings."""
 
     run: Run
     judges: tuple[str, ...]
     agreement: tuple[Agreement, ...]
 
     def table(self) -> Table:
-        """A line for each quality."""
+        """One row per quality."""
         columns = (
             "quality",
             ">mean (1–5)",
-            ">alpha judges",
-            ">alpha people",
+            ">alpha, judges",
+            ">alpha, human",
             ">rated",
             ">calibrated",
         )
@@ -72,9 +72,9 @@ async def judge_async(
     model: ModelsFlag,
     ratings: Annotated[
         str | Path | None,
-        Flag("Marks of people: a table with the columns item, correctness, coverage."),
+        Flag("Human ratings: a table with the columns item, correctness and coverage."),
     ] = None,
-    picture: Annotated[bool, Flag("Show the judge the meme.")] = True,
+    picture: Annotated[bool, Flag("Show the image to the judge.")] = True,
     calls: CallSettings | None = None,
 ) -> list[Judgement]:
     """Have models rate the free-text answers of runs: correctness and coverage, 1 to 5.
@@ -103,7 +103,7 @@ async def judge_async(
     models = [model] if isinstance(model, str) else list(model)
     folders = [find_folder(one) for one in ([runs] if isinstance(runs, RunLike) else runs)]
     if not models:
-        raise InputError("nobody was named to judge", hint="add --model MODEL")
+        raise InputError("no judge model was given", hint="add --model MODEL")
     people, calls = {} if ratings is None else read_ratings(Path(ratings)), calls or CallSettings()
     judges = [open_model(name, calls.model_settings) for name in dict.fromkeys(models)]
     try:
@@ -129,7 +129,8 @@ async def _judge_run(
         said[model.name] = await _ask(folder, facts, model, judging, calls, picture)
     if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
         raise InputError(
-            f"no judge gave a verdict on {folder}", hint="see the answers in its folder judges/"
+            f"no judge gave a valid rating for {folder}",
+            hint="inspect the replies in the run's folder judges/",
         )
     scores, agreement = make_scores(outcomes, said, people)
     write_judged(folder, scores)
@@ -140,7 +141,7 @@ async def _judge_run(
 async def _ask(
     folder: Path, facts: RunFacts, judge: Model, task: Task, calls: CallSettings, picture: bool
 ) -> list[Outcome]:
-    """The verdicts of one judge: a run of its own inside the judged one."""
+    """Collect the ratings of one judge, stored as a run inside the judged run."""
     shape: dict[str, JsonValue] = {
         "judged": facts.fingerprint,
         "identity": dict(judge.identity),
@@ -169,7 +170,7 @@ async def _ask(
 
 
 def read_ratings(path: Path) -> Ratings:
-    """What people said, by quality and item; several rows for one item are several raters."""
+    """Read human ratings by quality and item; several rows per item are several raters."""
     found: dict[str, dict[str, list[float]]] = {key: {} for key in QUALITIES}
     for number, row in read_rows(path):
         if not {"item", *QUALITIES} <= set(row):
@@ -180,7 +181,7 @@ def read_ratings(path: Path) -> Ratings:
             cell = row[key].strip()
             if cell not in ("", "1", "2", "3", "4", "5"):
                 raise DataError(
-                    path.name, f"{key} {cell[:20]!r} is not a mark from 1 to 5", row=number
+                    path.name, f"{key} {cell[:20]!r} is not a rating from 1 to 5", row=number
                 )
             if cell:
                 found[key].setdefault(row["item"], []).append(float(cell))

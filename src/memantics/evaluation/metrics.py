@@ -1,8 +1,8 @@
-"""Metrics that a user names with ``--metric``, computed beside those of the task.
+"""Define the metrics that ``--metric`` adds to those of a task.
 
-Built-in ones are in the table ``METRICS``; other packages register theirs as entry points of the
-group ``memantics.metrics``. A metric sees predictions alone, so every run can be scored again with
-it, and no model is asked.
+Built-in metrics are in the table ``METRICS``. Other packages register theirs as entry points of the
+group ``memantics.metrics``. A metric uses predictions only, so any run can be scored again without
+calling a model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class PredictedAnswer:
-    """What a metric sees of one scored item.
+    """One scored item as a metric receives it.
 
     ``predicted`` is None for a refused or unparsed answer that counts as wrong. ``group`` is the
     meme: items with the same group are not independent.
@@ -56,8 +56,8 @@ class Metric:
     finite number, or None where the statistic is undefined, and is never given zero predictions.
     ``answers`` are the kinds of answers that it understands (``choice``: the key of an option;
     ``record``: several fields), ``tasks`` patterns of task names such as ``toxicn_mm/*`` (empty:
-    all tasks). The 95 % confidence interval resamples memes ``resamples`` times and calls ``compute``
-    each time; with 0 there is no interval.
+    all tasks). ``resamples`` is the number of bootstrap resamples over memes for the 95% confidence
+    interval; 0 means no interval.
 
     >>> rate = Metric("yes_rate", "proportion of answers that are yes",
     ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
@@ -75,7 +75,7 @@ class Metric:
     def __post_init__(self) -> None:
         unknown = sorted(set(self.answers) - ANSWER_KINDS)
         if not self.name or self.name == NONE or not self.name.isprintable():
-            raise InputError(f"{self.name!r} is not a valid name of a metric")
+            raise InputError(f"{self.name!r} is not a valid metric name")
         if unknown or not self.answers:
             wanted = ", ".join(sorted(ANSWER_KINDS))
             raise InputError(f"metric {self.name!r}: answers must be among {wanted}")
@@ -86,7 +86,7 @@ class Metric:
 
 
 def find_answer_kind(item: Item) -> AnswerKind:
-    """What kind of answer an item asks for.
+    """Return the kind of answer that an item asks for.
 
     >>> from memantics.core.records import Field, Form, Option
     >>> options = (Option("A", "cats"), Option("B", "dogs"))
@@ -98,7 +98,7 @@ def find_answer_kind(item: Item) -> AnswerKind:
     if item.form.reply == "text" or not item.form.fields:
         return "text"
     choices = [field for field in item.form.fields if field.options]
-    # A reply of several fields with one gold label: the field with options holds it.
+    # With several fields and one gold label, the field with options holds the label.
     return (choices[0] if len(choices) == 1 else item.form.fields[0]).kind
 
 
@@ -123,69 +123,69 @@ def open_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
 
 
 def explain_misfit(metric: Metric, task: Task, item: Item) -> str:
-    """Why a metric does not apply to a task, one of whose items is given; empty where it does."""
+    """Explain why a metric does not apply to a task, given one of its items; else empty."""
     if metric.tasks and not any(fnmatchcase(task.name, pattern) for pattern in metric.tasks):
-        return f"metric {metric.name!r} is for {', '.join(metric.tasks)}, not for {task.name}"
+        return f"metric {metric.name!r} works with {', '.join(metric.tasks)}, not with {task.name}"
     kind = find_answer_kind(item)
     if kind not in metric.answers:
         wanted = " or ".join(sorted(metric.answers))
-        return (
-            f"metric {metric.name!r} is for answers of kind {wanted}; {task.name} asks for {kind}"
-        )
+        return f"metric {metric.name!r} needs {wanted} answers, but {task.name} asks for {kind}"
     if any(score.key == metric.name and not score.by for score in task.score(())):
         return f"{task.name} already computes {metric.name!r}"
     return ""
 
 
 def recall_metrics(folder: Path) -> tuple[str, ...]:
-    """The metrics that a run was last scored with, besides those of its task."""
+    """Return the extra metrics of a run's last scoring."""
     try:
         return read_scores(folder).metrics
-    except StoreError:  # not scored yet, or about to be written anew
+    except StoreError:  # Not scored yet.
         return ()
 
 
 def choose_metrics(
     names: Sequence[str] | None, folder: Path, task: Task, item: Item, *, strict: bool = False
 ) -> tuple[Metric, ...]:
-    """The metrics to score a run with: those named, else those of its last scoring.
+    """Choose the metrics to score a run with: the given ones, else those of its last scoring.
 
-    One that does not apply to the task is left out, or refused if ``strict``.
+    A metric that does not apply to the task is skipped, or raises if ``strict``.
     """
     wanted = reopen_metrics(folder) if names is None else open_metrics(names)
     misfits = {metric.name: explain_misfit(metric, task, item) for metric in wanted}
     for reason in filter(None, misfits.values()):
         if strict and names is not None:
-            raise InputError(reason, hint="leave it out, or name another one")
+            raise InputError(reason, hint="remove this --metric, or name another one")
     return tuple(metric for metric in wanted if not misfits[metric.name])
 
 
 def reopen_metrics(folder: Path) -> tuple[Metric, ...]:
-    """The metrics of a run's last scoring; an error names one that is not installed any more."""
+    """Open the metrics of a run's last scoring; raise if one is no longer installed."""
     names = recall_metrics(folder)
     known = METRICS.names() if names else []
     for name in names:
         if name not in known:
             raise InputError(
                 f"{folder} was last scored with metric {name!r}, which is not installed",
-                hint="install its package, or leave it out with --metric none",
+                hint="install its package, or score without it: --metric none",
             )
     return open_metrics(names)
 
 
 def require_fit(names: Sequence[str], tasks: Sequence[Task]) -> None:
-    """Refuse a metric that applies to none of the tasks, before a model is asked."""
+    """Raise if a metric applies to none of the tasks, before any model is called."""
     for metric in open_metrics(names):
         reasons = [explain_misfit(metric, task, next(iter(task.items()))) for task in tasks]
         if tasks and all(reasons):
             others = f" (and to none of {len(tasks) - 1} other tasks)" if len(tasks) > 1 else ""
-            raise InputError(f"{reasons[0]}{others}", hint="leave it out, or name another one")
+            raise InputError(
+                f"{reasons[0]}{others}", hint="remove this --metric, or name another one"
+            )
 
 
 def apply_metrics(
     metrics: Sequence[Metric], outcomes: Sequence[Outcome], *, intervals: bool = True
 ) -> tuple[tuple[Score, ...], InputError | None]:
-    """The scores of all metrics that work, and the error of the first that does not.
+    """Compute all metrics; return their scores and the first error.
 
     Args:
         metrics: Metrics that apply to the task of the outcomes.
@@ -220,11 +220,11 @@ def _score(metric: Metric, rows: Sequence[PredictedAnswer], *, intervals: bool) 
 
 
 def _compute(metric: Metric, rows: Sequence[PredictedAnswer]) -> float | None:
-    """The value, checked: a metric is somebody else's code."""
+    """Compute a metric and check its value, since plug-in code may return anything."""
     hint = "correct the metric; the answers and the task's own scores are kept"
     try:
         value = metric.compute(rows)
-    except Exception as error:  # whatever another package's function raises
+    except Exception as error:  # A plug-in function may raise anything.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"metric {metric.name!r} failed: {reason}", hint=hint) from error
     if value is None:
@@ -244,7 +244,7 @@ def _match_gold(rows: Sequence[PredictedAnswer]) -> float | None:
 
 
 def _is_right(row: PredictedAnswer) -> bool:
-    """Whether a prediction is the gold answer, or one of several references."""
+    """Whether a prediction equals the gold answer or one of several references."""
     references = row.gold if isinstance(row.gold, list) else [row.gold]
     return row.predicted is not None and row.predicted in references
 
@@ -252,7 +252,7 @@ def _is_right(row: PredictedAnswer) -> bool:
 def _compute_macro_f1(rows: Sequence[PredictedAnswer]) -> float | None:
     golds = [str(row.gold) for row in rows]
     predicted = [_label(row.predicted) for row in rows]
-    # Classes that only a prediction names count as well: they have false positives.
+    # Classes that occur only in predictions count too: they have false positives.
     classes = sorted({*golds, *filter(None, predicted)})
     return macro_metrics(count_classes(golds, predicted, classes)).f1
 
@@ -280,7 +280,7 @@ def _rate_rouge_l(row: PredictedAnswer) -> float:
     return _find_best_rouge_l(str(row.predicted), tuple(map(str, references)))
 
 
-@lru_cache(maxsize=1 << 16)  # the interval asks for every text as often as memes are resampled
+@lru_cache(maxsize=1 << 16)  # Resampling asks for each text many times.
 def _find_best_rouge_l(text: str, references: tuple[str, ...]) -> float:
     return max((rouge_l(text, reference).f1 for reference in references), default=0.0)
 

@@ -1,4 +1,4 @@
-"""Parameters that several actions share, each with its help and its flag."""
+"""Shared parameters of commands, each with its help text and flag."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TRIVIAL_MODELS = ("constant", "longest", "majority", "positive", "random")
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """Benchmarks and tasks whose names begin so."""
+    """Complete benchmark and task names."""
     refs = find_tasks(["suite"])
     names = ["suite", *(ref.benchmark.card.name for ref in refs), *(ref.name for ref in refs)]
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Models that need no address, and kinds of others, whose names begin so."""
+    """Complete names of models without a URL, and kinds of other models."""
     names = [f"{kind}/" for kind in ("openai", "local", "llm", "recorded", "humans", "inspect")]
     names += [f"baseline/{name}" for name in TRIVIAL_MODELS]
     return [name for name in ["embedded/reader", *names] if name.startswith(incomplete)]
@@ -31,20 +31,23 @@ RunLike = str | Path | Run
 RunFolders = Annotated[Sequence[RunLike], Argument("Run directories.", "folders")]
 Folders = Annotated[Sequence[Path], Argument("Run directories.", "folders")]
 TaskOptions = Annotated[
-    Mapping[str, str], Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE")
+    Mapping[str, str],
+    Flag("Set a task option, such as order=seeded; repeatable.", "--set", metavar="OPTION=VALUE"),
 ]
 ScoringOptions = Annotated[
     Mapping[str, str],
-    Flag("An option that only changes how answers are counted.", "--set", metavar="OPTION=VALUE"),
+    Flag("Set an option that affects scoring only; repeatable.", "--set", metavar="OPTION=VALUE"),
 ]
 ModelsFlag = Annotated[
     str | Sequence[str],
-    Flag("KIND/NAME, may be repeated. See 'memantics models list'.", "--model -m", kind=list[str]),
+    Flag(
+        "Model as KIND/NAME; repeatable. See 'memantics models list'.", "--model -m", kind=list[str]
+    ),
 ]
 AskedModels = Annotated[
     Sequence[str],
     Flag(
-        "KIND/NAME, may be repeated. See 'memantics models list'.",
+        "Model as KIND/NAME; repeatable. See 'memantics models list'.",
         "--model -m",
         complete=complete_models,
     ),
@@ -58,20 +61,25 @@ MetricNames = Annotated[
         metavar="NAME",
     ),
 ]
-RunsFolder = Annotated[str | Path, Flag("Where the run directories go.")]
+RunsFolder = Annotated[str | Path, Flag("Output folder for the run directories.")]
 CaptionFile = Annotated[
     Path | str | None,
-    Flag("What words mean and pictures show. Default: captions.jsonl of --out."),
+    Flag("Descriptions of texts and images. Default: captions.jsonl in --out."),
 ]
 CriticModel = Annotated[
-    str | None, Flag("The model that tries them. Default: the writer.", metavar="MODEL")
+    str | None,
+    Flag("Model that tests the output. Default: the model that writes it.", metavar="MODEL"),
 ]
 WriteLimit = Annotated[
     int | None,
-    Flag("Write for the first N memes; all may be wrong answers.", "--limit", min=1),
+    Flag(
+        "Write chats for the first N memes only; all memes may serve as distractors.",
+        "--limit",
+        min=1,
+    ),
 ]
 
 
 def find_folder(run: RunLike) -> Path:
-    """The directory of a run."""
+    """Return the directory of a run."""
     return run.folder if isinstance(run, Run) else Path(run)

@@ -1,8 +1,8 @@
-"""Paired comparison of two runs of one task: differences, confidence intervals, changed items.
+"""Compare two runs of one task item by item: differences, confidence intervals, changed items.
 
-The difference of any metric is resampled by scoring both runs on other sets of memes: up to
-``SMALL`` items by a bootstrap over memes. Beyond that a bootstrap would take minutes, and a
-jackknife leaves out one of fifty random blocks of memes at a time.
+A difference of metrics is resampled over memes by scoring both runs again. Up to ``SMALL`` items
+use a bootstrap over memes. Larger runs use a jackknife over fifty random blocks of memes, since a
+bootstrap would take minutes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,11 @@ PERMUTED = "options=permuted"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One figure on the shared items: the second run's value less the first's.
+    """One metric on the shared items: the second run's value minus the first's.
 
-    ``p`` is of the test that is named, ``t_test`` that of a paired t-test over memes where the
-    figure is a mean, and ``t_unpaired`` that of Welch's test, which forgets that both runs
-    answered about the same memes. The corrected ones take account of all figures of all pairs
-    (Holm).
+    ``p`` belongs to the named test. ``t_test`` is the p-value of a paired t-test over memes, if the
+    metric is a mean. ``t_unpaired`` is the p-value of Welch's test, which ignores the pairing. The
+    corrected values are Holm-corrected over all metrics of all pairs.
     """
 
     key: str
@@ -71,7 +70,7 @@ class Difference:
 
     @property
     def span(self) -> str:
-        """The difference with its interval, in words."""
+        """The difference with its 95% confidence interval, as text."""
         if self.low is None or self.high is None:
             return f"{self.difference:+.3f}"
         return f"{self.difference:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
@@ -79,7 +78,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An item that went differently. ``gain`` is positive where the second run is better."""
+    """An item whose result changed. ``gain`` is positive if the second run is better."""
 
     item: str
     first: JsonValue
@@ -90,7 +89,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Result):
-    """Two runs side by side; ``shared`` items are those that both runs have a score for."""
+    """A comparison of two runs; ``shared`` counts the items that both runs have a score for."""
 
     first: str
     second: str
@@ -102,7 +101,7 @@ class Comparison(Result):
     notes: tuple[str, ...]
 
     def table(self) -> Table:
-        """The figures of both runs, their difference and how sure it is."""
+        """The metrics of both runs, their difference, its confidence interval and p-value."""
         columns = ("metric", ">first", ">second", "difference (95 %)", ">p", ">Holm")
         rows = (
             (row.key, f"{row.first:.3f}", f"{row.second:.3f}", row.span, *map(show_p, row.ps))
@@ -115,7 +114,7 @@ class Comparison(Result):
 
 
 def show_p(value: float | None) -> str:
-    """A p-value as people read it.
+    """Format a p-value.
 
     >>> show_p(0.0312), show_p(0.00002), show_p(None)
     ('0.031', '<0.001', '–')
@@ -127,7 +126,7 @@ def show_p(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How surely a figure differs: 95 % interval and p-value of the difference, and the test."""
+    """95% confidence interval and p-value of a difference, and the test that gave them."""
 
     low: float
     high: float
@@ -136,7 +135,7 @@ class Moved:
 
 
 def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
-    """The main figure of a task over these outcomes."""
+    """Compute the main metric of a task over these outcomes."""
     for row in task.score(outcomes):
         if row.key == task.main and not row.by:
             return row.value
@@ -146,7 +145,7 @@ def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
 def resample_metric(
     task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
 ) -> Moved | None:
-    """Interval and p-value of the difference of the main figures; None with a single meme."""
+    """Compute interval and p-value of a difference of main metrics; None with a single meme."""
     groups: dict[str, list[OutcomePair]] = {}
     for before, bare in zip(pairs, _drop_groups(task, pairs, main), strict=True):
         groups.setdefault(before[0].item.group, []).append(bare)
@@ -161,7 +160,7 @@ def resample_metric(
 def _bootstrap(
     task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
 ) -> Moved | None:
-    """Draw memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
+    """Resample memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
     chance = random.Random(0)
     drawn = []
     for _ in range(_RESAMPLES):
@@ -179,13 +178,13 @@ def _bootstrap(
         return None
     values = np.array(drawn)
     p = resampled_p(values, difference)
-    return Moved(*percentile_span(values), p, "bootstrap of the figure over memes")
+    return Moved(*percentile_span(values), p, "bootstrap of the metric over memes")
 
 
 def _jackknife(
     task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
 ) -> Moved | None:
-    """Leave out one block of memes at a time; Student's distribution over the blocks."""
+    """Leave out one block of memes at a time; use Student's distribution over the blocks."""
     order = random.Random(0).sample(range(len(memes)), len(memes))
     blocks = min(_BLOCKS, len(memes))
     values = []
@@ -212,9 +211,10 @@ def _differ(task: Task, pairs: Sequence[OutcomePair]) -> float | None:
 def _drop_groups(
     task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
 ) -> Sequence[OutcomePair]:
-    """Put all items into one group where that leaves the main figures as they are.
+    """Put all items into one group if that leaves the main metrics unchanged.
 
-    Scoring spends most of its time on its own intervals, which need groups and are not wanted.
+    Scoring spends most of its time on confidence intervals, which need groups and are not used
+    here.
     """
     bare = [_regroup(pair, "") for pair in pairs]
     for side in (0, 1):
@@ -230,7 +230,7 @@ def _regroup(pair: OutcomePair, group: str) -> OutcomePair:
 
 
 def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
-    """Tell the copies of a meme apart, for tasks that look at ids or groups."""
+    """Give the copies of a resampled meme distinct ids, for tasks that use ids or groups."""
     first, second = (
         replace(
             outcome,
@@ -247,7 +247,7 @@ def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run, with the task that reads its answers."""
+    """One run with the task that parses its answers."""
 
     folder: Path
     facts: RunFacts
@@ -266,9 +266,9 @@ def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
 def compare_sides(
     sides: Sequence[Side], metrics: Sequence[str] = (), *, against_first: bool = False
 ) -> list[Comparison]:
-    """Compare every pair of runs, or each with the first, with p-values corrected over all.
+    """Compare every pair of runs, or each with the first; p-values are corrected over all pairs.
 
-    All runs are scored by the task of the first: figures under two rules cannot be compared.
+    All runs are scored by the task of the first run, so that all metrics have the same definition.
     """
     places = list(combinations(range(len(sides)), 2))
     if against_first:
@@ -279,7 +279,7 @@ def compare_sides(
 def compare_pairs(
     sides: Sequence[Side], places: Sequence[tuple[int, int]], metrics: Sequence[str] = ()
 ) -> list[Comparison]:
-    """Compare some pairs of runs, by their places; p-values are corrected over all of them."""
+    """Compare the given pairs of runs, by index; p-values are corrected over all of them."""
     _check(sides)
     task = sides[0].task
     marked = [_mark(task, side) for side in sides]
@@ -288,7 +288,7 @@ def compare_pairs(
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A run with the marks of its items, by figure and item; None where the task has none."""
+    """A run with per-item values, by metric and item; None if the task defines none."""
 
     side: Side
     marks: Mapping[str, Mapping[str, float | None]] | None
@@ -307,7 +307,7 @@ def _mark(task: Task, side: Side) -> _Marked:
 def correct(
     found: Sequence[Comparison], correction: comparison.Correction = "holm"
 ) -> list[Comparison]:
-    """Correct the p-values of all comparisons together, each kind of test by itself."""
+    """Correct the p-values of all comparisons together, each kind of test separately."""
     rows = [row for one in found for row in one.differences]
     tests = comparison.correct_known([row.p for row in rows], correction)
     t_tests = comparison.correct_known([row.t_test for row in rows], correction)
@@ -323,11 +323,13 @@ def correct(
 
 def _check(sides: Sequence[Side]) -> None:
     if len(sides) < 2:
-        raise InputError("one run cannot be compared", hint="give two or more run directories")
+        raise InputError(
+            "compare needs at least two runs, not one", hint="give two or more run directories"
+        )
     tasks = {side.facts.task for side in sides}
     if len(tasks) > 1:
         raise InputError(
-            f"these runs are of different tasks: {', '.join(sorted(tasks))}",
+            f"the runs belong to different tasks: {', '.join(sorted(tasks))}",
             hint="compare runs of one task",
         )
 
@@ -357,16 +359,16 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
 
 
 def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], dict[str, int]]:
-    """Pairs of outcomes that both count, and why the others do not."""
+    """Pair the outcomes that both runs have, and count the excluded ones by reason."""
     others = {outcome.item.id: outcome for outcome in second.outcomes}
     mine = {outcome.item.id for outcome in first.outcomes}
     left_out = {
-        "only in the first": len(mine - others.keys()),
-        "only in the second": len(others.keys() - mine),
+        "in the first run only": len(mine - others.keys()),
+        "in the second run only": len(others.keys() - mine),
         "failed or dropped": 0,
         "gold answers differ": 0,
     }
-    # Where options were put into another order on purpose, the key of the right one changed too.
+    # The perturbation options=permuted also changes the key of the correct option.
     permuted = PERMUTED in (first.facts.perturbation, second.facts.perturbation)
     pairs = []
     for outcome in first.outcomes:
@@ -386,21 +388,23 @@ def _note(first: RunFacts, second: RunFacts) -> list[str]:
     notes = [f"{facts.model}: {facts.origin}" for facts in (first, second) if facts.origin]
     if first.perturbation != second.perturbation:
         notes.append(
-            f"probes differ: {first.perturbation or 'none'}, {second.perturbation or 'none'}"
+            f"perturbations differ: {first.perturbation or 'none'}, {second.perturbation or 'none'}"
         )
     names = sorted({*first.options, *second.options})
     other = [name for name in names if first.options.get(name) != second.options.get(name)]
     if other:
-        notes.append(f"options differ: {', '.join(other)}; all is scored by the first run's")
+        notes.append(
+            f"options differ: {', '.join(other)}; both runs are scored with the first run's options"
+        )
     if first.data.get("checksum") != second.data.get("checksum"):
-        notes.append("the runs are on different copies of the data")
+        notes.append("the runs use different copies of the data")
     if first.prompts != second.prompts and not other:
         notes.append("the prompts differ")
     return notes
 
 
 def _note_repeats(side: Side) -> list[str]:
-    """How much the main figure moves when a run is repeated, where it was."""
+    """Note how much the main metric varies between repeats of a run, if it was repeated."""
     if not (side.folder / SCORES).is_file():
         return []
     scores = read_scores(side.folder)
@@ -417,7 +421,7 @@ def _measure_marks(
     marks: tuple[Mapping[str, Mapping[str, float | None]], ...],
     metrics: Sequence[str],
 ) -> tuple[list[Difference], list[Change]]:
-    """Figures that are means of marks."""
+    """Compare metrics that are means of per-item values."""
     names = [outcome.item.id for outcome, _ in pairs]
     rows = []
     for key in _choose(metrics, list(marks[0])):
@@ -432,7 +436,7 @@ def _measure_marks(
 def _measure(
     task: Task, pairs: Pairs, metrics: Sequence[str]
 ) -> tuple[list[Difference], list[Change]]:
-    """Right answers where there are any, and the main figure whatever it is."""
+    """Compare the proportion of correct answers, if defined, and the main metric."""
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     right = None
     if all(isinstance(outcome.item.gold, str | int | float) for outcome in first):
@@ -467,7 +471,7 @@ def _memes(pairs: Pairs) -> list[str]:
 def _compare_hits(
     key: str, pairs: Pairs, first: Sequence[bool], second: Sequence[bool]
 ) -> Difference:
-    """Right or wrong: McNemar's test, exact where every meme has one item."""
+    """Compare correct with wrong answers by McNemar's test; exact if each meme has one item."""
     memes = _memes(pairs)
     lost = sum(a and not b for a, b in zip(first, second, strict=True))
     won = sum(b and not a for a, b in zip(first, second, strict=True))
@@ -496,7 +500,7 @@ def _compare_hits(
 def _compare_means(
     key: str, pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
 ) -> Difference | None:
-    """A mean of marks: bootstrap over memes, and a paired t-test beside it."""
+    """Compare means of per-item values by a bootstrap over memes, plus a paired t-test."""
     kept = [
         (a, b, meme)
         for a, b, meme in zip(first, second, _memes(pairs), strict=True)
@@ -528,7 +532,7 @@ def _compare_means(
 
 
 def _compare_metric(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
-    """Any other figure (F1, a judge's index): score both runs on resampled memes."""
+    """Compare any other metric, such as F1, by scoring both runs on resampled memes."""
     span = resample_metric(task, pairs, (first, second))
     return Difference(
         key=task.main,
@@ -547,7 +551,7 @@ def _compare_metric(task: Task, pairs: Pairs, first: float, second: float) -> Di
 
 
 def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> list[Change]:
-    """Items that only one run got right, gains first."""
+    """List the items that only one run answered correctly, gains first."""
     changes = [
         Change(a.item.id, a.value, b.value, a.item.gold, float(now) - float(before))
         for (a, b), before, now in zip(pairs, first, second, strict=True)
@@ -559,7 +563,7 @@ def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> 
 def _list_marks(
     pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
 ) -> list[Change]:
-    """Items whose main figure moved, the largest moves first."""
+    """List the items whose main metric changed, the largest changes first."""
     changes = [
         Change(a.item.id, a.value, b.value, a.item.gold, now - before)
         for (a, b), before, now in zip(pairs, first, second, strict=True)
@@ -569,7 +573,7 @@ def _list_marks(
 
 
 def _list_values(pairs: Pairs) -> list[Change]:
-    """Items answered differently, where there is no single right answer."""
+    """List the items with different answers, for tasks without a single correct answer."""
     return [
         Change(a.item.id, a.value, b.value, a.item.gold, None)
         for a, b in pairs

@@ -1,7 +1,6 @@
-"""``paper``: reproduce every table and figure of a benchmark's paper from the material at hand.
+"""Reproduce the tables and figures of a benchmark's paper from your data and runs.
 
-The result is written in the paper's layout and order as a self-contained page, Markdown, LaTeX,
-CSV or JSON.
+The result has the paper's layout and order, as a self-contained page, Markdown, LaTeX, CSV or JSON.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ from memantics.web.page import TemplateValues, fill_page
 __all__ = ["PaperForm", "ReproducedPaper", "paper"]
 
 STATUS_WORDS: Mapping[CellStatus, str] = {
-    "reproduced": "computed here; the same to the digits that the paper prints",
-    "within interval": "computed here; the paper's value lies in our 95 % interval",
-    "differs": "computed here; not the paper's value",
-    "computed": "computed here from other data than the paper's, or not printed in the paper",
-    "arithmetic": "follows from other figures that the paper prints; no data were used",
-    "empty": "not computed yet; the command named beside it fills it",
-    "closed": "cannot be computed from what was released; the note says why",
+    "reproduced": "computed here; equal to the paper's value at the printed precision",
+    "within interval": "computed here; the paper's value is inside the 95 % confidence interval",
+    "differs": "computed here; differs from the paper's value",
+    "computed": "computed here from other data than the paper's, or without a printed value",
+    "arithmetic": "derived from other values in the paper, without data",
+    "empty": "not computed yet; run the command shown to fill it",
+    "closed": "cannot be computed from the release; the note gives the reason",
     "none": "not in the paper's table",
 }
 _CSV_COLUMNS = (
@@ -70,7 +69,7 @@ _SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
 def describe_cell(cell: Cell) -> str:
-    """A cell in one line of text.
+    """Describe a cell in one line of text.
 
     >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, n=350, digits=2))
     '84.00 (80.00–88.00, n = 350); paper 86.38, within interval'
@@ -94,7 +93,7 @@ def describe_cell(cell: Cell) -> str:
 
 
 def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
-    """Rows, each with the section that begins with it, or nothing."""
+    """Return the rows, each with the section heading that precedes it, if any."""
     last = ""
     for row in part.rows:
         yield (row.section if row.section != last else ""), row
@@ -102,13 +101,13 @@ def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
 
 
 def list_remarks(part: PaperPart) -> tuple[str, ...]:
-    """What stands below a table or figure."""
-    origins = (f"Answers {origin}; no model was asked here." for origin in part.origins)
+    """List the notes below a table or figure."""
+    origins = (f"Answers {origin}; no model was run here." for origin in part.origins)
     return (*part.notes, *part.remarks, *part.reasons, *origins)
 
 
 def render_markdown(paper: PaperSheet) -> str:
-    """A section per table and figure."""
+    """Render one section per table and figure."""
     return fill_template(
         __file__,
         "paper.md",
@@ -121,7 +120,7 @@ def render_markdown(paper: PaperSheet) -> str:
 
 
 def _choose_fence(body: str) -> str:
-    """More marks in a row than the text itself has."""
+    """Return a fence longer than any run of backticks in the text."""
     return "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
 
 
@@ -136,7 +135,7 @@ def _tabulate(part: PaperPart) -> str:
 
 
 def render_latex(paper: PaperSheet) -> str:
-    """One ``table`` environment per part, for ``booktabs``; the paper's value in brackets."""
+    """Render one ``table`` environment per part (``booktabs``); paper values are in brackets."""
     return fill_template(
         __file__,
         "paper.tex",
@@ -155,7 +154,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def render_csv(paper: PaperSheet) -> str:
-    """One line per cell."""
+    """Render one line per cell."""
     return dump_csv(_CSV_COLUMNS, _list_cells(paper))
 
 
@@ -172,7 +171,7 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
 
 
 def render_json(paper: PaperSheet) -> str:
-    """All cells with their status."""
+    """Render all cells with their status."""
     return dump_json(paper.to_dict())
 
 
@@ -193,16 +192,16 @@ _BADGES: dict[CellStatus, str] = {
 
 
 class ReproducedPaper(PaperSheet):
-    """A redone paper that can be written: as a page, Markdown, LaTeX, CSV or JSON."""
+    """A reproduced paper, to be written as a page, Markdown, LaTeX, CSV or JSON."""
 
     __slots__ = ()
 
     def render(self, form: str = "html") -> str:
-        """The paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``."""
+        """Render the paper as ``html``, ``md``, ``latex``, ``csv`` or ``json``."""
         return render_page(self) if form == "html" else RENDERERS[form](self)
 
     def save(self, out: str | Path, form: str = "") -> Path:
-        """Write the paper; without ``form``, as the file's name ends (.md, .tex, .csv, .json)."""
+        """Write the paper; the extension sets the format (.html, .md, .tex, .csv, .json)."""
         ending = Path(out).suffix.lstrip(".").lower()
         chosen = form or {"tex": "latex"}.get(ending, ending)
         text = self.render(chosen if chosen in RENDERERS else "html")
@@ -210,7 +209,7 @@ class ReproducedPaper(PaperSheet):
 
 
 def render_page(sheet: PaperSheet) -> str:
-    """The page as text."""
+    """Render the page as text."""
     return fill_page(
         "paper.html",
         ("page.css", "paper.css"),
@@ -223,7 +222,7 @@ def render_page(sheet: PaperSheet) -> str:
 
 
 def _make_block(place: int, part: PaperPart) -> TemplateValues:
-    """A part with its drawings, one for each row where it has them, and the shade of each cell."""
+    """Make the page block of a part, with its plots and cell shades."""
     block = {
         "part": part,
         "slug": f"part-{place}",
@@ -243,7 +242,7 @@ def _make_block(place: int, part: PaperPart) -> TemplateValues:
 
 
 def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
-    """A polygon for each row that has a value; all share one scale."""
+    """Draw one radar polygon per row with values, on a common scale."""
     rows = [
         (row.label, [score.value if score else None for score in _values(row)]) for row in part.rows
     ]
@@ -253,7 +252,7 @@ def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
 
 
 def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
-    """How dark each cell is: four steps from the worst to the best of its column."""
+    """Return the shade of each cell: four steps from the worst to the best of its column."""
     plain = tuple("" for _ in part.columns)
     if not part.shaded:
         return tuple(plain for _ in part.rows)
@@ -272,7 +271,7 @@ def _step(score: Score | None, low: float, high: float) -> str:
 
 
 def _values(row: PaperRow) -> list[Score | None]:
-    """Our value of each cell."""
+    """Return our value of each cell."""
     return _scores(row.cells)[::2]
 
 
@@ -288,7 +287,7 @@ def _draw(row: PaperRow, columns: Sequence[str], scale: plot.Scale) -> Markup:
 
 
 def _scores(cells: Sequence[Cell]) -> list[Score | None]:
-    """What is drawn of cells: our value with its interval, and the paper's."""
+    """Return the plotted values of cells: ours with its interval, and the paper's."""
     found: list[Score | None] = []
     for cell in cells:
         for value, low, high in ((cell.value, cell.low, cell.high), (cell.paper, None, None)):
@@ -298,30 +297,31 @@ def _scores(cells: Sequence[Cell]) -> list[Score | None]:
 
 
 def paper(
-    name: Annotated[
-        str, Argument("A benchmark, or one that you published in its family's format.")
-    ],
+    name: Annotated[str, Argument("Benchmark, or your own one published in its format.")],
     runs: Annotated[
         RunLike | Sequence[RunLike], Argument("Run directories.", metavar="[RUN]...")
     ] = (),
     *,
     data: DataFlag = None,
     annotations: Annotated[
-        Paths, Flag("A reviewed queue, or its annotations.jsonl; may be repeated.")
+        Paths, Flag("Reviewed queue, or its annotations.jsonl; repeatable.")
     ] = (),
     detectors: Annotated[
         Paths,
-        Flag("A trained detector, or the folder of a 'detector study'; may be repeated."),
+        Flag("Trained detector, or folder of a 'detector study'; repeatable."),
     ] = (),
     traits: Annotated[
         str | Path | None,
-        Flag("A CSV table of models and their traits; results are grouped by them."),
+        Flag("CSV table of model properties to group results by."),
     ] = None,
     statistics: Annotated[
-        Paths, Flag("Figures that another command measured (JSON); may be repeated.")
+        Paths, Flag("Values measured by another command (JSON); repeatable.")
     ] = (),
     parts: Annotated[
-        Sequence[str], Flag("Only this table or figure ('Table 5'); may be repeated.", "--part")
+        Sequence[str],
+        Flag(
+            "Table or figure to reproduce, such as 'Table 5'; repeatable. Default: all.", "--part"
+        ),
     ] = (),
 ) -> ReproducedPaper:
     """Reproduce a benchmark's paper: its tables and figures from your data, runs and annotations.
@@ -388,7 +388,7 @@ def _fill(
 
 
 def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperPart, ...]:
-    """The parts of these labels; what follows a comma ("Table 5, tests") belongs to them."""
+    """Select the parts with these labels; "Table 5, tests" belongs to "Table 5"."""
     kept = []
     for name in wanted:
         found = [
@@ -401,7 +401,7 @@ def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperP
 
 
 def _title(card: Card, paper: str) -> str:
-    """A benchmark of one's own stands in the tables of its family's paper."""
+    """Return the title; your own benchmark uses the tables of its format's paper."""
     return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.format else paper
 
 
@@ -442,11 +442,11 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
         f"Given: {', '.join(given)}." if given else "No runs, annotations or detectors were given."
     )
     if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
-        yield "Some runs were asked on other data than those that the statistics come from."
+        yield "Some runs use other data than the statistics."
 
 
 def _read_annotations(path: Path) -> Review:
-    """A queue that people judged: its folder, or its annotations file."""
+    """Read a reviewed queue from its folder or its annotations file."""
     if path.is_dir():
         return read_review(path, None)
     if not path.is_file():
@@ -455,13 +455,13 @@ def _read_annotations(path: Path) -> Review:
         if (queue / CARD).is_file():
             return read_review(queue, path)
     raise InputError(
-        f"{path}: no queue beside these annotations",
-        hint=f"put {ANNOTATIONS} into the folder of its queue",
+        f"{path}: there is no queue in the folder of these annotations",
+        hint=f"move {ANNOTATIONS} into the folder of its queue",
     )
 
 
 def _read_detectors(path: Path) -> list[ScoredDetector]:
-    """The detectors of a study by variant, a model tuned by LoRA, or one detector."""
+    """Read the detectors of a study by variant, a LoRA model, or one detector."""
     if (path / TUNED).is_file():
         return [_read_tuned(path)]
     if not (path / STUDY).is_file():
@@ -483,14 +483,15 @@ def _read_detectors(path: Path) -> list[ScoredDetector]:
 
 
 def _read_detector(path: Path) -> ScoredDetector:
-    """A detector's figures, from the card beside it."""
+    """Read a detector's metrics from its card."""
     card = path if path.name.endswith(".card.json") else place_card(path)[1]
     try:
         facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
         scores = _SCORES.validate_python(facts["metrics"])
     except FileNotFoundError:
         raise InputError(
-            f"{path}: no card beside it", hint="'memantics detector train' writes one"
+            f"{path} has no model card",
+            hint="train the detector with memantics detector train, which writes the card",
         ) from None
     except ValidationError as error:
         raise DataError(card, first_fault(error), hint="train the detector again") from error
@@ -500,7 +501,7 @@ def _read_detector(path: Path) -> ScoredDetector:
 
 
 class _TunedVerdict(BaseModel):
-    """A line of a tuned model's verdicts."""
+    """One verdict of a fine-tuned model."""
 
     part: str
     id: str
@@ -509,14 +510,18 @@ class _TunedVerdict(BaseModel):
 
 
 def _read_tuned(path: Path) -> ScoredDetector:
-    """A model tuned by LoRA: how it judged held-out groups, and memes from elsewhere."""
+    """Read a LoRA model's verdicts on held-out groups and on other data."""
     facts = read_json(path / TUNED)
     if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
-        raise DataError(path / TUNED, "says nothing of how the model was asked", hint="tune again")
+        raise DataError(
+            path / TUNED,
+            "does not record the prompt of the model",
+            hint="fine-tune the model again with this version",
+        )
     if "task" in wording:
         raise InputError(
-            f"{path} writes answers and has no verdicts",
-            hint=f"memantics run {wording['task']} --model detector/{path}, and give that run",
+            f"{path} generates answers, so it has no verdicts",
+            hint=f"run memantics run {wording['task']} --model detector/{path}, and give that run",
         )
     lines = path / "verdicts.jsonl"
     rows = [conform(_TunedVerdict, value, lines, number) for number, value in read_jsonl(lines)]
@@ -536,36 +541,43 @@ def _read_tuned(path: Path) -> ScoredDetector:
 
 
 def _read_values(paths: Sequence[Path]) -> dict[str, JsonValue]:
-    """Figures by key, as ``build chat-quality --out`` writes them."""
+    """Read values by key, as ``build chat-quality --out`` writes them."""
     found: dict[str, JsonValue] = {}
     for path in paths:
         measured = read_json(path)
         if not isinstance(measured, dict):
             raise DataError(
                 path,
-                "is not a JSON object of values by key: use a file that build chat-quality --out wrote",
+                "is not a JSON object of values by key, as build chat-quality --out writes",
             )
         found |= measured
     return found
 
 
 def _read_traits(path: Path) -> dict[str, dict[str, str]]:
-    """Models and their traits: a table with a heading; the first column names the model."""
+    """Read models and their properties: a table with a header; the first column is the model."""
     try:
         rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
-            f"{path}: cannot be read: {error}", hint="a CSV file in UTF-8 with a heading"
+            f"{path}: cannot be read: {error}", hint="give a CSV file in UTF-8 with a header"
         ) from error
     found: dict[str, dict[str, str]] = {}
     for number, row in enumerate(rows, 2):
         names = [name for name in row if name is not None]
         if None in row or None in row.values() or len(names) < 2:
             raise DataError(
-                path, "does not have a cell for each column", row=number, hint="model,trait,…"
+                path,
+                "has another number of cells than the header",
+                row=number,
+                hint="model,trait,…",
             )
         first, *traits = names
         found[row[first].strip()] = {name.strip(): row[name].strip() for name in traits}
     if not found:
-        raise DataError(path, "names no model", hint="model,trait,… and a line for each model")
+        raise DataError(
+            path,
+            "has no models",
+            hint="start with the header model,PROPERTY,… and add one line per model",
+        )
     return found

@@ -1,4 +1,4 @@
-"""``perturbation``: what the answers of a model rest on, by changing one thing at a time."""
+"""Measure what a model's answers depend on, by changing one input at a time."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from memantics.models.progress import ProgressWish, read_wish
 
 DEFAULT_PERTURBATIONS = ("image=swapped", "image=blank", "caption=removed", "options=permuted")
 RESTS = {
-    "image": ("answers rest on the picture", "the picture makes no difference"),
-    "caption": ("answers rest on the caption", "the caption makes no difference"),
-    "meme": ("answers rest on the meme", "question and options alone tell as much"),
-    "options": ("answers hang on the order of options", "the order makes no difference"),
+    "image": ("answers depend on the image", "no effect of the image"),
+    "caption": ("answers depend on the caption", "no effect of the caption"),
+    "meme": ("answers depend on the meme", "question and options alone suffice"),
+    "options": ("answers depend on the option order", "no effect of the option order"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Perturbed(Result):
-    """One perturbation of one model: its figure beside the plain one, and what that says.
+    """One perturbation of one model: the perturbed score, the plain score, and their difference.
 
-    ``difference`` is None for contamination perturbations, which have no plain run to compare with;
-    ``recalled`` is then the share of memes that the model knows by heart.
+    ``difference`` is None for contamination tests, which have no plain run. ``recalled`` is then
+    the proportion of memes that the model reproduces from memory.
     """
 
     model: str
@@ -50,13 +50,13 @@ class Perturbed(Result):
 
 @dataclass(frozen=True, slots=True)
 class PerturbationReport(Result):
-    """What a model's answers to a task rest on."""
+    """Perturbation results of one task: what each model's answers depend on."""
 
     task: str
     found: tuple[Perturbed, ...]
 
     def table(self) -> Table:
-        """A line for each model and perturbation."""
+        """One row per model and perturbation."""
         columns = (
             "model",
             "perturbation",
@@ -125,11 +125,13 @@ perturb = make_sync(perturb_async)
 async def perturb_evaluation(
     wanted: EvaluationPlan, perturbations: Sequence[str], progress: ProgressWish = None
 ) -> PerturbationReport:
-    """Run and compare what an evaluation and perturbations say."""
+    """Run the plain task and its perturbations, and compare them."""
     for one in perturbations:
         check_perturbation(one)
     if not perturbations:
-        raise InputError("no perturbation was given", hint="such as --perturb image=swapped")
+        raise InputError(
+            "at least one perturbation is needed", hint="for example --perturb image=swapped"
+        )
     compared = [one for one in perturbations if not one.startswith("contamination=")]
     plain = {run.model: run for run in await _run(wanted, "", progress)} if compared else {}
     found: list[Perturbed] = []
@@ -154,7 +156,7 @@ def _compare(plain: Run, perturbed: Run) -> Perturbed:
     rests, ignores = RESTS[what]
     says = ignores
     if row.high is None or row.low is None:
-        says = "too few memes to tell"
+        says = "too few memes for a test"
     elif row.high < 0 or row.low > 0:
         says = rests
     return Perturbed(
@@ -164,14 +166,14 @@ def _compare(plain: Run, perturbed: Run) -> Perturbed:
 
 def _recall(run: Run) -> Perturbed:
     score = run.scores["recalled"]
-    says = "no meme could be asked about"
+    says = "no meme fits this test"
     if score.value is not None:
-        says = f"{round(score.value * score.n)} of {score.n} memes known by heart"
+        says = f"{round(score.value * score.n)} of {score.n} memes reproduced"
     return Perturbed(run.model, run.facts.perturbation, str(run.folder), None, score.value, says)
 
 
 def _correct(found: Sequence[Perturbed]) -> list[Perturbed]:
-    """P-values corrected for all perturbations of all models together (Holm)."""
+    """Correct p-values over all perturbations of all models (Holm)."""
     from memantics.metrics.comparison import holm
 
     known = [

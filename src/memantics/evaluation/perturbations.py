@@ -1,20 +1,21 @@
-"""Perturbations: a task with one thing changed, to see what its answers depend on.
+"""Perturbations of a task: each changes one input, to test what the answers depend on.
 
-===================  ==========================================================================
-``image=swapped``  the picture of another meme; caption, question and options stay
-``image=blank``    a white picture of the same size
-``caption=removed``  the caption is not told, and painted over in the picture
-``caption=reworded`` the caption in other words, from a table; painted over in the picture
-``caption=shuffled`` the caption's words in another order; painted over in the picture
-``meme=removed``     neither: a white picture and no caption, so question and options alone
-``options=permuted`` the options in another order
-``contamination=caption``   contamination: the first half of a caption is shown, the rest is wanted
-``contamination=id``        contamination: the picture is shown, its id in the data set is wanted
-``contamination=template``  contamination: the picture's template, where the data name it
-``contamination=canary``    contamination: the rest of the canary string of the data, where they have one
-===================  ==========================================================================
+==========================  ======================================================================
+``image=swapped``           the image of another meme; caption, question and options are unchanged
+``image=blank``             a white image of the same size
+``caption=removed``         no caption in the prompt, and the text is erased from the image
+``caption=reworded``        a paraphrased caption from a table; the text is erased from the image
+``caption=shuffled``        the caption's words in random order; the text is erased from the image
+``meme=removed``            a white image and no caption: question and options alone
+``options=permuted``        the options in another order
+``contamination=caption``   the first half of the caption is given; the model completes it
+``contamination=id``        the image is given; the model outputs its id in the data set
+``contamination=template``  the image is given; the model names its template
+``contamination=canary``    half of the data set's canary string is given; the model completes it
+==========================  ======================================================================
 
-A model that ignores what was changed answers as before; one that rests on it falls.
+A score that drops under a perturbation depends on the changed input. The contamination tests
+measure whether a model reproduces data that it can only have seen in training.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ _LEAST = 4
 
 @dataclass(frozen=True, slots=True)
 class PerturbationTools:
-    """What perturbations need besides the items.
+    """Functions and data that perturbations need besides the items.
 
-    ``blank`` gives a white picture of the size of another, ``erase`` a picture without its text,
-    ``read`` what is printed on one; ``rewordings`` are captions in other words, by image;
-    ``canary`` is the string by which the data are recognised.
+    ``blank`` makes a white image of the same size, ``erase`` an image without its text, and
+    ``read`` the text of an image. ``rewordings`` maps images to paraphrased captions. ``canary`` is
+    the canary string of the data set.
     """
 
     blank: Callable[[Path], Path]
@@ -63,19 +64,19 @@ class PerturbationTools:
 
 
 def check_perturbation(perturbation: str) -> tuple[str, str]:
-    """What is changed, and how.
+    """Split ``WHAT=HOW`` into its two parts and check both.
 
     >>> check_perturbation("image=swapped")
     ('picture', 'swapped')
     """
     what, _, how = perturbation.partition("=")
     require_known("perturbation", what, PERTURBATIONS)
-    require_known(f"value of the perturbation {what}:", how, PERTURBATIONS[what])
+    require_known(f"value for the perturbation {what}:", how, PERTURBATIONS[what])
     return what, how
 
 
 def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None) -> Task:
-    """The task with one thing changed; without tools it can parse and score only."""
+    """Return the task with one input changed; without tools it can only parse and score."""
     what, how = check_perturbation(perturbation)
     changed = replace(task, perturbation=perturbation)
     if what == "contamination":
@@ -88,7 +89,7 @@ def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None)
     return replace(
         changed,
         items=lambda: map(alter, whole()) if what != "caption" else whole(),
-        # Reading and painting over a picture takes a second: only for items that are asked.
+        # OCR and erasing take about a second per image: only for the items that are asked.
         complete=_chain(complete, alter) if what == "caption" else complete,
         feed=feed and (lambda fed: perturb_task(feed(fed), perturbation, tools)),
     )
@@ -113,7 +114,7 @@ def _find_change(
         return lambda item: change_caption(item, tools.blank)
     if how == "reworded" and not tools.rewordings:
         raise InputError(
-            "caption=reworded needs captions in other words",
+            "caption=reworded needs a table of paraphrased captions",
             hint="give --rewordings FILE, a table with the columns image and text",
         )
     say = {"reworded": lambda item, _: find_words(item, tools.rewordings), "shuffled": _shuffle}
@@ -125,7 +126,7 @@ def _change_images(images: Sequence[Image], change: Callable[[Path], Path]) -> t
 
 
 class _Swap:
-    """Gives each meme the pictures of another, always the same one."""
+    """Give each meme the images of another meme, always the same one."""
 
     def __init__(self, items: Callable[[], Iterator[Item]]) -> None:
         self._items = items
@@ -137,7 +138,7 @@ class _Swap:
         return replace(item, images=self._others[item.group]) if item.images else item
 
     def _pair_up(self) -> dict[str, tuple[Image, ...]]:
-        """Each meme gets the next one's pictures, in an order that follows from their names."""
+        """Assign each meme the images of the next one, in an order derived from the names."""
         by_count: dict[int, dict[str, tuple[Image, ...]]] = {}
         for item in self._items():
             if item.images:
@@ -146,7 +147,7 @@ class _Swap:
         for memes in by_count.values():
             order = sorted(memes, key=_rank)
             if len(order) < 2:
-                raise DataError(order[0], "there is no other meme to swap pictures with")
+                raise DataError(order[0], "image=swapped needs at least two memes with images")
             others |= {
                 meme: memes[after]
                 for meme, after in zip(order, [*order[1:], order[0]], strict=True)
@@ -159,7 +160,7 @@ def _rank(name: str) -> bytes:
 
 
 def permute_options(item: Item) -> Item:
-    """The options of each choice in another order; lettered ones get new letters, and so the gold.
+    """Permute the options of each choice; letters and the gold answer are changed with them.
 
     >>> from memantics.benchmarks.factories import letter_field
     >>> item = Item("1", "m", "A", Form("?", (letter_field(["cat", "dog"]),)))
@@ -186,11 +187,11 @@ def change_caption(
     paint: Callable[[Path], Path],
     say: Callable[[Item, str], str] | None = None,
 ) -> Item:
-    """The item without its caption, or with what is said in its place; in the pictures painted."""
+    """Remove or replace the caption in the prompt, and erase the text from the images."""
     named = [name for name in CAPTIONS if name in item.form.context]
     if say is not None and not named:
         raise InputError(
-            "this task tells no caption in words, so there is none to say otherwise",
+            "this task's prompt has no caption, so it cannot be reworded or shuffled",
             hint="use --perturb caption=removed",
         )
     told = {name: say(item, str(item.form.context[name])) if say else "" for name in named}
@@ -199,15 +200,15 @@ def change_caption(
 
 
 def find_words(item: Item, words: Mapping[str, str]) -> str:
-    """A meme's caption in other words."""
+    """Find the paraphrased caption of a meme."""
     found = [words[key] for key in item_images(item) if key in words]
     if not found:
-        raise DataError(item.group, "the table has no caption in other words for this meme")
+        raise DataError(item.group, "the table of paraphrases has no row for this meme")
     return found[0]
 
 
 def _shuffle(item: Item, caption: str) -> str:
-    """The caption's words, else its characters, in an order that follows from the meme's name."""
+    """Shuffle the caption's words, or its characters, in an order derived from the meme's name."""
     gap = " " if len(caption.split()) > 1 else ""
     words = enumerate(caption.split() if gap else caption)
     order = sorted(words, key=lambda word: _rank(f"{item.group} {word[0]} {word[1]}"))
@@ -226,7 +227,7 @@ _QUESTIONS = {
 
 
 def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) -> Task:
-    """What a model that has seen the data may know by heart, asked once for each meme."""
+    """Ask once per meme for data that the model can only reproduce if it was trained on them."""
 
     def items() -> Iterator[Item]:
         if how == "canary":
@@ -244,8 +245,8 @@ def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) ->
         if seen and not asked:
             raise DataError(
                 task.name,
-                "its data name no template",
-                hint="items need a tag 'template'; else use contamination=caption or contamination=id",
+                "the data set names no templates",
+                hint="tag the items with 'template', or use contamination=caption or =id",
             )
 
     def complete(item: Item) -> Item:
@@ -276,11 +277,11 @@ def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) ->
 
 
 def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
-    """One question about the whole set."""
+    """Ask one question about the whole data set."""
     canary = tools.canary if tools else ""
     if not canary:
-        hint = "name it in the card (canary); else use contamination=caption or contamination=id"
-        raise DataError(task.name, "its data hold no canary string", hint=hint)
+        hint = "set 'canary' in the card, or use contamination=caption or contamination=id"
+        raise DataError(task.name, "the data set has no canary string", hint=hint)
     head, tail = canary[: len(canary) // 2], canary[len(canary) // 2 :]
     field, context = Field("memory", "text"), {"head": head}
     form = Form(_QUESTIONS["canary"], (field,), reply="text", context=context)
@@ -288,7 +289,7 @@ def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
 
 
 def _make_contamination(item: Item, how: str) -> Item | None:
-    """The question about one meme; None where its answer is not known."""
+    """Make the question about one meme; None if its answer is unknown."""
     gold: JsonValue = image_key(item.images[0].path.name) if how == "id" else ""
     if how == "template":
         gold = item.tags.get("template", "")
@@ -301,7 +302,7 @@ def _make_contamination(item: Item, how: str) -> Item | None:
 
 
 def halve(text: str) -> tuple[str, str]:
-    """The first half of a caption's words, and the rest; short captions have no halves.
+    """Split a caption into its first half and the rest; None for short captions.
 
     >>> halve("one does not simply walk"), halve("又要加班了"), halve("so what")
     (('one does', 'not simply walk'), ('又要', '加班了'), ('so what', ''))
@@ -321,7 +322,7 @@ def _read_line(text: str, _form: Form) -> JsonValue:
 
 
 def _score_contamination(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """How many memes are known by heart; of captions also how much of the rest is given."""
+    """Score the proportion of reproduced memes; for captions also the text overlap."""
     known = [o for o in outcomes if o.item.gold]
     memes = [o.item.group for o in known]
     said = [str(o.value) if o.status == "answered" else "" for o in known]
@@ -334,11 +335,11 @@ def _score_contamination(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, 
         exact = [rest in name_group(text) for rest, text in zip(wanted, said, strict=True)]
     note = {
         "caption": "the second half of the caption, word for word",
-        "id": "the id of the picture in its data set",
+        "id": "the id of the image in its data set",
         "template": "the name of the template",
         "canary": "the rest of the canary string",
     }[how]
     scores = [proportion_score("recalled", exact, memes, note=note)]
     if how == "caption":
-        scores.append(mean_score("rouge_l", similarity, memes, note="against the second half"))
+        scores.append(mean_score("rouge_l", similarity, memes, note="overlap with the second half"))
     return tuple(scores)

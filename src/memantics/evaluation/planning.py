@@ -50,22 +50,22 @@ from memantics.models.cache import Cache, cache_key, request_digest
 from memantics.models.client import CallSettings, count_image, count_reply, count_request
 from memantics.models.kinds import ModelSettings, open_model
 
-# Stands for an answer that is not there yet; about as long as one.
+# Placeholder for an answer that does not exist yet, of typical length.
 _PLACEHOLDER = "words that are not there yet " * 8
 AskingEngine = Literal["calls", "batch"]
 _SERVER = "openai/"
-# The most log-probabilities that hosted servers give at a token.
+# Maximum number of log-probabilities per token of hosted servers.
 _TOP = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What one run would send.
+    """Estimated requests of one run.
 
-    ``done`` of the ``items`` are finished by an earlier start, ``cached`` are in the cache; of
-    the rest, ``calls`` are sent at least and ``most_calls`` at most, when every answer is invalid
-    up to the last attempt. ``guessed`` says that requests will hold answers that are not there
-    yet, so that their length is a guess.
+    ``done`` of the ``items`` have answers already, ``cached`` are in the cache. At least ``calls``
+    and at most ``most_calls`` are sent; the maximum assumes that every answer is invalid up to the
+    last retry. ``guessed`` tells that requests contain answers that do not exist yet, so their
+    length is a guess.
     """
 
     job: Job
@@ -80,16 +80,16 @@ class Estimate:
     guessed: bool = False
 
     def cost(self, prices: tuple[float, float]) -> float:
-        """What the calls would cost; prices are per million tokens in and out.
+        """Estimated cost of the calls; prices are per million input and output tokens.
 
-        A model that is no language model costs nothing.
+        Models that are not language models cost nothing.
         """
         if not self.job.model.cacheable:
             return 0.0
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
     def dump(self, prices: tuple[float, float] | None) -> dict[str, object]:
-        """The estimate as plain data."""
+        """Convert to plain data."""
         facts = self.job.facts
         names = [*("items", "done", "cached", "calls", "most_calls", "images")]
         names += ["tokens_in", "tokens_out", "guessed"]
@@ -105,7 +105,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredRequest:
-    """One item's request, measured."""
+    """One item's request with its measured size."""
 
     item: Item
     request: Request
@@ -116,7 +116,7 @@ class _MeasuredRequest:
 
 
 def estimate(jobs: Sequence[Job], cache: Cache | None) -> list[Estimate]:
-    """What each run would send now; nothing is asked and nothing is written."""
+    """Estimate the requests of each run, without calling models or writing files."""
     found: dict[int, Estimate] = {}
     for group in _group(jobs):
         task, guessed = _feed(group[0])
@@ -130,7 +130,7 @@ def estimate(jobs: Sequence[Job], cache: Cache | None) -> list[Estimate]:
 
 
 def _group(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    """Jobs that send the same requests to different models: these are measured once."""
+    """Group jobs that send the same requests to different models, to measure them once."""
     same: dict[tuple[int, ...], list[Job]] = {}
     for job in jobs:
         key = (id(job.task), *((id(job),) if job.needs else ()))
@@ -143,7 +143,7 @@ def _read_last(job: Job) -> Mapping[str, Answer]:
 
 
 def _feed(job: Job) -> tuple[Task, bool]:
-    """The task with the answers it needs, as far as they are there."""
+    """Insert the answers that the task needs, as far as they exist."""
     if job.task.feed is None or not job.needs:
         return job.task, False
     memes = {item.group for item in job.task.items()}
@@ -158,7 +158,7 @@ def _feed(job: Job) -> tuple[Task, bool]:
 
 
 def _measure(task: Task) -> Iterator[_MeasuredRequest]:
-    """All requests of a task. Those whose images cannot be read are never sent."""
+    """Measure all requests of a task. Requests with unreadable images are never sent."""
     for item in task.items():
         try:
             request = task.ask(item, None)
@@ -206,7 +206,7 @@ def _add(
 
 
 def _used(last: Answer | None) -> int:
-    """Attempts that an earlier start used up; a failed one is made again."""
+    """Count attempts of an earlier start; failed ones are repeated."""
     if last is None:
         return 0
     return last.attempt if last.status == "failed" else last.attempt + 1
@@ -214,32 +214,39 @@ def _used(last: Answer | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What is evaluated: tasks, models, data, options, and how models are asked."""
+    """Tasks, models, data, options and call settings of an evaluation."""
 
     tasks: Annotated[
         Sequence[str],
-        Argument("NAME, NAME/TASK, or suite for all.", "names", complete=complete_tasks),
+        Argument(
+            "NAME (all tasks of a benchmark), NAME/TASK, or suite (all benchmarks).",
+            "names",
+            complete=complete_tasks,
+        ),
     ]
     models: AskedModels
     scope: Scope = field(default_factory=Scope)
     options: Annotated[
         tuple[Setting, ...],
         Flag(
-            "Choose an option of a task; several values make a run of each combination.",
+            "Set a task option; several values make one run per combination.",
             "--set",
             metavar="[TASK:]OPTION=VALUE[,VALUE…]",
             kind=list[str],
             read=partial(read_settings, "--set"),
         ),
     ] = ()
-    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs")
+    out: Annotated[Path, Flag("Output folder for the run directories.")] = Path("runs")
     captioner: Annotated[
         str | None,
-        Flag("Who describes images for tasks that need it. Default: the model.", metavar="MODEL"),
+        Flag(
+            "Model that describes images for tasks that need it. Default: the evaluated model.",
+            metavar="MODEL",
+        ),
     ] = None
     engine: Annotated[
         AskingEngine,
-        Flag("How servers are asked: one call for each item, or batches at half the price."),
+        Flag("One call per item, or the server's batch API, usually at half the price."),
     ] = "calls"
     metrics: MetricNames = None
     calls: CallSettings = field(default_factory=CallSettings)
@@ -304,7 +311,7 @@ class EvaluationSettings:
         calls: CallSettings | None = None,
         out: str | Path = "runs",
     ) -> EvaluationPlan:
-        """The evaluation of tasks and models with these settings."""
+        """Plan the evaluation of tasks and models with these settings."""
         words, folder, shown = (
             None if place is None else Path(place)
             for place in (self.rewordings, self.prompts, self.shots)
@@ -336,7 +343,7 @@ class EvaluationSettings:
 def read_options(
     options: Mapping[str, OptionValue | Sequence[OptionValue]],
 ) -> tuple[Setting, ...]:
-    """Options by name, or by ``TASK:NAME``, with one value or a list of them.
+    """Read options by name or by ``TASK:NAME``, with one value or a list of values.
 
     >>> read_options({"order": "answer_first", "mquest/qa:shots": [0, 2]})[1]
     Setting(where='mquest/qa', option='shots', values=('0', '2'))
@@ -356,11 +363,11 @@ def _write_option(value: OptionValue) -> str:
 def plan_evaluation(
     wanted: EvaluationPlan, open_named: Callable[[str], Model] | None = None
 ) -> tuple[list[Job], dict[str, InputError]]:
-    """Pose every question before any model is asked; what cannot run is refused here.
+    """Plan all runs before any model is called; raise for runs that cannot work.
 
-    Returns the runs, each after those it needs, and why tasks are left out: one that was not named
-    one by one is, where its data or a package for it are not there. ``open_named`` opens a model
-    by its name.
+    Returns the runs, each after those it needs, and the reasons for skipped tasks. A task that was
+    not named individually is skipped if its data or a package is missing. ``open_named`` opens a
+    model by its name.
     """
     settings = _ask_servers(wanted.variation, wanted.calls.model_settings, wanted.models)
     refs = find_tasks(list(wanted.tasks))
@@ -392,7 +399,7 @@ def plan_evaluation(
 
 
 def _add_metrics(names: Sequence[str] | None, jobs: list[Job]) -> list[Job]:
-    """The runs with the metrics that were named; one that cannot be used is refused."""
+    """Add the named metrics to the runs; raise if one cannot be used."""
     if names is None:
         for job in jobs:
             reopen_metrics(job.folder)
@@ -403,12 +410,12 @@ def _add_metrics(names: Sequence[str] | None, jobs: list[Job]) -> list[Job]:
 
 
 def _choose_opener(wanted: EvaluationPlan, settings: ModelSettings) -> Callable[[str], Model]:
-    """Who opens models by their names: servers in batches where that is wanted."""
+    """Return the function that opens models; with --engine batch, servers use their batch API."""
     if wanted.engine == "calls":
         return partial(open_model, settings=settings)
     if not any(name.startswith(_SERVER) for name in wanted.models):
-        hint = "name a model openai/NAME, or leave --engine out"
-        raise InputError("--engine batch is for models on servers", hint=hint)
+        hint = "use a model openai/NAME, or remove --engine"
+        raise InputError("--engine batch works with models on servers only", hint=hint)
 
     def open_named(name: str) -> Model:
         return (open_batch if name.startswith(_SERVER) else open_model)(name, settings)
@@ -419,7 +426,7 @@ def _choose_opener(wanted: EvaluationPlan, settings: ModelSettings) -> Callable[
 def _ask_servers(
     variation: Variation, settings: ModelSettings, models: Sequence[str]
 ) -> ModelSettings:
-    """The settings of models with what a variation asks of them; only servers can do it."""
+    """Add the request settings of a variation to the models; only servers support them."""
     named = {
         "answer_tokens": variation.max_tokens,
         "thinking_tokens": variation.thinking_tokens,
@@ -430,9 +437,9 @@ def _ask_servers(
         if more and not model.startswith(_SERVER):
             flags = {"answer_tokens": "--max-tokens", "thinking_tokens": "--thinking-tokens"}
             raise InputError(
-                f"{flags.get(next(iter(more)), '--score logprobs')} is for openai/… models,"
+                f"{flags.get(next(iter(more)), '--score logprobs')} needs an openai/… model,"
                 f" not {model}",
-                hint="serve the model, or leave the option out",
+                hint="serve the model over an OpenAI-compatible API, or remove the option",
             )
     return replace(settings, params={**settings.params, **more})
 
@@ -442,12 +449,12 @@ def _nothing_left(skipped: Mapping[str, InputError]) -> InputError:
     if len({str(error) for error in skipped.values()}) == 1:
         return first
     return InputError(
-        f"none of {len(skipped)} tasks has its data here; {task}: {first.what}", hint=first.hint
+        f"the data of all {len(skipped)} tasks are missing; {task}: {first.what}", hint=first.hint
     )
 
 
 class _Planner:
-    """Collects the runs; what two of them share is planned once."""
+    """Collect the runs; shared runs are planned once."""
 
     def __init__(self, wanted: EvaluationPlan, captioner: Model | None) -> None:
         self.jobs: dict[Path, Job] = {}
@@ -462,7 +469,7 @@ class _Planner:
         split: str | None = None,
         trail: tuple[str, ...] = (),
     ) -> PosedTask:
-        """The question of a task with those that it needs."""
+        """Open a task together with those that it needs."""
         scope, variation = self._wanted.scope, self._wanted.variation
         scope = replace(scope, split=split or scope.split)
         question = pose_task(ref, options, scope, variation)
@@ -484,7 +491,7 @@ class _Planner:
         return self._posed[key]
 
     def add(self, question: PosedTask, model: Model, repeat: int = 0, *, asked: bool = True) -> Job:
-        """A run of a question by a model, after the runs it needs; each is there once."""
+        """Add the run of a task by a model, after the runs it needs; each run once."""
         needs: dict[str, Job] = {}
         for need in question.task.needs:
             other = self._captioner if need.captioner and self._captioner is not None else model
@@ -496,13 +503,13 @@ class _Planner:
             folder = self._wanted.out / folder_name(facts)
             job = replace(job, facts=facts, task=task, folder=folder)
         known = self.jobs.get(job.folder, replace(job, asked=asked))
-        # What others need may be asked for itself as well; it keeps its place before them.
+        # A needed run may also be requested itself; it keeps its place before the others.
         self.jobs[job.folder] = replace(known, asked=True) if asked else known
         return self.jobs[job.folder]
 
 
 def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
-    """Which repeats were asked at temperature 0, where a seed changes nothing; each task once.
+    """Note repeats at temperature 0, where a seed changes nothing; each task once.
 
     Repeats keep the temperature of the task's protocol.
     """
@@ -515,6 +522,6 @@ def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
             temperature = job.task.ask(next(iter(job.task.items())), None).sampling.temperature
         if temperature == 0:
             yield (
-                f"note: {name} is asked at temperature 0, as its protocol says: repeats differ only"
-                " where the server does; --param temperature=0.7 samples"
+                f"note: {name} uses temperature 0 by its protocol, so repeats differ only"
+                " if the server is not deterministic; add --param temperature=0.7 to sample"
             )

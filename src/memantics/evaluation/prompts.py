@@ -1,4 +1,4 @@
-"""``prompts``: what a task sends, and its prompt files to change."""
+"""Show the request that a task sends, and copy its prompt files for editing."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memantics.evaluation.options import complete_tasks
 from memantics.evaluation.run import PosedTask
 
 TaskName = Annotated[
-    str, Argument("NAME/TASK, or NAME where it has one task.", complete=complete_tasks)
+    str, Argument("NAME/TASK, or NAME if the benchmark has one task.", complete=complete_tasks)
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt(Result):
-    """The request of one item: who says what; an image is named by its file."""
+    """The request of one item, with role and content; an image is given by its file name."""
 
     task: str
     item: str
@@ -33,18 +33,18 @@ class ShownPrompt(Result):
 
     @property
     def head(self) -> str:
-        """Which item of which task it is, and which prompt files it is made of."""
+        """The task, the item and the prompt files."""
         return f"{self.task}, item {self.item}; prompt files: {', '.join(self.files) or 'none'}"
 
     @property
     def text(self) -> str:
-        """What is said, word for word, under who says it."""
+        """The messages as text, each under its role."""
         return "\n\n".join(f"[{role}]\n{text}" for role, text in self.turns)
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedPrompts(Result):
-    """The prompt files of a task in a folder of the user's; those that were there stay."""
+    """The prompt files of a task in a user's folder; existing files are kept."""
 
     folder: Path
     copied: tuple[str, ...]
@@ -54,15 +54,15 @@ class CopiedPrompts(Result):
 def show_prompt(
     task: TaskName,
     *,
-    item: Annotated[str, Flag("The id of an item. Default: the first.", metavar="ID")] = "",
+    item: Annotated[str, Flag("Item id. Default: the first item.", metavar="ID")] = "",
     settings: TaskChoiceSettings | None = None,
 ) -> ShownPrompt:
-    """What would be sent about an item of a task, word for word; no model is asked."""
+    """Show the request for one item of a task, without calling a model."""
     posed = pose_one(task, settings or TaskChoiceSettings())
     if posed.task.needs:
         raise InputError(
-            f"the requests of {task} hold answers of {posed.task.needs[0].task}",
-            hint="leave out the options that ask for these",
+            f"the requests of {task} contain answers of the task {posed.task.needs[0].task}",
+            hint="remove the options that use these answers",
         )
     request = _find_request(posed, item)
     turns = tuple(
@@ -77,7 +77,9 @@ def _find_request(posed: PosedTask, wanted: str) -> tuple[str, Request]:
         if not wanted or found.id == wanted:
             complete = posed.task.complete
             return found.id, posed.task.ask(complete(found) if complete else found, None)
-    raise InputError(f"{posed.task.name} has no item {wanted!r}", hint="leave --item out")
+    raise InputError(
+        f"{posed.task.name} has no item {wanted!r}", hint="omit --item for the first item"
+    )
 
 
 def _show(part: MessagePart) -> str:
@@ -86,17 +88,19 @@ def _show(part: MessagePart) -> str:
 
 def copy_prompts(
     task: TaskName,
-    folder: Annotated[Path, Argument("A folder for the files.")],
+    folder: Annotated[Path, Argument("Output folder for the prompt files.")],
     *,
     settings: TaskChoiceSettings | None = None,
 ) -> CopiedPrompts:
-    """Copy the prompt files that a task uses, to change them and run with ``--prompts FOLDER``."""
+    """Copy the prompt files of a task for editing; use them with ``run --prompts FOLDER``."""
     posed = pose_one(task, settings or TaskChoiceSettings(), unseen=True)
     ref = find_tasks([posed.task.name])[0]
     known = read_prompts(ref.benchmark.home / "prompts")
     used = [name for name in posed.task.prompts if name in known]
     if not used:
-        raise InputError(f"{task} is asked without prompt files", hint="see its benchmark's page")
+        raise InputError(
+            f"{task} uses no prompt files", hint="see the page of its benchmark in docs/reference"
+        )
     place = folder / ref.benchmark.card.name
     copied, kept = [], []
     for name in used:

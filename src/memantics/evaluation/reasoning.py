@@ -1,4 +1,4 @@
-"""``audit_reasoning``: chains of thought that are cut off, omit key words or contradict answers."""
+"""Audit chains of thought: cut off, incomplete, or contrary to the answer."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from memantics.evaluation.options import RunLike, find_folder
 from memantics.evaluation.tasks import open_task_of_run
 from memantics.models.engine import CUT_OFF
 
-# Where a chain says what it has come to.
+# Phrases that announce a conclusion.
 _END = 300
 _DECIDES = re.compile(
     r"\b(?:answer|choose|choice|option|correct|judge?ment)\b|答案|选择|判断|结论", re.IGNORECASE
 )
-# Reasons that a prompt asked for stand in the reply itself, behind such a word.
+# Words after which a reply gives the rationale that the prompt asked for.
 _OPEN = re.compile(r"\W*(?:分析|analysis)\W*[:：]", re.IGNORECASE)
 Must = Mapping[str, Sequence[frozenset[str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class ChainAudit(Result):
-    """Counts of a run, and the items whose chains are at fault.
+    """Counts of a run, and the items with faulty chains of thought.
 
-    ``silent`` chains do not name what they must, ``contrary`` ones decide otherwise.
-    ``checked`` chains had something to name; ``decided`` ones say what they have come to.
+    ``silent`` chains do not mention a required word; ``contrary`` ones conclude another answer.
+    ``checked`` chains had required words; ``decided`` chains state a conclusion.
     """
 
     run: str
@@ -48,7 +48,7 @@ class ChainAudit(Result):
 
 
 def audit_reasoning_texts(folder: Path, task: Task, must: Must) -> ChainAudit:
-    """Look at every item's last chain: thinking, or reasons that a prompt asked for."""
+    """Check every item's last chain of thought, or the rationale that the prompt asked for."""
     forms = {line.item.id: line.item.form for line in read_items(folder)}
     silent, contrary = [], []
     chains = cut_off = checked = decided = 0
@@ -77,7 +77,7 @@ def audit_reasoning_texts(folder: Path, task: Task, must: Must) -> ChainAudit:
 
 
 def names_all(chain: str, groups: Sequence[frozenset[str]]) -> bool:
-    """Whether a chain names at least one word of each group, whatever its case.
+    """Whether a chain contains at least one word of each group, ignoring case.
 
     >>> names_all("左右为男 sounds like 左右为难", [frozenset({"男"}), frozenset({"难"})])
     True
@@ -89,7 +89,7 @@ def names_all(chain: str, groups: Sequence[frozenset[str]]) -> bool:
 
 
 def find_decision(chain: str) -> str:
-    """The last sentence near a chain's end that decides; empty where none does.
+    """Return the last concluding sentence near a chain's end; empty if there is none.
 
     >>> find_decision("A is odd. B fits. So the answer: B")
     'So the answer: B'
@@ -132,13 +132,14 @@ def audit_reasoning(run: RunLike) -> ChainAudit:
     found = audit_reasoning_texts(folder, task, must)
     if not found.chains:
         raise InputError(
-            f"{folder} holds no chain of thought", hint="ask a model that thinks before it answers"
+            f"run {folder} has no chains of thought",
+            hint="run a reasoning model, or a prompt that asks for a rationale",
         )
     return found
 
 
 def tabulate_reasoning(found: Sequence[ChainAudit]) -> Table:
-    """Runs with the counts of their chains."""
+    """Make a table with one row per run and the counts of its chains."""
     columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
     rows = tuple(
         (

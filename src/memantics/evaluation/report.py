@@ -1,4 +1,4 @@
-"""``report`` and its kin: runs as a page, a table, a gallery, logs of Inspect, or a queue."""
+"""Write runs as an HTML page, a table, a gallery, Inspect logs or an annotation queue."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ __all__ = [
     "split_unfinished",
     "write_gallery",
 ]
-# Models × tasks in one table, with marks of significance.
+# One table of models × tasks, with significance marks.
 
 
 def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
-    """The table of all models and tasks, with marks where models can be compared.
+    """Make the table of all models and tasks, with significance marks where models share items.
 
-    A task whose benchmark is not here is shown without marks.
+    A task whose benchmark is not installed has no significance marks.
     """
     boards, repeats = group_runs(runs)
     contests = []
@@ -74,15 +74,17 @@ def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
 
 
 def render_table(runs: Sequence[RunLike], form: str, style: TableStyle | None = None) -> str:
-    """The table as ``latex``, ``md``, ``csv`` or ``html``; ``style`` is LaTeX's."""
+    """Render the table as ``latex``, ``md``, ``csv`` or ``html``; ``style`` is for LaTeX."""
     if style is not None and style not in TABLE_STYLES:
         raise UnknownName("style", style, TABLE_STYLES)
     if form == "latex":
         return render_latex_table(tabulate_models(runs), style or "booktabs")
     if style is not None:
-        raise InputError(f"--style is for LaTeX, not for {form}", hint="add --format latex")
+        raise InputError(
+            f"--style works with LaTeX only, not with {form}", hint="add --format latex"
+        )
     if form not in TABLE_FORMS:
-        raise UnknownName("format of the table", form, ("latex", *TABLE_FORMS))
+        raise UnknownName("table format", form, ("latex", *TABLE_FORMS))
     return TABLE_FORMS[form](tabulate_models(runs))
 
 
@@ -149,9 +151,9 @@ def report(
 
 
 class _GoldFinder:
-    """Finds the options that are right by letting the task read them as answers.
+    """Find the correct options by parsing each option label as if it were an answer.
 
-    A task may call its gold otherwise than its sheet does: ``none`` is option E of five.
+    Needed because gold labels and option labels may differ: gold ``none`` can be option E of five.
     """
 
     def __init__(self) -> None:
@@ -186,7 +188,7 @@ class _GoldFinder:
 def render_report(
     folders: Sequence[Path], form: str, *, table: bool = False, style: TableStyle | None = None
 ) -> str:
-    """Runs as LaTeX, Markdown, CSV, JSON or in an installed form; or their table alone."""
+    """Render runs as LaTeX, Markdown, CSV, JSON or a plug-in format, or their model table alone."""
     form = _NAMES.get(form, form)
     if table or form == "latex" or style is not None:
         return render_table(folders, form, style)
@@ -203,20 +205,20 @@ def render_report(
 
 def export_inspect(
     folders: Folders,
-    out: Annotated[Path, Flag("The folder for the logs.")] = Path("logs"),
+    out: Annotated[Path, Flag("Output folder for the logs.")] = Path("logs"),
     *,
-    images: Annotated[bool, Flag("Put the images into the logs.")] = True,
+    images: Annotated[bool, Flag("Embed the images in the logs.")] = True,
 ) -> list[Path]:
-    """Write runs as logs that Inspect's viewer opens, one file each."""
+    """Write runs as Inspect logs, one file per run; ``inspect view`` opens them."""
     check_inspect()
     places = find_run_places(folders) if images else None
     return [write_log(run, out, _mark(run), places) for run in load_runs(folders)]
 
 
 def _mark(run: Run) -> dict[str, float | None]:
-    """Each item's own value of the main figure, where the task gives one.
+    """Compute the main metric of each single item, where the task defines one.
 
-    Figures that need another model are left out: no main figure is among them.
+    Metrics that call another model are skipped; a main metric never does.
     """
     light = {n: "off" if n in _HEAVY else value for n, value in run.facts.options.items()}
     _, task = open_task_of_run(replace(run.facts, options=light), None)
@@ -230,29 +232,32 @@ def _mark(run: Run) -> dict[str, float | None]:
 
 
 def _find_marks(run: Run) -> dict[str, float | None]:
-    """The same; none for a run whose benchmark is not here, which is shown all the same."""
+    """Compute per-item values of the main metric; empty if the run's benchmark is not installed."""
     with suppress(InputError):
         return _mark(run)
     return {}
 
 
 def write_gallery(
-    run: Annotated[RunLike, Argument("A run of MER-Bench's judge, or of one that is like it.")],
-    out: Annotated[str | Path, Flag("File to write.")] = "gallery.html",
+    run: Annotated[
+        RunLike, Argument("Run directory of mer_bench/judge or of another task that judges edits.")
+    ],
+    out: Annotated[str | Path, Flag("Output HTML file.")] = "gallery.html",
 ) -> Path:
-    """Write judged edits side by side, with their scores and failures, on one page."""
+    """Write one HTML page with judged edits side by side, their scores and their failures."""
     folder = find_folder(run)
     found = make_gallery(folder, read_metrics(folder), find_run_places([folder]))
     return write_text(out, render_gallery(found))
 
 
 def read_metrics(run: Path) -> dict[str, dict[str, float | None]]:
-    """Every item's own figures, as its task marks them."""
+    """Compute the metrics of each single item."""
     facts = read_facts(run)
     items = [line.item for line in read_items(run)]
     if not items or any(len(item.images) != 2 or "editor" not in item.tags for item in items):
         raise InputError(
-            f"{run} judges no edited memes", hint="give a run of mer_bench/judge or one like it"
+            f"{run} holds no judgements of edited memes",
+            hint="give a run of mer_bench/judge or of another task that judges edits",
         )
     _, task = open_task_of_run(facts, None)
     answers = last_answers(run)

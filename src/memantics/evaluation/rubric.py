@@ -1,7 +1,7 @@
-"""Free text judged by models: a rubric, a strict schema, several judges, people to check them by.
+"""Judge free-text answers with models: rubric, strict schema, several judges, human checks.
 
-A judge sees question, references, answer and picture, and not who answered. Its verdicts are a run
-of their own inside the judged run, so that judging resumes and asks nothing twice.
+A judge sees the question, the references, the answer and the image, but not which model answered.
+Its judgements form a run inside the judged run, so that judging resumes and repeats no call.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from memantics.metrics.agreement import krippendorff_alpha
 JUDGED = "judged.json"
 QUALITIES = ("correctness", "coverage")
 _SCORES = TypeAdapter(tuple[Score, ...])
-# Fewer ratings than this say nothing about a line through them.
+# Minimum number of ratings for a linear fit.
 ENOUGH = 10
 Ratings = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class JudgeReply(BaseModel):
-    """What a judge replies."""
+    """The reply of a judge."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +48,7 @@ _, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
 
 
 def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Task:
-    """The task of judging the answers of a run; those without an answer are not asked about."""
+    """Make the task of judging a run's answers; items without an answer are skipped."""
     prompt = read_prompts(Path(__file__).parent / "judge_prompts")["judge"]
 
     def items() -> Iterator[Item]:
@@ -106,7 +106,7 @@ def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
 
 
 def read_marks(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
-    """The marks of a judge, by quality and item."""
+    """Read the marks of a judge, by quality and item."""
     return {
         key: {
             o.item.id: float(str(o.value[key]))
@@ -125,11 +125,11 @@ def _average(key: str, judged: Sequence[Outcome]) -> Score:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far judges agree: with each other (Krippendorff's alpha), and with people.
+    """Agreement of judges with each other (Krippendorff's alpha) and with human ratings.
 
-    ``rated`` items have marks of people too. ``alpha_people`` is that of the judges' mean and the
-    people's mean, ``apart`` their mean absolute difference. ``calibrated`` is the judges' mean put
-    on the people's scale by a line through the rated items.
+    ``rated`` counts the items with human ratings. ``alpha_people`` is the alpha between the judges'
+    mean and the human mean, ``apart`` their mean absolute difference. ``calibrated`` is the judges'
+    mean mapped to the human scale by a linear fit on the rated items.
     """
 
     quality: str
@@ -143,7 +143,7 @@ class Agreement:
 def measure_agreement(
     quality: str, judges: Sequence[Mapping[str, float]], people: Mapping[str, Sequence[float]]
 ) -> Agreement:
-    """Compare the marks of judges with each other and with those of people."""
+    """Measure the agreement of judges with each other and with human ratings."""
     names = sorted(set().union(*judges))
     rows = [[marks.get(name) for marks in judges] for name in names]
     means = mean_marks(judges)
@@ -162,7 +162,7 @@ def measure_agreement(
 
 
 def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of the judges' marks, by item.
+    """Average the judges' marks, by item.
 
     >>> mean_marks([{"a": 4.0, "b": 2.0}, {"a": 5.0}])
     {'a': 4.5, 'b': 2.0}
@@ -175,7 +175,7 @@ def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _calibrate(
     found: Sequence[float], said: Sequence[float], everything: Sequence[float]
 ) -> float | None:
-    """The mean of all marks on the scale of people; None with too few ratings to tell."""
+    """Map the mean of all marks to the human scale; None with too few ratings."""
     if len(found) < ENOUGH or len(set(found)) < 2:
         return None
     slope, start = np.polyfit(found, said, 1)
@@ -185,7 +185,7 @@ def _calibrate(
 def make_scores(
     outcomes: Sequence[Outcome], judges: Mapping[str, Sequence[Outcome]], people: Ratings
 ) -> tuple[tuple[Score, ...], tuple[Agreement, ...]]:
-    """The figures that stand beside a run's own, and how far to trust them."""
+    """Make the judges' scores that are shown beside a run's metrics, with their agreement."""
     groups = {outcome.item.id: outcome.item.group for outcome in outcomes}
     scores: list[Score] = []
     agreements: list[Agreement] = []
@@ -204,13 +204,13 @@ def make_scores(
                 mean_score(key, list(marks_by_item.values()), where, by="judge", label=name)
             )
         if agreed.calibrated is not None:
-            note = f"put on the scale of {agreed.rated} answers that people rated"
+            note = f"calibrated on {agreed.rated} answers with human ratings"
             scores.append(Score(f"{key}_calibrated", agreed.calibrated, len(means), note=note))
     return tuple(scores), tuple(agreements)
 
 
 def describe_agreement(agreed: Agreement) -> str:
-    """Agreement in words.
+    """Describe the agreement in words.
 
     >>> describe_agreement(Agreement("coverage", None, 0, None, None, None))
     'one judge, not checked against people'
@@ -219,25 +219,26 @@ def describe_agreement(agreed: Agreement) -> str:
     if agreed.alpha_judges is not None:
         first = f"alpha between judges {agreed.alpha_judges:.2f}"
     if not agreed.rated:
-        return f"{first}, not checked against people"
+        return f"{first}, no human ratings to compare"
     alpha = "–" if agreed.alpha_people is None else f"{agreed.alpha_people:.2f}"
-    return f"{first}, alpha with people {alpha} on {agreed.rated} answers"
+    return f"{first}, alpha with human ratings {alpha} on {agreed.rated} answers"
 
 
 def write_judged(folder: Path, scores: tuple[Score, ...]) -> None:
-    """Keep the figures beside the run: scoring it again shows them too."""
+    """Store the judges' scores beside the run, so that scoring again shows them too."""
     replace_file(folder / JUDGED, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
 
 
 def read_judged(folder: Path) -> tuple[Score, ...]:
-    """The figures of judges, where a run has been judged."""
+    """Read the judges' scores of a run, if it was judged."""
     path = folder / JUDGED
     return _SCORES.validate_json(path.read_bytes()) if path.is_file() else ()
 
 
 def need_text(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Refuse a run whose answers are no free text."""
+    """Raise if a run's answers are not free text."""
     if not any(isinstance(o.item.gold, list) and isinstance(o.value, str) for o in outcomes):
         raise InputError(
-            f"{folder} holds no free text to judge", hint="give a run of memeintent, for example"
+            f"run {folder} has no free-text answers to judge",
+            hint="give a run of a free-text task, such as memeintent/intent",
         )

@@ -1,8 +1,8 @@
 """Execute runs: one task with one model from items to scores, and many runs concurrently.
 
-Runs of one model share its rate limiter, and a further run begins as soon as calls in flight fall
-below the limit; different models run side by side. Two runs of one task by one model never overlap:
-what they have in common comes from the cache and is paid for once.
+Runs of one model share its rate limiter. The next run begins as soon as the calls in flight fall
+below the limit. Different models run in parallel. Two runs of one task by one model never overlap,
+so that shared requests come from the cache and are paid for once.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from memantics.evaluation.scoring import read_outcomes, score_run
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Limiter, Progress
 
-# The names under which forms hold what is printed on a meme.
+# Names of form fields that hold the text of a meme.
 CAPTIONS = ("text", "caption")
-# The tag of items that ask the same question about the same meme again, under another seed.
+# Tag of items that repeat a question about a meme with another seed.
 TURN = "turn"
 _TOLD = (*CAPTIONS, "source_caption")
 Stratum = tuple[str, ...]
 
 
-# Items of a limited run: one of each language and kind in turn, always the same ones.
+# Items of a limited run: round-robin over languages and kinds, always the same ones.
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The ids of the chosen items, and by what they were chosen: names of tags, else ``meme``."""
+    """The ids of the selected items, and the tags used for stratification (or ``meme``)."""
 
     ids: frozenset[str]
     spread: str
@@ -54,15 +54,14 @@ class Chosen:
 def choose(
     items: Iterable[Item], limit: int, kinds: Sequence[str], languages: Sequence[str] = ()
 ) -> Chosen | None:
-    """The items of a limited run; None where they are the first ones.
+    """Select the items of a limited run; None if they are the first ones.
 
-    An item's stratum is its language, where the benchmark's card names several, and its ``kinds``
-    (tags). The tag ``language`` tells it, else the script of the caption or question. Every
-    stratum gives one item, then every stratum a second one, and so on until there are ``limit``;
-    one that has no more is passed over. Within a stratum items come meme by meme, in the order of
-    the data. A question that is asked again under another seed (tag ``turn``) comes after all that
-    are asked for the first time: else few memes would be asked often. Gold answers play no part.
-    Nothing is drawn at random, and a larger limit only adds items.
+    An item's stratum is its language, if the benchmark's card names several, and its ``kinds``
+    (tags). The language comes from the tag ``language``, else from the script of the caption or
+    question. Each stratum gives one item per round until ``limit`` is reached; empty strata are
+    skipped. Within a stratum, items are ordered by meme in the order of the data. Repeated
+    questions with another seed (tag ``turn``) come last, so that more memes are covered. Gold
+    answers are not used. The selection is deterministic, and a larger limit only adds items.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(f"{n}", f"{n}", "", Form("", ()), tags={"kind": k}) for n, k in
@@ -105,7 +104,7 @@ def choose(
 
 
 def _order_turns(strata: Mapping[Stratum, int]) -> list[int]:
-    """The turn of each stratum: languages alternate, else few items might be of one alone."""
+    """Order the strata so that languages alternate, since few items could otherwise share one."""
     seen: Counter[str] = Counter()
     languages: dict[str, int] = {}
     keys: list[tuple[int, int]] = []
@@ -122,17 +121,17 @@ def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) ->
         context = item.form.context
         told = next((context[name] for name in _TOLD if context.get(name)), item.form.question)
         language = item.tags.get("language") or read_script(told)
-    # A few stray captions in another language make no stratum.
+    # A few captions in another language do not form a stratum.
     known_language = language if language in languages else ""
     return (known_language, *(item.tags.get(kind, "") for kind in kinds))
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A task, a model, and where its run goes. ``needs`` are the runs that must end first.
+    """A task, a model and the folder of their run. ``needs`` are the runs that must end first.
 
-    Only for another run's sake is it run where it was not ``asked`` for. ``metrics`` names those
-    to compute besides the task's own (None: those of its last scoring).
+    A job that was not ``asked`` for runs only because another run needs it. ``metrics`` names extra
+    metrics (None: those of its last scoring).
     """
 
     facts: RunFacts
@@ -153,8 +152,8 @@ JobScorer = Callable[[Job], Awaitable[Scores]]
 class PosedTask:
     """A task on its data, before a model is chosen.
 
-    ``first`` is the task with the first items of its limit, where others are chosen; ``needs`` are
-    the tasks whose answers it needs, by the name of the need.
+    ``first`` is the task with the first items of its limit, if others are selected; ``needs`` are
+    the tasks whose answers it needs, by name.
     """
 
     cards: tuple[Card, TaskCard]
@@ -168,12 +167,12 @@ class PosedTask:
 
     @property
     def split(self) -> str:
-        """The part of the data that it is on."""
+        """The split of the data."""
         return self.scope.split or ""
 
     @property
     def unspread(self) -> PosedTask | None:
-        """The same with the first items, as other tools limit a task."""
+        """The same task with the first items, as other tools limit a task."""
         if self.first is None:
             return None
         return replace(self, task=self.first, scope=replace(self.scope, spread=""), first=None)
@@ -181,9 +180,9 @@ class PosedTask:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended. ``waiting`` items were not asked: what they need has failed so far.
+    """How a run ended. ``waiting`` items were not asked, because answers that they need failed.
 
-    There are no scores where every item waits.
+    There are no scores if every item waits.
     """
 
     progress: Progress
@@ -194,9 +193,9 @@ class Ended:
 def pose(
     cards: tuple[Card, TaskCard], task: Task, describe_data: Callable[[], DataFacts], scope: Scope
 ) -> PosedTask:
-    """Limit a task to its scope and count its items: broken data shows before a call is paid.
+    """Limit a task to its scope and count its items; damaged data thus fail before any paid call.
 
-    The data are described afterwards: what was read for counting need not be read again.
+    The data are described afterwards, from what was read for counting.
     """
     if scope.sample is not None:
         memes, total = draw_memes(task.items(), scope.sample, scope.seed or 0)
@@ -220,13 +219,13 @@ def pose(
 
 def _choose(task: Task, limit: int, card: Card) -> Chosen | None:
     if limit < 1:
-        raise InputError(f"a limit of {limit} leaves no items", hint="give 1 or more")
+        raise InputError(f"--limit {limit} selects no items", hint="give 1 or more")
     items = task.items.outline if isinstance(task.items, ItemWalk) else task.items
     return None if items is None else choose(items(), limit, task.kinds, card.languages)
 
 
 def _pick(task: Task, ids: frozenset[str]) -> Task:
-    """Some items of a task, also once it has been fed; nothing behind the last one is made."""
+    """Restrict a task to some items, also after it received other answers."""
     whole, feed = task.items, task.feed
 
     def items() -> Iterator[Item]:
@@ -243,7 +242,7 @@ def _pick(task: Task, ids: frozenset[str]) -> Task:
 
 
 def _cut(task: Task, limit: int) -> Task:
-    """The first items of a task, also once it has been fed."""
+    """Restrict a task to its first items, also after it received other answers."""
     whole, feed = task.items, task.feed
     return replace(
         task,
@@ -253,7 +252,7 @@ def _cut(task: Task, limit: int) -> Task:
 
 
 def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
-    """The items of some memes, also once the task has been fed."""
+    """Restrict a task to some memes, also after it received other answers."""
     whole, feed = task.items, task.feed
     return replace(
         task,
@@ -269,7 +268,7 @@ def plan(
     place: tuple[Path, tuple[float, float] | None],
     needs: Mapping[str, Job] | None = None,
 ) -> Job:
-    """Say what a run will be and where; ``place`` is the folder of all runs, and prices."""
+    """Describe a run and its folder; ``place`` is the folder of all runs."""
     out, prices = place
     needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)
@@ -295,7 +294,7 @@ async def evaluate(
     watch: Callable[[Progress], None],
     score: JobScorer = score_here,
 ) -> Ended:
-    """Ask what is not answered yet, then score; the folder holds everything."""
+    """Ask the items without an answer, then score; the folder holds everything."""
     task, waiting = feed_needs(job)
     settings = replace(settings, total=job.total)
     if waiting == job.total:
@@ -312,11 +311,11 @@ async def evaluate(
 
 
 def feed_needs(job: Job) -> tuple[Task, int]:
-    """The task with the answers it needs, and how many of its items have to wait.
+    """Insert the answers that the task needs; return also the number of waiting items.
 
-    An item waits while a call for its meme has failed: asked without that answer, it would stay
-    so for ever. A refusal or a reply without an answer is the model's last word; the task is
-    given nothing for that meme, and says so.
+    An item waits while a call for its meme has failed, because its answer would never be replaced.
+    A refused or unparsed reply is final: the prompt then states that there is no answer for that
+    meme.
     """
     if job.task.feed is None or not job.needs:
         return job.task, 0
@@ -333,7 +332,7 @@ def feed_needs(job: Job) -> tuple[Task, int]:
 
 
 def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
-    """What a run answered, by meme, and all memes about which it has had its last word."""
+    """Return a run's answers by meme, and all memes with a final status."""
     fed: dict[str, str] = {}
     ended: set[str] = set()
     for outcome in read_outcomes(job.folder, job.task):
@@ -346,11 +345,11 @@ def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
 
 
 def draw_memes(items: Iterable[Item], count: int, seed: int) -> tuple[frozenset[str], int]:
-    """Memes drawn until they hold ``count`` items, and how many items they hold.
+    """Sample memes until they have ``count`` items; return the memes and the number of items.
 
-    Memes are kept whole, since figures over pairs and triples need all of a meme; the last one
-    may therefore bring more items than asked. The draw goes by the hash of seed and meme, so that
-    tasks about the same memes get the same ones, whatever else the data hold.
+    Memes are kept whole, since metrics over pairs and triples need all items of a meme, so the
+    number of items may exceed ``count``. Sampling uses the hash of seed and meme, so tasks on the
+    same memes get the same sample.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(str(n), f"meme-{n // 2}", "", Form("", ())) for n in range(20)]
@@ -378,11 +377,11 @@ Lane = tuple[Model, list[Job]]
 
 @dataclass(frozen=True, slots=True)
 class SuiteSettings:
-    """How a suite goes about it. None of this shapes the answers.
+    """Concurrency settings of a suite; they do not affect the answers.
 
-    ``together`` is how many runs of one model may be open at once. Models named in ``alone`` wait
-    for each other, since a machine may not hold two of them. ``score`` should leave this process
-    its time where a run is large: while it counts, other runs ask.
+    ``together`` is the maximum number of open runs per model. Models in ``alone`` run one after
+    another, since two may not fit into memory. ``score`` should run large scoring jobs outside this
+    process.
     """
 
     ask: AskSettings = field(default_factory=AskSettings)
@@ -394,7 +393,7 @@ class SuiteSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How one run of a suite ended: with figures, with an error, or with a fault of ours."""
+    """How one run of a suite ended: with scores, with an error, or with an internal fault."""
 
     job: Job
     ended: Ended | None = None
@@ -403,33 +402,33 @@ class RunEnd:
 
     @property
     def broken(self) -> bool:
-        """Whether no figures came out, so that what needs them cannot begin."""
+        """Whether there are no scores, so that dependent runs cannot begin."""
         return self.error is not None or self.fault is not None
 
 
 class SuiteWatch(Protocol):
-    """Whoever watches a suite."""
+    """Receiver of progress updates of a suite."""
 
     def begin(self, job: Job) -> None:
-        """Note that a run begins."""
+        """A run begins."""
         ...
 
     def show(self, job: Job, progress: Progress) -> None:
-        """Show how far a run is."""
+        """A run has made progress."""
         ...
 
     def end(self, result: RunEnd) -> None:
-        """Note that a run is over."""
+        """A run has ended."""
         ...
 
 
 async def run_suite(
     jobs: Sequence[Job], cache: Cache | None, settings: SuiteSettings, watch: SuiteWatch
 ) -> list[RunEnd]:
-    """Run all jobs, each after those it needs; results come in the order of the jobs.
+    """Run all jobs, each after those it needs; return results in the order of the jobs.
 
-    A run that cannot go on stops nothing but what needs it. Models are closed after their last
-    run. Cancelling lets calls in flight end, as in :func:`~memantics.evaluation.ask.ask`.
+    A failed run stops only the runs that need it. Models are closed after their last run.
+    Cancelling lets calls in flight finish, as in :func:`~memantics.evaluation.ask.ask`.
     """
     return await _Suite(jobs, cache, settings, watch).run()
 
@@ -464,7 +463,7 @@ class _Suite:
                 await model.close()
 
     async def _run_lane(self, jobs: Sequence[Job]) -> None:
-        """All runs of one model."""
+        """Execute all runs of one model."""
         limiter = Limiter(self._settings.ask.concurrency, self._settings.ask.clock)
         waiting, active = list(jobs), dict[asyncio.Task[None], Job]()
         try:
@@ -483,7 +482,7 @@ class _Suite:
             await _cancel(active)
 
     def _pick(self, waiting: Iterable[Job], active: Iterable[Job]) -> Job | None:
-        """The next run that has all it needs, and whose task is not being asked already."""
+        """Return the next job whose needs are met and whose task is not running."""
         busy = {job.facts.task for job in active}
         for job in waiting:
             ready = all(need.folder in self._results for need in job.needs.values())
@@ -492,7 +491,7 @@ class _Suite:
         return None
 
     def _drop_hopeless(self, waiting: list[Job]) -> None:
-        """End what cannot begin: its model is not there, or what it needs has no answers."""
+        """End jobs that cannot begin: the model is missing, or needed answers are missing."""
         for job in list(waiting):
             known = [
                 self._results[n.folder] for n in job.needs.values() if n.folder in self._results
@@ -530,7 +529,7 @@ class _Suite:
 
 
 def _captioners_first(lanes: Iterable[Lane]) -> list[Lane]:
-    """Models that others need go first: of those that are alone, none waits for a later one."""
+    """Sort models so that those needed by others come first."""
     lanes = list(lanes)
     needed = {
         id(need.model)
@@ -543,10 +542,10 @@ def _captioners_first(lanes: Iterable[Lane]) -> list[Lane]:
 
 
 async def _all(lanes: Iterable[Coroutine[None, None, None]]) -> None:
-    """Wait for all; when this is cancelled or one fails, cancel the others *once*.
+    """Wait for all; if cancelled or one fails, cancel the others exactly once.
 
-    Cancelling twice, as ``gather`` with a clean-up would, cuts short the grace that calls in
-    flight are given.
+    A second cancellation, as ``gather`` with a clean-up would send, ends the grace period of calls
+    in flight.
     """
     tasks = [asyncio.create_task(lane) for lane in lanes]
     try:
@@ -557,7 +556,7 @@ async def _all(lanes: Iterable[Coroutine[None, None, None]]) -> None:
 
 
 async def _first(active: Iterable[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
-    """What has ended after at most that many seconds."""
+    """Return the tasks that ended within that many seconds."""
     tasks = set(active)
     if not tasks:
         await asyncio.sleep(seconds)

@@ -1,8 +1,8 @@
-"""Scoring beside asking: in processes of their own, so that servers need not wait for sums.
+"""Score runs in separate processes, so that scoring does not delay model calls.
 
-``python -m memantics.evaluation.score_processes`` is such a process. It reads a JSON line for each
-run that is to be scored and writes one when that is done; it ends with its input, so that it never
-outlives the command that started it.
+``python -m memantics.evaluation.score_processes`` is such a process. It reads one JSON line per run
+and writes one when the run is scored. It exits when its input ends, so it never outlives the
+command that started it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from memantics.evaluation.run import Job, score_here
 from memantics.evaluation.scoring import name_baselines, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
 
-# Up to so many items, a run is scored before another process has started.
+# Runs up to this many items are scored faster than a process starts.
 _SMALL = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringOrder:
-    """One run that is to be scored."""
+    """One run to score."""
 
     folder: str
     invalid: str
@@ -43,11 +43,10 @@ _ORDER = TypeAdapter(ScoringOrder)
 
 
 class ScoringPool:
-    """Scores small runs on a thread, large ones in other processes.
+    """Score small runs on a thread, large ones in other processes.
 
-    Sums are arithmetic without a pause: on a thread of the process that asks, they would hold up
-    every answer. Trivial baselines answer alike whichever model is asked, so that the runs of one
-    question share their figures.
+    Scoring is pure computation, which would block the event loop of the asking process. Trivial
+    baselines do not depend on the model, so runs of one task share their scores.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class ScoringPool:
         self._known: dict[tuple[int, tuple[str, ...]], tuple[BaselineScores, ...]] = {}
 
     async def score(self, job: Job) -> Scores:
-        """The figures of a run."""
+        """Score a run."""
         async with self._places:
             metrics = recall_metrics(job.folder) if job.metrics is None else job.metrics
             shared = self._known.get((id(job.task), metrics))
@@ -74,7 +73,7 @@ class ScoringPool:
     async def _count(self, job: Job) -> Scores:
         if job.total > _SMALL and await self._count_apart(job):
             return read_scores(job.folder)
-        # What another process could not do, this one does, or says why.
+        # If the other process fails, score here; errors are then raised here.
         return await score_here(job)
 
     async def _count_apart(self, job: Job) -> bool:
@@ -100,7 +99,7 @@ class ScoringPool:
         return bool(orjson.loads(answer))
 
     async def close(self) -> None:
-        """Let the processes end."""
+        """Stop the processes."""
         for process in self._idle:
             assert process.stdin is not None
             process.stdin.close()
@@ -114,7 +113,7 @@ async def _start() -> Process:
 
 
 def work(orders: IO[bytes], answers: IO[bytes]) -> None:
-    """Score each run that is ordered; say true when its figures are there."""
+    """Score each requested run; write true when its scores are stored."""
     for line in orders:
         order = _ORDER.validate_json(line)
         try:
@@ -136,7 +135,7 @@ def _score(order: ScoringOrder) -> None:
 def main() -> None:
     """Work until the input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # Whatever a package prints must not be taken for an answer.
+    # Output printed by a package must not be parsed as a result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     work(sys.stdin.buffer, answers)
 

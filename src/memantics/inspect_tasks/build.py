@@ -1,4 +1,4 @@
-"""A task of ours put together as a task of Inspect."""
+"""Build Inspect tasks from the tasks of Memantics."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from memantics.evaluation import (
     unpack_item,
 )
 
-# Asking: the task's own request, again while the answer is invalid, as its policy says.
+# Solver: sends the task's request, with retries of invalid answers by the task's policy.
 
 
 def judge_output(task: Task, item: Item, output: ModelOutput) -> evaluation.Judged:
-    """Parse an output; a parser that stumbles over a strange answer found none."""
+    """Parse an output; an error in the parser counts as no answer."""
     said, stopped = output.completion, output.stop_reason == "content_filter"
     refusal = output.error or said or "content filter" if stopped else ""
     return evaluation.judge_text(task, item, said, refusal)
 
 
 def read_config(request: Request, attempt: int = 0) -> dict[str, Any]:
-    """A request's sampling and schema in Inspect's words; what it leaves open is not there."""
+    """Convert a request's sampling settings and schema to Inspect's config."""
     sampling = request.sampling
     schema = request.schema and ResponseSchema(
         name="answer", json_schema=JSONSchema.model_validate(dict(request.schema)), strict=True
@@ -89,7 +89,7 @@ def ask(
                 state.messages = show_messages(request.messages)
             config = read_config(request, attempt)
             if not task.needs:
-                # These are the task's configuration, which the user's command overrides.
+                # The user's command overrides this configuration of the task.
                 config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
             state = await generate(state, tool_calls="none", **config)
             state.metadata["attempts"] = attempt + 1
@@ -105,7 +105,7 @@ def ask(
 def spare_download(model: Model) -> None:
     """Let Inspect's mock model count tokens by length.
 
-    It would fetch a table of tokens for that, and without a network tries for minutes.
+    By default it downloads a tokenizer, and without a network it retries for minutes.
     """
 
     async def count(text: str) -> int:
@@ -116,7 +116,7 @@ def spare_download(model: Model) -> None:
 
 
 async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Task, Item]:
-    """The task and the item with the answers about the item's meme that they need."""
+    """Insert the answers about the item's meme that the task needs."""
     fed: dict[str, Mapping[str, str]] = {}
     for need in task.needs:
         answer = await ask_need(setup, need, item.group)
@@ -128,7 +128,7 @@ async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Ta
 
 
 async def ask_need(setup: evaluation.Setup, need: Need, meme: str) -> str | None:
-    """What the model (or the one in the role ``captioner``) answers to the task before."""
+    """Ask the needed task, with the model in the role ``captioner`` if there is one."""
     first = evaluation.find_need(setup, need)
     task = evaluation.pose_setup(first).task
     item = next((candidate for candidate in task.items() if candidate.group == meme), None)
@@ -150,7 +150,7 @@ async def ask_need(setup: evaluation.Setup, need: Need, meme: str) -> str | None
 
 
 def narrow_config(request: Request) -> GenerateConfig:
-    """What holds for all requests of a task: temperature and length."""
+    """Return the settings that all requests of a task share: temperature and length."""
     plain = replace(request, schema=None, sampling=replace(request.sampling, seed=None))
     return GenerateConfig(**read_config(plain))
 
@@ -162,10 +162,10 @@ def make_task(
     invalid: str | None,
     options: Mapping[str, object],
 ) -> InspectTask:
-    """The task called ``BENCHMARK/TASK``; what is wrong with an option is said in one line."""
+    """Build the task ``BENCHMARK/TASK``; errors in options are shown in one line."""
     setup = read_setup(name, data, split, invalid, options)
     question = pose_setup(setup)
-    # From here on the split is the one that was picked, so that a log says which.
+    # From here on the split is explicit, so that the log names it.
     setup = Setup(name, question.data.kind, question.split, invalid, setup.options)
     task = pose_setup(setup).task
     items = list(task.items())
@@ -193,7 +193,7 @@ def make_task(
 
 
 def make_sample(task: Task, item: Item) -> Sample:
-    """An item as a sample; its first request, where no other answers are needed for it."""
+    """Convert an item to a sample; its input is the first request if no answers are needed."""
     return Sample(
         id=item.id,
         input=_ask_first(task, item),
@@ -216,13 +216,13 @@ def _ask_first(task: Task, item: Item) -> list[ChatMessage]:
 
 
 def explain(error: InputError) -> Exception:
-    """Our error as the one that Inspect shows without a traceback."""
+    """Convert our error to the one that Inspect shows without a traceback."""
     from inspect_ai._util.error import PrerequisiteError
 
     return PrerequisiteError(str(error))
 
 
-# Scoring: each sample by itself for the viewer, and the task's own figures over all.
+# Scoring: each sample for the viewer, and the task's metrics over all samples.
 
 
 @metric(scores="unreduced")
@@ -233,14 +233,14 @@ def task_metrics(
     invalid: str | None = None,
     options: dict[str, str] | None = None,
 ) -> Metric:
-    """The task's figures with their intervals, and the counts of statuses."""
+    """Compute the task's metrics with their confidence intervals, and the counts of statuses."""
     setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     def compute(scores: list[SampleScore]) -> Value:
         scoring = open_scoring(setup)
         rows, counts = score_outcomes(scoring, [read_outcome(score) for score in scores])
         found = name_metrics(rows, scoring.main)
-        # A call that failed is an error of its sample here, which Inspect counts by itself.
+        # Inspect counts a failed call as an error of its sample.
         kept = {status: n for status, n in counts.items() if status != "failed"}
         return found | {f"{status} items": float(n) for status, n in kept.items()}
 
@@ -248,7 +248,7 @@ def task_metrics(
 
 
 def read_outcome(score: SampleScore) -> Outcome:
-    """How a sample ended, from its score alone."""
+    """Rebuild an item's outcome from its score."""
     facts = score.score.metadata or {}
     item = unpack_item(facts["item"])
     return Outcome(item, facts["status"], facts["value"], facts["attempts"])
@@ -262,7 +262,7 @@ def read_answer(
     invalid: str | None = None,
     options: dict[str, str] | None = None,
 ) -> Scorer:
-    """The answer as the task reads it, right, wrong or with the task's own mark."""
+    """Parse the answer as the task does, and score it."""
     setup = Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001 - Inspect's seam
@@ -286,7 +286,7 @@ def read_answer(
 
 
 def find_mark(task: Task, item: Item, outcome: Outcome) -> float | None:
-    """The item's own value of the main figure, where right and wrong do not say it."""
+    """Return the item's value of the main metric, if it is not correct or wrong."""
     if task.marks is not None:
         marks = task.marks([outcome]).get(task.main)
         return marks[0] if marks else None

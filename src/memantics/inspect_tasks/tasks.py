@@ -1,7 +1,7 @@
-"""The list that ``inspect list tasks`` reads: it looks at the text and runs nothing.
+"""Declare the tasks that ``inspect list tasks`` finds; it parses this file without running it.
 
-A task that a benchmark elsewhere adds (``MEMANTICS_BENCHMARKS``) is registered when this module is
-loaded, so that ``inspect eval`` knows it; only that listing cannot see it.
+Tasks of benchmarks in ``MEMANTICS_BENCHMARKS`` are registered when this module is loaded. ``inspect
+eval`` knows them, but ``inspect list tasks`` does not show them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _make(
 
 
 def _register(name: str) -> Callable[..., Task]:
-    """A task that is not written above."""
+    """Register a task that is not declared above."""
 
     def made(
         data: str | None = None,

@@ -1,1 +1,1 @@
-"""Every statistic of Memantics as a pure function from gold and predicted values."""
+"""Statistics of Memantics as pure functions of gold and predicted values."""

@@ -1,8 +1,8 @@
 """Inter-annotator agreement beyond chance, and rank correlation, with confidence intervals.
 
 Ratings are rows, one per unit (a meme), with labels by rater in fixed columns; None means "did not
-rate". Every function returns None where its coefficient is undefined: too little data, or no
-variation at all (then chance agreement is total and nothing can exceed it).
+rate". A function returns None if its coefficient is undefined: with too little data, or without any
+variation (chance agreement is then total).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MeasurementLevel = Literal["nominal", "ordinal", "interval"]
 
 
 def pairwise_agreement(rows: Sequence[RatingRow]) -> float | None:
-    """Mean over units of the share of rater pairs that agree; units with one rating do not count.
+    """Mean proportion of rater pairs that agree, over units with at least two ratings.
 
     >>> pairwise_agreement([["a", "a", "b"], ["a", "a", None]])
     0.6666666666666666
@@ -35,7 +35,7 @@ def pairwise_agreement(rows: Sequence[RatingRow]) -> float | None:
 
 
 def complete_agreement(rows: Sequence[RatingRow]) -> float | None:
-    """Share of units with at least two ratings on which all raters say the same.
+    """Proportion of units with at least two ratings on which all raters agree.
 
     >>> complete_agreement([["a", "a", "b"], ["a", "a", None], ["b", None, None]])
     0.5
@@ -81,9 +81,9 @@ def mean_cohen_kappa(rows: Sequence[RatingRow]) -> float | None:
 
 
 def fleiss_kappa(rows: Sequence[RatingRow]) -> float | None:
-    """Fleiss' kappa. It needs one number of ratings for all units: the most common one counts.
+    """Fleiss' kappa over the units with the most frequent number of ratings.
 
-    Units with another number of ratings (work in progress) are left out.
+    Units with another number of ratings (work in progress) are excluded.
 
     >>> round(fleiss_kappa([["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]), 4)
     0.55
@@ -128,9 +128,9 @@ def krippendorff_alpha(
 
 
 def gwet_ac1(rows: Sequence[RatingRow], labels: int = 0) -> float | None:
-    """Gwet's AC1, which stays meaningful where one label is much more frequent than the others.
+    """Gwet's AC1, which stays meaningful if one label is much more frequent than the others.
 
-    ``labels`` is how many labels there are to choose from, where more than were chosen.
+    ``labels`` is the number of available labels, if more than were used.
 
     >>> rows = [["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]
     >>> round(gwet_ac1(rows), 4), gwet_ac1([["a", "a"]], 2)
@@ -152,7 +152,7 @@ def gwet_ac1(rows: Sequence[RatingRow], labels: int = 0) -> float | None:
 def intraclass(rows: Sequence[RatingRow]) -> float | None:
     """The intraclass correlation of single ratings, one-way random: ICC(1) of Shrout and Fleiss.
 
-    Which people rated a unit may differ from unit to unit, and so may their number.
+    Units may have different raters and different numbers of raters.
 
     >>> rows = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     >>> round(intraclass(rows), 2)
@@ -171,7 +171,7 @@ def intraclass(rows: Sequence[RatingRow]) -> float | None:
 
 
 def label_agreement(rows: Sequence[RatingRow]) -> dict[Label, float]:
-    """For each label, how often another rater of the same unit gives it too (specific agreement).
+    """Specific agreement: how often another rater of the same unit gives the same label, by label.
 
     >>> label_agreement([["a", "a", "b"], ["a", "a", None]])
     {'a': 0.75, 'b': 0.0}
@@ -187,7 +187,7 @@ def label_agreement(rows: Sequence[RatingRow]) -> dict[Label, float]:
 
 
 def _distance(level: MeasurementLevel, totals: Counter[Label]) -> Callable[[Label, Label], float]:
-    """Squared differences: unequal, by rank, or by value."""
+    """Squared differences between labels: nominal, by rank, or by value."""
     if level == "nominal":
         return lambda one, other: float(one != other)
     values = {label: _number(label) for label in totals}
@@ -205,7 +205,7 @@ def _distance(level: MeasurementLevel, totals: Counter[Label]) -> Callable[[Labe
 def _number(label: Label) -> float:
     if isinstance(label, int | float):
         return float(label)
-    raise TypeError(f"ordinal and interval levels need numbers, not {label!r}")
+    raise TypeError(f"the ordinal and interval levels need numbers, not {label!r}")
 
 
 def _given(row: RatingRow) -> list[Label]:
@@ -234,10 +234,10 @@ def agreement_spans(
     clusters: Sequence[Hashable] | None = None,
     labels: int = 0,
 ) -> dict[str, Span]:
-    """Intervals of ``fleiss``, ``alpha``, ``ac1`` and, for numbers, ``icc``, where they have one.
+    """Compute 95% confidence intervals of ``fleiss``, ``alpha``, ``ac1`` and, for numbers, ``icc``.
 
-    ``clusters`` names the item of each row, where an item has several. All four are functions of
-    sums over items, so that a thousand resamples are one product of matrices.
+    ``clusters`` names the item of each row, if an item has several rows. All four are functions of
+    sums over items, so a thousand resamples are one matrix product.
 
     >>> rows = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]] * 20
     >>> low, high = agreement_spans(rows)["alpha"]
@@ -304,7 +304,7 @@ def _alpha(
     sizes = counts.sum(axis=1)
     first, second = np.triu_indices(len(names), 1)
     met = 2 * counts[:, first] * counts[:, second] / (sizes - 1)[:, None]
-    if level == "nominal":  # one distance for all pairs: their sum is enough
+    if level == "nominal":  # All pairs have the same distance, so their sum is enough.
         met = met.sum(axis=1, keepdims=True)
     values = np.array(names, float) if level == "interval" else np.zeros(len(names))
 
@@ -344,7 +344,7 @@ def _icc(units: Sequence[Sequence[Any]], by: Sequence[Hashable]) -> Span | None:
 
 
 def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
-    """Spearman's rank correlation, ties at their mean rank; None where a side does not vary.
+    """Spearman's rank correlation with mean ranks for ties; None if a side does not vary.
 
     >>> round(spearman([1, 2, 3, 4], [1, 3, 2, 4]), 4), spearman([1, 1, 1], [1, 2, 3])
     (0.8, None)
@@ -357,7 +357,7 @@ def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) 
 
 
 def _rank_values(values: Sequence[float] | Floats) -> Floats:
-    """Ranks from 1; values that are alike share the mean of theirs.
+    """Ranks from 1; equal values share their mean rank.
 
     >>> _rank_values([10, 30, 10, 20]).tolist()
     [1.5, 4.0, 1.5, 3.0]
@@ -377,7 +377,7 @@ def spearman_span(
     resamples: int = 500,
     seed: int = 0,
 ) -> tuple[float, float] | None:
-    """95 % interval of Spearman's correlation, resampling whole clusters (memes).
+    """95% confidence interval of Spearman's correlation, resampling whole clusters (memes).
 
     >>> values = [float(n % 7) for n in range(40)]
     >>> spearman_span(values, values, list(range(40)))

@@ -1,10 +1,10 @@
 """Calibration and selective prediction from stated probabilities, and confident learning.
 
 The calibration functions take the probability of the chosen answer (``confidence``) or of every
-option, and whether the answer was right. Confident learning finds labels that are probably wrong
-from held-out predictions (Northcutt, Jiang and Chuang 2021, Journal of Artificial Intelligence
-Research 70): a class is predicted with confidence where its probability reaches the mean
-probability of that class among items with that label.
+option, and whether the answer was correct. Confident learning finds likely label errors from
+held-out predictions (Northcutt, Jiang and Chuang 2021, Journal of Artificial Intelligence Research
+70): a class is predicted with confidence if its probability reaches the mean probability of that
+class among items with that label.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, float]:
-    """Probabilities over the options; an option that no token stood for has none.
+    """Normalise to probabilities over the options; an option without a token gets 0.
 
     >>> normalise({"A": 0.25, "B": 0.25}, ["A", "B", "C"])
     {'A': 0.5, 'B': 0.5, 'C': 0.0}
@@ -29,7 +29,7 @@ def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, flo
 
 
 def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[str]) -> float | None:
-    """The mean squared distance to the right answer, over all options; 0 is best, 2 worst.
+    """Mean squared distance to the correct answer over all options; 0 is best, 2 is worst.
 
     >>> brier_score([{"A": 1.0, "B": 0.0}, {"A": 0.5, "B": 0.5}], ["A", "A"])
     0.25
@@ -44,7 +44,7 @@ def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[st
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Answers of like confidence: how sure they were, and how many were right."""
+    """Answers of similar confidence: their mean confidence and the proportion correct."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ class Bin:
 
 
 def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 10) -> list[Bin]:
-    """Bins of equal width over 0 to 1; empty ones are left out, 1.0 is in the last.
+    """Fill bins of equal width over 0 to 1; empty bins are skipped, and 1.0 is in the last.
 
     >>> [(point.low, point.n) for point in fill_bins([0.05, 0.1, 1.0], [True, False, True])]
     [(0.0, 1), (0.1, 1), (0.9, 1)]
@@ -78,7 +78,7 @@ def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 1
 def calibration_error(
     confidence: Sequence[float], right: Sequence[bool], count: int = 10
 ) -> float | None:
-    """Mean gap between stated probability and observed share over bins, weighted by their size.
+    """Mean gap between stated probability and observed proportion, weighted by bin size.
 
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
@@ -94,7 +94,7 @@ def calibration_error(
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The answers at least as sure as ``threshold``: their share of all, and how many are wrong."""
+    """The answers with at least the confidence ``threshold``: their proportion and error rate."""
 
     threshold: float
     coverage: float
@@ -103,7 +103,7 @@ class CurvePoint:
 
 
 def risk_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[CurvePoint]:
-    """The share of wrong answers among the surest, from the surest on; equal ones come together.
+    """Error rate among the most confident answers, by coverage; equal confidences are one step.
 
     >>> [(at.coverage, at.risk) for at in risk_coverage([0.9, 0.6, 0.6], [True, False, True])]
     [(0.3333333333333333, 0.0), (1.0, 0.3333333333333333)]
@@ -118,7 +118,7 @@ def risk_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[Cu
 
 
 def area_under_risk(confidence: Sequence[float], right: Sequence[bool]) -> float | None:
-    """The mean risk over all coverages, one for each answer; equal confidences share theirs.
+    """Mean risk over all coverages, one per answer; equal confidences share theirs.
 
     >>> area_under_risk([0.9, 0.1], [True, False])
     0.25
@@ -134,7 +134,7 @@ def area_under_risk(confidence: Sequence[float], right: Sequence[bool]) -> float
 
 
 def find_thresholds(labels: Ints, chances: Floats) -> Floats:
-    """By class the mean chance of it among items that are labelled so; 1 where there are none.
+    """Mean probability of each class among items with that label; 1 if there are none.
 
     >>> find_thresholds(np.array([0, 0, 1]), np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]))
     array([0.7, 0.8])
@@ -145,7 +145,7 @@ def find_thresholds(labels: Ints, chances: Floats) -> Floats:
 
 
 def name_confidently(labels: Ints, chances: Floats) -> Ints:
-    """The likeliest class of those that reach their threshold; -1 where none does."""
+    """Most probable class among those that reach their threshold; -1 if none does."""
     reached = settle(chances) >= settle(find_thresholds(labels, chances))
     said: Ints = np.asarray(np.where(reached, settle(chances), -1.0).argmax(axis=1), np.int64)
     said[~reached.any(axis=1)] = -1
@@ -153,7 +153,7 @@ def name_confidently(labels: Ints, chances: Floats) -> Ints:
 
 
 def count_confidently(labels: Ints, chances: Floats) -> Ints:
-    """The confident joint: items by given label (rows) and confident class (columns).
+    """Compute the confident joint: items by given label (rows) and confident class (columns).
 
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> count_confidently(np.array([0, 0, 0, 1]), chances).tolist()
@@ -166,7 +166,7 @@ def count_confidently(labels: Ints, chances: Floats) -> Ints:
 
 
 def estimate_joint(labels: Ints, chances: Floats) -> Floats:
-    """Shares of items by given label and true class: the joint, its rows scaled to the labels.
+    """Estimate proportions of items by given label and true class, scaled to the label counts.
 
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> estimate_joint(np.array([0, 0, 0, 1]), chances).round(2).tolist()
@@ -175,13 +175,13 @@ def estimate_joint(labels: Ints, chances: Floats) -> Floats:
     joint = count_confidently(labels, chances).astype(float)
     sizes = np.bincount(labels, minlength=len(joint)).astype(float)
     empty = joint.sum(axis=1) == 0
-    joint[empty, empty] = 1.0  # nothing was said with confidence: the labels stand
+    joint[empty, empty] = 1.0  # Without confident predictions the labels are kept.
     scaled = joint / joint.sum(axis=1, keepdims=True) * sizes[:, None]
     return np.asarray(scaled / scaled.sum())
 
 
 def rank_margins(labels: Ints, chances: Floats) -> Floats:
-    """The normalised margin of each item: chance of its label less that of the best other class.
+    """Normalised margin of each item: probability of its label minus the best other class.
 
     >>> rank_margins(np.array([0, 1]), np.array([[0.9, 0.1], [0.7, 0.3]])).round(1).tolist()
     [0.8, -0.4]
@@ -193,7 +193,7 @@ def rank_margins(labels: Ints, chances: Floats) -> Floats:
 
 
 def find_doubtful(labels: Ints, chances: Floats) -> Ints:
-    """Places whose label is probably wrong, the surest first: those off the joint's diagonal.
+    """Indices of likely label errors, the most certain first: items off the joint's diagonal.
 
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> find_doubtful(np.array([0, 0, 0, 1]), chances).tolist()

@@ -1,12 +1,12 @@
 """Classification and multiple-choice metrics with clustered confidence intervals.
 
-Macro-F1 is defined once, in :func:`macro_f1`, as scikit-learn defines it when ``labels`` are the
-classes that occur: no answer is a miss of its class and a claim of no other, so that it lowers
-recall and never precision. A class that neither the gold labels nor the predictions hold has no
-figures and stays out of the means; a class that is predicted but has no member counts with 0.
+Macro-F1 is defined once, in :func:`macro_f1`, like scikit-learn's with ``labels`` set to the
+classes that occur. A missing answer is a false negative of its class and no prediction of another
+class, so it lowers recall but not precision. A class without gold labels and predictions is left
+out of the means; a class that is predicted but has no gold label counts with 0.
 
-TPR, TNR, precision and F1 of one positive class follow the convention of PunMemeCN instead: no
-answer is a wrong answer. Otherwise a model that is silent about all negatives would reach F1 1.
+TPR, TNR, precision and F1 of one positive class follow PunMemeCN's convention instead: a missing
+answer is a wrong answer. Otherwise a model that answers no negative item could reach F1 = 1.
 
 Multiple-choice accuracy is computed over items, groups and kinds.
 """
@@ -29,7 +29,7 @@ _FEWEST = 100
 
 @dataclass(frozen=True, slots=True)
 class BinaryCounts:
-    """The four cells. An invalid answer is a miss of its class, never a hit of the other.
+    """The four cells of a binary confusion matrix; an invalid answer is an error of its class.
 
     ``silent_positives`` of ``fn`` and ``silent_negatives`` of ``fp`` are items without an answer.
     """
@@ -45,7 +45,7 @@ class BinaryCounts:
 def count_binary(
     gold: Sequence[Hashable], predicted: Sequence[Hashable | None], positive: Hashable
 ) -> BinaryCounts:
-    """Count the cells; no answer counts against the classifier on both sides.
+    """Count the four cells; a missing answer counts as an error in both classes.
 
     >>> count_binary(["p", "p", "n", "n"], ["p", None, "n", None], "p")
     BinaryCounts(tp=1, fn=1, tn=1, fp=1, silent_positives=1, silent_negatives=1)
@@ -72,7 +72,7 @@ def tnr(counts: BinaryCounts) -> float | None:
 
 
 def precision(counts: BinaryCounts) -> float | None:
-    """Share of positive predictions that are right.
+    """Proportion of positive predictions that are correct.
 
     >>> precision(BinaryCounts(tp=1, fn=0, tn=0, fp=1))
     0.5
@@ -112,7 +112,7 @@ def balanced_accuracy(counts: BinaryCounts) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class BinaryIntervals:
-    """95 % intervals: rates by Wilson at the effective sample size, the rest by bootstrap."""
+    """95% confidence intervals: rates by clustered Wilson intervals, the rest by bootstrap."""
 
     tpr: Span | None
     tnr: Span | None
@@ -128,7 +128,7 @@ def binary_intervals(
     positive: Hashable,
     clusters: Sequence[Hashable],
 ) -> BinaryIntervals:
-    """Intervals that keep the items of a cluster together.
+    """Compute 95% confidence intervals with clustered items.
 
     >>> found = binary_intervals(["p", "n"] * 20, ["p", "n"] * 20, "p", list(range(40)))
     >>> found.f1
@@ -184,7 +184,7 @@ def _cells(
 
 
 def _split_cells(cells: Floats) -> tuple[Floats, Floats, Floats]:
-    """Hits, claims and members of the positive and the negative class, from rows of six cells."""
+    """Hits, predictions and members of the positive and the negative class, from six-cell rows."""
     tp, fn, tn, fp, silent_positives, silent_negatives = cells.T
     claims = (tp + fp - silent_negatives, tn + fn - silent_positives)
     return np.stack((tp, tn), -1), np.stack(claims, -1), np.stack((tp + fn, tn + fp), -1)
@@ -196,7 +196,7 @@ def _ratio(part: int, whole: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class ClassCounts:
-    """Hits, false claims and misses of one class."""
+    """True positives, false positives and false negatives of one class."""
 
     tp: int
     fp: int
@@ -204,14 +204,14 @@ class ClassCounts:
 
     @property
     def occurs(self) -> bool:
-        """Whether any gold label or prediction is of this class."""
+        """Whether any gold label or prediction has this class."""
         return self.tp + self.fp + self.fn > 0
 
 
 def count_classes(
     gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
 ) -> dict[str, ClassCounts]:
-    """Count each class; a gold label outside ``classes`` is an error, a prediction is a miss.
+    """Count each class; an unknown gold label raises, an unknown prediction is an error.
 
     >>> count_classes(["a", "b", "b"], ["a", "a", None], ["a", "b"])["b"]
     ClassCounts(tp=0, fp=0, fn=2)
@@ -233,7 +233,7 @@ class MacroMetrics:
 
 
 def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
-    """Macro precision, recall and F1.
+    """Compute macro precision, recall and F1.
 
     >>> macro_metrics(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
     MacroMetrics(precision=0.25, recall=0.5, f1=0.3333333333333333)
@@ -247,8 +247,8 @@ def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
     )
 
 
-# The same figures of many tables at once: resamples of a bootstrap, seeds of a study, thresholds.
-# Arrays end in an axis of classes; counts may be weighted.
+# The same metrics for many tables at once: bootstrap resamples, seeds or thresholds. The last
+# axis holds the classes; counts may be weighted.
 
 
 def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
@@ -270,9 +270,9 @@ def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
 
 
 def macro_f1(hits: Floats, claims: Floats, members: Floats) -> Floats:
-    """Mean F1 over the classes that occur among claims or members; NaN where none does.
+    """Mean F1 over the classes that occur among claims or members; NaN if none does.
 
-    The arguments are those of :func:`f1_by_class`. No answer is a member of its class and no
+    The arguments are those of :func:`f1_by_class`. A missing answer is a member of its class and no
     claim. Equals scikit-learn's ``f1_score(average="macro")`` over the classes that occur.
 
     >>> macro_f1(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
@@ -282,17 +282,17 @@ def macro_f1(hits: Floats, claims: Floats, members: Floats) -> Floats:
 
 
 def macro_precision(hits: Floats, claims: Floats, members: Floats) -> Floats:
-    """Mean precision over the classes that occur; 0 for one that is never claimed."""
+    """Mean precision over the classes that occur; 0 for a class that is never predicted."""
     return _mean_over(hits / np.where(claims > 0, claims, 1), _occur(hits, claims, members))
 
 
 def macro_recall(hits: Floats, claims: Floats, members: Floats) -> Floats:
-    """Mean recall over the classes that occur; 0 for one that has no member."""
+    """Mean recall over the classes that occur; 0 for a class without members."""
     return _mean_over(hits / np.where(members > 0, members, 1), _occur(hits, claims, members))
 
 
 def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
-    """Hits, claims and members of confusion tables whose last axes are gold and predicted.
+    """Hits, claims and members of confusion tables with the axes gold and predicted last.
 
     >>> [part.tolist() for part in split_confusions(np.array([[3, 1], [0, 2]]))]
     [[3.0, 2.0], [3.0, 3.0], [4.0, 2.0]]
@@ -302,7 +302,7 @@ def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
 
 
 def place_macro_f1(gold: Ints, said: Ints, count: int) -> float:
-    """Macro-F1 of places among ``count`` classes; NaN without items.
+    """Macro-F1 of class indices among ``count`` classes; NaN without items.
 
     >>> place_macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
     0.6666666666666666
@@ -317,7 +317,7 @@ def _occur(hits: Floats, claims: Floats, members: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class MulticlassIntervals:
-    """95 % bootstrap intervals; ``f1_by_class`` has every class that was asked for."""
+    """95% bootstrap confidence intervals; ``f1_by_class`` has every requested class."""
 
     precision: Span | None
     recall: Span | None
@@ -332,10 +332,10 @@ def multiclass_intervals(
     clusters: Sequence[Hashable],
     resamples: int = 2000,
 ) -> MulticlassIntervals:
-    """Percentile intervals that keep the items of a cluster together, all from the same resamples.
+    """Compute percentile intervals with clustered items, all from the same resamples.
 
-    Draws in which a class vanishes do not count for the means: they would be means over other
-    classes. Where too few resamples are left, a mean has no interval.
+    Resamples without a class are excluded from the means, which would be over other classes. If too
+    few resamples remain, a mean has no interval.
 
     >>> found = multiclass_intervals(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], list(range(40)))
     >>> found.f1, found.f1_by_class["a"]
@@ -362,7 +362,7 @@ def multiclass_intervals(
 def _class_cells(
     gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
 ) -> Floats:
-    """One row per item: hits, false claims and misses, a column per class each."""
+    """One row per item: true positives, false positives and false negatives of each class."""
     places = {name: place for place, name in enumerate(classes)}
     size = len(classes)
     rows = np.zeros((len(gold), 3 * size))
@@ -378,7 +378,7 @@ def _class_cells(
 
 
 def _mean_over(values: Floats, occurs: NDArray[np.bool_]) -> Floats:
-    """Means over the classes that occur; NaN where none does."""
+    """Means over the classes that occur; NaN if none does."""
     count = occurs.sum(axis=-1)
     total = np.where(occurs, values, 0.0).sum(axis=-1)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), float)
@@ -392,7 +392,7 @@ def _span(values: Floats) -> Span | None:
 
 
 def accuracy(hits: Sequence[bool]) -> float | None:
-    """Share of right answers.
+    """Proportion of correct answers.
 
     >>> accuracy([True, True, False, False])
     0.5
@@ -403,7 +403,7 @@ def accuracy(hits: Sequence[bool]) -> float | None:
 def group_hits(
     hits: Iterable[bool], groups: Iterable[Hashable], kinds: Iterable[str], needed: frozenset[str]
 ) -> dict[Hashable, bool]:
-    """Groups that have every needed kind, with whether **all** their items are right.
+    """For groups with every needed kind, whether **all** their items are correct.
 
     >>> group_hits([True, True, True, False], ["a", "a", "b", "a"], ["T", "R", "T", "R"],
     ...            frozenset("TR"))
@@ -441,7 +441,7 @@ def macro(values: Mapping[str, float]) -> float | None:
 def macro_interval(
     hits: Sequence[bool], kinds: Sequence[str], clusters: Sequence[Hashable]
 ) -> tuple[float, float] | None:
-    """Bootstrap interval of the macro average, clusters kept together.
+    """Bootstrap confidence interval of the macro average, with clustered items.
 
     >>> macro_interval([True] * 8, ["x", "y"] * 4, [0, 0, 1, 1, 2, 2, 3, 3])
     (1.0, 1.0)
@@ -456,7 +456,7 @@ def macro_interval(
         return None
 
     def statistic(sums: Floats) -> Floats:
-        # A rare kind may be absent from a draw: that draw averages over the others.
+        # A rare kind may be absent from a resample, which then averages over the others.
         rates: Floats = sums[:, : len(names)] / sums[:, len(names) :]
         means: Floats = np.nanmean(rates, axis=1)
         return means

@@ -17,12 +17,12 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.metrics.interval import resample_sums, percentile_span, sum_by_cluster
+from memantics.metrics.interval import percentile_span, resample_sums, sum_by_cluster
 from memantics.metrics.rounding import Floats
 
 Correction = Literal["holm", "bh"]
-REST = "others, each too few to compare"
-_FEWEST = 5.0  # memes that a category must lead one to expect in either sample
+REST = "other categories, each too rare to test"
+_FEWEST = 5.0  # Minimum expected count of a category in either sample.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Significance:
 
 @dataclass(frozen=True, slots=True)
 class Resampled:
-    """A mean difference with its 95 % interval and two-sided p-value from resampling memes."""
+    """A mean difference with its 95% confidence interval and p-value from resampled memes."""
 
     mean: float
     low: float
@@ -45,7 +45,7 @@ class Resampled:
 
 @dataclass(frozen=True, slots=True)
 class PairedContrast:
-    """Second less first, paired by meme: resampled over memes, and by two t-tests."""
+    """Second minus first, paired by meme: bootstrap over memes, and two t-tests."""
 
     memes: int
     difference: float
@@ -59,9 +59,9 @@ class PairedContrast:
 def contrast_pairs(
     first: Mapping[str, float], second: Mapping[str, float]
 ) -> PairedContrast | None:
-    """Compare values by meme on the memes that both have; None where they share none.
+    """Compare values by meme on the memes that both have; None if they share none.
 
-    Welch's test forgets the pairs and takes all values of both.
+    Welch's test ignores the pairing and uses all values of both.
 
     >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
     >>> found.memes, found.difference
@@ -89,7 +89,7 @@ def contrast_pairs(
 def correct_known(
     values: Sequence[float | None], correction: Correction = "holm"
 ) -> list[float | None]:
-    """The correction of those p-values that are known.
+    """Apply a correction to the p-values that are not None.
 
     >>> correct_known([0.01, None, 0.04]), correct_known([0.01, None, 0.01], "bh")
     ([0.02, None, 0.04], [0.01, None, 0.01])
@@ -100,7 +100,7 @@ def correct_known(
 
 
 def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significance | None:
-    """Student's two-sided test of paired values; None where it is undefined.
+    """Student's two-sided test of paired values; None if undefined.
 
     >>> found = paired_t_test([1.0, 2.0, 3.0], [2.0, 4.0, 3.0])
     >>> round(found.statistic, 4), round(found.p, 4)
@@ -111,7 +111,7 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significan
     if n < 2:
         return None
     deviation = float(differences.std(ddof=1))
-    # Differences that are all alike leave rounding dust instead of zero.
+    # Equal differences give a tiny rounding error instead of zero variance.
     if deviation <= 1e-12 * max(1.0, float(np.abs(differences).max())):
         return None
     statistic = float(differences.mean()) / (deviation / math.sqrt(n))
@@ -119,7 +119,7 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significan
 
 
 def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significance | None:
-    """Welch's two-sided test of unpaired values; None where it is undefined.
+    """Welch's two-sided test of unpaired values; None if undefined.
 
     >>> found = welch_t_test([1.0, 2.0, 3.0], [2.0, 4.0, 6.0, 8.0])
     >>> round(found.statistic, 4), round(found.p, 4)
@@ -138,23 +138,23 @@ def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significanc
 
 
 def student_tails(statistic: float, freedom: float) -> float:
-    """Both tails of Student's distribution.
+    """Probability of both tails of Student's distribution.
 
     >>> round(student_tails(2.228138852, 10), 6)
     0.05
     """
     square = statistic * statistic
-    # The tails are at most outside ** (n / 2), here below the smallest number there is.
+    # The tails are at most outside ** (n / 2), here below the smallest float.
     if freedom / 2 * math.log1p(square / freedom) > 746:
         return 0.0
     if not square:
         return 1.0
-    # Each share from its own quotient: one minus the other loses the digits of a small one.
+    # Each part from its own quotient: 1 - x loses the digits of a small value.
     outside, inside = freedom / (freedom + square), square / (freedom + square)
     half = freedom / 2
     scale = math.exp(-half * math.log1p(square / freedom)) * math.sqrt(inside)
     scale *= _half_step(half) / math.sqrt(math.pi)
-    # The fraction converges fast on this side of the distribution's mean only.
+    # The continued fraction converges fast only on this side of the mean.
     if outside < (half + 1) / (half + 2.5):
         return scale / (half * _beta_fraction(half, 0.5, outside))
     return 1 - scale / (0.5 * _beta_fraction(0.5, half, inside))
@@ -190,14 +190,14 @@ def _beta_fraction(first: float, second: float, share: float) -> float:
 
 @cache
 def student_bound(freedom: int, level: float = 0.95) -> float:
-    """The bound between which that share of Student's distribution lies.
+    """The symmetric bound that contains that proportion of Student's distribution.
 
     >>> round(student_bound(10), 4)
     2.2281
     """
     scale = math.sqrt(freedom * math.pi) / _half_step(freedom / 2)
     bound = NormalDist().inv_cdf((1 + level) / 2)
-    # Newton's method: the tails are convex and the start is below the bound, so it only rises.
+    # Newton's method: the tails are convex and the start is below the bound, so it only increases.
     for _ in range(50):
         slope = 2 * (1 + bound**2 / freedom) ** (-(freedom + 1) / 2) / scale
         step = (student_tails(bound, freedom) - (1 - level)) / slope
@@ -229,8 +229,8 @@ def paired_bootstrap(
 ) -> Resampled | None:
     """Resample memes with their paired differences; None with fewer than two memes.
 
-    The interval is the percentile one. The p-value is the share of resamples, from differences
-    shifted to mean zero, at least as far from zero as the mean that was seen.
+    The interval is the percentile interval. The p-value is the proportion of resamples, from
+    differences shifted to mean zero, at least as far from zero as the observed mean.
 
     >>> found = paired_bootstrap([0.1, 0.2, 0.3, 0.2] * 10, list(range(40)))
     >>> round(found.mean, 3), found.low > 0.15, found.p < 0.001
@@ -248,20 +248,20 @@ def paired_bootstrap(
 
 
 def resampled_p(drawn: Floats, seen: float) -> float:
-    """The share of resamples, shifted to mean zero, at least as far from zero as what was seen.
+    """Proportion of resamples, shifted to mean zero, at least as far from zero as observed.
 
-    What was seen counts as one more draw, so that no p-value is 0.
+    The observed value counts as one more resample, so that no p-value is 0.
 
     >>> resampled_p(np.array([0.0, 1.0, 2.0]), 1.0), resampled_p(np.array([1.0, 1.1, 0.9]), 1.0)
     (0.75, 0.25)
     """
-    # Shifting every difference by the mean shifts every drawn mean by it.
+    # Shifting all differences by the mean shifts every resampled mean by it.
     far = int((np.abs(drawn - seen) >= abs(seen) - 1e-12).sum())
     return (far + 1) / (len(drawn) + 1)
 
 
 def mcnemar(only_first: int, only_second: int) -> Significance:
-    """McNemar's exact test from the two counts of items that only one system got right.
+    """McNemar's exact test from the counts of items that only one system answered correctly.
 
     >>> round(mcnemar(2, 8).p, 6)
     0.109375
@@ -269,14 +269,14 @@ def mcnemar(only_first: int, only_second: int) -> Significance:
     n, fewer = only_first + only_second, min(only_first, only_second)
     if not n:
         return Significance(None, 1.0)
-    # The chance of this count, times how much rarer each smaller one is.
+    # Probability of this count, times the ratios to each smaller count.
     chance = _chance_of_heads(fewer, n)
     rarer = np.cumprod(np.arange(fewer, 0, -1) / np.arange(n - fewer + 1, n + 1))
     return Significance(None, min(1.0, 2 * chance * (1 + float(rarer.sum()))))
 
 
 def _chance_of_heads(heads: int, tosses: int) -> float:
-    """The chance of so many heads of a fair coin.
+    """Probability of exactly this many heads of a fair coin.
 
     >>> _chance_of_heads(2, 4)
     0.375
@@ -286,24 +286,25 @@ def _chance_of_heads(heads: int, tosses: int) -> float:
     rest = tosses - heads
     if not heads or not rest:
         return 0.0
-    # Whole numbers of a million digits take seconds. Loader's form loses none to cancellation.
+    # Exact integers of a million digits take seconds; Loader's form avoids cancellation.
     far = heads * math.log(2 * heads / tosses) + rest * math.log(2 * rest / tosses)
     series = _stirling_error(tosses) - _stirling_error(heads) - _stirling_error(rest)
     return math.exp(series - far) * math.sqrt(tosses / (2 * math.pi * heads * rest))
 
 
 def _stirling_error(value: int) -> float:
-    """What Stirling's formula leaves of the logarithm of a factorial."""
+    """Error of Stirling's formula for the logarithm of a factorial."""
     return 1 / (12 * value) - 1 / (360 * value**3) + 1 / (1260 * value**5)
 
 
 def clustered_mcnemar(
     first: Sequence[bool], second: Sequence[bool], clusters: Sequence[Hashable]
 ) -> Significance:
-    """McNemar's test for memes with several items: gains and losses are added up by meme.
+    """McNemar's test for memes with several items: net gains are summed by meme.
 
-    The squared sum of net gains over the sum of squared net gains, against chi-square with one
-    degree of freedom; with one item a meme it is McNemar's own without continuity correction.
+    The squared sum of net gains over the sum of squared net gains is compared with chi-square with
+    one degree of freedom. With one item per meme this is McNemar's test without continuity
+    correction.
 
     >>> first, second = [True] * 2 + [False] * 8, [False] * 2 + [True] * 8
     >>> found = clustered_mcnemar(first, second, list(range(10)))
@@ -321,7 +322,7 @@ def clustered_mcnemar(
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
-    """The upper tail of the chi-square distribution.
+    """Upper tail of the chi-square distribution.
 
     >>> round(chi_square_tail(3.841459, 1), 6)
     0.05
@@ -329,7 +330,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     half = statistic / 2
     if not half:
         return 1.0
-    # A sum of positive terms: Poisson's for an even number, the same between them for an odd one.
+    # A sum of positive terms: Poisson's for even degrees of freedom, half-integer ones for odd.
     start = 0.0 if freedom % 2 == 0 else 0.5
     powers = [start + step for step in range(freedom // 2)]
     terms = (math.exp(p * math.log(half) - half - math.lgamma(p + 1)) for p in powers)
@@ -337,7 +338,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 
 def cohen_d_z(differences: Sequence[float]) -> float | None:
-    """Mean difference in units of the differences' deviation; None where they do not vary.
+    """Mean difference divided by the SD of the differences; None if they do not vary.
 
     >>> cohen_d_z([1.0, 2.0, 0.0])
     1.0
@@ -352,7 +353,7 @@ def cohen_d_z(differences: Sequence[float]) -> float | None:
 
 
 def odds_ratio(only_first: int, only_second: int) -> float | None:
-    """How much oftener the second system alone is right; None where the first never is.
+    """Ratio of items that only the second system solves to those that only the first does.
 
     >>> odds_ratio(2, 8)
     4.0
@@ -361,7 +362,7 @@ def odds_ratio(only_first: int, only_second: int) -> float | None:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for having tested several differences (Holm's step-down).
+    """P-values corrected for multiple tests (Holm's step-down method).
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -376,7 +377,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected so that the share of false findings is bounded (Benjamini and Hochberg).
+    """P-values corrected to bound the false discovery rate (Benjamini and Hochberg).
 
     >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
     [0.03, 0.04, 0.04]
@@ -394,9 +395,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def clusters_needed(
     error: float, clusters: int, effect: float, *, power: float = 0.8, level: float = 0.95
 ) -> int:
-    """How many clusters show a difference of ``effect`` with that chance (normal approximation).
+    """Number of clusters that detect ``effect`` with this power (normal approximation).
 
-    ``error`` is the standard error of a paired difference that was measured on ``clusters``.
+    ``error`` is the standard error of a paired difference measured on ``clusters``.
 
     >>> clusters_needed(0.02, 100, 0.03), clusters_needed(0.02, 100, 0.06)
     (349, 88)
@@ -407,7 +408,7 @@ def clusters_needed(
 def effect_seen(
     error: float, clusters: int, wanted: int, *, power: float = 0.8, level: float = 0.95
 ) -> float:
-    """The smallest difference that ``wanted`` clusters show with that chance.
+    """The smallest difference that ``wanted`` clusters detect with this power.
 
     >>> round(effect_seen(0.02, 100, 349), 3)
     0.03
@@ -422,9 +423,9 @@ def _reach(power: float, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How one distribution moved. ``distance`` is the share that lies elsewhere (0 to 1).
+    """Shift between two distributions. ``distance`` is the total variation distance (0 to 1).
 
-    ``p`` is None where there is nothing to compare: an empty sample, or one category alone.
+    ``p`` is None if there is nothing to test: an empty sample, or a single category.
     """
 
     p: float | None
@@ -433,7 +434,7 @@ class Shift:
 
 
 def pool_rare(now: Mapping[str, int], then: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """The counts of both samples by category; those too rare for the test are put together.
+    """Counts of both samples by category; categories too rare for the test are pooled.
 
     >>> pool_rare({"en": 90, "zh": 8, "fr": 1}, {"en": 80, "zh": 20, "de": 2})
     [('en', 90, 80), ('zh', 8, 20), ('others, each too few to compare', 1, 2)]

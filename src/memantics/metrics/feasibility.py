@@ -1,8 +1,8 @@
-"""Can these printed figures be true together? Arithmetic only; no data are needed.
+"""Check by arithmetic whether printed values can be true together, without data.
 
-A printed figure stands for every value that prints like it. Papers round or cut off, so a figure
-printed with ``digits`` decimals may lie half a unit of the last one below the truth's print, or
-up to a whole unit. A check fails only if no such value would do.
+A printed value stands for every value that prints the same. Papers round or truncate, so the true
+value may be half a unit of the last digit below the printed one, or up to a whole unit above. A
+check fails only if no such value satisfies it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RoundingSpan:
-    """All values that print as one figure."""
+    """The range of values that print as the same number."""
 
     low: float
     high: float
 
 
 def span(value: float, digits: int) -> RoundingSpan:
-    """What a printed figure may stand for, rounded or cut off.
+    """Return the range that a printed value may stand for, rounded or truncated.
 
     >>> found = span(0.7198, 4)
     >>> round(found.low, 5), round(found.high, 5)
@@ -34,10 +34,10 @@ def span(value: float, digits: int) -> RoundingSpan:
 
 
 def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bool:
-    """Macro-F1 is at most the mean of macro precision and macro recall.
+    """Whether macro-F1 is at most the mean of macro precision and macro recall.
 
-    The F1 of a class is the harmonic mean of its precision and recall, so at most their
-    arithmetic mean; means over classes keep that order.
+    The F1 of a class is the harmonic mean of its precision and recall, so at most their arithmetic
+    mean; means over classes keep that order.
 
     >>> macro_f1_fits(0.3646, 0.3566, 0.3623, 4), macro_f1_fits(0.6876, 0.6897, 0.6861, 4)
     (False, True)
@@ -47,7 +47,7 @@ def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bo
 
 
 def whole_fits(whole: float, parts: Sequence[float], digits: int) -> bool:
-    """A share over everything lies between the shares over its parts.
+    """Whether a total proportion is between the proportions of its parts.
 
     >>> whole_fits(0.1323, [0.1465, 0.1468], 4), whole_fits(0.4729, [0.5016, 0.4021], 4)
     (False, True)
@@ -58,7 +58,7 @@ def whole_fits(whole: float, parts: Sequence[float], digits: int) -> bool:
 
 
 def weighted_fits(whole: float, parts: Sequence[tuple[float, int]], digits: int) -> bool:
-    """A share over everything is the mean of its parts' shares, weighted by their sizes.
+    """Whether a total proportion is the mean of its parts, weighted by their sizes.
 
     >>> weighted_fits(0.5, [(0.25, 10), (0.75, 10)], 2), weighted_fits(0.6, [(0.5, 9), (1, 1)], 2)
     (True, False)
@@ -71,7 +71,7 @@ def weighted_fits(whole: float, parts: Sequence[tuple[float, int]], digits: int)
 
 
 def share_fits(share: float, n: int, digits: int) -> bool:
-    """Some whole number of ``n`` gives this share.
+    """Whether some whole number of ``n`` items gives this proportion.
 
     >>> share_fits(0.1465, 307, 4), share_fits(0.1323, 609, 4)
     (True, False)
@@ -81,7 +81,7 @@ def share_fits(share: float, n: int, digits: int) -> bool:
 
 
 def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digits: int) -> bool:
-    """F1 of the positive class follows from both recalls and the sizes of both classes.
+    """Whether F1 of the positive class follows from both recalls and both class sizes.
 
     >>> f1_fits(0.718, (0.853, 0.739), (652, 1304), 3), f1_fits(0.9, (0.853, 0.739), (1, 2), 3)
     (True, False)
@@ -93,18 +93,18 @@ def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digit
         return 2 * tpr / (tpr + 1 + ratio * (1 - tnr))
 
     printed = span(f1, digits)
-    # F1 grows with either recall.
+    # F1 increases with either recall.
     low = value(max(0.0, true.low), max(0.0, false.low))
     return printed.low <= value(min(1.0, true.high), min(1.0, false.high)) and low <= printed.high
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a table says about its figures besides their values.
+    """What a table states about its metrics besides their values.
 
-    ``digits`` are the printed decimals; ``sizes`` the items behind a share; ``parts`` the figures
-    that together make up another one; ``classes`` the sizes of the positive and negative class
-    where ``f1``, ``tpr`` and ``tnr`` are given.
+    ``digits`` are the printed decimals; ``sizes`` the items behind a proportion; ``parts`` the
+    metrics that make up another one; ``classes`` the sizes of the positive and negative class if
+    ``f1``, ``tpr`` and ``tnr`` are given.
     """
 
     digits: int
@@ -114,7 +114,7 @@ class Claims:
 
 
 def is_impossible(metrics: Mapping[str, float], claims: Claims) -> bool:
-    """Whether figures fail a check that needs no number of items: no denominators save them.
+    """Whether metrics fail a check that holds for any number of items.
 
     >>> parts = {"whole": ("a", "b")}
     >>> sizes = {"whole": 20, "a": 10, "b": 10}
@@ -127,10 +127,10 @@ def is_impossible(metrics: Mapping[str, float], claims: Claims) -> bool:
 
 
 def find_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
-    """Every check that these figures fail, in words.
+    """List every check that these metrics fail, in words.
 
-    >>> figures = {"macro_f1": 0.5736, "macro_precision": 0.5768, "macro_recall": 0.5694}
-    >>> find_violations(figures, Claims(digits=4))
+    >>> metrics = {"macro_f1": 0.5736, "macro_precision": 0.5768, "macro_recall": 0.5694}
+    >>> find_violations(metrics, Claims(digits=4))
     ('macro-F1 0.5736 is above the mean of precision and recall, 0.5731',)
     """
     return (
@@ -162,7 +162,9 @@ def _whole_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str
         total, parts = metrics[whole], [metrics[name] for name in names]
         shown = " and ".join(_show(part, claims.digits) for part in parts)
         if not whole_fits(total, parts, claims.digits):
-            found.append(f"{whole} {_show(total, claims.digits)} is not between its parts, {shown}")
+            found.append(
+                f"{whole} {_show(total, claims.digits)} is outside the range of its parts, {shown}"
+            )
         sizes = [claims.sizes.get(name, 0) for name in names]
         pairs = list(zip(parts, sizes, strict=True))
         if all(sizes) and not weighted_fits(total, pairs, claims.digits):

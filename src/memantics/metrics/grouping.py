@@ -20,7 +20,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def join_pairs(size: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """The smallest place that each place is joined to, directly or through others.
+    """Return the smallest index that each index is joined to, directly or through others.
 
     >>> join_pairs(5, [(0, 3), (4, 3)])
     [0, 1, 2, 0, 0]
@@ -40,10 +40,10 @@ def _root(parents: list[int], member: int) -> int:
 
 
 def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -> Ints:
-    """Folds that part no group and keep the shares of the strata: largest groups are dealt first.
+    """Make group-disjoint folds with balanced strata; the largest groups are assigned first.
 
-    Each group goes where the counts of all strata stay most even (as in scikit-learn's
-    ``StratifiedGroupKFold``); equal groups are ordered by a hash, so that the order of the items
+    Each group goes to the fold where the counts of all strata stay most even (as in scikit-learn's
+    ``StratifiedGroupKFold``). Equal groups are ordered by a hash, so that the order of the items
     has no influence.
 
     >>> deal_groups(["a", "a", "b", "b"], [1, 2, 3, 3], 2).tolist()
@@ -62,7 +62,7 @@ def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -
 
     for _, places in sorted(members.items(), key=rank):
         more = np.bincount([names[strata[place]] for place in places], minlength=len(names))
-        # What the squared sizes of a fold's strata grow by: smallest where they are emptiest.
+        # Increase of the squared stratum sizes of each fold; the smallest is the best fold.
         growth = settle((((held + more) / totals) ** 2 - (held / totals) ** 2).sum(axis=1))
         fold = min(range(count), key=lambda n: (growth[n], held[n].sum(), n))
         held[fold] += more
@@ -71,7 +71,7 @@ def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -
 
 
 def vote_in_groups(labels: Ints, groups: Sequence[Hashable], classes: int) -> Ints:
-    """The label that the others of an item's group have more often than the data do; -1: none.
+    """Predict the label that is most over-represented in an item's group; -1 for none.
 
     >>> vote_in_groups(np.array([0, 0, 1, 1, 1, 0]), list("aaabbc"), 2).tolist()
     [0, 0, 0, 1, 1, -1]
@@ -85,7 +85,7 @@ def vote_in_groups(labels: Ints, groups: Sequence[Hashable], classes: int) -> In
 
 
 def vote_beside(labels: Ints, classes: int, near: int = 10) -> Ints:
-    """The label that the neighbours of an item in a row, ``near`` on each side, have most.
+    """Predict the label that is most frequent among ``near`` neighbours on each side in a row.
 
     >>> vote_beside(np.array([0, 0, 0, 1, 1, 1]), 2, 1).tolist()
     [0, 0, 0, 0, 1, 1]
@@ -98,9 +98,9 @@ def vote_beside(labels: Ints, classes: int, near: int = 10) -> Ints:
 
 
 def _choose(others: Floats, labels: Ints, classes: int) -> Ints:
-    """The class with the largest share of its members among the others, as if all were equal.
+    """Return the class with the largest proportion of its members among the others.
 
-    Sizes count the item itself: without it, its own class would be smaller and win every tie.
+    Class sizes include the item itself; otherwise its own class would be smaller and win every tie.
     """
     sizes = np.maximum(np.bincount(labels, minlength=classes), 1)
     said: Ints = np.asarray(settle(others / sizes).argmax(axis=1), np.int64)
@@ -110,7 +110,7 @@ def _choose(others: Floats, labels: Ints, classes: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class GroupVote:
-    """Balanced accuracy of a vote with its interval, what shuffled labels give, and how likely."""
+    """Balanced accuracy of a vote with its interval, its value for shuffled labels, and p."""
 
     value: float
     low: float
@@ -141,11 +141,11 @@ def weigh_vote(
     resamples: int = 200,
     seed: int = 0,
 ) -> GroupVote | None:
-    """How far groups tell the label; None where no item has a companion.
+    """Measure how well groups predict the label; None if no item has a companion.
 
-    With ``beside`` the items are a row, neighbours vote, and ``groups`` are for the interval
-    alone. The p-value holds the figure against labels dealt anew to all items, as a normal tail:
-    200 resamples could not show less than 0.005.
+    With ``beside`` the items form a row, neighbours vote, and ``groups`` are used for the interval
+    only. The p-value compares with shuffled labels through a normal tail, since 200 shuffles cannot
+    give less than 0.005.
     """
 
     def vote(given: Ints) -> Ints:
@@ -175,7 +175,7 @@ def weigh_vote(
 
 
 def _recall(table: Floats, classes: int) -> Floats:
-    """The mean recall of each draw, over the classes that it holds."""
+    """Mean recall of each resample, over the classes that it contains."""
     recalls = table[:, :classes] / table[:, classes:]
     return np.asarray(np.nanmean(recalls, axis=1))
 
@@ -189,10 +189,10 @@ def find_near_duplicates(
     threshold: float = 0.8,
     pieces: Pieces = iter,
 ) -> list[int | None]:
-    """For each text the place of one of the others that is nearly the same; None: there is none.
+    """Return for each text the index of another text that is nearly equal, or None.
 
-    Nearly the same means: the Jaccard index of their sets of pieces (characters, unless told
-    otherwise) reaches the threshold.
+    Nearly equal means that the Jaccard similarity of their sets of tokens (characters by default)
+    reaches the threshold.
 
     >>> find_near_duplicates(["abcde", "xyz"], ["vw", "abcdef"], 0.8)
     [1, None]
@@ -229,9 +229,9 @@ def find_twins(
 def list_near_pairs(
     texts: Sequence[str], threshold: float = 0.8, pieces: Pieces = iter
 ) -> Iterator[tuple[int, int]]:
-    """Places of texts that are nearly the same, each with one before it.
+    """List indices of nearly equal texts, each with an earlier one.
 
-    Equal sets of pieces are compared once; texts without a piece are like no other.
+    Equal token sets are compared once; texts without a token match no other.
 
     >>> list(list_near_pairs(["abcde", "xyz", "edcba", "abcdef", ""]))
     [(0, 2), (0, 3)]
@@ -254,11 +254,11 @@ def list_near_pairs(
 
 
 class _Index:
-    """Sets by their rarest members.
+    """Sets indexed by their rarest members.
 
-    Two sets at the threshold share at least ``threshold * size`` members, so they cannot differ
-    on all of the first ``size - threshold * size + 1`` in one common order; with the rarest first
-    hardly any other set is looked at.
+    Two sets at the threshold share at least ``threshold * size`` members, so they share one of the
+    first ``size - threshold * size + 1`` members in a common order. With the rarest members first,
+    few sets have to be compared.
     """
 
     def __init__(self, sets: Sequence[frozenset[str]], threshold: float) -> None:
@@ -276,7 +276,7 @@ class _Index:
         return next(filter(keep, self.list_near(pieces)), None)
 
     def list_near(self, names: frozenset[str]) -> Iterator[int]:
-        """Places of all sets at the threshold; one may come twice."""
+        """List indices of all sets at the threshold; one may occur twice."""
         for piece in self._prefix(names):
             for place in self._places.get(piece, ()):
                 if self._near(names, self._sets[place]):

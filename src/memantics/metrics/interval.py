@@ -18,7 +18,7 @@ import numpy as np
 
 from memantics.metrics.rounding import Floats, settle
 
-Span = tuple[float, float]  # the lower and the upper end
+Span = tuple[float, float]  # Lower and upper bound.
 Z95 = 1.959963984540054
 _MOST_WEIGHTS = 4_000_000
 _MANY = 2_000
@@ -45,8 +45,8 @@ def clustered_wilson(
     """Wilson's interval at the effective sample size of clustered observations.
 
     The design effect compares the variance of the mean between clusters with that of independent
-    items; it is never taken below 1, so an interval is never narrower than the plain one. Where
-    all items agree it cannot be estimated, and the number of clusters is the sample size.
+    items. It is at least 1, so an interval is never narrower than the plain one. If all items agree
+    it cannot be estimated, and the number of clusters is the sample size.
 
     >>> clustered_wilson([True, False, True], ["a", "b", "c"]) == wilson(2, 3)
     True
@@ -78,8 +78,8 @@ def bootstrap(
 ) -> tuple[float, float] | None:
     """Percentile interval of a statistic of column sums, resampling clusters (rows).
 
-    ``statistic`` maps an array of shape (resamples, columns) to one value per draw; resamples where it
-    is undefined (NaN) do not count.
+    ``statistic`` maps an array of shape (resamples, columns) to one value per resample; undefined
+    values (NaN) are excluded.
 
     >>> hits_and_items = np.array([[1.0, 1.0], [0.0, 1.0]] * 50)
     >>> low, high = bootstrap(hits_and_items, lambda s: s[:, 0] / s[:, 1])
@@ -109,13 +109,13 @@ def bootstrap_items(
 
     Args:
         clusters: The cluster of each item.
-        statistic: Maps places of items, in order and with repetitions, to a value; resamples where it
-            is None or NaN do not count.
-        resamples: How many times clusters are resampled.
+        statistic: Maps indices of items, in order and with repetitions, to a value; resamples where
+            it is None or NaN do not count.
+        resamples: Number of resamples.
         seed: Seed of the resampling.
 
     Returns:
-        The interval; None for fewer than two clusters, without resamples, or if no draw is defined.
+        The interval; None for fewer than two clusters, or without a defined resample.
 
     >>> marks = [1, 0] * 50
     >>> low, high = bootstrap_items(range(100), lambda places: fmean(marks[p] for p in places))
@@ -138,7 +138,7 @@ def bootstrap_items(
 
 
 def percentile_span(values: Floats) -> tuple[float, float]:
-    """The bounds between which 95 % of the values lie."""
+    """The bounds that contain the central 95 % of the values."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
 
@@ -146,10 +146,10 @@ def percentile_span(values: Floats) -> tuple[float, float]:
 def resample_sums(
     sums: Floats, resamples: int, seed: int = 0, *, by_kind: bool | None = None
 ) -> Iterator[Floats]:
-    """Column sums over resampled clusters, in pieces of bounded size: (some resamples, columns).
+    """Column sums over resampled clusters, in chunks of bounded size (resamples, columns).
 
-    Where clusters are many and few kinds of them differ, kinds are drawn with their frequencies
-    (``by_kind``): the same distribution as drawing clusters one by one, in a fraction of the time.
+    If many clusters have few distinct rows, the rows are resampled with their frequencies
+    (``by_kind``): the same distribution in a fraction of the time.
     """
     clusters, shares = len(sums), None
     if by_kind or (by_kind is None and clusters > _MANY):
@@ -167,13 +167,13 @@ def resample_sums(
 
 @lru_cache(maxsize=2)
 def _resample_weights(clusters: int, size: int, seed: int, place: int) -> Floats:
-    """How often each cluster is drawn; kept, since all figures of a run share their clusters."""
+    """Number of times each cluster is resampled; cached, as all metrics share clusters."""
     rng = np.random.default_rng([seed, place])
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size).astype(float)
 
 
 def sum_by_cluster(rows: Floats, clusters: Sequence[Hashable]) -> Floats:
-    """Add up rows that share a cluster, in order of first appearance.
+    """Sum rows that share a cluster, in order of first appearance.
 
     >>> sum_by_cluster(np.array([[1.0], [2.0], [5.0]]), ["a", "b", "a"]).tolist()
     [[6.0], [2.0]]
@@ -190,10 +190,10 @@ RepeatedMarks = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class VarianceSplit:
-    """Variance of a single mark: what items share, and what differs when one is asked again.
+    """Variance of a single mark, split into variance between items and between repeats.
 
-    ``items`` is the variance of the items' own means in the long run, ``repeats`` the mean
-    variance within an item. ``share`` is the part that repeating explains.
+    ``items`` is the variance of the items' long-run means, ``repeats`` the mean variance within an
+    item. ``share`` is the proportion due to repeats.
     """
 
     items: float
@@ -201,7 +201,7 @@ class VarianceSplit:
 
     @property
     def share(self) -> float | None:
-        """The part of the variance that is between repeats; None where nothing varies."""
+        """The proportion of the variance that is between repeats; None if nothing varies."""
         total = self.items + self.repeats
         return self.repeats / total if total else None
 
@@ -218,12 +218,12 @@ def split_variance(marks: RepeatedMarks) -> VarianceSplit | None:
         return None
     within = fmean(variance(row) for row in marks)
     between = variance([fmean(row) for row in marks])
-    # The mean of k marks still holds a k-th of the variance within.
+    # The mean of k marks contains 1/k of the variance within items.
     return VarianceSplit(max(0.0, between - within / len(marks[0])), within)
 
 
 def repeat_deviation(marks: RepeatedMarks) -> float | None:
-    """The standard deviation of the mean over items between repeats; None for one repeat.
+    """SD across repeats of the mean over items; None for one repeat.
 
     >>> repeat_deviation([[1, 0], [1, 1]])
     0.3535533905932738
@@ -234,7 +234,7 @@ def repeat_deviation(marks: RepeatedMarks) -> float | None:
 
 
 def pass_at_k(marks: RepeatedMarks, k: int) -> float | None:
-    """The chance that one of ``k`` tries is right, without bias from ``n`` tries of each item.
+    """Unbiased estimate of the probability that one of ``k`` attempts is correct.
 
     >>> pass_at_k([[1, 0], [0, 0]], 2)
     0.5
@@ -249,7 +249,7 @@ def _pass(n: int, right: int, k: int) -> float:
 
 
 def majority(answers: Sequence[Hashable | None]) -> Hashable | None:
-    """The commonest answer; the earliest of those that are equally common. None does not vote.
+    """The most frequent answer; the earliest of equally frequent ones. None does not vote.
 
     >>> majority(["A", "B", "B"]), majority(["A", "B"]), majority([None, None])
     ('B', 'A', None)

@@ -1,4 +1,4 @@
-"""Multinomial naive Bayes: the learner that needs nothing but counts."""
+"""Multinomial naive Bayes from feature counts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _ALPHA = 0.5
 
 
 def log_rates(counts: Floats, alpha: float) -> Floats:
-    """Smoothed logarithms of how often a class has each feature.
+    """Smoothed log-probabilities of each feature by class.
 
     Args:
         counts: How often each feature occurs: one row per class, one column per feature.
-        alpha: What is added to every count.
+        alpha: Smoothing constant added to every count.
 
     Returns:
         An array of the same shape; ``features @ log_rates(...).T`` are log-likelihoods.
@@ -33,7 +33,7 @@ def log_rates(counts: Floats, alpha: float) -> Floats:
 
 
 class NaiveBayes:
-    """Multinomial naive Bayes over named features, learnt one example at a time.
+    """Multinomial naive Bayes over named features, trained one example at a time.
 
     >>> learner = NaiveBayes()
     >>> learner.add(Counter(["cat"]), "a")
@@ -49,24 +49,24 @@ class NaiveBayes:
         self._rates: dict[Hashable, dict[str, float]] = {}
 
     def add(self, features: Features, name: Hashable) -> None:
-        """Learn one example of the class ``name``."""
+        """Train on one example of the class ``name``."""
         self._rates.clear()
         self._features.setdefault(name, Counter()).update(features)
         self._items[name] += 1
 
     def odds(self, features: Features, one: Hashable, other: Hashable) -> float:
-        """The log-likelihood ratio of two classes, without priors."""
+        """Log-likelihood ratio of two classes, without priors."""
         return self._likelihood(features, one) - self._likelihood(features, other)
 
     def classify(self, features: Features) -> Hashable:
-        """The likeliest class, with priors; the first in alphabetical order of equally likely."""
+        """Most probable class, with priors; alphabetically first among equals."""
         return max(
             sorted(self._items, key=str),
             key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
         )
 
     def _likelihood(self, features: Features, name: Hashable) -> float:
-        """Features that no example had say nothing; a class without examples is uniform."""
+        """Log-likelihood; unknown features are ignored, and a class without examples is uniform."""
         if name not in self._rates:
             known = list(dict.fromkeys(key for each in self._features.values() for key in each))
             counts = self._features.get(name, Counter())

@@ -1,12 +1,12 @@
-"""Figures of a judged reappraisal: is the target met, the content kept, the feeling moved?
+"""Metrics of a judged reappraisal: target reached, content kept, emotion shifted.
 
 A judgement is eight numbers in the order of :data:`METRICS`, six of them on a scale from 1 to 5.
 Four components follow from them: TAS (target alignment), CFS (content fidelity), SSS (shift
-strength) and RFS (all three together). They are not linear, so it matters whether they are taken
-of each sample and then averaged, or taken of a run's averages; both are here, by name.
+strength) and RFS (all three together). They are not linear, so components of each sample, averaged,
+differ from components of a run's averages; both are computed, under different names.
 
-Bounds: SSS ends at 1 - exp(-3) = 0.9502 and so RFS at 0.9841, not at 1. A missed target with all
-else perfect still gives 0.0975, since the conjunction is soft on purpose.
+Bounds: the maximum of SSS is 1 - exp(-3) = 0.9502, and that of RFS is 0.9841. A missed target with
+perfect other ratings still gives 0.0975, since the conjunction is soft by design.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How ratings become components: the curve of SSS, and how RFS joins the three."""
+    """How ratings are combined: the curve of SSS, and the combination to RFS."""
 
     combine: Combine = "soft"
     alpha: float = ALPHA
@@ -44,7 +44,7 @@ PAPER = Formula()
 
 
 def unit(rating: ArrayLike) -> Floats:
-    """A rating from 1 to 5 on the scale from 0 to 1.
+    """Map a rating from 1 to 5 to the range 0 to 1.
 
     >>> unit([1, 2, 3, 4, 5, 0]).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0, 0.0]
@@ -53,7 +53,7 @@ def unit(rating: ArrayLike) -> Floats:
 
 
 def align_target(hit: ArrayLike, visual: ArrayLike, text: ArrayLike) -> Floats:
-    """TAS: hit times the harmonic mean of both emotion accuracies; 0 where both are 0.
+    """TAS: hit times the harmonic mean of both emotion accuracies; 0 if both are 0.
 
     >>> float(align_target(1, 0.5, 1).round(6)), float(align_target(0, 1, 1))
     (0.666667, 0.0)
@@ -122,7 +122,7 @@ def components(units: Floats, formula: Formula = PAPER) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RunMetric:
-    """Mean over runs with a 95 % interval; ``sd`` is unbiased, over runs (None: one run only)."""
+    """Mean over runs with a 95% confidence interval; ``sd`` is the SD over runs (None: one run)."""
 
     value: float
     sd: float | None
@@ -132,7 +132,7 @@ class RunMetric:
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalSummary:
-    """All figures of :data:`KEYS`; ``judged`` counts judgements, each once."""
+    """All metrics of :data:`KEYS`; ``judged`` counts distinct judgements."""
 
     metrics: dict[str, RunMetric]
     judged: int
@@ -147,12 +147,12 @@ def summarise(
     *,
     resamples: int = 1000,
 ) -> ReappraisalSummary | None:
-    """Figures of judgements that take part in runs (a number twice: drawn twice); None without any.
+    """Summarise judgements by run (an index may occur twice); None without any.
 
-    Means are taken within each run, then over runs. Plain names are means of the samples' own
-    components, names that end in ``_run`` components of a run's means. Intervals resample
-    clusters, so that they say how the figures depend on the memes, which ``sd`` does not: runs
-    are drawn from one pool and overlap.
+    Means are computed within each run, then over runs. Plain names are means of the samples'
+    components; names ending in ``_run`` are components of a run's means. Confidence intervals
+    resample clusters, so they show the uncertainty over memes. ``sd`` does not, since runs are
+    overlapping samples of one pool.
 
     >>> found = summarise(np.ones((2, 8)), [[0], [0, 1]], ["a", "b"])
     >>> round(found.metrics["rfs"].value, 4), found.metrics["rfs"].sd, found.runs
@@ -195,12 +195,12 @@ def summarise(
 
 
 def _spans(sums: Floats, per_run: Callable[[Floats], Floats], resamples: int) -> Floats | None:
-    """Percentile intervals of all figures from one set of resamples."""
+    """Percentile intervals of all metrics from one set of resamples."""
     if len(sums) < 2:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.concatenate([per_run(part) for part in resample_sums(sums, resamples)])
-    # A run may be empty in a draw: that draw averages over the others.
+    # A run may be empty in a resample, which then averages over the others.
     there = ~np.isnan(values[..., 0])
     counted = there.sum(axis=1)
     kept = counted > 0
@@ -216,14 +216,14 @@ def _clamp(value: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """How often two say the same, and how much more than by chance (None: one never varies)."""
+    """Agreement of two raters, and Cohen's kappa (None if a rater never varies)."""
 
     share: float
     kappa: float | None
 
 
 def agree(one: Sequence[bool], other: Sequence[bool]) -> RaterAgreement | None:
-    """Agreement of two yes-or-no judges, with Cohen's kappa.
+    """Agreement of two binary raters, with Cohen's kappa.
 
     >>> agree([True, True, False, False], [True, False, False, False])
     RaterAgreement(share=0.75, kappa=0.5)

@@ -1,8 +1,7 @@
-"""Decisions on rounded values, so that every processor takes the same ones.
+"""Round computed values before decisions, so that every processor decides the same.
 
-Processors add the same floats in another order, and their libraries round a root otherwise: what is
-equal in theory differs in a last bit. Whoever compares, ranks or groups computed floats does so on
-what ``settle`` gives.
+Processors add floats in different orders, and their libraries round differently, so equal values
+may differ in the last bit. Compare, rank and group computed floats only after ``settle``.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 AnyFloats = NDArray[np.floating[Any]]
 
-SUMS = 9  # decimals of what is computed in double precision
-VECTORS = 5  # decimals of what stands on an encoder's vectors, which are in single precision
+SUMS = 9  # Decimals for values computed in double precision.
+VECTORS = 5  # Decimals for values computed from an encoder's single-precision vectors.
 
 
 @overload
@@ -29,7 +28,7 @@ def settle(value: AnyFloats, digits: int = SUMS) -> Floats: ...
 
 
 def settle(value: float | AnyFloats, digits: int = SUMS) -> float | Floats:
-    """A value, or each of an array, as far as every processor computes it alike.
+    """Round a value or an array to the digits that every processor computes alike.
 
     >>> 0.1 + 0.2 > 0.3, settle(0.1 + 0.2) > settle(0.3)
     (True, False)

@@ -1,7 +1,7 @@
 """Metrics of generated texts (BLEU-4, ROUGE-L, Distinct-n) and the best constant reply.
 
-Several references mean the best of the pairwise values (:func:`best`), not multi-reference BLEU.
-The best constant text is the ROUGE-L baseline of a reply that ignores the meme.
+With several references, the best pairwise value counts (:func:`best`), not multi-reference BLEU.
+The best constant text is a ROUGE-L baseline that ignores the meme.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Smoothing = Literal[
     "chen-cherry-5",
 ]
 Tokenizer = Literal["words", "13a", "space"]
-TextPair = tuple[str, str]  # a text and its reference
+TextPair = tuple[str, str]  # A text and its reference.
 
 _ORDER = 4
 _EPSILON = 0.1
 _MARKS_13A = re.compile(r"([{-~\[-` -&(-+:-@/])")
-# Scripts that put no space between words: each of their characters is a token.
+# Scripts without spaces between words: each character is a token.
 _UNSPACED = (
     "\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -54,7 +54,7 @@ Positions = NDArray[np.intp]
 
 
 def strip_prefix(text: str, prefix: str) -> str:
-    """Drop an opening that every reference shares, whatever its case.
+    """Remove an opening that every reference shares, ignoring case.
 
     >>> strip_prefix("The meme mocks updates", "the meme ")
     'mocks updates'
@@ -64,11 +64,11 @@ def strip_prefix(text: str, prefix: str) -> str:
 
 
 def tokenize(text: str, how: Tokenizer = "words", *, lower: bool = True) -> list[str]:
-    """Cut a text into the tokens that BLEU counts.
+    """Split a text into BLEU tokens.
 
-    ``words`` separates runs of letters and digits from runs of marks, and cuts Chinese, Japanese
-    and Korean into characters; ``13a`` follows the rules of the NIST script of that name, ``space``
-    only splits at white space.
+    ``words`` separates letters and digits from punctuation, and splits Chinese, Japanese and Korean
+    into characters; ``13a`` follows the NIST script of that name; ``space`` splits at white space
+    only.
 
     >>> tokenize("It's 2.5 %, ok?"), tokenize("It's 2.5 %, ok?", "13a")
     (['it', "'", 's', '2', '.', '5', '%,', 'ok', '?'], ["it's", '2.5', '%', ',', 'ok', '?'])
@@ -76,7 +76,7 @@ def tokenize(text: str, how: Tokenizer = "words", *, lower: bool = True) -> list
     return list(_tokenize(text, how, lower))
 
 
-# A reply is compared with several references in a row: its tokens are kept meanwhile.
+# A reply is compared with several references in a row, so its tokens are cached.
 @lru_cache(maxsize=256)
 def _tokenize(text: str, how: Tokenizer, lower: bool) -> tuple[str, ...]:
     if lower:
@@ -87,7 +87,7 @@ def _tokenize(text: str, how: Tokenizer, lower: bool) -> tuple[str, ...]:
 
 
 def _space_13a(text: str) -> str:
-    """White space around marks; a point or comma stays inside a number."""
+    """Add white space around punctuation; a point or comma inside a number stays."""
     text = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     for code, mark in (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")):
         text = text.replace(code, mark)
@@ -115,7 +115,7 @@ def bleu_4(
     """
     if not hypothesis or not reference:
         return 0.0
-    orders = _ORDER + (smoothing == "chen-cherry-5")  # its average looks one order further
+    orders = _ORDER + (smoothing == "chen-cherry-5")  # Its average uses one more order.
     counts = _matches(tuple(hypothesis), tuple(reference), orders)
     if smoothing in ("none", "floor", "add-k", "exp"):
         shares = _smooth_short(counts[:_ORDER], smoothing)
@@ -124,14 +124,14 @@ def bleu_4(
     if not all(share > 0 for share in shares):
         return 0.0
     penalty = min(0.0, 1 - len(reference) / len(hypothesis))
-    # Chen and Cherry's fifth averages in an order below the first and can pass 1.
+    # Chen and Cherry's fifth method averages with a lower order and can exceed 1.
     return math.exp(penalty + sum(math.log(share) for share in shares) / _ORDER)
 
 
 def _matches(
     hypothesis: tuple[str, ...], reference: tuple[str, ...], orders: int
 ) -> list[tuple[int, int]]:
-    """For each order the clipped matches, and how many n-grams the hypothesis has."""
+    """Clipped matches of each order, and the number of n-grams of the hypothesis."""
     places: dict[str, list[int]] = {}
     for place, token in enumerate(reference):
         places.setdefault(token, []).append(place)
@@ -157,9 +157,11 @@ def _matches(
 def _find_ends(
     hypothesis: tuple[str, ...], places: Mapping[str, list[int]], orders: int
 ) -> list[list[int]]:
-    """For each order, where the n-grams of the hypothesis end that the reference has too."""
+    """Positions where n-grams of the hypothesis end that the reference also has, by order."""
     ends: list[list[int]] = [[] for _ in range(orders)]
-    before: dict[int, int] = {}  # how long a common n-gram ends at each place of the reference
+    before: dict[
+        int, int
+    ] = {}  # Length of the common n-gram that ends at each position of the reference.
     for end, token in enumerate(hypothesis, 1):
         here: dict[int, int] = {}
         longest = 0
@@ -173,7 +175,7 @@ def _find_ends(
 
 
 def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> list[float]:
-    """Precisions as sacrebleu has them."""
+    """Precisions as in sacrebleu."""
     shares, halving = [], 1.0
     for place, (right, total) in enumerate(counts):
         if smoothing == "add-k" and place:
@@ -187,14 +189,14 @@ def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> li
         else:
             halving *= 2
             shares.append(1 / (halving * total))
-    # Without a single common word nothing is alike, however smooth.
+    # Without a common word the score is 0, whatever the smoothing.
     return shares if counts[0][0] else [0.0]
 
 
 def _smooth_long(
     counts: Sequence[tuple[int, int]], length: int, smoothing: Smoothing
 ) -> list[float]:
-    """Precisions as NLTK has them."""
+    """Precisions as in NLTK."""
     if not counts[0][0]:
         return [0.0]
     if smoothing == "chen-cherry-5":
@@ -236,9 +238,9 @@ class RougeL:
 
 
 def rouge_tokens(text: str, stem: Stem | None = None) -> list[str]:
-    """Lower-case runs of Latin letters and digits; words of more than three letters are stemmed.
+    """Lower-case Latin words and digits; words of more than three letters are stemmed.
 
-    Chinese, Japanese and Korean are cut into characters: they put no space between words.
+    Chinese, Japanese and Korean are split into characters, since they have no spaces between words.
 
     >>> rouge_tokens("The meme's joke: 2 cats"), rouge_tokens("吐槽加班, OK")
     (['the', 'meme', 's', 'joke', '2', 'cats'], ['吐', '槽', '加', '班', 'ok'])
@@ -258,7 +260,7 @@ def _stem_long(stem: Stem) -> Stem:
 
 
 def join_tokens(tokens: Sequence[str]) -> str:
-    """A text of tokens: white space stands only where a language has it.
+    """Join tokens to a text, with spaces only in languages that use them.
 
     >>> join_tokens(["the", "meme"]), join_tokens(["吐", "槽", "ok", "了"])
     ('the meme', '吐槽ok了')
@@ -283,12 +285,12 @@ def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL
 
 
 def count_common(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """The length of the longest common subsequence.
+    """Length of the longest common subsequence.
 
     >>> count_common("rapid", "rabbit"), count_common(["a", "b"], [])
     (3, 0)
     """
-    # One bit for each place of the first, all of them moved at once (Hyyrö 2004).
+    # Bit-parallel algorithm: one bit per position of the first text (Hyyrö 2004).
     places: dict[Hashable, int] = {}
     for number, token in enumerate(first):
         places[token] = places.get(token, 0) | 1 << number
@@ -301,7 +303,7 @@ def count_common(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
 
 
 def measure_overlap(first: str, second: str) -> float:
-    """The share of the characters of two texts that lie in their longest common subsequence.
+    """Proportion of the characters of two texts in their longest common subsequence.
 
     >>> measure_overlap("rapid", "rabbit"), measure_overlap("", "")
     (0.5454545454545454, 1.0)
@@ -311,7 +313,7 @@ def measure_overlap(first: str, second: str) -> float:
 
 
 def load_porter() -> Stem:
-    """Porter's stemmer of the package nltk, which must be there (ModuleNotFoundError)."""
+    """Load Porter's stemmer of the package nltk (ModuleNotFoundError if it is missing)."""
     from nltk.stem.porter import PorterStemmer
 
     stemmer = PorterStemmer()
@@ -328,7 +330,7 @@ def best(values: Iterable[float]) -> float | None:
 
 
 def split_sentences(text: str) -> list[str]:
-    r"""Sentences, by final marks and line ends; good enough for replies of a few sentences.
+    r"""Split into sentences at final punctuation and line ends; sufficient for short replies.
 
     >>> split_sentences("It mocks updates. Why? Because they take long\n* really")
     ['It mocks updates.', 'Why?', 'Because they take long', '* really']
@@ -345,9 +347,9 @@ WordSplitter = Callable[[str], Iterable[str]]
 
 
 def distinct(utterances: Iterable[Sequence[str]], n: int) -> float | None:
-    """Distinct-n of utterances cut into words: different n-grams over all, within utterances.
+    """Distinct-n of tokenised utterances: distinct n-grams over all n-grams, within utterances.
 
-    None where there is no n-gram at all.
+    None if there is no n-gram.
 
     >>> distinct([["a", "b", "a"], ["a", "b"]], 1), distinct([["a", "b", "a"], ["a", "b"]], 2)
     (0.4, 0.6666666666666666)
@@ -366,7 +368,7 @@ def distinct(utterances: Iterable[Sequence[str]], n: int) -> float | None:
 def measure_distinct(
     utterances: Iterable[str], cut: WordSplitter = str.split
 ) -> dict[int, float | None]:
-    """Distinct-1 and Distinct-2 of texts; ``cut`` makes words (jieba's, for Chinese).
+    """Distinct-1 and Distinct-2 of texts; ``cut`` splits into words (jieba for Chinese).
 
     >>> measure_distinct(["so good", "so so"])
     {1: 0.5, 2: 1.0}
@@ -377,7 +379,7 @@ def measure_distinct(
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A text, and its mean ROUGE-L F1 over memes (best reference of each)."""
+    """A text and its mean ROUGE-L F1 over memes (best reference of each)."""
 
     text: str
     value: float
@@ -404,10 +406,10 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True)
 class _References:
-    """All references as numbers: one row each, padded with -1; ``starts`` is each meme's first.
+    """All references as numbers, one padded row each; ``starts`` is each meme's first row.
 
-    ``places`` are those of the words that are offered; ``by_row`` joins the same word in one
-    reference, ``by_meme`` in the references of one meme.
+    ``places`` are the positions of candidate words; ``by_row`` joins equal words in one reference,
+    ``by_meme`` in the references of one meme.
     """
 
     words: WordNumbers
@@ -420,7 +422,7 @@ class _References:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A text so far."""
+    """A partial text."""
 
     words: tuple[int, ...]
     value: float
@@ -429,9 +431,9 @@ class _Draft:
 def correct_for_constant(
     values: Sequence[float | None], elsewhere: Sequence[float | None]
 ) -> list[float | None]:
-    """Values on a scale where every constant reply gets 0 on average and a perfect one 1.
+    """Rescale values so that constant replies get 0 on average and a perfect reply gets 1.
 
-    ``elsewhere`` is what each reply gets on other memes, as a constant would; None: not scored.
+    ``elsewhere`` is each reply's score on other memes, as a constant would get; None if not scored.
 
     >>> correct_for_constant([0.75, 0.5, None], [0.5, 0.5, None])
     [0.5, 0.0, None]
@@ -447,11 +449,11 @@ def correct_for_constant(
 def find_best_constant(
     references: Sequence[Sequence[str]], stem: Stem | None = None
 ) -> Constant | None:
-    """Grow the text whose mean best-reference ROUGE-L F1 is highest, word by word (beam search).
+    """Search the text with the highest mean best-reference ROUGE-L F1 (beam search by word).
 
-    It is fitted to the very references it is scored on, so it shows what a reply can reach
-    without any understanding; a longer search could only find a better one. None without
-    references. Beyond ``_MOST`` memes it is grown on a part of them and its mean is over all.
+    It is fitted on the references it is scored on, so it shows the score that needs no
+    understanding; a longer search can only improve it. None without references. Beyond ``_MOST``
+    memes it is fitted on a part of them and scored on all.
 
     >>> found = find_best_constant([["the meme mocks me"], ["the meme mocks me too"]])
     >>> found.text, round(found.value, 3)
@@ -466,13 +468,13 @@ def find_best_constant(
 
 
 def find_constant_text(references: Sequence[Sequence[str]], stem: Stem | None = None) -> str | None:
-    """The text alone: over very many references, its mean takes longer than the search."""
+    """Return the text alone, since its mean over very many references is slow to compute."""
     found = _search(_thin_out([texts for texts in references if texts]), stem)
     return found.text if found else None
 
 
 def _thin_out(references: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """At most so many memes, evenly spaced: more would not change the text, only take longer."""
+    """Select at most this many memes, evenly spaced; more would only take longer."""
     return references[:: math.ceil(len(references) / _MOST)] if references else references
 
 
@@ -512,10 +514,10 @@ def _number(
 
 
 def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
-    """The best words to put in at each place.
+    """Return the best words to insert at each position.
 
-    A word that stands at j of a reference joins what the words before it share with the part
-    before j and what the words after it share with the part behind j.
+    A word at position j of a reference extends the common subsequence of the words before it with
+    the part before j, and of the words after it with the part after j.
     """
     before = _tables(draft.words, held.words)
     after = [table[:, ::-1] for table in _tables(draft.words[::-1], held.words[:, ::-1])]
@@ -541,9 +543,9 @@ def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
 
 
 def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> Positions:
-    """The words that may be among the best at a place: only they are worth their exact mean.
+    """Select the words that may be best at a position, so that only they are scored exactly.
 
-    A word gains, over the draft without it, only at memes that have it in a reference.
+    A word improves on the draft without it only at memes with the word in a reference.
     """
     base = np.maximum.reduceat(plain, held.starts)
     memes, words = np.divmod(held.by_meme.keys, offered)
@@ -554,7 +556,7 @@ def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> 
 
 
 def _tables(words: Sequence[int], references: WordNumbers) -> list[WordNumbers]:
-    """Length of the common subsequence of each opening of both, for all references at once."""
+    """Length of the common subsequence of all prefixes, for all references at once."""
     table = np.zeros((len(references), references.shape[1] + 1), np.int32)
     tables = [table]
     for word in words:
@@ -566,7 +568,7 @@ def _tables(words: Sequence[int], references: WordNumbers) -> list[WordNumbers]:
 
 
 def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem | None) -> str:
-    """Words as people write them: a stem gets its commonest word back."""
+    """Write words out: a stem is replaced by its most frequent word."""
     if stem is None:
         return join_tokens(words)
     spelled: dict[str, Counter[str]] = {}

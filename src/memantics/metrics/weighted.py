@@ -1,7 +1,7 @@
-"""Figures of judged cases under weights: the same function serves intervals and re-weighting.
+"""Metrics of scored cases under weights, for bootstrap intervals and re-weighting.
 
-Drawing groups with replacement gives each case a weight, and so does asking what a figure would be
-on memes of another composition. Each figure is therefore a function of weights alone.
+Resampling groups gives each case a weight, and so does re-weighting to another composition of
+memes. Each metric is therefore a function of weights alone.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One judged case. Cases of one ``group`` hang together, ``tags`` say what it is made of.
+    """One scored case. Cases of one ``group`` are not independent; ``tags`` describe it.
 
-    ``chance`` is that of the positive class where a figure names one, else that of what was said;
-    for the figure ``mean`` it is the value that the mean is taken of.
+    ``probability`` is that of the positive class if the metric has one, else that of the
+    prediction. For the metric ``mean`` it is the averaged value.
     """
 
     id: str
@@ -48,16 +48,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """Which figure of cases: a metric, and the positive class of those that have one."""
+    """A metric of cases, with the positive class if it has one."""
 
     metric: MetricName
     positive: str = ""
 
     @property
     def name(self) -> str:
-        """How tables call it.
+        """The name in tables.
 
-        >>> Figure("f1", "pun").name
+        >>> MetricSpec("f1", "pun").name
         'f1 of pun'
         """
         spoken = self.metric.replace("_", " ").replace("macro f1", "macro-F1")
@@ -66,7 +66,7 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A figure with its interval over groups; None where it is undefined."""
+    """A metric with its interval over groups; None if undefined."""
 
     value: float | None
     low: float | None
@@ -78,10 +78,10 @@ class Measure:
 def measure(
     cases: Sequence[Case], spec: MetricSpec, weights: Floats | None = None, resamples: int = 1000
 ) -> Measure:
-    """A figure and its 95 % interval: groups are drawn with replacement, as wholes.
+    """Compute a metric and its 95% confidence interval, resampling whole groups.
 
     >>> cases = [Case(str(n), str(n // 2), "a", "a" if n % 4 else "b") for n in range(40)]
-    >>> found = measure(cases, Figure("accuracy"))
+    >>> found = measure(cases, MetricSpec("accuracy"))
     >>> found.value, found.cases, found.groups, found.low < 0.75 < found.high
     (0.75, 40, 20, True)
     """
@@ -106,14 +106,14 @@ def measure(
 
 
 def prepare(cases: Sequence[Case], spec: MetricSpec) -> Callable[[Floats], float | None]:
-    """A figure as a function of the weights of the cases; None where it is undefined."""
+    """Return a metric as a function of the weights of the cases; None if undefined."""
     if spec.metric in ("auroc", "calibration_error"):
         make = _prepare_auroc if spec.metric == "auroc" else _prepare_calibration
         return make(cases, spec.positive)
     if spec.metric == "macro_f1":
         return _prepare_macro_f1(cases)
     if spec.metric == "mean":
-        values = np.array([_chance(case) for case in cases])
+        values = np.array([_probability(case) for case in cases])
         return lambda weights: _share(float(weights @ values), float(weights.sum()))
     gold = np.array([case.gold == spec.positive for case in cases], bool)
     said = np.array([case.said == spec.positive for case in cases], bool)
@@ -150,7 +150,7 @@ def _prepare_macro_f1(cases: Sequence[Case]) -> Callable[[Floats], float | None]
 
 
 def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
-    chances = np.array([_chance(case) for case in cases], float)
+    chances = np.array([_probability(case) for case in cases], float)
     known, places = np.unique(settle(chances), return_inverse=True)
     gold = np.array([case.gold == positive for case in cases], bool)
 
@@ -165,8 +165,8 @@ def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], f
 
 
 def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
-    """Mean gap between stated chance and observed share, in bins of equally many cases."""
-    chances = np.array([_chance(case) for case in cases], float)
+    """Mean gap between stated probability and observed proportion, in bins of equal size."""
+    chances = np.array([_probability(case) for case in cases], float)
     held = np.array(
         [case.gold == (positive or case.said) for case in cases],
         float,
@@ -182,7 +182,7 @@ def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floa
     return rate
 
 
-def _chance(case: Case) -> float:
+def _probability(case: Case) -> float:
     if case.probability is None:
-        raise ValueError(f"case {case.id} has no chance")
+        raise ValueError(f"case {case.id} has no probability")
     return case.probability

@@ -1,4 +1,4 @@
-"""Everything at once: a benchmark's data, its published tables, and models that are asked."""
+"""Run all audit checks of a benchmark: its data, its published tables, and models."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FEWEST = 20
 
 @dataclass(slots=True)
 class AuditNotes:
-    """All findings, all that could not be found out, and files that were written, by what."""
+    """All findings, the checks that were not possible, and the written files by kind."""
 
     findings: list[Finding] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -51,14 +51,14 @@ class AuditNotes:
     files: dict[str, Path] = field(default_factory=dict)
 
     def add(self, found: tuple[list[Finding], list[Gap]]) -> None:
-        """Take in what a check returned."""
+        """Add the result of a check."""
         self.findings += found[0]
         self.gaps += found[1]
 
 
 @dataclass(frozen=True, slots=True)
 class TrivialModels:
-    """The models that need no thought: each strategy once, and a coin with several seeds."""
+    """Trivial baselines: each strategy once, and random guessing with several seeds."""
 
     strategies: tuple[Model, ...]
     coins: tuple[Model, ...]
@@ -66,7 +66,7 @@ class TrivialModels:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """Who is asked, how, and about how many items."""
+    """The models to run, their settings, and the number of items."""
 
     models: tuple[Model, ...]
     asker: AuditAsking
@@ -79,7 +79,7 @@ async def audit(
     trivial: TrivialModels,
     inquiry: Inquiry | None = None,
 ) -> AuditNotes:
-    """AuditNotes tasks of a benchmark; without an inquiry no model is asked."""
+    """Audit the tasks of a benchmark; without an inquiry no model is called."""
     found = AuditNotes()
     exams, gaps = open_exams(subject, cards)
     found.gaps += gaps
@@ -104,9 +104,9 @@ async def audit(
         found.gaps.append(
             Gap(
                 "",
-                "blind run, order of options, favourite place, consistency of judges",
-                "no model was asked",
-                "give --model",
+                "run without images, option order, position bias, consistency of judges",
+                "no model was given",
+                "add --model MODEL",
             )
         )
     return found
@@ -120,7 +120,7 @@ async def _audit_data(
     trivial: TrivialModels,
 ) -> None:
     if is_judge(exam.items[0]):
-        reason = "its figures describe what is judged, not who judges"
+        reason = "its metrics describe the judged edits, not the model that judges"
         found.gaps.append(Gap(exam.name, "shortcuts", reason))
     elif len(exam.items) < FEWEST:
         found.gaps.append(Gap(exam.name, "shortcuts, options", _few(len(exam.items))))
@@ -132,11 +132,13 @@ async def _audit_data(
 
 
 def _few(n: int) -> str:
-    return f"{n} items are too few to tell anything from chance; it takes {FEWEST}"
+    return (
+        f"{n} items are too few for a test against the chance level; at least {FEWEST} are needed"
+    )
 
 
 def _find_floor(found: AuditNotes, exam: Exam) -> ChanceLevel:
-    """Where nothing can be guessed, what the best constant text reaches."""
+    """Return the score of the best constant text, for tasks without a chance level."""
     values = [
         finding.score.value or 0.0
         for finding in found.findings
@@ -164,21 +166,28 @@ async def _audit_models(
 async def _question(
     found: AuditNotes, exam: Exam, chance: ChanceLevel, model: Model, inquiry: Inquiry
 ) -> Score | None:
-    """Ask with images where there are any, and without; return the fuller figure."""
+    """Run the model with images, if there are any, and without; return the score with images."""
     items = draw_items(exam.seen or exam.items, inquiry.limit)
     seen: list[Outcome] = []
     blind: list[Outcome] = []
     if not exam.sighted:
-        found.gaps.append(Gap(exam.name, "blind run", "it shows no image with these options"))
+        found.gaps.append(
+            Gap(exam.name, "run without images", "the task shows no image with these options")
+        )
         seen = await inquiry.asker.ask(exam, model, items, "as it is")
     elif exam.seen:
         seen = await inquiry.asker.ask(exam, model, items, "with images")
     else:
         found.gaps.append(
-            Gap(exam.name, "run with images", "no image is in this copy", "add the images")
+            Gap(
+                exam.name,
+                "run with images",
+                "this copy of the data has no images",
+                "register a copy with images (memantics data add)",
+            )
         )
     if exam.sighted and len(items) < FEWEST:
-        found.gaps.append(Gap(exam.name, "blind run", _few(len(items))))
+        found.gaps.append(Gap(exam.name, "run without images", _few(len(items))))
     elif exam.sighted:
         blind = await inquiry.asker.ask_blind(exam, model, items)
         found.findings.append(judge_blind(exam, model.name, blind, seen, chance))
@@ -191,9 +200,9 @@ async def _reorder(found: AuditNotes, exam: Exam, model: Model, inquiry: Inquiry
         return
     items = draw_items(exam.seen or exam.items, inquiry.limit)
     if not can_rotate(items):
-        reason = "its options are images, whose places the prompt names"
+        reason = "its options are images, and the prompt refers to their positions"
         hint = "compare runs with --set seed=1,2,3,4 instead"
-        found.gaps.append(Gap(exam.name, "order of options", reason, hint))
+        found.gaps.append(Gap(exam.name, "option order", reason, hint))
         return
     mark = "with images" if exam.seen else "blind"
     orders = []
@@ -209,12 +218,14 @@ async def _question_judge(
     found: AuditNotes, subject: AuditSubject, exam: Exam, model: Model, inquiry: Inquiry
 ) -> None:
     if not exam.seen:
-        found.gaps.append(Gap(exam.name, "consistency of judges", "no image is in this copy"))
+        found.gaps.append(
+            Gap(exam.name, "consistency of judges", "this copy of the data has no images")
+        )
         return
     items = draw_items(exam.seen, inquiry.limit)
     asker = inquiry.asker
     first = await asker.ask(exam, model, items, "with images")
-    # The cache may have known the first; the second must come from the model.
+    # The first reply may be cached; the second must be a new call.
     again = await asker.ask(exam, model, items, "again", fresh=True)
     unseen = await asker.ask_blind(exam, model, items)
     runs = {"again": again, "unseen": unseen}
@@ -237,7 +248,7 @@ async def _question_judge(
 
 
 def _choose_other(exam: Exam, name: str) -> str | None:
-    """Another value of an option than the one in use."""
+    """Return another value of an option than the current one."""
     for option in exam.card.option:
         if option.name == name:
             return next((v for v in option.choices if v != exam.task.options.get(name)), None)
@@ -245,15 +256,15 @@ def _choose_other(exam: Exam, name: str) -> str | None:
 
 
 def drop_repeated(findings: Sequence[Finding]) -> list[Finding]:
-    """The first finding of each kind: a benchmark's own stands in place of the general one."""
+    """Keep the first finding of each kind: a benchmark's own check replaces the general one."""
     kept: dict[tuple[str, str, str, str], Finding] = {}
     for finding in findings:
-        # Titles tell apart what one check finds several of, such as recurring options.
+        # Titles distinguish several findings of one check, such as recurring options.
         title = finding.title if finding.key in ("options.never_correct", "tables.feasible") else ""
         kept.setdefault((finding.task, finding.model, finding.key, title), finding)
     return list(kept.values())
 
 
 def order_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Broken ones first; otherwise in the order in which they were found."""
+    """Sort findings: broken ones first, otherwise in the order of the checks."""
     return sorted(findings, key=lambda finding: VERDICTS.index(finding.verdict))

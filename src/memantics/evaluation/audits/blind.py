@@ -18,22 +18,25 @@ from memantics.metrics.rounding import settle
 
 WORDS_ALONE, PICTURE_ALONE = "image=blank", "caption=removed"
 NAMES: Mapping[str, str] = {
-    WORDS_ALONE: "words alone",
-    PICTURE_ALONE: "picture alone",
-    "image=swapped": "another meme's picture",
-    "meme=removed": "neither: question and options alone",
-    "caption=reworded": "the caption in other words",
-    "caption=shuffled": "the caption's words in another order",
-    "options=permuted": "options in another order",
+    WORDS_ALONE: "text only",
+    PICTURE_ALONE: "image only",
+    "image=swapped": "another meme's image",
+    "meme=removed": "neither image nor text",
+    "caption=reworded": "caption reworded",
+    "caption=shuffled": "caption shuffled",
+    "options=permuted": "options permuted",
 }
 HEART: Mapping[str, str] = {
     "contamination=caption": "second halves of captions",
-    "contamination=template": "names of templates",
-    "contamination=id": "ids in the data set",
+    "contamination=template": "template names",
+    "contamination=id": "ids of the data set",
     "contamination=canary": "the canary string",
 }
 _LITTLE = 0.1
-_SOME, _MUCH = 0.02, 0.1  # of the memes known by heart: worth knowing, broken
+_SOME, _MUCH = (
+    0.02,
+    0.1,
+)  # Proportion of reproduced memes: thresholds for "worth knowing" and "broken".
 _WORDS = FindingWords(__file__)
 
 
@@ -43,9 +46,10 @@ def judge_needs(
     plain: Sequence[Outcome],
     perturbed: Mapping[str, Sequence[Outcome]],
 ) -> Finding | None:
-    """The share of items that a model solves with words and picture, and with neither alone.
+    """Measure the proportion of items solved with image and text, and with neither alone.
 
-    None where one of the two was not perturbed. Conditions are compared on the items that all have.
+    None if one of the two perturbed runs is missing. Conditions are compared on the items that all
+    runs have.
     """
     if not {WORDS_ALONE, PICTURE_ALONE} <= perturbed.keys():
         return None
@@ -61,13 +65,15 @@ def judge_needs(
     memes = [groups[name] for name in ids]
     both = [tables[""][n] and not (tables[WORDS_ALONE][n] or tables[PICTURE_ALONE][n]) for n in ids]
     score = proportion_score("proportion", both, memes)
-    rows = [proportion_score("accuracy", [tables[""][n] for n in ids], memes, "shown", "all of it")]
+    rows = [
+        proportion_score("accuracy", [tables[""][n] for n in ids], memes, "shown", "image and text")
+    ]
     for perturbation, label in NAMES.items():
         if perturbation in tables:
             held = [tables[perturbation][n] for n in ids]
             rows.append(proportion_score("accuracy", held, memes, "shown", label))
             lost = [float(tables[""][n]) - float(tables[perturbation][n]) for n in ids]
-            rows.append(mean(lost, memes, "shown", f"{label}, lost", "difference"))
+            rows.append(mean(lost, memes, "shown", f"{label}, score drop", "difference"))
     value, top = score.value or 0.0, rows[0].value or 0.0
     little = settle(value) < settle(_LITTLE * top)
     verdict, values = rank(bool(little) or top == 0), {"top": top, "value": value}
@@ -79,10 +85,9 @@ def judge_needs(
 def judge_contamination(
     task: str, model: str, recalled: Mapping[str, Score], removed: Sequence[Outcome] = ()
 ) -> Finding | None:
-    """What a model knows by heart; None where nothing was asked.
+    """Measure how much of the data a model reproduces from memory; None if nothing was asked.
 
-    Beside it what it answers with question and options alone (``removed``), which who has seen the
-    data may know, too.
+    ``removed`` adds the accuracy with question and options alone, which contamination also raises.
     """
     known = {
         perturbation: score for perturbation, score in recalled.items() if score.value is not None
@@ -106,7 +111,7 @@ def judge_contamination(
     low = settle(most.value or 0.0 if most.low is None else most.low)
     score = Score("proportion", most.value, most.n, most.low, most.high)
     verdict = rank(bool(low >= _SOME), broken=told or bool(low >= _MUCH))
-    said = f" It knows {HEART['contamination=canary']}." if told else ""
+    said = f" It reproduces {HEART['contamination=canary']}." if told else ""
     values = {"said": said, "value": most.value}
     return _WORDS.find(
         "contamination", score, verdict, values, task=task, model=model, rows=tuple(rows)
@@ -120,12 +125,16 @@ def judge_blind(
     seen: Sequence[Outcome],
     chance: ChanceLevel,
 ) -> Finding:
-    """Hold the blind run against chance and, where there is one, against the run with images."""
+    """Compare the run without images with the chance level and with the run with images."""
     score = exam.score(blind)
     full = exam.score(seen) if seen else None
     kept = _keep_share(score, full, chance)
-    of = "what it has over guessing with images" if full else "the way from guessing to perfect"
-    said = f" It keeps {kept:.0%} of {of}." if kept is not None else ""
+    of = (
+        "its score above the chance level"
+        if full
+        else "the gap between the chance level and a perfect score"
+    )
+    said = f" Without images it keeps {kept:.0%} of {of}." if kept is not None else ""
     return _WORDS.find(
         "blind",
         place(score),
@@ -147,7 +156,9 @@ def _list_rows(
     if not texts:
         groups = [outcome.item.group for outcome in blind]
         solves = [solved(outcome) for outcome in blind]
-        rows.append(proportion_score("proportion", solves, groups, "items", "solved blind"))
+        rows.append(
+            proportion_score("proportion", solves, groups, "items", "correct without images")
+        )
     if full is not None:
         rows.append(place(full, "run", "with images"))
     first, second = keep_both(blind, seen)
@@ -155,13 +166,13 @@ def _list_rows(
     gains = [b - a for a, b in zip(before, after, strict=True)]
     if gains:
         groups = [outcome.item.group for outcome in first]
-        label = "gained with images" if texts else "solved more with images"
+        label = "gain with images" if texts else "correct only with images"
         rows.append(mean(gains, groups, "items", label, "difference"))
     return rows
 
 
 def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
-    """Each outcome's own worth: right or wrong, or the task's mark for a text."""
+    """Score each outcome: correct or wrong, or the task's metric for a text."""
     if exam.items[0].form.reply != "text":
         return [float(solved(outcome)) for outcome in outcomes]
     marks = exam.task.marks(outcomes) if exam.task.marks and outcomes else {}
@@ -169,12 +180,12 @@ def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
 
 
 def solved(outcome: Outcome) -> bool:
-    """Whether an outcome is the gold answer."""
+    """Whether an outcome equals the gold answer."""
     return outcome.status == "answered" and outcome.value == outcome.item.gold
 
 
 def _keep_share(score: Score, full: Score | None, chance: ChanceLevel) -> float | None:
-    """Which share of what a model has over chance it has without images."""
+    """Return how much of a model's score above the chance level remains without images."""
     base = chance.value or 0.0
     if score.value is None:
         return None
@@ -189,7 +200,7 @@ def _weigh(score: Score, chance: ChanceLevel, kept: float | None) -> FindingVerd
 
 
 def rotate(item: Item, step: int) -> Item:
-    """The item with its options moved on by some places; keys stay, the gold key moves along.
+    """Rotate an item's options by some positions; the keys stay and the gold key moves.
 
     >>> from memantics.core.records import Field, Form, Option
     >>> field = Field("answer", "choice", (Option("A", "cat"), Option("B", "dog")))
@@ -210,12 +221,12 @@ def rotate(item: Item, step: int) -> Item:
 
 
 def can_rotate(items: Sequence[Item]) -> bool:
-    """Whether options are texts only: images would have to move along in the prompt."""
+    """Whether all options are texts; images would have to move in the prompt too."""
     return not any(option.image for item in items for option in list_options(item))
 
 
 def judge_orders(exam: Exam, model: str, orders: Sequence[Sequence[Outcome]]) -> list[Finding]:
-    """What the answers in every order come to: one presentation after the other."""
+    """Evaluate the answers over all option orders."""
     by_item = [
         {outcome.item.id: outcome for outcome in order if outcome.status != "failed"}
         for order in orders
@@ -235,9 +246,9 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
         proportion_score(
             "accuracy", [solved(said[step]) for said in rounds], groups, "order", label
         )
-        for step, label in enumerate(f"moved by {n}" for n in range(len(rounds[0])))
+        for step, label in enumerate(f"rotated by {n}" for n in range(len(rounds[0])))
     ]
-    rows.append(proportion_score("accuracy", all_right, groups, "order", "right in every order"))
+    rows.append(proportion_score("accuracy", all_right, groups, "order", "correct in every order"))
     score = proportion_score("proportion", same, groups)
     value = score.value or 0.0
     values = {"value": value, "always": rows[-1].value or 0}
@@ -248,7 +259,7 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
 
 
 def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
-    """Every option stands at every place once, so an unbiased model names each place alike."""
+    """Test for position bias: each option is at each position once, so choices should be even."""
     said = [
         (str(outcome.value), outcome.item.group)
         for outcomes in rounds
@@ -280,21 +291,21 @@ def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -
 
 
 def _said(outcome: Outcome) -> str:
-    """The text of the chosen option; an invalid answer is like no other."""
+    """Return the text of the chosen option; an invalid answer equals no other answer."""
     if outcome.status != "answered":
         return f"\0{id(outcome)}"
     texts = {option.key: option.text for option in list_options(outcome.item)}
     return texts.get(str(outcome.value), f"\0{outcome.value}")
 
 
-# Consistency of a judge: the same edit again, presented otherwise, and with images swapped.
+# Consistency of a judge: the same edit judged again, in another presentation, and swapped.
 
 _LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """Two judgements of one edit: same labels, all ratings within a point, mean distance."""
+    """Two judgements of one edit: equal labels, all ratings within one point, mean distance."""
 
     same: bool
     close: bool
@@ -302,7 +313,7 @@ class Similarity:
 
 
 def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Similarity:
-    """How alike two judgements are, over the rated fields (all fields where none are named)."""
+    """Compare two judgements over the rated fields, or over all fields if none are named."""
     (labels, first), (others, second) = _read(one, rated), _read(other, rated)
     numbers = [abs(rating - second[name]) for name, rating in first.items() if name in second]
     same = bool(labels or numbers) and labels == others
@@ -314,7 +325,7 @@ def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> S
 
 
 def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, float]]:
-    """The labels and the numbers of a judgement; truth values count as labels."""
+    """Read the labels and numbers of a judgement; booleans count as labels."""
     answer = outcome.value if outcome.status == "answered" else None
     if not isinstance(answer, dict):
         return {"invalid": outcome.status}, {}
@@ -330,7 +341,7 @@ def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], M
 
 
 def swap_images(item: Item) -> Item:
-    """The item with its two images exchanged."""
+    """Exchange the two images of an item."""
     return replace(item, images=item.images[::-1])
 
 
@@ -341,19 +352,19 @@ def judge_consistency(
     pair: tuple[Sequence[Outcome], Sequence[Outcome]],
     rated: frozenset[str],
 ) -> Finding:
-    """Hold two presentations of the same edits against each other."""
+    """Compare two presentations of the same edits."""
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
     groups = [outcome.item.group for outcome in first]
     score = proportion_score("proportion", [similarity.close for similarity in found], groups)
     value = score.value or 0.0
     verdict = rank(value < 0.9, broken=value < 0.7)
-    if way == "unseen":  # where nothing can be seen, a judge should not say the same
+    if way == "unseen":  # Without images a judge should not repeat its judgement.
         verdict = rank(value >= 0.3, broken=value >= 0.6)
     same = [similarity.same for similarity in found]
     distances = [similarity.distance for similarity in found]
     rows = (
-        proportion_score("proportion", same, groups, "fields", "labels the same"),
+        proportion_score("proportion", same, groups, "fields", "equal labels"),
         mean(distances, groups, "fields", "mean distance of ratings", "distance"),
         *_mains(exam, first, second),
     )
@@ -366,11 +377,11 @@ def judge_consistency(
 def judge_swap(
     exam: Exam, model: str, pair: tuple[Sequence[Outcome], Sequence[Outcome]]
 ) -> Finding:
-    """With source and edit exchanged a judge that looks must call the edit a failure."""
+    """Test whether a judge rates the edit as failed when source and edit are exchanged."""
     first, second = keep_both(*pair)
     before, after = (exam.score(outcomes) for outcomes in (first, second))
     whole = before.value or 0.0
-    # Nothing can be lost where nothing was given.
+    # A score near zero cannot drop.
     kept = (after.value or 0.0) / whole if whole >= _LEAST else None
     return _WORDS.find(
         "judge.swapped" if kept is not None else "judge.swapped.unscored",

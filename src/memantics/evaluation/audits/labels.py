@@ -1,4 +1,4 @@
-"""Audits of labels and runs: disjoint splits, labels probably wrong, what runs need and know."""
+"""Audit labels and runs: group-disjoint splits, label errors, and what runs depend on."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from memantics.moderation.resplit import (
     settle_verdicts,
 )
 
-MOST = 12_000  # memes that judges compare in pairs
+MOST = 12_000  # Maximum number of memes for pairwise comparison.
 _FEWEST = 40
 _RANDOM = "random"
 _AGAIN = "random, again"
@@ -59,9 +59,10 @@ _AGAIN = "random, again"
 
 @dataclass(frozen=True, slots=True)
 class LabelWishes:
-    """What of a label is audited. ``folder`` gets the files, ``warning`` goes with the queue.
+    """Settings of a label audit.
 
-    ``runs`` are run directories whose answers are judges, too.
+    ``folder`` receives the files; ``warning`` is shown with the queue. ``runs`` are run directories
+    whose answers serve as additional predictions.
     """
 
     kinds: tuple[GroupKind, ...]
@@ -73,13 +74,13 @@ class LabelWishes:
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is a column of a table: ``memes.csv/label``."""
+    """Whether a name is a column of a table, such as ``memes.csv/label``."""
     place = Path(name.rpartition("/")[0])
     return place.suffix.lower() in TABLE_ENDINGS and place.is_file()
 
 
 def choose_label(benchmark: Benchmark, wanted: str) -> str:
-    """The label of that name, else the first of which each meme has one; "" where there is none."""
+    """Choose the label of that name, else the first one with one value per meme; "" if none."""
     known = benchmark.plugin.labels if benchmark.runnable else {}
     if wanted in known:
         return wanted
@@ -87,7 +88,7 @@ def choose_label(benchmark: Benchmark, wanted: str) -> str:
 
 
 def describe_table(name: str) -> tuple[Card, DataFacts]:
-    """A card and the facts for a column of a table that no benchmark knows."""
+    """Make a card and the facts for a column of a user's table."""
     loaded = find_labelled(name)
     stem = re.sub(r"[^a-z0-9]+", "_", loaded.labels.name.lower()).strip("_")
     languages = [text for text in loaded.list_languages() if text in ("en", "zh")]
@@ -104,21 +105,24 @@ def describe_table(name: str) -> tuple[Card, DataFacts]:
         }
     )
     size = len(loaded.examples)
-    return card, DataFacts("release", loaded.checksum, size, "", "not said")
+    return card, DataFacts("release", loaded.checksum, size, "", "not stated")
 
 
 def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditNotes:
-    """Audit one label, ``NAME/LABEL``: groups, disjoint splits, doubtful labels."""
+    """Audit one label, ``NAME/LABEL``: groups, group-disjoint splits, label errors."""
     notes = AuditNotes()
     data = find_labelled(name, data=kind)
     if data.labels.several:
-        raise InputError(f"{name}: several labels hold at once", hint="audit one that is alone")
+        raise InputError(
+            f"{name} allows several labels per meme, which the label audit does not support",
+            hint="audit a label with one value per meme",
+        )
     if len(data.examples) < _FEWEST or min(data.counts.values()) < FEWEST_MEMBERS:
-        reason = f"{len(data.examples)} memes are too few; it takes {_FEWEST}, and five a class"
-        notes.gaps.append(Gap(name, "groups, disjoint splits, wrong labels", reason))
+        reason = f"{len(data.examples)} memes are too few; {_FEWEST} and five per class are needed"
+        notes.gaps.append(Gap(name, "groups, group-disjoint splits, label errors", reason))
         return notes
     if len(data.examples) > MOST:
-        reason = f"{MOST:,} of {len(data.examples):,} memes were looked at, spread over the data"
+        reason = f"an even sample of {MOST:,} of {len(data.examples):,} memes was audited"
         notes.gaps.append(Gap(name, "all memes", reason))
         data = draw_memes(data, MOST)
     groupings = _group(data, wishes, notes)
@@ -146,7 +150,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditN
 
 
 def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list[RunAnswers]:
-    """Answers of plain runs about these memes; other runs give no prediction."""
+    """Read the answers of plain runs about these memes; other runs are skipped with a reason."""
     known = {example.id for example in data.examples}
     runs = []
     for folder in folders:
@@ -161,7 +165,9 @@ def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list
         held.pop("", None)
         if not held:
             name = data.labels.name
-            notes.gaps.append(Gap(name, f"run {folder.name}", "it asks about none of these memes"))
+            notes.gaps.append(
+                Gap(name, f"run {folder.name}", "it has no answers about these memes")
+            )
             continue
         once = {name: found[0] for name, found in held.items() if len(found) == 1}
         said = {name: str(o.value) for name, o in once.items() if o.status == "answered"}
@@ -175,7 +181,7 @@ def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list
 def _add_runs(
     draft: Draft, data: Loaded, groupings: Mapping[str, Grouping], runs: Sequence[RunAnswers]
 ) -> Draft:
-    """The rows of runs, in the finding on a fall."""
+    """Add the rows of runs to the finding on the score drop."""
     what, _, by = draft.finding.key.partition(".")
     if what != "resplit" or not runs:
         return draft
@@ -184,7 +190,7 @@ def _add_runs(
 
 
 def _group(data: Loaded, wishes: LabelWishes, notes: AuditNotes) -> dict[str, Grouping]:
-    """Groups of every kind that the data allow; those of texts always, for copies."""
+    """Group memes in every way that the data allow; always by text, to find copies."""
     found: dict[str, Grouping] = {}
     needs_texts = wishes.doubts or wishes.reviewed is not None
     for by in dict.fromkeys((*wishes.kinds, *(("text",) if needs_texts else ()))):
@@ -209,7 +215,7 @@ def _draft_splits(
         if by not in groupings:
             continue
         grouping = groupings[by]
-        # That a text tells its label is no flaw; that its copies are tested on is.
+        # A text that predicts its label is not a flaw; copies of it in the test set are.
         told = None if by == "text" else judge_groups(data, grouping)
         drafts += [told] if told else []
         drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[_AGAIN], held[by]))
@@ -234,15 +240,17 @@ def _draft_label_issues(
         folder = wishes.folder / "review"
         mislabels.queue_label_issues(data, doubts, folder, warning=wishes.warning)
         notes.files["review queue"] = folder
-        notes.files["doubtful labels"] = write_lines(wishes.folder / "label_issues.jsonl", doubts)
+        notes.files["likely label errors"] = write_lines(
+            wishes.folder / "label_issues.jsonl", doubts
+        )
     return [draft for draft in (mislabels.judge_copies(data, copies), noise) if draft is not None]
 
 
-# Runs of one task with one thing changed each, as a finding for each model.
+# Perturbed runs of one task, one finding per model.
 
 
 def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
-    """What the answers of each model need, of the tasks that these runs are of."""
+    """Report what each model's answers depend on, from perturbed runs."""
     plain: dict[tuple[str, str], Sequence[Outcome]] = {}
     perturbed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
     recalled: dict[tuple[str, str], dict[str, Score]] = {}
@@ -265,13 +273,17 @@ def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
         findings += [finding for finding in (found, learnt) if finding is not None]
         if found is None:
             need = f"a plain run, one with {WORDS_ALONE} and one with {PICTURE_ALONE}"
-            gaps.append(Gap(key[0], f"what needs both, {key[1]}", f"it takes {need}"))
+            gaps.append(
+                Gap(key[0], f"items that need image and text, {key[1]}", f"this check needs {need}")
+            )
         if learnt is None:
             asked = " or ".join(HEART)
             gaps.append(
-                Gap(key[0], f"what is known by heart, {key[1]}", f"it takes a run with {asked}")
+                Gap(key[0], f"contamination, {key[1]}", f"this check needs a run with {asked}")
             )
     if not folders:
-        hint = "memantics perturbation TASK --model MODEL --perturb contamination=caption; then --run DIR"
-        gaps.append(Gap("", "what needs both, what is known by heart", "no run was given", hint))
+        hint = "run memantics perturb TASK -m MODEL --perturb contamination=caption; add --run DIR"
+        gaps.append(
+            Gap("", "items that need image and text, contamination", "no run was given", hint)
+        )
     return findings, gaps

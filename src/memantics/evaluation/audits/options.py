@@ -1,4 +1,4 @@
-"""What needs no understanding: what options give away, and answers that read nothing, scored."""
+"""Audit checks for answer cues in options, and trivial baselines that ignore the meme."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _WORDS = FindingWords(__file__)
 
 _RECURRING = 0.5
 _RARE = 0.02
-_UNEVEN = 0.002  # one of several tests of a page
+_UNEVEN = 0.002  # Significance level; stricter than 5 % because a page holds several tests.
 
 
 def find_option_flaws(exam: Exam) -> Iterator[Finding]:
-    """Findings about the options of a task; nothing for tasks without any."""
+    """Find flaws in the options of a task; empty for tasks without options."""
     if not exam.items or choice_field(exam.items[0]) is None:
         return
     if not exam.lettered:
@@ -41,13 +41,13 @@ def find_option_flaws(exam: Exam) -> Iterator[Finding]:
 
 
 def list_options(item: Item) -> tuple[Option, ...]:
-    """The options of a choice item."""
+    """Return the options of a choice item."""
     field = choice_field(item)
     return field.options if field is not None else ()
 
 
 def fold(text: str) -> str:
-    """An option's text, whatever its case and final point.
+    """Normalise an option's text: case and final full stop are ignored.
 
     >>> fold(" None of the others. ")
     'none of the others'
@@ -56,21 +56,22 @@ def fold(text: str) -> str:
 
 
 def has_own_texts(items: Sequence[Item]) -> bool:
-    """Whether the texts of options differ from item to item (else only their images do)."""
+    """Whether option texts differ between items (otherwise only their images differ)."""
     return len({tuple(sorted(fold(o.text) for o in list_options(item))) for item in items}) > 1
 
 
 def find_recurring(items: Sequence[Item]) -> list[str]:
-    """Options that stand in at least half of the items, such as "none of the others".
+    """Find options that appear in at least half of the items, such as "none of the others".
 
-    They say nothing about one meme, so a reader expects each to be right as often as any other.
+    Such an option is independent of the meme, so it should be correct as often as the other
+    options.
     """
     counts = Counter(text for item in items for text in {fold(o.text) for o in list_options(item)})
     return sorted(text for text, count in counts.items() if count >= _RECURRING * len(items))
 
 
 def find_never_correct(exam: Exam) -> frozenset[str]:
-    """Recurring options that are right so seldom that everybody may pass them over."""
+    """Find recurring options that are correct so rarely that a model can always exclude them."""
     if not exam.lettered or not has_own_texts(exam.items):
         return frozenset()
     return frozenset(
@@ -82,7 +83,7 @@ def find_never_correct(exam: Exam) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Where an option was offered: whether it was right, of which meme, beside how many."""
+    """The items that offer an option: whether it is correct, the meme, and the option count."""
 
     right: list[bool]
     groups: list[str]
@@ -90,12 +91,12 @@ class Offers:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The interval of its share."""
+        """95% confidence interval of the proportion of items in which the option is correct."""
         return clustered_wilson(self.right, self.groups) or (0.0, 1.0)
 
 
 def offers(items: Sequence[Item], text: str) -> Offers:
-    """Every item that offers an option of this text."""
+    """Collect every item that offers an option with this text."""
     right, groups, fair = [], [], 0.0
     for item in items:
         options = list_options(item)
@@ -167,7 +168,7 @@ def _judge_lengths(exam: Exam) -> Finding:
         shortest.append(len(key.text) < min(others))
         groups.append(item.group)
         sizes = sorted(len(o.text) for o in real)
-        # Ties count: where two options are longest, no key is strictly so.
+        # With two longest options, neither is strictly the longest.
         fair += (sizes[-1] > sizes[-2]) / len(real)
     n = len(groups)
     expected = fair / n if n else None
@@ -179,7 +180,7 @@ def _judge_lengths(exam: Exam) -> Finding:
         "options.length",
         score,
         rank(leak, broken=far),
-        {"left_out": ", recurring options left out" if recurring else ""},
+        {"left_out": ", without recurring options" if recurring else ""},
         expected=expected,
         task=exam.name,
         rows=(place(score, "key", "strictly longest"), least),
@@ -199,7 +200,7 @@ def _judge_classes(exam: Exam) -> Finding:
     rare = [row.label for row in rows if (row.value or 0) < _RARE]
     words = []
     if missing:
-        words.append(f"{missing} of {size} classes that are offered are never right here.")
+        words.append(f"{missing} of {size} offered classes are never correct in this copy.")
     if rare:
         words.append(f"Classes below 2 %: {', '.join(rare)}.")
     score, verdict, values = place(rows[0]), rank(bool(words)), {"words": " ".join(words)}
@@ -210,7 +211,7 @@ def _judge_classes(exam: Exam) -> Finding:
 
 
 def chi_square_p(counts: Sequence[int]) -> float:
-    """How likely counts at least as uneven are where every cell is equally likely.
+    """Return the p-value of a chi-square test of counts against a uniform distribution.
 
     >>> round(chi_square_p([10, 20, 30, 40]), 6), chi_square_p([5, 5])
     (0.00017, 1.0)
@@ -222,33 +223,33 @@ def chi_square_p(counts: Sequence[int]) -> float:
     return chi_square_tail(sum((count - fair) ** 2 for count in counts) / fair, freedom)
 
 
-# Answers that need no understanding, scored like any model: what do they reach?
+# Trivial baselines, scored like any model.
 
 ShortcutKind = Literal["trivial", "options", "text"]
 _FAR = 0.1
 _SLACK = 0.03
 TITLES: Mapping[str, str] = {
-    "constant": "Saying the same every time",
-    "longest": "Picking the longest option",
-    "majority": "Always the commonest answer",
-    "positive": "Always the positive class",
+    "constant": "Baseline: the same text for every item",
+    "longest": "Baseline: the longest option",
+    "majority": "Baseline: the majority class",
+    "positive": "Baseline: always the positive class",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ChanceLevel:
-    """What guessing gives, and how that was found."""
+    """The expected score of random guessing, and how it was computed."""
 
     value: float | None
     words: str
 
 
 async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> list[Outcome]:
-    """What a model that reads nothing but the form says to every item."""
+    """Answer every item with a trivial baseline that reads only the answer format."""
     reader = ReplyReader(task)
     outcomes = []
     for item in items:
-        # Names of images make a seeded draw differ between items with the same question.
+        # Image names seed the random choice, so equal questions get different answers.
         parts = (Image(Path(item.id.replace("/", "-"))),)
         reply = await model.answer(Request((Message("user", parts),), item.form))
         outcomes.append(reader.read(item, reply.text))
@@ -256,14 +257,14 @@ async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> l
 
 
 class ReplyReader:
-    """Reads replies as the task does, and each key of the same options only once."""
+    """Parse replies like the task; replies to the same options are parsed once."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._known: dict[tuple[str, tuple[Field, ...]], JsonValue] = {}
 
     def read(self, item: Item, text: str) -> Outcome:
-        """The outcome of a reply."""
+        """Parse a reply into an outcome."""
         key = (text, item.form.fields)
         try:
             if item.form.reply == "key" and key in self._known:
@@ -277,12 +278,12 @@ class ReplyReader:
 
 
 async def find_chance_level(exam: Exam, coins: Sequence[Model]) -> ChanceLevel:
-    """The main figure of a guess: among the options that live, or the mean of seeded coins."""
+    """Compute the chance level: a uniform guess, or the mean of seeded random baselines."""
     first = exam.items[0]
     if choice_field(first) is not None and exam.task.main == "accuracy":
-        dead = find_never_correct(exam)
-        shares = [1 / max(1, len(live_options(item, dead))) for item in exam.items]
-        words = "a guess among the options that are not dead" if dead else "a guess"
+        never_correct = find_never_correct(exam)
+        shares = [1 / max(1, len(remaining_options(item, never_correct))) for item in exam.items]
+        words = "random guess without never-correct options" if never_correct else "random guess"
         return ChanceLevel(sum(shares) / len(shares), words)
     if first.form.reply == "text" or not coins:
         return ChanceLevel(None, "")
@@ -291,19 +292,19 @@ async def find_chance_level(exam: Exam, coins: Sequence[Model]) -> ChanceLevel:
     ]
     known = [value for value in values if value is not None]
     return ChanceLevel(
-        sum(known) / len(known) if known else None, f"mean of {len(known)} seeded coins"
+        sum(known) / len(known) if known else None, f"mean of {len(known)} random baselines"
     )
 
 
-def live_options(item: Item, dead: frozenset[str]) -> list[Option]:
-    """The options of an item that are ever right."""
-    return [option for option in list_options(item) if fold(option.text) not in dead]
+def remaining_options(item: Item, never_correct: frozenset[str]) -> list[Option]:
+    """Return the options of an item except the never-correct ones."""
+    return [option for option in list_options(item) if fold(option.text) not in never_correct]
 
 
 async def find_shortcuts(
     exam: Exam, chance: ChanceLevel, trivial: Sequence[Model]
 ) -> list[Finding]:
-    """One finding for each trivial answer that the task admits."""
+    """Make one finding per trivial baseline that applies to the task."""
     if not exam.items or is_judge(exam.items[0]):
         return []
     found = []
@@ -325,21 +326,21 @@ def _fits(strategy: str, exam: Exam) -> bool:
     if strategy == "positive":
         return any(field.positive is not None for field in fields)
     if strategy == "majority":
-        # Where letters mean nothing, the check of places says it without picking a winner.
+        # Lettered options have no fixed meaning; the position check covers this case.
         return not exam.lettered and any(field.majority is not None for field in fields)
     return exam.items[0].form.reply == "text"
 
 
 def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
-    """A guess that never takes an option that is dead, in expectation."""
-    dead = find_never_correct(exam)
-    if not dead:
+    """Score a random guess that excludes never-correct options, in expectation."""
+    never_correct = find_never_correct(exam)
+    if not never_correct:
         return
     hits, sizes = [], []
     for item in exam.items:
-        live = live_options(item, dead)
-        hits.append(any(option.key == item.gold for option in live))
-        sizes.append(len(live))
+        remaining = remaining_options(item, never_correct)
+        hits.append(any(option.key == item.gold for option in remaining))
+        sizes.append(len(remaining))
     groups = [item.group for item in exam.items]
     size = sum(sizes) / len(sizes)
     low, high = clustered_wilson(hits, groups) or (0.0, 1.0)
@@ -349,9 +350,9 @@ def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
     yield judge_shortcut(
         exam,
         "shortcut.skip_never_correct",
-        "Guessing, but never the dead option",
+        "Baseline: random guess without never-correct options",
         score,
-        ChanceLevel(nominal, "a guess among all options"),
+        ChanceLevel(nominal, "random guess among all options"),
     )
 
 
@@ -363,14 +364,14 @@ def judge_shortcut(
     chance: ChanceLevel,
     kind: ShortcutKind = "trivial",
 ) -> Finding:
-    """Hold a figure against chance and against what was published."""
+    """Compare a baseline with the chance level and with published scores."""
     value = score.value or 0.0
     below = sum(published_score <= value for published_score in exam.published)
     verdict = _weigh(score, chance, below, len(exam.published), kind)
     words = _meaning(score, chance, verdict)
     if exam.published:
         published = len(exam.published)
-        words += f" {below} of {published} published figures of this task are not above it."
+        words += f" {below} of {published} published scores of this task are not above it."
     return _WORDS.find(
         f"shortcut.{kind}",
         replace(place(score), key=exam.task.main),
@@ -386,22 +387,25 @@ def judge_shortcut(
 def _weigh(
     score: Score, chance: ChanceLevel, below: int, published: int, kind: ShortcutKind
 ) -> FindingVerdict:
-    """Broken: far above chance, or no lower than a third of what was published."""
+    """Rate a baseline against the chance level and the published scores.
+
+    Broken means far above chance, or at least as high as a third of the published scores.
+    """
     if chance.value is None:
         return rank(below > 0, broken=published > 0 and below == published)
-    # What was learnt varies with the folds, more than the interval of its answers shows.
+    # A learner's score varies with the folds by more than its confidence interval.
     slack = 0.0 if kind == "trivial" else _SLACK
     if not is_above(score, chance.value + slack):
         return "sound"
     far = (score.value or 0.0) - chance.value >= _FAR
     rivals = bool(published) and 3 * below >= published
-    # That a meme's text tells something is no flaw; how much, a reader wants to know.
+    # A text that helps to answer is not a flaw, so it is never "broken".
     return rank(True, broken=kind != "text" and (far or rivals))
 
 
 def _meaning(score: Score, chance: ChanceLevel, verdict: FindingVerdict) -> str:
     if chance.value is None:
-        return f"It reaches {score.value or 0:.3f} without looking at any meme."
+        return f"This baseline scores {score.value or 0:.3f} without the meme."
     if verdict == "sound":
-        return "It is no better than guessing."
-    return f"It is above guessing ({score.value or 0:.3f} against {chance.value:.3f})."
+        return "This baseline is not above the chance level."
+    return f"This baseline scores {score.value or 0:.3f}; the chance level is {chance.value:.3f}."

@@ -1,4 +1,4 @@
-"""Published tables: can their figures be true together, and did a row's model make the data?"""
+"""Check published tables: values that cannot be true together, and models that made the data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _WORDS = FindingWords(__file__)
 def check_tables(
     rows: Sequence[PublishedRow], title: str = "Published tables"
 ) -> tuple[list[Finding], list[Gap]]:
-    """One finding for all rows that have anything to check; arithmetic only."""
+    """Check all published rows by arithmetic, in one finding."""
     checkable = [row for row in rows if is_checkable(row)]
     if not checkable:
-        reason = "no published row gives figures that can be held against each other"
-        return [], [Gap("", title.lower(), reason if rows else "no published figures are known")]
+        reason = "no published row has metrics that constrain each other"
+        return [], [Gap("", title.lower(), reason if rows else "no published results are known")]
     faults = [(row, why) for row in checkable if (why := violations(row))]
-    # A paper seldom says over how many items a share was taken.
+    # Papers rarely state the number of items behind a proportion.
     anyway = sum(is_certain(row) for row, _ in faults)
     n = len(checkable)
     low, high = wilson(len(faults), n) or (None, None)
@@ -46,12 +46,12 @@ def check_tables(
 
 
 def violations(row: PublishedRow) -> tuple[str, ...]:
-    """Every check that a row fails, in words."""
+    """List every check that a row fails, in words."""
     return find_violations(row.metrics, _claims(row))
 
 
 def is_certain(row: PublishedRow) -> bool:
-    """Whether a row cannot be true whatever the numbers of items behind its figures are."""
+    """Whether a row is impossible for any number of items."""
     return is_impossible(row.metrics, _claims(row))
 
 
@@ -60,7 +60,7 @@ def _claims(row: PublishedRow) -> Claims:
 
 
 def is_checkable(row: PublishedRow) -> bool:
-    """Whether a row holds figures that bound one another."""
+    """Whether a row has metrics that constrain each other."""
     metrics = row.metrics.keys()
     return (
         {"macro_f1", "macro_precision", "macro_recall"} <= metrics
@@ -74,7 +74,7 @@ Kinship = Literal["same", "family"]
 
 
 def find_kinship(model: str, maker: str) -> Kinship | None:
-    """Whether a model's name is that of a maker, or of its family.
+    """Find whether a model belongs to the family of a model that made the data.
 
     >>> find_kinship("openai/Qwen/Qwen3-VL-8B-Instruct", "Qwen3-VL-8B-Instruct")
     'same'
@@ -104,7 +104,7 @@ def _family(words: Sequence[str]) -> str:
 def judge_published(
     exam: Exam, rows: Sequence[PublishedRow], makers: Sequence[Maker]
 ) -> Iterator[Finding]:
-    """Published systems that were scored on what their own family wrote."""
+    """Find published systems evaluated on data that their own model family wrote."""
     main = exam.task.main
     task_rows = [row for row in rows if row.task == exam.card.name and main in row.metrics]
     for maker in _of_task(exam, makers):
@@ -130,7 +130,7 @@ def judge_published(
 def judge_models(
     exam: Exam, makers: Sequence[Maker], metrics: Sequence[tuple[str, Score]]
 ) -> Iterator[Finding]:
-    """Models that were asked here, held against those of other families."""
+    """Compare the models run here with models of other families."""
     makers = _of_task(exam, makers)
     for model, score in metrics if makers else ():
         related = [(m, kin) for m in makers if (kin := find_kinship(model, m.model)) is not None]

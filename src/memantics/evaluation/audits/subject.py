@@ -1,6 +1,6 @@
-"""The subject of an audit: tasks with and without images, calls to models, and rows of findings.
+"""Describe the subject of an audit: tasks with and without images, model calls, result rows.
 
-Proportions and means have confidence intervals that keep the items of one meme together.
+Proportions and means have confidence intervals clustered by meme.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from memantics.metrics.rounding import settle
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Progress
 
-_SURE = 3.291 / 1.96  # half of a 99.9 % interval, of half of a 95 % one
+_SURE = 3.291 / 1.96  # Ratio of the half-widths of a 99.9 % and a 95 % interval.
 
 
 def mean(
     values: Sequence[float], groups: Sequence[str], by: str = "", label: str = "", key: str = "mean"
 ) -> Score:
-    """A mean over items.
+    """Compute a mean over items, with a 95% confidence interval.
 
     >>> mean([1.0, 3.0], ["a", "a"]).value
     2.0
@@ -49,7 +49,7 @@ def mean(
 
 
 def place(score: Score, by: str = "", label: str = "") -> Score:
-    """A figure as a row of a breakdown, or on its own.
+    """Turn a score into a row of a breakdown, or into an overall score.
 
     >>> place(Score("f1", 0.5, 9, note="x"), "run", "blind").label
     'blind'
@@ -58,7 +58,7 @@ def place(score: Score, by: str = "", label: str = "") -> Score:
 
 
 def is_above(score: Score, bound: float) -> bool:
-    """Whether a figure lies above a bound at 99.9 %, since a page holds several such tests.
+    """Whether a score is above a bound at the 99.9 % level, since a page holds several tests.
 
     >>> is_above(Score("proportion", 0.5, 99, 0.4, 0.6), 0.33)
     True
@@ -76,7 +76,7 @@ MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
 
 @dataclass(frozen=True, slots=True)
 class AuditSubject:
-    """A benchmark on one copy of its data. ``split`` and ``options`` are the user's wishes."""
+    """A benchmark on one copy of its data. ``split`` and ``options`` come from the user."""
 
     card: Card
     source: Source
@@ -91,12 +91,12 @@ class AuditSubject:
 
     @property
     def part(self) -> object:
-        """The release, cut down to the split that the user named."""
+        """The release, restricted to the user's split."""
         return self.hooks.narrow(self.release, self.split) if self.split else self.release
 
     @property
     def comparable(self) -> tuple[PublishedRow, ...]:
-        """The published rows that are about these data: none where they are our sample."""
+        """The published rows on the same data; empty for sample data."""
         return self.published if self.data.kind == "release" else ()
 
     @property
@@ -107,12 +107,12 @@ class AuditSubject:
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """One task of it. ``items`` have no images; ``seen`` are those whose images are here.
+    """One task of an audit. ``items`` have no images; ``seen`` are those with images in this copy.
 
-    ``full`` is the task on the real images, which ``seen`` come from; ``sighted`` says whether it
-    shows images at all. ``texts`` are the items again, with all the text that the task can show.
-    ``splits`` holds the items of the parts called train and test, where the task has both.
-    ``lettered`` says that options differ from item to item, so that their order is free.
+    ``full`` is the task with images, the source of ``seen``; ``sighted`` tells whether it shows
+    images at all. ``texts`` are the items with all text that the task can show. ``splits`` holds
+    the items of train and test, if the task has both. ``lettered`` is true if options differ
+    between items, so that their order is free.
     """
 
     card: TaskCard
@@ -134,11 +134,11 @@ class Exam:
 
     @property
     def main_words(self) -> str:
-        """The name of the main figure as people read it."""
+        """The name of the main metric in words."""
         return self.task.main.replace("_", " ")
 
     def score(self, outcomes: Sequence[Outcome]) -> Score:
-        """The main figure of outcomes, as the task's policy for invalid answers has it."""
+        """Compute the main metric of outcomes under the task's policy for invalid answers."""
         scores = self.task.score(keep_scored(outcomes, self.task.invalid))
         return next(
             candidate
@@ -148,7 +148,7 @@ class Exam:
 
 
 def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
-    """The tasks that can be audited, and why the others cannot."""
+    """Open the tasks that can be audited, and give the reason for each other task."""
     exams: list[Exam] = []
     gaps: list[Gap] = []
     with TemporaryDirectory(prefix="memantics-audit-") as folder:
@@ -164,10 +164,10 @@ def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[E
 
 
 def _stand_in(subject: AuditSubject, folder: Path) -> Path | None:
-    """A folder in which every image of the release has an empty file of its name.
+    """Make a folder with an empty file for each image of the release.
 
-    Readers leave out memes without an image. Checks that look at no image want them all the
-    same, exactly as the task asks about them; the empty files are never opened.
+    Readers skip memes without an image file. Checks without images need these memes too, as the
+    task asks about them. The empty files are never opened.
     """
     names = list(subject.hooks.pictures(subject.release))
     for name in names:
@@ -228,15 +228,17 @@ def _find_split(
         if task.needs:
             raise DataError(
                 task.name,
-                "its prompts hold another task's answers",
-                hint="audit it with options that need none",
+                "its prompts contain answers of another task",
+                hint="choose options that need no other task",
             )
         try:
             if items := _read(task):
                 return split or card.splits[0], task, items
         except DataError as error:
             fault = fault or error
-    raise fault or DataError(card.name, "has no items in this copy", hint="add a fuller copy")
+    raise fault or DataError(
+        card.name, "has no items in this copy", hint="register a more complete copy"
+    )
 
 
 def _has(subject: AuditSubject, card: TaskCard, split: str, source: Source) -> bool:
@@ -251,7 +253,7 @@ def _read(task: Task) -> tuple[Item, ...]:
 
 
 def _find_seen(task: Task) -> tuple[Item, ...]:
-    """The items whose images are in this copy, with them."""
+    """Return the items whose images are in this copy, with these images."""
     try:
         return tuple(item for item in task.items() if item.images)
     except DataError:
@@ -259,7 +261,7 @@ def _find_seen(task: Task) -> tuple[Item, ...]:
 
 
 def strip_images(item: Item) -> Item:
-    """The item without any image: what is left to a model that sees nothing."""
+    """Remove all images from an item."""
     fields = tuple(
         replace(field, options=tuple(replace(option, image=None) for option in field.options))
         for field in item.form.fields
@@ -268,7 +270,7 @@ def strip_images(item: Item) -> Item:
 
 
 def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
-    """Some of the items, spread over the memes, and always the same ones.
+    """Select a fixed number of items, spread over the memes and always the same.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(str(n), str(n // 2), "", Form("", ())) for n in range(20)]
@@ -283,7 +285,7 @@ def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
 
 
 def choice_field(item: Item) -> Field | None:
-    """The only field of an item that is answered by the key of an option, else None."""
+    """Return the only field that is answered by an option key, else None."""
     form = item.form
     if form.reply == "key" and len(form.fields) == 1 and form.fields[0].options:
         return form.fields[0]
@@ -291,7 +293,7 @@ def choice_field(item: Item) -> Field | None:
 
 
 def is_judge(item: Item) -> bool:
-    """Whether a model is asked for ratings: what it says is about the data, not about itself."""
+    """Whether the task asks for ratings, so that answers describe the data and not the model."""
     return item.form.reply == "json" and any(field.kind == "integer" for field in item.form.fields)
 
 
@@ -306,26 +308,26 @@ def _is_lettered(items: Iterable[Item]) -> bool:
 
 
 def find_text(item: Item) -> str:
-    """The meme's own text: what its context names first."""
+    """Return the meme's own text: the first entry of its context."""
     return next(iter(item.form.context.values()), "").strip()
 
 
 def find_all_text(item: Item) -> str:
-    """All texts about the meme, without question and options."""
+    """Return all texts about the meme, without question and options."""
     return " ".join(item.form.context.values()).strip()
 
 
-# Model calls of an audit; answers are stored like those of any run.
+# Model calls of an audit; answers are stored in run directories.
 
 AuditWatch = Callable[[str, int], Callable[[Progress], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditAsking:
-    """Where answers go and how they are asked for.
+    """Call settings of an audit, and the folder for answers.
 
-    Every presentation is a run directory of its own below ``out``, so an audit that was stopped
-    goes on where it was. ``watch`` is told what is asked and how many items there are.
+    Each presentation is a run directory in ``out``, so an interrupted audit resumes. ``watch``
+    receives the name of the current presentation and its number of items.
     """
 
     card: Card
@@ -345,9 +347,9 @@ class AuditAsking:
         task: Task | None = None,
         fresh: bool = False,
     ) -> list[Outcome]:
-        """What the model says to these items; ``mark`` names the presentation.
+        """Ask the model about these items; ``mark`` names the presentation.
 
-        ``fresh`` asks past the cache: a second opinion must not be the first one again.
+        ``fresh`` bypasses the cache, so that a second judgement is a new call.
         """
         task = task or exam.full
         prompts = {**task.prompts, "audit": mark}
@@ -367,7 +369,7 @@ class AuditAsking:
         ]
 
     async def ask_blind(self, exam: Exam, model: Model, items: Sequence[Item]) -> list[Outcome]:
-        """What the model says to the same prompts with every image left out."""
+        """Ask the model with the same prompts but no images."""
         plain, whole = exam.full.ask, {item.id: item for item in items}
 
         def ask_unseeing(item: Item, complaint: str | None) -> Request:
@@ -378,7 +380,7 @@ class AuditAsking:
 
 
 def drop_images(request: Request, form: Form) -> Request:
-    """The request without its images; ``form`` is the one without images, too."""
+    """Remove the images of a request; ``form`` is the one without images."""
     messages = tuple(
         replace(message, parts=texts)
         for message in request.messages
@@ -390,7 +392,7 @@ def drop_images(request: Request, form: Form) -> Request:
 def keep_both(
     first: Sequence[Outcome], second: Sequence[Outcome]
 ) -> tuple[list[Outcome], list[Outcome]]:
-    """The outcomes of items that were reached in both presentations, in one order."""
+    """Return the outcomes of items answered in both presentations, in the same order."""
     other = {outcome.item.id: outcome for outcome in second if outcome.status != "failed"}
     kept = [outcome for outcome in first if outcome.status != "failed" and outcome.item.id in other]
     return kept, [other[outcome.item.id] for outcome in kept]

@@ -1,7 +1,8 @@
-"""Audit checks on text: shortcuts that a text-only learner finds, near-duplicates across splits.
+"""Check texts in an audit: shortcuts for a text-only learner, near-duplicates across splits.
 
 The learner is naive Bayes over words and character n-grams, in five folds that keep the items of
-one meme together. It has no world knowledge, so what it finds is in how the data were written.
+one meme together. It has no world knowledge, so its score measures artefacts of how the data were
+written.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ FEWEST = 40
 
 
 def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
-    """Near-duplicates across splits, and across memes within the split that is audited."""
+    """Find near-duplicates across splits, and across memes within the audited split."""
     found = list(_find_across(exam))
     gaps = []
     if not found and {"train", "test"} <= set(exam.card.splits):
-        have = f"of train and test this copy has: {', '.join(exam.splits) or 'neither'}"
-        gaps.append(Gap(exam.name, "train/test leakage", have, "add the missing file"))
+        have = (
+            f"the check needs train and test; this copy has: {', '.join(exam.splits) or 'neither'}"
+        )
+        gaps.append(Gap(exam.name, "train/test leakage", have, "register a copy with both splits"))
     found += _find_within(exam)
     return found, gaps
 
@@ -92,7 +95,7 @@ def _find_within(exam: Exam) -> Iterator[Finding]:
 
 
 def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
-    """Each meme once with its text; texts too short to tell apart are left out."""
+    """Read each meme's text once; texts too short for comparison are skipped."""
     seen: dict[str, tuple[Item, str]] = {}
     for item in items:
         text = find_text(item)
@@ -102,37 +105,40 @@ def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
 
 
 def find_text_shortcuts(exam: Exam, chance: ChanceLevel) -> tuple[list[Finding], list[Gap]]:
-    """What a learner reaches from options alone, and from all text there is."""
+    """Score a text-only learner on the options alone, and on all text."""
     items = exam.texts
     if not items or choice_field(items[0]) is None:
         return [], []
     if reason := _find_obstacle(exam):
-        return [], [Gap(exam.name, "text-only answers", reason)]
+        return [], [Gap(exam.name, "text-only learner", reason)]
     if exam.lettered:
-        options, whole = "What the options alone tell", "What question and options tell"
+        options, whole = (
+            "Baseline: learner on the options alone",
+            "Baseline: learner on question and options",
+        )
         return [
             _score(exam, "shortcut.options_only", options, _options_alone, chance),
             _score(exam, "shortcut.text_only", whole, _with_question, chance),
         ], []
     score = exam.score(_classify(exam))
-    title = "What the meme's text alone tells"
+    title = "Baseline: learner on the meme's text"
     return [judge_shortcut(exam, "shortcut.text_only", title, score, chance, "text")], []
 
 
 def _find_obstacle(exam: Exam) -> str:
-    """Why nothing can be learnt from the words of these items, or nothing."""
+    """Explain why a text-only learner cannot be trained on these items; empty if it can."""
     items = exam.texts
     memes = len({item.group for item in items})
     if memes < FEWEST:
-        return f"{memes} memes are too few to learn from; it takes {FEWEST}"
+        return f"{memes} memes are too few to train on; at least {FEWEST} are needed"
     if not exam.lettered:
         shown = any(map(find_all_text, items))
         return "" if shown else "its prompts show no text of a meme"
     if not has_own_texts(items):
         return "its options are images"
     if _come_from_a_pool(items):
-        # Folds keep a meme out, so it would be known from other items as a distractor only.
-        return "keys are distractors elsewhere, so none can be learnt"
+        # In its test fold a meme's key occurs in training as a distractor only.
+        return "correct options are distractors of other items, so no cue can be learnt"
     return ""
 
 
@@ -151,7 +157,7 @@ def _score(
 def choose_options(
     items: Sequence[Item], describe: Callable[[Item, Option], Features]
 ) -> list[Outcome]:
-    """Pick the option that looks most like a key, in each fold by what the others taught."""
+    """Pick the option most similar to correct options of the other folds."""
     held = [(item, [(o, describe(item, o)) for o in list_options(item)]) for item in items]
     folds = [assign_fold(item.group) for item in items]
     chosen: dict[str, Outcome] = {}
@@ -169,14 +175,14 @@ def choose_options(
 
 
 def _come_from_a_pool(items: Sequence[Item]) -> bool:
-    """Whether most keys serve as distractors elsewhere."""
+    """Whether most correct options also serve as distractors."""
     wrong = {fold(o.text) for item in items for o in list_options(item) if o.key != item.gold}
     right = [fold(o.text) for item in items for o in list_options(item) if o.key == item.gold]
     return 2 * sum(text in wrong for text in right) > len(right)
 
 
 def _classify(exam: Exam) -> list[Outcome]:
-    """Name the class of every item from its texts; every item offers the same classes."""
+    """Predict the class of every item from its texts; every item offers the same classes."""
     items, reader = exam.texts, ReplyReader(exam.task)
     keys = {
         str(reader.read(items[0], option.key).value): option.key
@@ -198,12 +204,12 @@ def _classify(exam: Exam) -> list[Outcome]:
 
 
 def assign_fold(group: str) -> int:
-    """The fold of a meme: the same in every audit."""
+    """Return the fold of a meme: the same in every audit."""
     return hashlib.sha256(group.encode()).digest()[0] % FOLDS
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Words or characters, and pairs of neighbours."""
+    """Split into words or characters, and their bigrams."""
     words = split_pieces(text)
     yield from words
     yield from map(" ".join, pairwise(words))
@@ -214,7 +220,7 @@ def _options_alone(item: Item, option: Option) -> Features:
 
 
 def _with_question(item: Item, option: Option) -> Features:
-    """The option, how it goes with the opening of the question, and what both share."""
+    """Features of an option together with the start of the question and the shared words."""
     asked = list(_pieces(item.form.question))
     words = set(asked)
     pieces = list(_pieces(fold(option.text)))

@@ -1,4 +1,4 @@
-"""A gallery of edited memes: each source beside what every editor made of it, with its scores."""
+"""Make a gallery of edited memes: each source beside all edits, with their scores."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from memantics.core import rundir
 from memantics.core.records import Item, Score, Status, format_value, show_span
 from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
 
-# The judge's ratings in the order of its form, and what they are called beside a picture.
+# The judge's ratings in the order of its form, with their labels.
 RATINGS = {
-    "vgq": "picture quality",
-    "vea": "picture's feeling",
+    "vgq": "image quality",
+    "vea": "image emotion",
     "tgq": "text quality",
-    "tea": "text's feeling",
+    "tea": "text emotion",
     "hgq": "overall quality",
-    "pes": "shift felt",
+    "pes": "emotional shift",
 }
 _MAX_BYTES = 48 * 1024 * 1024
 JudgementValues = Mapping[str, Mapping[str, float | None]]
@@ -26,7 +26,7 @@ JudgementValues = Mapping[str, Mapping[str, float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What one editor made of one meme. ``ratings`` are the judge's, by their names."""
+    """One editor's version of one meme. ``ratings`` are the judge's, by name."""
 
     editor: str
     picture: Thumbnail
@@ -40,7 +40,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A meme with all outputs; ``best`` orders the gallery."""
+    """A meme with all its edits; ``best`` orders the gallery."""
 
     meme: str
     source: str
@@ -51,12 +51,12 @@ class Exhibit:
 
     @property
     def best(self) -> float:
-        """The highest score of its outputs."""
+        """The highest score of its edits."""
         return max((output.rfs or 0.0 for output in self.outputs), default=0.0)
 
 
 class Gallery(NamedTuple):
-    """A judged run, ready for its page; ``editors`` are the figures of each over all memes."""
+    """A judged run, ready to render; ``editors`` are the metrics of each editor over all memes."""
 
     facts: rundir.RunFacts
     scores: rundir.Scores
@@ -66,9 +66,10 @@ class Gallery(NamedTuple):
 
 
 def make_gallery(folder: Path, metrics: JudgementValues, places: Sequence[Path]) -> Gallery:
-    """Read a run of the judge; ``figures`` are each item's own values by figure (``rfs``, …).
+    """Read a judged run; ``metrics`` are each item's metrics, such as ``rfs``.
 
-    Only images below ``places`` are shown: a run folder may come from anybody.
+    Only images in the folders ``places`` are shown, since a run folder may come from an untrusted
+    source.
     """
     facts, scores = rundir.read_facts(folder), rundir.read_scores(folder)
     items = [line.item for line in rundir.read_items(folder)]
@@ -90,7 +91,7 @@ def make_gallery(folder: Path, metrics: JudgementValues, places: Sequence[Path])
                     item.tags.get("editor", item.id),
                     pictures[item.images[1].path],
                     answer.status if answer is not None else "failed",
-                    answer.reason if answer is not None else "never asked",
+                    answer.reason if answer is not None else "not asked",
                     metrics.get(item.id, {}).get("rfs"),
                     str(said.get("label") or ""),
                     kept if isinstance(kept, bool) else None,
@@ -119,7 +120,7 @@ def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbna
 
 
 def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
-    """Each editor's RFS with its interval, and the three parts of it; the best first."""
+    """List each editor's RFS with its confidence interval, and its three components, best first."""
     found: dict[str, dict[str, Score]] = {}
     for score in scores.scores:
         if score.by == "editor":
@@ -135,10 +136,10 @@ def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
 
 
 def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
-    """RFS by what kind of meme it is."""
+    """List RFS by category of meme."""
     titles = {
         "target": "by target emotion",
-        "visual_type": "by kind of picture",
+        "visual_type": "by kind of image",
         "layout": "by layout",
         "polarity": "by polarity",
     }
@@ -155,7 +156,7 @@ def _value(score: Score | None) -> float | None:
 
 
 def render_gallery(gallery: Gallery) -> str:
-    """The page as text."""
+    """Render the page as text."""
     return fill_page(
         "gallery.html",
         ("page.css", "gallery.css"),

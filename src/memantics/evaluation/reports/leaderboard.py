@@ -1,4 +1,4 @@
-"""Leaderboard rows of runs, computed baselines and published results.
+"""Make leaderboard rows from runs, computed baselines and published results.
 
 Published results are shown as references and never ranked as runs.
 """
@@ -26,10 +26,10 @@ _NONE: PublishedRows = {}
 def match_published(
     runs: Sequence[Run], published: PublishedRows
 ) -> list[tuple[str, PublishedRow]]:
-    """The published rows that belong beside runs of one task, with a distinct name each.
+    """Select the published rows to show beside runs of one task, each with a distinct name.
 
-    Only on a release: on the sample data a paper's figures mean nothing. A row belongs where
-    some run was asked as its system was.
+    Rows are shown on a release only, since a paper's scores do not apply to sample data. A row is
+    shown if some run used the same settings as its system.
     """
     if not runs or runs[0].kind != "release":
         return []
@@ -43,7 +43,7 @@ def match_published(
 
 
 def show_reference(row: PublishedRow) -> str:
-    """Where a row comes from, and that it cannot be right where it cannot.
+    """Return the source of a row, and a note if its values are impossible.
 
     >>> show_reference(PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=1,
     ...                             source="Table 2", feasible=False, reason="not k/9"))
@@ -54,7 +54,7 @@ def show_reference(row: PublishedRow) -> str:
 
 
 def tell_fault(row: PublishedRow) -> str:
-    """Whether a row contradicts itself, or only the numbers of items that the paper states."""
+    """Return whether a row contradicts itself, or only the stated numbers of items."""
     if row.feasible is not False:
         return ""
     certain = is_impossible(row.metrics, Claims(row.digits, row.sizes, row.parts, row.classes))
@@ -62,7 +62,7 @@ def tell_fault(row: PublishedRow) -> str:
 
 
 def _tell_rows_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]:
-    """System names, made distinct by their settings, else by number."""
+    """Make system names distinct by their settings, else by a number."""
     shared = Counter(row.system for row in rows)
     names: list[str] = []
     for row in rows:
@@ -81,10 +81,9 @@ def _tell_rows_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]
 class LeaderboardRow:
     """One line of a leaderboard.
 
-    ``label`` is the model's name, with the settings that tell it from its namesakes. A trivial
-    baseline that a run computed beside its scores was never asked: it has no ``run`` (the place
-    in ``Board.runs``), no ``counts`` and no ``usage``. Nor has a ``published`` row, which is a
-    paper's word and no run of ours.
+    ``label`` is the model's name, with settings added if the name is not unique. A computed trivial
+    baseline has no ``run`` (the index in ``Board.runs``), no ``counts`` and no ``usage``. The same
+    holds for a ``published`` row, which comes from a paper.
     """
 
     label: str
@@ -101,19 +100,19 @@ class LeaderboardRow:
 
     @property
     def trivial(self) -> bool:
-        """Whether this is a baseline that looks at nothing."""
+        """Whether this row is a trivial baseline."""
         return self.published is None and self.model.startswith(TRIVIAL)
 
     @property
     def invalid_rate(self) -> float | None:
-        """The share of invalid replies among all attempts, where there were any."""
+        """The proportion of invalid replies among all attempts, if there were any."""
         return None if self.source is None else invalid_rate(self.source.replies)
 
     @property
     def wall(self) -> str:
-        """How long the run took from its first start to its end; empty where it has none.
+        """Time from the first start of the run to its end; empty if unknown.
 
-        Pauses between starts are part of it; the seconds of calls, which overlap, are not summed.
+        Pauses between starts are included; overlapping call times are not summed.
         """
         facts = self.source.facts if self.source else None
         if facts is None or not facts.finished or facts.imported:
@@ -126,20 +125,20 @@ class LeaderboardRow:
 
     @property
     def value(self) -> float | None:
-        """The main figure."""
+        """The value of the main metric."""
         return self.main.value if self.main else None
 
     @property
     def n(self) -> int | None:
-        """How many items the main figure is over."""
+        """The number of items of the main metric."""
         return self.size(self.main) if self.main else None
 
     def size(self, score: Score) -> int | None:
-        """How many items a figure of this row is over; papers do not always say."""
+        """The number of items of a metric; papers do not always state it."""
         return None if self.published is not None and not score.n else score.n
 
     def find(self, key: str, by: str = "", label: str = "") -> Score | None:
-        """The figure of that name."""
+        """Find the metric of that name."""
         for score in self.scores:
             if (score.key, score.by, score.label) == (key, by, label):
                 return score
@@ -148,7 +147,7 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """All rows that answer the same questions, best main figure first."""
+    """All rows with the same questions, sorted by the main metric."""
 
     slug: str
     task: str
@@ -165,24 +164,24 @@ class Board:
 
     @property
     def sample(self) -> bool:
-        """Whether the data are the sample that ships with Memantics."""
+        """Whether the data are the sample data of Memantics."""
         return self.kind == "sample"
 
     @property
     def judges(self) -> bool:
-        """Whether the figures are about edits that models judge, not about the models."""
+        """Whether the scores are about judged edits, not about the models."""
         return any(s.by == EDITOR and s.key == self.main for row in self.ours for s in row.scores)
 
     @property
     def best_baseline(self) -> LeaderboardRow | None:
-        """The trivial baseline that every model should beat; a judge has nothing to beat."""
+        """The best trivial baseline, which every model should beat; None for judges."""
         if self.judges:
             return None
         return next((row for row in self.rows if row.trivial and row.value is not None), None)
 
     @property
     def leader(self) -> LeaderboardRow | None:
-        """The first row of ours that is no trivial baseline; judges are not ranked."""
+        """The first run that is not a trivial baseline; judges are not ranked."""
         if self.judges:
             return None
         asked = (row for row in self.ours if row.run is not None and not row.trivial)
@@ -190,12 +189,12 @@ class Board:
 
     @property
     def ours(self) -> tuple[LeaderboardRow, ...]:
-        """The rows that stand on runs."""
+        """The rows that come from runs."""
         return tuple(row for row in self.rows if row.published is None)
 
     @property
     def caution(self) -> str:
-        """What to mind about published rows beside runs that asked fewer items than the paper."""
+        """A warning if published rows use more items than the runs."""
         papers = [row for row in self.rows if row.published is not None]
         sizes = [row.n for row in self.ours if row.run is not None and row.n]
         if not papers or not sizes:
@@ -207,29 +206,29 @@ class Board:
             return ""
         theirs = f"{stated} items" if stated else "the paper's items"
         return (
-            f"Published rows are over {theirs}, runs here over {max(sizes)}: "
-            "they cannot be ranked against each other."
+            f"Published rows use {theirs}, runs here {max(sizes)}: "
+            "they cannot be compared directly."
         )
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the figures over all items, the main one first."""
+        """Names of the metrics over all items, the main one first."""
         names = {s.key: None for row in self.ours for s in row.scores if not s.by}
         return tuple(sorted(names, key=lambda name: name != self.main))
 
     @property
     def beside(self) -> str:
-        """The calibrated figure that stands beside the main one; empty where a task has none."""
+        """The calibrated metric shown beside the main one; empty if a task has none."""
         return CALIBRATED if CALIBRATED in self.metrics and self.main != CALIBRATED else ""
 
     @property
     def breakdowns(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of figure and breakdown, those of the main figure first."""
+        """Pairs of metric and breakdown, those of the main metric first."""
         pairs = {(s.key, s.by): None for row in self.ours for s in row.scores if s.by}
         return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
 
     def labels(self, key: str, by: str) -> tuple[str, ...]:
-        """The parts of a breakdown, largest first, in the order of the scores where equal."""
+        """The parts of a breakdown, largest first."""
         sizes: dict[str, int] = {}
         for row in self.ours:
             for score in row.scores:
@@ -239,9 +238,9 @@ class Board:
 
 
 def make_boards(runs: Sequence[Run], published: PublishedRows = _NONE) -> tuple[Board, ...]:
-    """Group runs by the questions they answer; runs on other data never share a table.
+    """Group runs by their questions; runs on different data are never in one table.
 
-    ``published`` are papers' rows by task; those that fit stand beside runs on a release.
+    ``published`` are rows of papers by task; matching ones are shown beside runs on a release.
     """
     grounds: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
@@ -321,10 +320,10 @@ def _reference_row(label: str, published: PublishedRow, main: str) -> Leaderboar
 
 
 def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardRow]:
-    """Baselines found in scores, each once; a baseline that was run as a model stands for itself.
+    """Collect baselines from scores, each once, unless it was also run as a model.
 
-    The same baseline may differ between runs whose settings change the questions; then each of
-    its figures is kept, under the name of the run it comes from.
+    A baseline may differ between runs whose settings change the questions; then each version is
+    kept, with the name of its run.
     """
     asked = {run.facts.model for run in runs}
     seen: dict[str, list[float | None]] = {}
@@ -333,7 +332,7 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardR
             if baseline.model in asked:
                 continue
             row = LeaderboardRow(baseline.model, baseline.model, "", baseline.scores, None)
-            note = "trivial baseline" if row.trivial else "people who labelled the data"
+            note = "trivial baseline" if row.trivial else "human annotators"
             row = replace(row, note=note, main=row.find(main))
             value = None if row.value is None else round(row.value, 9)
             before = seen.setdefault(baseline.model, [])
@@ -345,7 +344,7 @@ def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardR
 
 
 def _tell_apart(runs: Sequence[Run]) -> list[str]:
-    """Model names, made distinct by the options that differ, else by the folder."""
+    """Make model names distinct by the options that differ, else by the folder."""
     labels = [run.facts.model for run in runs]
     shared = Counter(labels)
     for place, run in enumerate(runs):
@@ -370,7 +369,7 @@ def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _differences(runs: Sequence[Run]) -> tuple[str, ...]:
-    """What the reader should know before comparing rows."""
+    """List the settings that differ between rows."""
     parts: dict[str, set[Hashable]] = {
         "options": {tuple(sorted(r.facts.options.items())) for r in runs},
         "prompts": {tuple(sorted(r.facts.prompts.items())) for r in runs},
@@ -381,7 +380,7 @@ def _differences(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def invalid_rate(counts: Mapping[str, int]) -> float | None:
-    """The share of replies that were refusals or held no valid answer; failed calls are no reply.
+    """Return the proportion of refused or unparsed replies; failed calls are not replies.
 
     >>> invalid_rate({"answered": 6, "refused": 1, "unparsed": 1, "failed": 2})
     0.25
@@ -392,14 +391,14 @@ def invalid_rate(counts: Mapping[str, int]) -> float | None:
 
 
 def show_limit(facts: RunFacts) -> str:
-    """Which items a limited run asked."""
+    """Describe the items of a limited run."""
     if facts.spread:
-        return f"{facts.limit} items spread by {facts.spread}"
+        return f"{facts.limit} items, stratified by {facts.spread}"
     return f"first {facts.limit} items"
 
 
 def show_scope(board: Board) -> str:
-    """Which data a table is about, in a few words."""
+    """Describe the data of a table in a few words."""
     parts = [f"{board.kind or 'unnamed'} data"]
     if board.split and board.split != "all":
         parts.append(f"split {board.split}")

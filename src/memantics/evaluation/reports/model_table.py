@@ -1,7 +1,7 @@
-"""The models × tasks table as LaTeX, Markdown, CSV and HTML, with intervals and significance marks.
+"""Make the models × tasks table in LaTeX, Markdown, CSV and HTML, with significance marks.
 
-A mark shows how significantly a model is below the best of its column. The best is bold where it
-is significantly better than every other. P-values are corrected over all pairs of the table.
+A mark shows how significantly a model is below the best of its column. The best is bold if it is
+significantly better than every other. P-values are corrected over all pairs of the table.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from memantics.evaluation.reports.tables import md_table, quote_latex, quote_mar
 from memantics.web.plot import draw
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-# By task's slug and the labels of two rows, in either order: the corrected p-value.
+# Corrected p-values by task slug and the labels of two rows, in either order.
 Tested = Mapping[tuple[str, str, str], float | None]
 _BEST_TRIVIAL = "best trivial baseline"
 TableStyle = Literal["booktabs", "acl", "neurips"]
 TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
-# Tasks that fit side by side, with their intervals below the figures.
+# Number of tasks that fit side by side, with intervals below the values.
 _ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class MetricCell:
-    """A figure of one model on one task. ``notes`` are footnotes, ``seeds`` the runs behind it."""
+    """A metric of one model on one task. ``notes`` are footnotes, ``seeds`` the runs behind it."""
 
     value: float | None
     low: float | None = None
@@ -48,13 +48,13 @@ class MetricCell:
 
     @property
     def text(self) -> str:
-        """The figure, with its deviation where there are several seeds."""
+        """The value, with its SD if there are several seeds."""
         more = "" if self.deviation is None else f" ± {format_value(self.deviation)}"
         return format_value(self.value) + more
 
     @property
     def span(self) -> str:
-        """The 95 % interval; of several seeds that of the first, so it is left out."""
+        """The 95% confidence interval; empty for several seeds."""
         if self.low is None or self.high is None or self.seeds > 1:
             return ""
         return f"[{format_value(self.low)}, {format_value(self.high)}]"
@@ -62,7 +62,7 @@ class MetricCell:
 
 @dataclass(frozen=True, slots=True)
 class TaskColumn:
-    """A task with its main figure, and how many items there are."""
+    """A task with its main metric and its number of items."""
 
     task: str
     metric: str
@@ -72,7 +72,7 @@ class TaskColumn:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model with a cell for each task; None where it was not run."""
+    """A model with one cell per task; None if it was not run."""
 
     label: str
     cells: tuple[MetricCell | None, ...]
@@ -82,7 +82,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """The table; ``legend`` says what its marks mean."""
+    """The table; ``legend`` explains its marks."""
 
     columns: tuple[TaskColumn, ...]
     rows: tuple[ModelRow, ...]
@@ -101,7 +101,7 @@ class ModelTable:
 
 
 def name_note(place: int) -> str:
-    """a, b, …, z, aa, ab, …
+    """Return the letters of a footnote: a, b, …, z, aa, ab, …
 
     >>> name_note(0), name_note(25), name_note(26), name_note(52)
     ('a', 'z', 'aa', 'ba')
@@ -111,7 +111,7 @@ def name_note(place: int) -> str:
 
 
 def show_mark(p: float | None) -> str:
-    """The stars of a p-value.
+    """Return the stars of a p-value.
 
     >>> [show_mark(p) for p in (0.0009, 0.001, 0.01, 0.049, 0.05, None)]
     ['***', '**', '*', '*', '', '']
@@ -122,7 +122,7 @@ def show_mark(p: float | None) -> str:
 def make_table(
     boards: Sequence[Board], repeats: Mapping[str, Sequence[Run]], tested: Tested
 ) -> ModelTable:
-    """The table of some boards; ``repeats`` are all runs of a row, by the name of its first."""
+    """Make the table of leaderboards; ``repeats`` are all runs of a row, by its first run."""
     labels = dict.fromkeys(
         row.label for board in boards for row in board.ours if row.run is not None
     )
@@ -171,7 +171,7 @@ def _make_cell(row: LeaderboardRow, repeats: Mapping[str, Sequence[Run]]) -> Met
 
 
 def _mark_column(board: Board, found: dict[tuple[str, str], MetricCell], tested: Tested) -> None:
-    """Marks against the best model, bold, and what a reader must know about single cells."""
+    """Add significance marks, bold values and footnotes to a column."""
     models = [row.label for row in board.ours if row.run is not None]
     values = {label: found[board.slug, label].value for label in models}
     known = {label: value for label, value in values.items() if value is not None}
@@ -182,7 +182,7 @@ def _mark_column(board: Board, found: dict[tuple[str, str], MetricCell], tested:
         cell = found[board.slug, label]
         notes = []
         if cell.invalid:
-            notes.append(f"{100 * cell.invalid:.1f} % of the replies hold no valid answer")
+            notes.append(f"{100 * cell.invalid:.1f} % of the replies are invalid")
         if cell.n and cell.n != size:
             notes.append(f"over {cell.n:,} of {size:,} items")
         if board.judges:
@@ -199,13 +199,13 @@ def _mark_column(board: Board, found: dict[tuple[str, str], MetricCell], tested:
 
 
 def _place_by_baseline(cell: MetricCell, baseline: float | None) -> Iterator[str]:
-    """Whether a model has shown more than answers that look at no meme."""
+    """Return a footnote if a model is not clearly above the best trivial baseline."""
     if baseline is None or cell.value is None:
         return
     if cell.value <= baseline:
         yield "not above the best trivial baseline"
     elif cell.span and cell.low is not None and cell.low <= baseline:
-        yield "the interval reaches down to the best trivial baseline"
+        yield "confidence interval includes the best trivial baseline"
 
 
 def _find_p(board: Board, tested: Tested, one: str, other: str) -> float | None:
@@ -222,7 +222,7 @@ def _best_trivial(board: Board) -> MetricCell | None:
 
 
 def _note_model(label: str, boards: Sequence[Board]) -> tuple[str, ...]:
-    """What is said about a model where it stands: notes, origins, repeats."""
+    """Collect the notes on a model: remarks, origins, repeats."""
     rows = [row for board in boards for row in board.ours if row.label == label and row.source]
     rows = [row for row in rows if not row.trivial]
     origins = [row.source.facts.origin for row in rows if row.source]
@@ -236,15 +236,15 @@ def _mean(cells: Sequence[MetricCell | None]) -> float:
 
 
 def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple[str, ...]:
-    """What the reader of the table needs to know once."""
-    said = ["95 % intervals, clustered by meme, in brackets."]
-    said += ["± is the standard deviation between repeats."] if several else []
+    """Write the legend of the table."""
+    said = ["In brackets: 95 % confidence intervals, clustered by meme."]
+    said += ["± is the SD across repeats."] if several else []
     count = sum(p is not None for p in tested.values())
     if count:
         pairs = f"all {count} comparisons" if count > 1 else "1 comparison"
         said.append(
             "Below the best of its column: * p < 0.05, ** p < 0.01, *** p < 0.001; paired tests, "
-            f"clustered by meme, Holm's correction over {pairs}. Bold: significantly better "
+            f"clustered by meme, Holm-corrected over {pairs}. Bold: significantly better "
             "than every other model."
         )
     if any(board.sample for board in boards):
@@ -253,7 +253,7 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
 
 
 def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
-    """A float for ``booktabs``; more tasks than fit side by side go below one another."""
+    """Render a ``booktabs`` float; tasks that do not fit side by side continue below."""
 
     def list_spans(row: ModelRow, places: Sequence[int]) -> list[str]:
         return [cell.span if (cell := row.cells[place]) else "" for place in places]
@@ -274,7 +274,7 @@ def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
 
 
 def render_markdown_table(made: ModelTable) -> str:
-    """Pipes, with footnotes below."""
+    """Render a Markdown table with footnotes."""
     head = [
         "model",
         *(
@@ -310,7 +310,7 @@ def _md_marks(made: ModelTable, notes: Sequence[str]) -> str:
 
 
 def render_csv_table(made: ModelTable) -> str:
-    """A line for each model; a task's figure, bounds, n, invalid share, mark and notes."""
+    """Render one line per model: value, bounds, n, invalid rate, mark and notes of each task."""
     parts = ("value", "low", "high", "n", "invalid", "deviation", "seeds", "mark", "best", "notes")
     heads = [f"{column.task} {part}" for column in made.columns for part in parts]
     lines = []
@@ -324,7 +324,7 @@ def render_csv_table(made: ModelTable) -> str:
 
 
 def render_html_table(made: ModelTable) -> Markup:
-    """The table for a page; everything from data is escaped."""
+    """Render the table for a page; all data are escaped."""
     return draw("models", made)
 
 

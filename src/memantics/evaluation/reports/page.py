@@ -1,4 +1,4 @@
-"""One self-contained page: works from a file, offline, under a policy that runs only our script."""
+"""Render the report as one self-contained page that works offline and runs only our script."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _PLOTTED = 8
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """What goes into the page. ``max_image_bytes`` bounds all thumbnails together.
+    """Contents of the page. ``max_image_bytes`` limits all thumbnails together.
 
-    ``published`` holds papers' rows by task, shown beside runs on a release only. ``find_gold``
-    says which options are right where a task names its gold otherwise than its sheet does,
-    ``find_marks`` what each free-text answer scores. Images below ``places`` are shown; None: all.
-    ``models`` is the table of models × tasks, which stands on top.
+    ``published`` holds rows of papers by task, shown beside runs on a release only. ``find_gold``
+    finds the correct options if gold and option labels differ; ``find_marks`` scores each free-text
+    answer. Images in the folders ``places`` are shown (None: all). ``models`` is the models × tasks
+    table at the top.
     """
 
     title: str = "Memantics report"
@@ -58,10 +58,10 @@ class ReportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A board with its drawings.
+    """A leaderboard with its plots.
 
-    ``plots`` are breakdowns as dots with intervals, a line for each part; ``figures`` those over
-    all items, with the note that all rows share; ``editors`` what judges make of each.
+    ``plots`` are breakdowns as dots with intervals, one line per part. ``metrics`` are those over
+    all items, with a note that all rows share. ``editors`` are the judges' scores of each editor.
     """
 
     board: Board
@@ -81,7 +81,7 @@ def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -
 
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
-    """The page as text."""
+    """Render the page as text."""
     boards = make_boards(runs, settings.published)
     images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
     texts = (settings.max_text_chars, settings.find_gold, settings.find_marks)
@@ -115,7 +115,7 @@ def _embed(thumbnail: Thumbnail) -> Markup:
 
 
 def make_section(board: Board) -> Section:
-    """All drawings of a board."""
+    """Make all plots of a leaderboard."""
     tones = _pick_tones(board)
     scale = fit_scale(row.main for row in board.rows)
     best = board.best_baseline
@@ -141,7 +141,7 @@ def make_section(board: Board) -> Section:
 
 
 def _list_editors(board: Board) -> tuple[TemplateValues, ...]:
-    """The editors that are judged, best first in the eyes of the judges that look."""
+    """List the judged editors, best first by the judges that see the images."""
     judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
         return ()
@@ -159,14 +159,14 @@ def _list_editors(board: Board) -> tuple[TemplateValues, ...]:
 
 
 def _pick_tones(board: Board) -> dict[str, int | None]:
-    """A colour per model, by name: it stays the same when scores change."""
+    """Assign a colour per model by name, so that it does not change with scores."""
     names = sorted(row.label for row in board.ours if not row.trivial)
     made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
     return made | {name: place for place, name in enumerate(names)}
 
 
 def _pick_plotted(board: Board) -> tuple[LeaderboardRow, ...]:
-    """The best models and the best trivial baseline: more would hide one another."""
+    """Select the best models and the best trivial baseline, to keep plots readable."""
     broken_down = [row for row in board.ours if any(score.by for score in row.scores)]
     models = [row for row in broken_down if not row.trivial][:_PLOTTED]
     trivial = [row for row in broken_down if row.trivial][:1]
@@ -206,16 +206,16 @@ def _make_metrics(board: Board, key: str) -> TemplateValues:
 
 
 def _compare(board: Board) -> str:
-    """Whether the highest figure stands clear of the best trivial baseline, in one sentence."""
+    """State in one sentence whether the best score is above the best trivial baseline."""
     leader, trivial = board.leader, board.best_baseline
     if leader is None or leader.main is None or leader.value is None:
         return ""
     if trivial is None or trivial.value is None:
         return ""
     if leader.value <= trivial.value:
-        return "No model is above it."
+        return "No model is above this baseline."
     if leader.main.low is None:
-        return "The model is above it; its interval is not known."
+        return "The model is above this baseline; its confidence interval is unknown."
     if leader.main.low > trivial.value:
-        return "The model’s whole interval lies above it."
-    return "The model is above it, but its interval reaches down to it."
+        return "The model’s whole confidence interval is above this baseline."
+    return "The model is above this baseline, but its confidence interval includes it."

@@ -1,4 +1,4 @@
-"""Items and answers as the page's item browser reads them: compact JSON, each text once."""
+"""Encode items and answers for the page's item browser: compact JSON, each text once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memantics.evaluation.reports.leaderboard import Board
 from memantics.evaluation.reports.runs import Run
 
 T = TypeVar("T", bound=Hashable)
-# For each field of an item's form the key of the option that is right, or nothing.
+# For each field of an item's form, the key of the correct option or nothing.
 FindGold = Callable[[Run, Item], tuple[str | None, ...]]
-# Each item's own value of the main figure, where a task gives one.
+# Per-item values of the main metric, if the task defines them.
 FindMarks = Callable[[Run], Mapping[str, float | None]]
 
-# A browser's list of verdicts; the page holds the same order.
+# Verdicts of the item browser; page.js uses the same order.
 RIGHT, WRONG, INVALID, OPEN = range(4)
 _FACET_VALUES = 80
 _EARLIER_CHARS = 1_200
@@ -36,7 +36,7 @@ class AnswerPool(Generic[T]):
         self._places: dict[T, int] = {}
 
     def add(self, value: T) -> int:
-        """The number of a value."""
+        """Return the number of a value."""
         return self._places.setdefault(value, len(self._places))
 
     @property
@@ -47,21 +47,21 @@ class AnswerPool(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Strings by number; long ones are cut, and the cut says so."""
+    """Strings by number; long ones are shortened with a note."""
 
     max_chars: int
     pool: AnswerPool[str] = field(default_factory=AnswerPool)
 
     def add(self, text: str, max_chars: int | None = None) -> int:
-        """The number of a text."""
+        """Return the number of a text."""
         limit = max_chars or self.max_chars
         if len(text) > limit:
-            text = f"{text[:limit]}\n[… cut here; {len(text):,} characters in the run directory]"
+            text = f"{text[:limit]}\n[… shortened; {len(text):,} characters in the run directory]"
         return self.pool.add(text)
 
 
 def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
-    """Right or wrong where gold is a scalar or names scalars; the rest is left to the reader.
+    """Return correct or wrong if gold is a scalar or names scalars; other answers get no verdict.
 
     >>> judge_answer("answered", "B", "B") == RIGHT, judge_answer("answered", 1, True) == WRONG
     (True, True)
@@ -75,7 +75,7 @@ def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
     parts = list(gold.values()) if isinstance(gold, dict) else [gold]
     if not parts or any(part is None or isinstance(part, dict | list) for part in parts):
         return OPEN
-    # In Python 1 == True and 1 == 1.0; in an answer sheet only the latter.
+    # In Python 1 == True and 1 == 1.0; for answers only the latter holds.
     alike = isinstance(value, bool) == isinstance(gold, bool)
     if isinstance(value, dict) and isinstance(gold, dict):
         alike = [*map(type, value.values())] == [type(gold.get(name)) for name in value]
@@ -83,12 +83,12 @@ def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
 
 
 def asks_ratings(item: Item) -> bool:
-    """Whether a model rates something: its gold is an ideal rating, and no answer is wrong."""
+    """Whether the task asks for ratings, so that no answer is wrong."""
     return item.form.reply == "json" and any(f.kind == "integer" for f in item.form.fields)
 
 
 def list_gold_keys(item: Item) -> tuple[str | None, ...]:
-    """For each field the option that is right, where gold names it as the sheet does."""
+    """Return the correct option of each field, if gold uses the option's label."""
     golds = item.gold if isinstance(item.gold, dict) else {}
     alone = item.gold if len(item.form.fields) == 1 else None
     return tuple(
@@ -98,7 +98,7 @@ def list_gold_keys(item: Item) -> tuple[str | None, ...]:
 
 
 def show_value(value: JsonValue) -> str:
-    """A parsed or gold value as people read it.
+    """Format a parsed or gold value for display.
 
     >>> show_value("B"), show_value({"a": [1]}), show_value(None), show_value(["a cat", "a dog"])
     ('B', '{"a": [1]}', '', 'a cat / a dog')
@@ -111,7 +111,7 @@ def show_value(value: JsonValue) -> str:
 
 
 def embed_json(value: JsonValue) -> str:
-    r"""JSON that may stand inside a script element: nothing in it can end the element.
+    r"""Encode JSON for a script element, so that its content cannot end the element.
 
     >>> print(embed_json("</script>"))
     "\u003c/script\u003e"
@@ -123,7 +123,7 @@ def embed_json(value: JsonValue) -> str:
 
 
 class PayloadMaker:
-    """Builds the JSON of one board; images are numbered in a pool that boards share."""
+    """Build the JSON of one leaderboard; images are numbered in a shared pool."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class PayloadMaker:
         self._answers: dict[str, dict[int, JsonValue]] = {}
 
     def make(self) -> JsonValue:
-        """Read every run of the board and put its answers beside the others'."""
+        """Read every run of the leaderboard and align their answers by item."""
         for place, run in enumerate(self.board.runs):
             attempts, marks = _collect_attempts(run.folder), self._find_marks(run)
             for line in read_items(run.folder):
@@ -165,7 +165,7 @@ class PayloadMaker:
             "items": items,
             "sheets": [self._make_sheet(sheet) for sheet in self._sheets.values],
             "prompts": [self._make_prompt(prompt) for prompt in self._prompts.values],
-            # Last: the parts above have added their texts by now.
+            # Last, since the parts above add texts.
             "texts": list(self._texts.pool.values),
         }
 
@@ -181,7 +181,7 @@ class PayloadMaker:
         ]
 
     def _make_facets(self) -> JsonValue:
-        """Tags that sort items into a few kinds; a tag with its own value each is no filter."""
+        """Select the tags with few values as filters."""
         counts: dict[str, Counter[str]] = {}
         for item in self._first.values():
             for name, value in item.tags.items():
@@ -208,7 +208,7 @@ class PayloadMaker:
         }
 
     def _show_gold(self, run: Run, item: Item) -> dict[str, JsonValue]:
-        """What is right, and the options that say so; ratings of others' work have no gold."""
+        """Return the gold answer and its options; rating tasks have none."""
         if asks_ratings(item):
             return {"gold": None, "keys": []}
         keys: list[JsonValue] = list(self._find_gold(run, item))
@@ -246,7 +246,7 @@ class PayloadMaker:
                 for a in earlier
             ]
         if (line.item.form.fields, line.item.gold) != (first.form.fields, first.gold):
-            # Options of a run may shuffle the choices: its key is then its own.
+            # Runs with shuffled choices have their own gold key.
             made["sheet"] = self._sheets.add(line.item.form.fields)
             made |= self._show_gold(run, line.item)
         return made
@@ -275,12 +275,12 @@ class PayloadMaker:
         ]
 
     def _number(self, image: Image) -> JsonValue:
-        """The image's number, or its name where images are left out."""
+        """Return the image's number, or its name if images are not embedded."""
         return image.path.name if self._images is None else self._images.add(image.path)
 
 
 def _collect_attempts(folder: Path) -> Mapping[str, Sequence[Answer]]:
-    """Each item's answers, the last one last; a repeated attempt replaces itself."""
+    """Return each item's answers in order; a repeated attempt replaces the earlier one."""
     found: dict[str, dict[int, Answer]] = {}
     for answer in read_answers(folder):
         known = found.setdefault(answer.item, {})

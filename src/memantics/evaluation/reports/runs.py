@@ -1,4 +1,4 @@
-"""Finished runs, read from their directories and put beside the runs they compare with."""
+"""Read finished runs from their directories, and group comparable runs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from memantics.core.records import STATUSES, Score
 from memantics.core.result import Result, make_frame, to_plain
 from memantics.core.text import mask_unseen
 
-SAMPLE_NOTE = "Sample data: a sample to try things on. Scores here rank nothing."
+SAMPLE_NOTE = "Sample data for trying things out: these scores do not rank models."
 _SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run(Result):
-    """One run directory: what was run and how it scored. Items and answers stay on disk.
+    """One run directory: its settings and scores. Items and answers stay on disk.
 
-    ``run.scores["accuracy"].value`` is a figure over all items; ``figures`` also holds those of
-    each part.
+    ``run.scores["accuracy"].value`` is a metric over all items; ``results`` also holds the
+    breakdowns.
     """
 
     folder: Path
@@ -36,7 +36,7 @@ class Run(Result):
 
     @property
     def name(self) -> str:
-        """The folder's own name, as text even where the file system holds other bytes."""
+        """The folder name, as text even if the file system holds other bytes."""
         return os.fsencode(self.folder.resolve().name).decode("utf-8", "replace")
 
     @property
@@ -57,40 +57,40 @@ class Run(Result):
 
     @property
     def scores(self) -> dict[str, Score]:
-        """The figures over all items, by name."""
+        """The metrics over all items, by name."""
         return _over_all(self.results.scores)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many items ended answered, refused, unparsed and failed."""
+        """Number of items that are answered, refused, unparsed and failed."""
         return self.results.counts
 
     @property
     def baselines(self) -> dict[str, dict[str, Score]]:
-        """What trivial models score on the same items, by model and figure."""
+        """Scores of trivial baselines on the same items, by model and metric."""
         return {baseline.model: _over_all(baseline.scores) for baseline in self.results.baselines}
 
     @property
     def errors(self) -> dict[str, int]:
-        """The most frequent reasons for which items have no answer, with their counts."""
+        """The most frequent reasons for missing answers, with their counts."""
         last = rundir.last_answers(self.folder).values()
         reasons = Counter(f"{a.status}: {a.reason}" for a in last if a.status != "answered")
         return dict(reasons.most_common(_SHOWN))
 
     @property
     def replies(self) -> dict[str, int]:
-        """How all attempts ended, re-asked ones too; one that was repeated counts once."""
+        """Counts of statuses over all attempts, including retries."""
         last = {(a.item, a.attempt): a.status for a in rundir.read_answers(self.folder)}
         return {str(status): count for status, count in Counter(last.values()).items()}
 
     @property
     def kind(self) -> str:
-        """``sample``, ``release`` or what else the run says about its data."""
+        """``sample``, ``release`` or another kind of data."""
         return str(self.facts.data.get("kind", ""))
 
     @property
     def ground(self) -> tuple[str, ...]:
-        """What two runs must share to stand in one table: the same questions were asked."""
+        """Settings that two runs must share to be in one table, since they define the questions."""
         facts = self.facts
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
@@ -98,14 +98,14 @@ class Run(Result):
         return (self.task, self.kind, checksum, *scope, facts.perturbation)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The run as plain data."""
+        """Convert to plain data."""
         names = ("folder", "task", "model", "options", "scores", "counts", "baselines", "errors")
         shown = {name: to_plain(getattr(self, name)) for name in names}
         shown |= {"origin": self.facts.origin} if self.facts.origin else {}
         return shown | {"usage": to_plain(self.results.usage)}
 
     def to_pandas(self) -> Any:
-        """A data frame with a row for each item: how it ended, what was said, what is right."""
+        """Convert to a data frame with one row per item: status, answer and gold answer."""
         last = rundir.last_answers(self.folder)
         return make_frame(
             {
@@ -124,7 +124,7 @@ class Run(Result):
 
     def __repr__(self) -> str:
         main = self.scores.get(self.results.main)
-        shown = "no figure" if main is None or main.value is None else f"{main.value:.3f}"
+        shown = "no score" if main is None or main.value is None else f"{main.value:.3f}"
         n = sum(self.counts.values())
         return f"<Run {self.task} {self.model}: {self.results.main} {shown}, n = {n}>"
 
@@ -133,7 +133,7 @@ class Run(Result):
 
 
 def differing_options(facts: rundir.RunFacts, others: Sequence[rundir.RunFacts]) -> list[str]:
-    """``NAME=VALUE`` of the options by which a run differs from any other."""
+    """Return ``NAME=VALUE`` for the options in which a run differs from any other."""
     names = dict.fromkeys(name for other in others for name in other.options)
     return [
         f"{name}={facts.options.get(name, '–')}"
@@ -147,7 +147,7 @@ def _over_all(scores: Sequence[Score]) -> dict[str, Score]:
 
 
 def render_html(runs: Sequence[Run], missing: Mapping[str, str] | None = None) -> str:
-    """Runs with their trivial baselines as a table for a notebook, and why others have no row."""
+    """Render runs and baselines as an HTML table for a notebook, with reasons for missing rows."""
     heads = ("task", "model", "metric", "value", "95 % interval", "n", *STATUSES)
     lines = ["".join(f"<th>{name}</th>" for name in heads)]
     for run in runs:
@@ -188,9 +188,9 @@ def load_run(folder: str | Path) -> Run:
 
 
 def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
-    """Folders of finished runs, and why the others are left out.
+    """Separate finished runs from the others; the latter come with a reason.
 
-    Where none is finished the first one's error is raised: nothing could be shown.
+    If no run is finished, the first one's error is raised.
     """
     finished, left = [], dict[Path, str]()
     first: StoreError | None = None
@@ -210,7 +210,9 @@ def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, st
 def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
     """Read facts and scores of run directories; a folder given twice counts once."""
     if not folders:
-        raise InputError("no run directory was given", hint="memantics report RUN… --out FILE")
+        raise InputError(
+            "no run directory was given", hint="give one or more: memantics report RUN… --out FILE"
+        )
     distinct = {folder.resolve(): folder for folder in folders}
     return tuple(
         Run(folder, rundir.read_facts(folder), rundir.read_scores(folder))
@@ -219,12 +221,12 @@ def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
 
 
 def plot_runs(runs: Sequence[Run], axes: Any = None) -> Any:
-    """Matplotlib axes with the main figure of each run and its interval, the first on top."""
+    """Plot the main metric of each run with its confidence interval, the first run on top."""
     try:
         from matplotlib import pyplot
     except ImportError:
         hint = "pip install matplotlib"
-        raise InputError("figures need matplotlib, which is not installed", hint=hint) from None
+        raise InputError("plots need matplotlib, which is not installed", hint=hint) from None
     axes = pyplot.subplots(layout="constrained")[1] if axes is None else axes
     found = ((run, run.scores.get(run.results.main)) for run in reversed(runs))
     shown = [(run, main) for run, main in found if main is not None and main.value is not None]

@@ -1,4 +1,4 @@
-"""A paper's rows as a leaderboard: what the printed figures allow to say about their certainty."""
+"""Rank a paper's rows, with the confidence intervals that the printed values allow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BaselineComparison = Literal["above", "level", "below"]
 
 @dataclass(frozen=True, slots=True)
 class Trivial:
-    """What answers without looking at a meme score."""
+    """A trivial baseline and its score."""
 
     name: str
     value: float
@@ -31,10 +31,10 @@ class Trivial:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One published system and where it stands beside the trivial baseline.
+    """One published system, compared with the trivial baseline.
 
-    ``setting`` tells systems of one name apart. ``fault`` is why its figures cannot be true
-    together, ``impossible`` whether that holds whatever the numbers of items are.
+    ``setting`` distinguishes systems of the same name. ``fault`` explains why its values cannot be
+    true together; ``impossible`` tells whether that holds for any number of items.
     """
 
     system: str
@@ -48,7 +48,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """The systems of one published table, best first, beside a trivial baseline."""
+    """The systems of one published table, best first, with a trivial baseline."""
 
     title: str
     metric: str
@@ -59,19 +59,19 @@ class Standings:
     note: str = ""
 
     def count(self, place: BaselineComparison) -> int:
-        """How many systems are above, level with or below the trivial baseline."""
+        """Count the systems above, level with or below the trivial baseline."""
         return sum(row.place == place for row in self.rows)
 
     @property
     def by_interval(self) -> bool:
-        """Whether systems were placed by their intervals rather than by the printed figure."""
+        """Whether systems were compared by confidence intervals rather than by printed values."""
         return any(row.score.low is not None for row in self.rows)
 
 
 def make_standings(
     title: str, metric: str, rows: Iterable[PublishedRow], trivial: Trivial, note: str = ""
 ) -> Standings:
-    """Order rows by a figure; rows without it are left out."""
+    """Rank rows by a metric; rows without it are skipped."""
     found = [(row, measure(row, metric)) for row in rows if metric in row.metrics]
     found.sort(key=lambda pair: -settle(pair[1].value or 0.0))
     reference = Score(metric, trivial.value, 0)
@@ -94,7 +94,7 @@ def make_standings(
 
 
 def compare(score: Score, trivial: float) -> BaselineComparison:
-    """Where a figure stands by its 95 % interval; by its value where it has none.
+    """Compare a score with a value, by its 95% confidence interval or else by its value.
 
     >>> compare(Score("f1", 0.506, 9, 0.499, 0.512), 0.5), compare(Score("f1", 0.506, 0), 0.5)
     ('level', 'above')
@@ -106,10 +106,10 @@ def compare(score: Score, trivial: float) -> BaselineComparison:
 
 
 def measure(row: PublishedRow, metric: str) -> Score:
-    """A printed figure with the interval that its sizes allow, as if items were independent.
+    """Return a printed value with a confidence interval, assuming independent items.
 
-    Shares of a known number of items have Wilson's interval; F1 of a known confusion table (both
-    recalls and the sizes of both classes) one by simulation; others have none.
+    Proportions of a known number of items use Wilson's interval. F1 with known recalls and class
+    sizes uses a simulated interval; other metrics have none.
     """
     value, n = row.metrics[metric], row.sizes.get(metric, 0)
     bounds = wilson(value * n, n)
@@ -120,7 +120,7 @@ def measure(row: PublishedRow, metric: str) -> Score:
 
 
 def simulate_f1(tpr: float, tnr: float, classes: tuple[int, int]) -> tuple[float, float]:
-    """95 % interval of F1 when hits in both classes are binomial.
+    """Simulate the 95% confidence interval of F1 with binomial hits in both classes.
 
     >>> low, high = simulate_f1(0.9, 0.8, (500, 500))
     >>> round(low, 2), round(high, 2)

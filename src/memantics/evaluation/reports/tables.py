@@ -1,4 +1,4 @@
-"""Leaderboards as Markdown, CSV, JSON and terminal tables of 80 columns, and the report forms."""
+"""Render leaderboards as Markdown, CSV, JSON and terminal tables, and register report formats."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NONE: PublishedRows = {}
 
 
 def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """A section per task: leaderboard, then all figures."""
+    """Render one section per task: leaderboard, then all metrics."""
     parts = ["# Memantics report"]
     for board in make_boards(runs, published):
         parts += [
@@ -67,7 +67,7 @@ def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> st
 def _leaderboard_lines(board: Board) -> str:
     beside = [board.beside] if board.beside else []
     head = ["model", *(name.replace("_", " ") for name in (board.main, *beside))]
-    head += ["95 % interval", "n", *STATUSES, "invalid"]
+    head += ["95 % CI", "n", *STATUSES, "invalid"]
     lines = [
         [
             quote_markdown(row.label) + (f" ({quote_markdown(row.note)})" if row.note else ""),
@@ -104,30 +104,30 @@ def _metric_lines(board: Board) -> str:
 
 
 def md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table of cells that are quoted already; all but the first column are aligned right."""
+    """Render a table of quoted cells; all columns but the first are right-aligned."""
     rule = ["---", *("---:" for _ in head[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
 
 def quote_markdown(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Escape text for Markdown."""
     return mask_unseen(text).translate(_MARKDOWN)
 
 
 def quote_latex(text: str) -> str:
-    """Text that LaTeX shows as it is."""
+    """Escape text for LaTeX."""
     return mask_unseen(text).translate(_LATEX)
 
 
 def render_csv(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """One line per model and figure, ready for a data frame."""
+    """Render one line per model and metric."""
     return dump_csv(_CSV_COLUMNS, (row.values() for row in list_metrics(runs, published)))
 
 
 def list_metrics(
     runs: Sequence[Run], published: PublishedRows = _NONE
 ) -> Iterator[dict[str, object]]:
-    """A flat record for each figure of each row."""
+    """Return one flat record per metric of each row."""
     for board in make_boards(runs, published):
         for row in board.rows:
             before, after = _csv_row(board, row)
@@ -149,7 +149,7 @@ def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[obje
 
 
 def render_json(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """All rows with all figures, and each run's facts."""
+    """Render all rows with all metrics, and each run's facts."""
     boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs, published)]
     return dump_json({"format": 1, "boards": boards})
 
@@ -188,7 +188,7 @@ def _row_json(row: LeaderboardRow) -> JsonValue:
 
 
 def table(runs: Sequence[Run]) -> Group:
-    """For ``rich``: a table per task that fits 80 columns."""
+    """Make one ``rich`` table per task that fits 80 columns."""
     boards = make_boards(runs)
     parts: list[Table | Text] = []
     for board in boards:
@@ -205,7 +205,7 @@ def table(runs: Sequence[Run]) -> Group:
 
 
 def list_named_metrics(board: Board) -> Iterator[str]:
-    """A line for each metric that a user named and each row: value and 95 % interval."""
+    """Return one line per ``--metric`` and row: value and 95% confidence interval."""
     runs = [row.source for row in board.rows if row.source is not None]
     for name in dict.fromkeys(name for run in runs for name in run.results.metrics):
         for row in board.rows:
@@ -221,7 +221,7 @@ def _terminal_table(board: Board) -> Table:
         f"\n{mask_unseen(board.task)}, {mask_unseen(show_scope(board))}", style="dim not bold"
     )
     title.append(f"; score is {mask_unseen(board.main).replace('_', ' ')}", style="dim not bold")
-    # The box itself puts a space between columns; more would not leave a name its place.
+    # The box adds a space between columns; more would leave too little room for names.
     made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     made.padding, made.pad_edge, made.show_edge = (0, 0), False, False
     made.add_column("model", overflow="fold")
@@ -243,13 +243,13 @@ def _terminal_table(board: Board) -> Table:
 
 
 def _list_facts(facts: RunFacts) -> dict[str, JsonValue]:
-    """The facts of a run; those that only some runs have are left out where they are empty."""
+    """List the facts of a run; optional facts without a value are skipped."""
     return {name: value for name, value in asdict(facts).items() if value or name not in _RARE}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportForm:
-    """How runs become a text: a page, a table. ``published`` are papers' rows on the same tasks."""
+    """A report format. ``published`` are rows of papers on the same tasks."""
 
     render: Callable[[Sequence[Run], PublishedRows], str]
 

@@ -1,11 +1,11 @@
 "use strict";
 (() => {
   const PER_PAGE = 10;
-  const VERDICTS = ["right", "wrong", "invalid", "no verdict"];
+  const VERDICTS = ["correct", "wrong", "invalid", "no verdict"];
   const SIGNS = ["✓", "✗", "!", "·"];
   const RESULTS = [
-    ["", "any result"], ["0", "right"], ["1", "wrong"], ["2", "invalid"], ["3", "no verdict"],
-    ["differ", "models differ"], ["none", "right for no model"],
+    ["", "any result"], ["0", "correct"], ["1", "wrong"], ["2", "invalid"], ["3", "no verdict"],
+    ["differ", "models differ"], ["none", "correct for no model"],
   ];
   const byId = (id) => document.getElementById(id);
   const loaded = new Map();
@@ -121,7 +121,7 @@
   };
 
   const drawPicture = (number, item, small) => {
-    const facts = typeof number === "number" ? parse("image-" + number) : { name: number, reason: "left out of this page" };
+    const facts = typeof number === "number" ? parse("image-" + number) : { name: number, reason: "not included in this page" };
     if (!facts.uri) return make("div", { class: "lost" }, make("span", {}, isolate(facts.name), make("br"), facts.reason));
     const image = make("img", { src: facts.uri, width: facts.width, height: facts.height, decoding: "async" });
     if (!data.warning) {
@@ -195,23 +195,23 @@
     head.append(make("span", { class: "badge v" + answer.verdict }, SIGNS[answer.verdict] + " " + word));
     if (run.note) card.append(make("p", { class: "fact quiet small" }, isolate(run.note)));
     if (data.texts[answer.value]) card.append(fact("Parsed", data.texts[answer.value]));
-    if (answer.sheet !== undefined) card.append(fold("Asked with its own options", ...drawSheet(answer.sheet, answer.gold, answer.keys, item)));
+    if (answer.sheet !== undefined) card.append(fold("Options of this run", ...drawSheet(answer.sheet, answer.gold, answer.keys, item)));
     if (answer.reason !== undefined) card.append(fact("Reason", data.texts[answer.reason]));
     const text = data.texts[answer.text];
     if (text) {
       const raw = make("pre", { dir: "auto", tabindex: text.length > 900 ? "0" : null, "aria-label": text.length > 900 ? "Raw answer" : null }, text);
       card.append(text.length > 900 ? fold("Raw answer", raw) : raw);
-    } else card.append(make("p", { class: "fact quiet" }, "No text came back."));
+    } else card.append(make("p", { class: "fact quiet" }, "The reply was empty."));
     if (answer.reasoning !== undefined) card.append(fold("Reasoning", make("pre", { dir: "auto", tabindex: "0", "aria-label": "Reasoning" }, data.texts[answer.reasoning])));
     if (answer.earlier) {
       card.append(fold("Earlier attempts (" + answer.earlier.length + ")", ...answer.earlier.map(([number, text]) =>
         make("div", {}, make("span", { class: "badge" }, data.statuses[number]), make("pre", { dir: "auto" }, data.texts[text])))));
     }
-    const figures = [];
-    if (answer.tokens[0] + answer.tokens[1]) figures.push(answer.tokens[0] + " tokens in, " + answer.tokens[1] + " out");
-    if (answer.seconds) figures.push(answer.seconds + " s");
-    if (answer.finish && answer.finish !== "stop") figures.push("ended by " + answer.finish);
-    if (figures.length) card.append(make("p", { class: "fact quiet small" }, isolate(figures.join(" · "))));
+    const details = [];
+    if (answer.tokens[0] + answer.tokens[1]) details.push(answer.tokens[0] + " input tokens, " + answer.tokens[1] + " output tokens");
+    if (answer.seconds) details.push(answer.seconds + " s");
+    if (answer.finish && answer.finish !== "stop") details.push("finish reason: " + answer.finish);
+    if (details.length) card.append(make("p", { class: "fact quiet small" }, isolate(details.join(" · "))));
     return card;
   };
 
