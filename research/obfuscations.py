@@ -73,7 +73,7 @@ OBFUSCATIONS: dict[str, Callable[[str, Draw], str]] = {
     "percent-encoded": lambda text, draw: _each(
         text, lambda word: "".join(f"%{byte:02x}" for byte in word.encode()), draw
     ),
-    "Cyrillic hard-negatives": lambda text, draw: _each(
+    "Cyrillic homoglyphs": lambda text, draw: _each(
         text, lambda word: word.translate(_CYRILLIC), draw
     ),
     "strokes": lambda text, draw: _each(

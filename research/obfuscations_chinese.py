@@ -2,8 +2,8 @@
 
 ``python -m research.obfuscations zh`` trains the preset ``fast`` on 2,400 texts of ToxiCN MM,
 without captions. Of 2,000 other texts, flagged harmful ones are obfuscated; harmless ones show the
-cost in false positives. Homophones, pinyin and emoji change the two words with the largest effect on the
-detector, as an attacker with access to it would.
+cost in false positives. Homophones, pinyin and emoji change the two words with the largest effect
+on the detector, as an attacker with access to it would.
 """
 
 from __future__ import annotations
