@@ -30,7 +30,7 @@ def test_reports_leave_unfinished_runs_out_and_name_them(shell: Shell) -> None:
     folders = sorted((shell.folder / "runs").iterdir())
     shown = shell.run("report", *folders, "--out", shell.folder / "report.html")
     assert shown.code == 0
-    assert f"left out: {half} has no readable scores.json" in " ".join(shown.err.split())
+    assert f"skipped: {half} has no readable scores.json" in " ".join(shown.err.split())
     assert "other is not a run directory" in " ".join(shown.err.split())
     assert split_unfinished([run]) == ([run], {})
     with pytest.raises(StoreError, match="not a run directory"):

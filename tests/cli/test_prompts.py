@@ -42,14 +42,14 @@ def test_copied_prompts_are_those_that_are_asked_with(tmp_path: Path) -> None:
     assert "Look closely." in str(line.messages)
     # What was changed stays.
     again = shell.run("prompts", "copy", "mquest/qa", "mine")
-    assert "were there already and stay" in again.err
+    assert "already exist and were kept" in again.err
     assert path.read_text(encoding="utf-8").startswith("Look closely.")
 
 
 def test_commands_are_listed_in_groups_by_what_a_person_wants(tmp_path: Path) -> None:
     out = Shell(tmp_path).done("--help")
     heads = re.findall(r"─ ([A-Z][a-z ]+?) ─", out)
-    wanted = ["Look at a meme", "Evaluate models", "Your data", "Build a benchmark", "Moderate"]
+    wanted = ["Analyse a meme", "Evaluate models", "Your data", "Build a benchmark", "Moderate"]
     assert set(wanted) <= set(heads)
     assert "Commands" not in heads
     known = {name for commands in GROUPS.values() for name in commands}

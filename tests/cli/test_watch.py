@@ -22,7 +22,7 @@ def test_the_page_is_there_while_a_run_goes_on_and_gone_afterwards(
     monkeypatch.setenv("MEMANTICS_HOME", str(tmp_path / "home"))
     with _serve_page(tmp_path / "runs"):
         told = capsys.readouterr().err
-        found = re.search(r"watch it: (http://127\.0\.0\.1:\d+/browse/runs)", told)
+        found = re.search(r"progress: (http://127\.0\.0\.1:\d+/browse/runs)", told)
         assert found, told
         assert Shell(tmp_path).run(*WORDS, "--out", tmp_path / "runs").code == 0
         with urllib.request.urlopen(found[1], timeout=120) as page:
@@ -35,7 +35,7 @@ def test_a_run_prints_the_address_and_ends(tmp_path: Path) -> None:
     pytest.importorskip("fastapi", reason="the extra serve is not installed")
     ran = Shell(tmp_path).run(*WORDS, "--watch")
     assert ran.code == 0, ran
-    assert "watch it: http://127.0.0.1:" in ran.err
+    assert "progress: http://127.0.0.1:" in ran.err
     assert "later: memantics serve --runs runs" in ran.err
 
 

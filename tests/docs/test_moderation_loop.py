@@ -115,7 +115,7 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
         elif kind.startswith("drift"):
             done = client.run(*words[1:])
             assert done.code == 1, "another detector judged the same memes"
-            assert "beyond the limits: " in done.err
+            assert "limits exceeded: " in done.err
             assert (tmp_path / words[-1]).read_text("utf-8").startswith("<!doctype html>")
         elif not kind.startswith("serve"):
             told.setdefault(kind, client.done(*words[1:]))

@@ -56,7 +56,7 @@ def test_every_start_of_the_guide_serves_what_it_promises(shell: Shell) -> None:
             shell.done(*words)
             continue
         with serving(shell, words) as address:
-            for flag, (path, promised) in {"": ("/", "What does this meme say?"), **PAGES}.items():
+            for flag, (path, promised) in {"": ("/", "Analyse a meme"), **PAGES}.items():
                 if not flag or flag in words:
                     with urlopen(address + path, timeout=60) as page:
                         assert promised in page.read().decode(), (line, path)

@@ -180,7 +180,7 @@ def test_a_worse_detector_does_not_replace_a_better_one(client: Path) -> None:
     assert done.exit_code == 1
     assert "worse on the held-out memes, beyond chance; --force writes it" in done.stderr
     assert (client / "old.zip").read_bytes() == before
-    assert "learnt from 270 memes" in " ".join(run(*words, "--force").split())
+    assert "trained with 270 reviewed memes" in " ".join(run(*words, "--force").split())
     assert (client / "old.zip").read_bytes() != before
 
 

@@ -316,7 +316,7 @@ def test_no_queue_is_offered_where_nothing_is_for_people(
     source = write(tmp_path / "a.jsonl", {"a": {"text": KIND[0] + KIND[1]}})
     words = ("screen", source, "--detector", detector, "--readings", "none", "--workers", "1")
     said = shell.done(*words, "--review-range", "0.999..1", "--out", tmp_path / "none")
-    assert "for people: nothing" in said
+    assert "needs human review: none" in said
     assert not (tmp_path / "none" / "review").exists()
     assert "for people" not in shell.done(*words, "--out", tmp_path / "unasked")
     # One that an earlier run wrote is emptied.

@@ -94,7 +94,7 @@ def test_a_shift_is_found_with_the_memes_that_drive_it(shell: Shell) -> None:
     assert {row["text"] for row in verdicts.drivers} == {"bad words"}
     ran = shell.run("drift", "now", "--against", "then", "--out", "d.html")
     assert ran.code == 1
-    assert ran.err == "beyond the limits: scores, verdicts\n"
+    assert ran.err == "limits exceeded: scores, verdicts\n"
     page = (shell.folder / "d.html").read_text()
     assert '<span class="hidden-text"><bdi>bad words</bdi>' in page
     assert page.count("<svg") >= 4

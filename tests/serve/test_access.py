@@ -123,7 +123,7 @@ def test_rates_are_shared_by_the_processes_of_a_service() -> None:
 
 def test_it_does_not_open_to_the_world_without_a_token(shell: Shell, tmp_path: Path) -> None:
     said = shell.refused("serve", "--host", "0.0.0.0", "--port", "0")
-    assert "there is no token" in said
+    assert "needs a token" in said
     assert "serve-token" in said
     with pytest.raises(InputError):
         ServeSettings(Reach(public_url="https://memes.example.org"), state=tmp_path)
@@ -140,7 +140,7 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(shell: Shell, tmp_path: Path
     shop, lab = read_tokens(file, {})
     assert (shop.name, shop.sha256, shop.scopes) == ("shop", digest(secret), ("moderate",))
     assert (lab.scopes, lab.rate) == (SCOPES, 30.0)
-    assert "holds a token shop" in shell.refused("serve-token", "shop", "--tokens", file)
+    assert "already contains a token named shop" in shell.refused("serve-token", "shop", "--tokens", file)
     assert "unknown scope" in shell.refused(
         "serve-token", "x", "--tokens", file, "--scope", "moderat"
     )

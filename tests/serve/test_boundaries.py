@@ -160,7 +160,7 @@ def test_names_of_tokens(tmp_path: Path, name: str, fine: bool) -> None:
     assert read_tokens(file, {}) == (made,)
     assert (made.sha256, made.scopes, made.rate) == (digest(secret), ("moderate", "puns"), 12)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with pytest.raises(InputError, match="holds a token"):
+    with pytest.raises(InputError, match="already contains a token"):
         make_token(file, name)
     assert make_token(file, "other")[1].scopes == SCOPES
 

@@ -97,12 +97,12 @@ def test_a_store_is_searched_filtered_and_asked(browser: Browser, address: str) 
         # Toxic by its own knowledge, so it is blurred until asked for.
         shown = "one => getComputedStyle(one).filter"
         assert "blur" in page.locator(".picture img").evaluate(shown)
-        page.get_by_role("button", name="Show the picture").click()
+        page.get_by_role("button", name="Show the image").click()
         assert page.locator(".picture img").evaluate(shown) == "none"
         page.locator(".wide .card").first.click()
         expect(page).to_have_url(re.compile("#i-"))
         page.goto(f"{address}/browse/store/query")
-        page.get_by_role("link", name="The commonest emotions").click()
+        page.get_by_role("link", name="Most frequent emotions").click()
         expect(page.locator("thead th").first).to_have_text("emotion")
         page.get_by_label("Query").fill("SELECT ?nonsense")
         page.get_by_role("button", name="Ask").click()
@@ -111,7 +111,7 @@ def test_a_store_is_searched_filtered_and_asked(browser: Browser, address: str) 
         expect(page.locator(".memes b")).to_have_text(["evil"])
         page.goto(f"{address}/browse/store/meme?id=evil")
         assert EVIL in page.inner_text(".entries")
-        expect(page.locator(".absent")).to_have_text("no picture here")
+        expect(page.locator(".absent")).to_have_text("no image")
         page.set_viewport_size({"width": 390, "height": 900})
         assert fits(page)
         watched.errors[:] = [text for text in watched.errors if "422" not in text]
@@ -151,7 +151,7 @@ def test_runs_are_listed_reported_and_read_item_by_item(browser: Browser, addres
         page.goto(f"{address}/browse/runs")
         for place in (1, 2):
             rows.nth(place).get_by_role("checkbox").check()
-        page.get_by_role("button", name="Report on the chosen runs").click()
+        page.get_by_role("button", name="Report on selected runs").click()
         expect(page.locator("body")).to_contain_text("baseline/longest")
         assert page.url.count("run=") == 2
         assert_at_home(watched, address)
@@ -220,7 +220,7 @@ def test_texts_of_answers_stay_texts(browser: Browser, tmp_path: Path) -> None:
         page = watched.page
         page.goto(f"{address}/browse/runs/item?run=a&item=one")
         assert page.inner_text(".answers").count(EVIL) == 1
-        expect(page.locator(".answers .tag")).to_have_text("right")
+        expect(page.locator(".answers .tag")).to_have_text("correct")
         page.goto(f"{address}/browse/store")  # without a store the sample data's is read
         expect(page.get_by_role("status")).to_have_text("79 memes")
         assert_at_home(watched, address)

@@ -66,7 +66,7 @@ def test_the_example_for_javascript_runs(site: Site, client: Path) -> None:
     file = client / "ask.mjs"
     file.write_text(shown.replace(ADDRESS, site.address), encoding="utf-8")
     lines = run(["node", str(file)], client).splitlines()
-    assert "judged false" in lines[0]
+    assert "scored false" in lines[0]
     assert "not_scored false the text is in ja" in lines[1]
 
 
@@ -90,7 +90,7 @@ def test_the_container_runs_as_nobody_and_starts_what_there_is(shell: Shell) -> 
     assert int(named["USER"]) > 0
     entry = ast.literal_eval(named["ENTRYPOINT"])
     assert entry[0] == "memantics"
-    assert "there is no token" in shell.refused(*entry[1:])
+    assert "needs a token" in shell.refused(*entry[1:])
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     (wanted,) = re.findall(r"'\.\[([a-z,]+)\]'", "\n".join(lines))
     assert set(wanted.split(",")) <= set(extras["optional-dependencies"])

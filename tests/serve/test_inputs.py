@@ -138,8 +138,8 @@ def test_an_image_comes_as_base64_or_as_a_data_url(loader: ImageLoader) -> None:
         ("data:image/png;base64", "must be base64 of an image"),
         (f"data:image/png,{coded}", "must be base64 of an image"),
         ("no base64!", "not valid base64"),
-        ("https://memes.example/a.png", "no address is fetched here"),
-        ("HTTP://memes.example/a.png", "no address is fetched here"),
+        ("https://memes.example/a.png", "this service does not fetch URLs"),
+        ("HTTP://memes.example/a.png", "this service does not fetch URLs"),
     ):
         with pytest.raises(Refusal, match=words) as refused:
             asyncio.run(loader.take(given))
@@ -269,7 +269,7 @@ def test_names_are_looked_up_once_each() -> None:
     async def both(_host: str, _port: int) -> list[str]:
         return ["93.184.216.34", "2606:2800:220:1::1"]
 
-    with pytest.raises(Refusal, match=r"memes\.example is not known"):
+    with pytest.raises(Refusal, match=r"memes\.example cannot be resolved"):
         asyncio.run(PublicResolver(unknown).resolve("memes.example", 80))
     with pytest.raises(Refusal, match="not public"):
         asyncio.run(PublicResolver(nothing).resolve("memes.example", 80))

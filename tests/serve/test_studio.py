@@ -99,7 +99,7 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("#part-sound .answer")).to_have_text("最近有点健忘")
     expect(page.locator("#part-sound mark")).to_have_text("键")
     expect(page.locator("#part-sound .by")).to_contain_text(
-        re.compile(r"phonetic engine.*\d+ % sure")
+        re.compile(r"homophone reader.*confidence \d+ %")
     )
     expect(page.locator("#part-harm .verdict")).to_have_text("not harmful")
     expect(page.locator("#part-harm .by")).to_contain_text("sample detector")
@@ -117,7 +117,7 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(declined).not_to_contain_text("--")
     hand_over(page, "drop", "tea.png", image_path("CN90008").read_bytes())
     expect(page.locator("#part-kinder .by")).to_contain_text("a baseline")
-    slider = page.get_by_role("slider", name="Slide between before and after")
+    slider = page.get_by_role("slider", name="Slide to compare before and after")
     before = page.locator(".slide .before")
     half = before.evaluate("one => getComputedStyle(one).clipPath")
     slider.focus()
@@ -129,7 +129,7 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("#status")).not_to_be_empty()
 
     page.get_by_role("button", name="Another meme").click()
-    expect(page.get_by_role("heading", name="What does this meme say?")).to_be_visible()
+    expect(page.get_by_role("heading", name="Analyse a meme")).to_be_visible()
     assert page.locator("#picture").get_attribute("src") is None
 
 
@@ -149,25 +149,25 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
         count = offered.count()
         offered.nth(1).click()
         expect(offered.nth(1)).to_have_attribute("aria-pressed", "true")
-        page.get_by_role("button", name="Take this one").click()
-        expect(page.locator(".taken")).to_have_text("You took version 2.")
+        page.get_by_role("button", name="Choose this version").click()
+        expect(page.locator(".taken")).to_have_text("You chose version 2.")
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".taken")).to_have_count(0)
-        page.get_by_text("In your own words").click()
+        page.get_by_text("Write your own captions").click()
         mine = "PEOPLE WHO HIT REPLY ALL\nWE WAVE BACK, AND SO DOES EVERYONE"
         page.locator(".own-words textarea").fill(mine)
-        page.get_by_role("button", name="Draw it").click()
+        page.get_by_role("button", name="Create the image").click()
         expect(page.get_by_text("(yours)")).to_be_visible()
         expect(page.locator("#part-kinder .said")).to_have_text(mine.replace("\n", " "))
         expect(page.locator("#part-kinder .by")).to_contain_text("your words")
-        page.get_by_role("button", name="Take this one").click()
-        expect(page.locator(".taken")).to_have_text(f"You took version {count + 1}.")
+        page.get_by_role("button", name="Choose this version").click()
+        expect(page.locator(".taken")).to_have_text(f"You chose version {count + 1}.")
         with page.expect_download() as got:
-            page.get_by_role("button", name="Save as data").click()
+            page.get_by_role("button", name="Save as JSON").click()
         got.value.save_as(tmp_path / "meme.json")
         # Words that do not fit are refused with the reason, and nothing is lost.
         page.locator(".own-words textarea").fill(f"{'long ' * 90}\nlonger")
-        page.get_by_role("button", name="Draw it").click()
+        page.get_by_role("button", name="Create the image").click()
         expect(page.get_by_role("alert")).to_contain_text("It could not be drawn")
         expect(offered.first).to_be_visible()
         assert fits(page)
@@ -197,7 +197,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(
             note = page.locator("#part-harm").get_by_text("a person should decide")
             expect(note).to_have_count(int(verdict == "unsure"))
         with page.expect_download() as got:
-            page.get_by_role("button", name="Save as a page").click()
+            page.get_by_role("button", name="Save as a web page").click()
         got.value.save_as(tmp_path / "meme.html")
     text = (tmp_path / "meme.html").read_text(encoding="utf-8")
     assert '<span class="verdict">unsure</span>' in text
@@ -231,12 +231,12 @@ def test_what_cannot_be_looked_at_says_why(seen: Watched, address: str) -> None:
     hand_over(page, "drop", "half.png", PUN.read_bytes()[:4000])
     expect(page.locator("#part-text .note.bad")).to_contain_text("The file is damaged")
     expect(page.locator("#part-text").get_by_role("button", name="Try again")).to_be_visible()
-    expect(page.locator("#why")).to_have_text("Nobody could judge it")
+    expect(page.locator("#why")).to_have_text("It could not be scored")
     blank = io.BytesIO()
     Image.new("RGB", (300, 200), "teal").save(blank, "PNG")
     hand_over(page, "drop", "blank.png", blank.getvalue())
-    expect(page.locator("#part-text .body")).to_have_text("No text was found in the picture.")
-    expect(page.locator("#part-harm .body")).to_contain_text("nobody judged it")
+    expect(page.locator("#part-text .body")).to_have_text("No text was found in the image.")
+    expect(page.locator("#part-harm .body")).to_contain_text("was not scored")
     seen.errors[:] = [text for text in seen.errors if "422" not in text]  # the browser's own log
 
 
@@ -263,7 +263,7 @@ def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
     card.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".panel .entry")).to_be_visible()
-    page.get_by_role("button", name="Show the picture").press("Enter")
+    page.get_by_role("button", name="Show the image").press("Enter")
     expect(page.locator("body")).not_to_have_class("veil")
     page.get_by_role("button", name="Blur it again").click()
     expect(page.locator("body")).to_have_class("veil")
@@ -312,7 +312,7 @@ def test_phones_and_both_languages(browser: Browser, address: str) -> None:
         page.goto(address)
         assert fits(page)
         page.get_by_role("link", name="中文").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("这张梗图在说什么？")
+        expect(page.get_by_role("heading", level=1)).to_have_text("分析一张表情包")
         assert page.locator("html").get_attribute("lang") == "zh-CN"
         page.goto(f"{address}/#CN90001")  # the choice is kept
         expect(page.locator("#part-harm .verdict")).to_have_text("无害")
@@ -343,7 +343,7 @@ def test_no_text_of_a_meme_or_its_name_becomes_markup(
     expect(page.locator("#part-harm")).to_contain_text("<script>alert(1)</script>")
     assert page.locator("main script:not([type])").count() == 0
     with page.expect_download() as got:
-        page.get_by_role("button", name="Save as a page").click()
+        page.get_by_role("button", name="Save as a web page").click()
     assert "<" not in got.value.suggested_filename
     got.value.save_as(tmp_path / "saved.html")
     with watch(browser) as saved:
@@ -405,7 +405,7 @@ def test_whose_verdict_blurs_a_saved_page() -> None:
 
 
 def test_a_saved_picture_must_be_one() -> None:
-    with pytest.raises(InputError, match="no data URL"):
+    with pytest.raises(InputError, match="is not a data URL"):
         check_picture("https://example.org/x.png")
     with pytest.raises(ImageError):
         check_picture("data:image/svg+xml;base64,PHN2Zz4=")

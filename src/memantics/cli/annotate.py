@@ -116,7 +116,7 @@ def hand_out(_: None, what: str, project: int, out: Path) -> None:
 @app.command("guideline")
 @expose(annotation.grow_guideline)
 def grow_guideline(state: annotation.GuidelineState) -> None:
-    """List items that annotators interpret differently, draft a rule, and add it to the guideline."""
+    """Find items that annotators read differently, draft a rule and add it to the guideline."""
     print_lines(state.lines())
 
 

@@ -16,14 +16,14 @@ from memantics.core.parameters import Argument, Flag
 from memantics.moderation import LabelExplanation, LabelInfo, Measured, list_labels, tabulate_labels
 
 app = typer.Typer(
-    help="Classifiers for any label: emotion, sentiment, intent, your own.", no_args_is_help=True
+    help="Classifiers for any label: emotion, sentiment, intent, or your own.", no_args_is_help=True
 )
 
 
 @app.command("train")
 @expose(
     moderation.train_classifier,
-    dump=lambda done: {"classifier": done.file, "in_use": done.in_use, "figures": done.figures},
+    dump=lambda done: {"classifier": done.file, "in_use": done.in_use, "metrics": done.metrics},
     defaults={"split": "all"},
     hide=("labels", "types", "obfuscated"),
     first=("preset", "data", "split", "out"),
@@ -31,7 +31,7 @@ app = typer.Typer(
 def train(done: moderation.TrainedFile) -> None:
     """Train a classifier, and write it with its model card."""
     print_lines(done.data.describe())
-    show_evaluation(done.figures, "Held out inside training")
+    show_evaluation(done.metrics, "Held out inside training")
     use = f", in use for {done.detector.topic}" if done.in_use else ""
     console().print(plain(f"{done.file} ({done.file.stat().st_size / 1e6:.1f} MB){use}"))
     if done.detector.note:
@@ -45,18 +45,18 @@ def train(done: moderation.TrainedFile) -> None:
     dump=lambda done: {
         "data": done.data.name,
         "note": "; ".join(done.notes),
-        "figures": done.figures,
+        "metrics": done.metrics,
     },
 )
 def evaluate(done: Measured) -> None:
-    """Measure a classifier on labelled memes, or a preset by cross-validation over groups."""
+    """Evaluate a classifier on labelled memes, or a preset by group cross-validation."""
     show_measured(done)
 
 
 @app.command("predict")
 @expose(moderation.predict_labels, dump=lambda done: done.labels)
 def predict(done: moderation.Predicted, out: Path | None) -> None:
-    """Give texts, images, or memes from a file their labels."""
+    """Predict labels of texts, images, or memes from a file."""
     if out is not None:
         console().print(plain(f"{len(done.labels):,} predictions: {out}"))
     else:
@@ -68,17 +68,17 @@ def predict(done: moderation.Predicted, out: Path | None) -> None:
 @app.command("explain")
 @expose(moderation.explain_meme_label)
 def explain(found: LabelExplanation) -> None:
-    """Show which words moved a classifier towards a label."""
+    """Show the words that contributed most to a predicted label."""
     print_lines(found.lines)
     show_table(found.table())
     rest = f"against {found.against}" if found.against else "against it"
-    console().print(plain(f"+ speaks for {found.label}, - {rest}", "dim"))
+    console().print(plain(f"+ supports {found.label}, - {rest}", "dim"))
 
 
 @app.command("labels")
 @expose(list_labels)
 def labels(known: list[LabelInfo]) -> None:
-    """List the labels that benchmarks offer to learn."""
+    """List the labels of benchmarks that a classifier can be trained on."""
     show_table(tabulate_labels(known))
 
 
@@ -86,13 +86,19 @@ def labels(known: list[LabelInfo]) -> None:
 @spread
 def use(
     model: Annotated[
-        str | None, Argument("A file or NAME/LABEL. None: list those in use.", metavar="CLASSIFIER")
+        str | None,
+        Argument(
+            "Classifier file or NAME/LABEL. Default: list the active classifiers.",
+            metavar="CLASSIFIER",
+        ),
     ] = None,
-    forget: Annotated[str, Flag("Use none for a topic.", metavar="TOPIC")] = "",
+    forget: Annotated[
+        str, Flag("Topic for which to deactivate the classifier.", metavar="TOPIC")
+    ] = "",
 ) -> None:
-    """Use a classifier in analyze, reappraise, screen and embedded/reader."""
+    """Set the classifier that analyze, reappraise, screen and embedded/reader use."""
     if model and forget:
-        raise InputError("a classifier and --forget do not go together", hint="give one of them")
+        raise InputError("a classifier and --forget cannot be combined", hint="give one of them")
     if forget:
         moderation.forget_classifier(forget)
     elif model:

@@ -49,23 +49,23 @@ def compare(
     against: evaluation.Against = "",
     correction: evaluation.CorrectionFlag = "holm",
     picture: Annotated[
-        Path | None, Flag("Draw the differences of several tasks into this file (SVG).")
+        Path | None, Flag("SVG file for a forest plot of the differences between several tasks.")
     ] = None,
     by: Annotated[
         str | None,
-        Flag("An option, or model: compare runs of a grid that differ in it alone."),
+        Flag("Task option or 'model': compare runs that differ only in it."),
     ] = None,
     show: Annotated[
         int | None,
-        Flag("How many changed items to show of each pair. Default: 10 of one pair.", min=0),
+        Flag("Number of changed items to show per pair. Default: 10 for a single pair.", min=0),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which run is better, by how much and how surely, and list the items that changed.
+    """Compare runs: differences with confidence intervals and p-values, and the changed items.
 
-    Runs are compared on the items they share, with items of one meme kept together. P-values are
-    corrected for the number of comparisons (Holm). Runs of several tasks are compared by their main
-    figures, task by task, and corrected over all of it.
+    Runs are compared on their common items, clustered by meme. P-values are corrected for the
+    number of comparisons (Holm). Runs of several tasks are compared by their main metrics, task by
+    task, with one correction over all tasks.
     """
     if against or picture is not None or correction != "holm" or evaluation.spans_tasks(folders):
         suite = evaluation.compare_models(folders, against=against, correction=correction)
@@ -129,7 +129,7 @@ def _show_changes(one: evaluation.Comparison, names: Mapping[str, str], show: in
 
 @expose(evaluation.power)
 def show_power(done: evaluation.PowerAnalysis) -> None:
-    """Say how many memes are needed to see a difference of that size, from pilot runs."""
+    """Estimate the number of memes needed to detect a difference, from pilot runs."""
     show_table(done.table())
     print_lines([done.sentence()])
 
@@ -139,22 +139,22 @@ def report(
     folders: Folders,
     out: Annotated[
         Path | None,
-        Flag("File to write. Default: report.html; other formats go to the terminal."),
+        Flag("File to write. Default: report.html; other formats are printed."),
     ] = None,
     form: Annotated[
         str,
-        Flag("What to write: html, markdown, latex, csv, json, or an installed form.", "--format"),
+        Flag("Output format: html, markdown, latex, csv, json, or one of a plug-in.", "--format"),
     ] = "html",
     table: Annotated[
-        bool, Flag("Only the table of models × tasks; LaTeX is always that.", "--table")
+        bool, Flag("Write only the table of models × tasks, as LaTeX always does.", "--table")
     ] = False,
-    style: Annotated[TableStyle | None, Flag("How LaTeX sets it.")] = None,
-    images: Annotated[bool, Flag("Put small copies of the images into the page.")] = True,
+    style: Annotated[TableStyle | None, Flag("LaTeX table style.")] = None,
+    images: Annotated[bool, Flag("Embed thumbnails of the images in the page.")] = True,
 ) -> None:
     """Compare runs on one self-contained page, or as a table."""
     folders, left = evaluation.split_unfinished(folders)
     for reason in left.values():
-        tell(f"left out: {reason}")
+        tell(f"skipped: {reason}")
     if out is None and (form != "html" or table or style):
         print_data(evaluation.render_report(folders, form, table=table, style=style))
         return
@@ -167,16 +167,16 @@ def report(
 
 @expose(evaluation.write_gallery, json=None)
 def show_gallery(page: Path) -> None:
-    """Show what editors made of memes: source, outputs, scores, failures, on one page."""
+    """Show edited memes on one page: source, outputs, scores and failures."""
     console().print(plain(f"page: {page}"))
 
 
 @expose(evaluation.export_inspect)
 def export_inspect(paths: list[Path], out: Path) -> None:
-    """Write runs as logs of Inspect, one file each (extra: inspect)."""
+    """Export runs as Inspect logs, one file per run (extra: inspect)."""
     for path in paths:
         console().print(plain(str(path)), soft_wrap=True)
-    console().print(plain(f"look at them: inspect view --log-dir {out}"), soft_wrap=True)
+    console().print(plain(f"view them with: inspect view --log-dir {out}"), soft_wrap=True)
 
 
 STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
@@ -184,7 +184,7 @@ STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
 @contextmanager
 def _watch() -> Iterator[Mapping[str, Any]]:
-    """A progress bar for each thing that is asked; the one before it ends."""
+    """Show one progress bar per model call type."""
     with resumable(), ExitStack() as bars:
 
         def begin(title: str, total: int) -> Callable[[Progress], None]:
@@ -196,7 +196,7 @@ def _watch() -> Iterator[Mapping[str, Any]]:
 
 def _end(found: Audit) -> None:
     if found.failed:
-        tell(f"{found.failed} calls failed; run the same command to ask again")
+        tell(f"{found.failed} calls failed; run the same command again to retry them")
         raise typer.Exit(1)
 
 
@@ -222,10 +222,10 @@ def _end(found: Audit) -> None:
     ),
 )
 def audit_benchmark(audit: Audit, out: Path | None) -> None:
-    """Audit a benchmark: shortcuts, dead options, leaks, impossible tables.
+    """Audit a benchmark: shortcuts, never-correct options, leaks, impossible tables.
 
-    With a model also: blind run, order of options, consistency of judges. Each finding has a
-    figure, a verdict in plain words, and what to do about it.
+    With a model also: a blind run, the order of options, the consistency of judges. Each finding
+    has a score, a verdict in plain words, and advice.
     """
     to = console()
     to.print(plain(f"Audit of {audit.card.title}, {audit.data.kind} data", "bold"))
@@ -237,7 +237,7 @@ def audit_benchmark(audit: Audit, out: Path | None) -> None:
         to.print(_indent(describe_finding(finding)))
         to.print(_indent(finding.meaning))
         if finding.verdict != "sound":
-            to.print(_indent(f"To do: {finding.advice}", "dim"))
+            to.print(_indent(f"Advice: {finding.advice}", "dim"))
     if audit.gaps:
         show_table(tabulate_gaps(audit))
     for what, path in audit.files.items():
@@ -253,10 +253,10 @@ def _indent(text: str, style: str = "") -> Padding:
 @spread
 def audit_reasoning(
     folders: Folders,
-    show: Annotated[int, Flag("How many items at fault to name.", min=0)] = 5,
+    show: Annotated[int, Flag("Number of faulty items to list.", min=0)] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Audit chains of thought: cut off, silent on what they must name, contrary to the answer."""
+    """Audit chains of thought: truncated, missing required content, or contradicting the answer."""
     found = [look_at_chains(folder) for folder in folders]
     if as_json:
         print_json(found)

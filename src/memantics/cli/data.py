@@ -19,7 +19,7 @@ app = typer.Typer(help="Register, check and describe official releases.", no_arg
 
 @contextmanager
 def _wait(name: str) -> Iterator[dict[str, object]]:
-    """Turn a wheel in a terminal while files are read."""
+    """Show a spinner in a terminal while files are read."""
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -39,7 +39,7 @@ def _show_found(survey: evaluation.Survey) -> None:
 
 
 def _printed(survey: evaluation.Survey) -> list[Statistic]:
-    """The figures that the paper prints; the rest is a command away."""
+    """Return the values that the paper prints; 'data stats' shows the rest."""
     rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
     if not kept:
         return []
@@ -52,17 +52,17 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
     if rows:
         show_table(evaluation.tabulate_statistics(rows))
     if any(row.paper is None and row.known is not None for row in rows):
-        note = "* not printed in the paper: what the complete release gives"
+        note = "* not printed in the paper: value of the complete release"
         console().print(note, style="dim")
     if any(row.verdict == "arithmetic of the paper" for row in rows):
-        note = "arithmetic of the paper: follows from other figures it prints; no data were used"
+        note = "arithmetic of the paper: derived from other printed values, without data"
         console().print(note, style="dim")
 
 
 @app.command("add")
 @expose(evaluation.add_release, json=None, watch=_wait)
 def add(survey: evaluation.Survey) -> None:
-    """Register a release, check it, and show its figures beside the paper's.
+    """Register a release, check it, and compare its statistics with the paper's.
 
     A table of your own needs no dataset config: memantics data add my.csv --label COLUMN --text
     COLUMN.
@@ -75,14 +75,14 @@ def add(survey: evaluation.Survey) -> None:
 @app.command("list")
 @expose(evaluation.list_benchmarks)
 def show_list(known: list[evaluation.BenchmarkInfo]) -> None:
-    """List the benchmarks, their tasks and whether you have registered a release."""
+    """List the benchmarks, their tasks, and whether a release is registered."""
     show_table(evaluation.tabulate_benchmarks(known))
 
 
 @app.command("check")
 @expose(evaluation.check_release, json=None, watch=_wait)
 def check(found: tuple[evaluation.Survey, Registered]) -> None:
-    """Read a registered release again and say whether it is still the same."""
+    """Check whether a registered release has changed."""
     survey, entry = found
     _show_found(survey)
     _show_statistics(_printed(survey))
@@ -93,6 +93,6 @@ def check(found: tuple[evaluation.Survey, Registered]) -> None:
 @app.command("stats")
 @expose(evaluation.survey_data, watch=_wait)
 def stats(survey: evaluation.Survey) -> None:
-    """Recompute the paper's figures from your copy."""
+    """Recompute the paper's statistics from your copy."""
     _show_found(survey)
     _show_statistics(survey.statistics)

@@ -26,27 +26,28 @@ from memantics.moderation import Retrained, WrappedDetector, wrap_classifier
 
 @expose(construction.build_pairs)
 def build_pairs(done: construction.BuiltPairs) -> None:
-    """Draw minimal pairs on memes: two captions that differ in one thing, layout kept, read back.
+    """Create minimal pairs: two captions on one meme that differ in one word group.
 
-    Words come from a list that you name, mild ones by default. No model is asked.
+    The words come from a list that you name; by default it is a mild one. The new images are
+    checked by OCR. No model is called.
     """
     counts = ", ".join(f"{kind} {count}" for kind, count in done.kinds.items())
     console().print(plain(f"{done.pairs} pairs: {counts}"))
     console().print(plain(f"read back: {done.read:.3f} of the letters; {done.clear:.0%} at 0.9"))
     for name, reason in list(done.failed.items())[:5]:
-        console().print(plain(f"carries none: {name}: {reason}"))
+        console().print(plain(f"no pair created: {name}: {reason}"))
     say(str(done.folder))
 
 
 @expose(construction.check_pairs, save=save_page)
 def check_pairs(done: construction.PairCheck, out: Path | None) -> None:
-    """Say how consistent a detector or a run is on minimal pairs, kind by kind."""
+    """Measure how consistent a detector or a run is on minimal pairs, by kind."""
     show_table(done.table())
     if done.not_scored:
-        console().print(plain(f"left out: {done.not_scored} pairs; a side has no answer"))
+        console().print(plain(f"skipped: {done.not_scored} pairs with an unanswered side"))
     if done.failing:
         names = ", ".join(pair.id for pair in done.failing[:3])
-        console().print(plain(f"{len(done.failing)} fail, such as {names}"))
+        console().print(plain(f"{len(done.failing)} fail, for example {names}"))
     if out is not None:
         say(str(out))
 
@@ -62,7 +63,7 @@ def _listen(as_json: bool) -> Callable[[str], None]:
     first=("data", "preset", "out", "text", "image", "clip", "from_scratch", "captions"),
 )
 def train_network(made: moderation.TrainedNetwork, as_json: AsJson = False) -> None:
-    """Train a network, every seed in one command; run again, it goes on where it stopped."""
+    """Train a neural detector with several seeds; running the command again resumes it."""
     trained, left = made.trained, made.skips
     if not trained.first:
         return
@@ -72,17 +73,19 @@ def train_network(made: moderation.TrainedNetwork, as_json: AsJson = False) -> N
     show_table(made.table())
     if left:
         first = f"first {left[0].row}: {left[0].reason}"
-        console().print(plain(f"left out: {len(left)} memes, {first}"))
+        console().print(plain(f"skipped: {len(left)} memes, {first}"))
     folder = f"{trained.folder} (seed {trained.chosen})"
     console().print(plain(f"detector: {folder}, card: {made.card.name}"))
 
 
 @spread
 def tune(
-    model: Annotated[Path, Argument("Folder of a local model that sees.")],
+    model: Annotated[Path, Argument("Folder of a local vision-language model.")],
     question: Annotated[
         Literal["pun", "harm", "intent"],
-        Flag("Whether a meme puns, whether it harms, or what its author does with it."),
+        Flag(
+            "Task to learn: pun (is it a pun), harm (is it harmful), or intent (write the intent)."
+        ),
     ] = "pun",
     style: Annotated[
         moderation.QuestionStyle | None,
@@ -92,11 +95,12 @@ def tune(
         ),
     ] = None,
     language: Annotated[
-        moderation.PromptLanguage | None, Flag("Of the questions. Default: that of most captions.")
+        moderation.PromptLanguage | None,
+        Flag("Language of the questions. Default: that of most captions."),
     ] = None,
     words: Annotated[
         Literal["ours", "official"],
-        Flag("Ask about puns in our words, or in those of a PunMemeCN clone.", "--wording"),
+        Flag("Prompts for puns: built in, or those of a PunMemeCN clone.", "--wording"),
     ] = "ours",
     data: Annotated[
         str | None,
@@ -105,17 +109,21 @@ def tune(
             " a benchmark that was published from intents, or the folder of MemeCap."
         ),
     ] = None,
-    split: Annotated[str | None, Flag("For intent: the part of the data to learn from.")] = None,
+    split: Annotated[
+        str | None, Flag("Part of the data to train on, for --question intent.")
+    ] = None,
     option: TaskOptions | None = None,
-    external: Annotated[Path | None, Flag("Folder of memes of which none puns or harms.")] = None,
-    out: Annotated[Path, Flag("The folder to write.")] = Path("tuned"),
+    external: Annotated[
+        Path | None, Flag("Folder of memes without puns or harm, for evaluation.")
+    ] = None,
+    out: Annotated[Path, Flag("Output folder.")] = Path("tuned"),
     *,
     tuning: moderation.Tuning,
     as_json: AsJson = False,
 ) -> None:
-    """Tune a local model by LoRA to tell puns or harm, or to write intents.
+    """Fine-tune a local model with LoRA to detect puns or harm, or to write intents.
 
-    Held-out memes judge it, before and after.
+    It is evaluated on held-out memes, before and after.
     """
     tuning = replace(tuning, alpha=2 * tuning.rank)
     listen = _listen(as_json)
@@ -143,18 +151,18 @@ def _show_tuned(done: moderation.TunedModel, as_json: bool) -> None:
         return
     show_table(tuned.table())
     if done.left_out:
-        console().print(plain(f"left out: {done.left_out} memes without an image"))
+        console().print(plain(f"skipped: {done.left_out} memes without an image"))
     adapter = f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes"
     console().print(plain(f"{adapter}; card: CARD.md"))
 
 
 def _refuse(question: str, given: Mapping[str, object]) -> None:
-    """Say that a flag does not belong to what is learnt."""
+    """Raise an error for a flag that does not apply to this question."""
     for flag, value in given.items():
         if value is not None:
-            hint = "memes are put as memeintent/intent puts them: use --set"
+            hint = "the prompt is that of memeintent/intent: use --set"
             raise InputError(
-                f"{flag} has no meaning with --question {question}",
+                f"{flag} cannot be used with --question {question}",
                 hint=hint if question == "intent" else "leave it out",
             )
 
@@ -164,10 +172,10 @@ def _refuse(question: str, given: Mapping[str, object]) -> None:
 
 @expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"progress": tell}))
 def study(done: moderation.Study, out: Path) -> None:
-    """Train many detectors alike, test each once, and compare them: the paper's Table 5.
+    """Train many detectors with the same protocol, test each once and compare them (Table 5).
 
-    A validation part of the training memes ends each training; the test part decides nothing.
-    Run again, it goes on where it stopped.
+    Training stops early on a validation part of the training memes; the test part is used once.
+    Running the command again resumes it.
     """
     show_table(done.table())
     if done.contrasts:
@@ -177,16 +185,16 @@ def study(done: moderation.Study, out: Path) -> None:
     console().print(plain(where), soft_wrap=True)
 
 
-app = typer.Typer(help="Detectors of harmful memes.", no_args_is_help=True)
+app = typer.Typer(help="Train, evaluate and use detectors of harmful memes.", no_args_is_help=True)
 app.command("train-neural")(train_network)
 app.command("tune")(tune)
 app.command("study")(study)
 app.command("check")(check_pairs)
-CurvePageFlag = Annotated[Path | None, Flag("Write a page with curve and error browser.")]
+CurvePageFlag = Annotated[Path | None, Flag("Write an HTML page with curves and an error browser.")]
 
 
 def watch_folds() -> nullcontext[dict[str, object]]:
-    """Say which fold is done."""
+    """Print each finished fold."""
     return nullcontext({"watch": lambda fold, total: tell(f"fold {fold} of {total}")})
 
 
@@ -210,7 +218,7 @@ def train(done: moderation.TrainedFile) -> None:
 @app.command("wrap")
 @expose(wrap_classifier)
 def wrap(done: WrappedDetector) -> None:
-    """Make a detector of a classifier from elsewhere (texts, images, or both), and write it."""
+    """Convert an existing classifier of texts, images or both into a detector."""
     if done.data is not None and done.metrics is not None:
         print_lines(done.data.describe())
         show_evaluation(done.metrics, "Held out of calibration")
@@ -222,8 +230,8 @@ def wrap(done: WrappedDetector) -> None:
 
 @app.command("info")
 @spread
-def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson = False) -> None:
-    """Show a detector's model card: data, figures, errors by target, limits."""
+def info(model: Annotated[Path, Argument("Detector file.")], as_json: AsJson = False) -> None:
+    """Show a detector's model card: data, metrics, errors by target, limits."""
     judge = moderation.Detector.load(model)
     if as_json:
         print_json(dict(judge.card))
@@ -234,7 +242,7 @@ def info(model: Annotated[Path, Argument("A detector file.")], as_json: AsJson =
 @app.command("set")
 @expose(moderation.set_point)
 def set_point(done: moderation.PointSet) -> None:
-    """Store how a detector decides wherever nobody says otherwise: threshold, range for people."""
+    """Set the default threshold and review range of a detector."""
     print_lines(done.lines)
     span = (
         ""
@@ -246,34 +254,34 @@ def set_point(done: moderation.PointSet) -> None:
 
 def _end_retraining(done: Retrained) -> None:
     if done.refused:
-        tell(f"{done.file} was not written: {done.refused}; --force writes it all the same")
+        tell(f"{done.file} was not written: {done.refused}; use --force to write it anyway")
         raise typer.Exit(1)
 
 
 @app.command("retrain")
 @expose(moderation.retrain, watch=lambda: nullcontext({"watch": tell}), end=_end_retraining)
 def retrain(done: Retrained) -> None:
-    """Learn from people's verdicts beside the old labels, and replace a detector by a better one.
+    """Retrain a detector with new annotations; replace it unless it gets significantly worse.
 
-    Old and new are compared on a fixed part that is held out, and on the reviewed memes.
+    Both versions are compared on a fixed held-out part and on the reviewed memes.
     """
     show_table(done.table())
     for name, lines in (("now right", done.better), ("now wrong", done.worse)):
         print_lines(f"{name}: {line}" for line in lines)
     print_lines(f"note: {note}" for note in done.notes)
     if not done.refused:
-        console().print(plain(f"{done.file}: learnt from {done.learnt_from:,} memes"))
+        console().print(plain(f"{done.file}: trained with {done.learnt_from:,} reviewed memes"))
 
 
 @app.command("use")
 @spread
 def use(
-    model: Annotated[Path, Argument("A detector file or folder; 'sample' goes back.")],
+    model: Annotated[Path, Argument("Detector file or folder; 'sample' restores the default.")],
 ) -> None:
-    """Use a detector in analyze, screen and serve wherever none is named."""
+    """Set the default detector of analyze, screen and serve."""
     if str(model) == "sample" and not model.exists():
         moderation.forget_detector()
-        console().print(plain("the sample detector of the sample data is in use"))
+        console().print(plain("the sample detector is in use"))
     else:
         console().print(plain(f"in use: {moderation.use_detector(model)}"))
 
@@ -296,7 +304,7 @@ def _save_page(done: moderation.Measured, page: CurvePageFlag = None) -> None:
     },
 )
 def evaluate_detector(done: moderation.Measured, page: Path | None) -> None:
-    """Measure a detector file on labelled memes, or a preset by cross-validation."""
+    """Evaluate a detector file on labelled memes, or a preset by cross-validation."""
     show_measured(done)
     if done.robustness is not None:
         if done.robustness.evasions:
@@ -311,10 +319,10 @@ def evaluate_detector(done: moderation.Measured, page: Path | None) -> None:
 @app.command("predict")
 @expose(moderation.predict_harm, dump=lambda done: done.rows)
 def predict(done: moderation.Predicted, out: Path | None) -> None:
-    """Judge texts, images, or memes from a file, with a trained detector."""
+    """Classify texts, images, or memes from a file with a trained detector."""
     print_lines(done.data.describe_skips())
     if done.blank:
-        note = f"note: {done.blank:,} memes have no text: nothing speaks of them"
+        note = f"note: {done.blank:,} memes have no text and were not scored"
         console().print(plain(note, "dim"))
     for reason in sorted({prediction.not_scored for prediction in done.harms} - {""}):
         console().print(plain(f"not scored: {reason}", "yellow"))
@@ -323,7 +331,9 @@ def predict(done: moderation.Predicted, out: Path | None) -> None:
     else:
         show_table(moderation.tabulate(done.data.examples, done.harms))
         if len(done.harms) > 40:
-            console().print(plain(f"{len(done.harms):,} in all; --json or --out gives every one"))
+            console().print(
+                plain(f"{len(done.harms):,} in total; use --json or --out for all of them")
+            )
     if done.detector.sample:
         console().print(plain(done.detector.note, "dim"))
 
@@ -331,7 +341,7 @@ def predict(done: moderation.Predicted, out: Path | None) -> None:
 @app.command("compare")
 @expose(moderation.compare_detectors, dump=lambda done: done.found)
 def compare(done: moderation.Compared, first: Path, second: Path) -> None:
-    """Compare two detectors on the same labelled memes, pair by pair."""
+    """Compare two detectors on the same labelled memes with paired tests."""
     print_lines(done.data.describe())
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
@@ -342,14 +352,14 @@ def compare(done: moderation.Compared, first: Path, second: Path) -> None:
 @app.command("export")
 @expose(moderation.export)
 def export(done: moderation.ExportedDetector) -> None:
-    """Write the single file that the other commands load without PyTorch."""
+    """Export a neural detector to one file that runs without PyTorch."""
     console().print(plain(f"{done.file}: {done.bytes / 1e6:.1f} MB\nsha256 {done.sha256}"))
 
 
 @app.command("explain")
 @expose(moderation.explain_meme, dump=lambda done: done.found)
 def explain(done: moderation.Explained, page: Path | None) -> None:
-    """Show which characters, words and captions moved a decision."""
+    """Show the characters, words and captions that contributed most to a decision."""
     _show_explanation(done.found)
     if done.detector.sample:
         console().print(plain(done.detector.note, "dim"))
@@ -358,7 +368,7 @@ def explain(done: moderation.Explained, page: Path | None) -> None:
 
 
 def show_measured(done: moderation.Measured) -> None:
-    """The figures of a detector, with what belongs beside them."""
+    """Print the metrics of a detector with their notes."""
     print_lines(done.data.describe())
     for note in done.notes:
         console().print(plain(f"note: {note}", "yellow"))
@@ -368,7 +378,7 @@ def show_measured(done: moderation.Measured) -> None:
 def show_evaluation(
     found: moderation.DetectorEvaluation | moderation.LabelEvaluation, title: str
 ) -> None:
-    """All tables of an evaluation."""
+    """Print all tables of an evaluation."""
     show_table(found.table(title))
     if isinstance(found, moderation.DetectorEvaluation):
         show_table(found.threshold_table)
@@ -390,7 +400,7 @@ def _show_explanation(found: moderation.Explanation) -> None:
             line.append(letter, _colour(value / top))
         out.print(line)
     show_table(found.table())
-    out.print(plain(f"+ speaks for harm, - against; {found.sense}", "dim"))
+    out.print(plain(f"+ supports harm, - opposes it; {found.sense}", "dim"))
 
 
 def _colour(share: float) -> str:

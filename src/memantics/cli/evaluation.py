@@ -56,14 +56,16 @@ _FEW = 8
 def run(
     wanted: evaluation.EvaluationPlan,
     dry_run: Annotated[
-        bool, Flag("Say how many calls and tokens it would take; send nothing.")
+        bool, Flag("Estimate the number of calls and tokens; send nothing.")
     ] = False,
-    watch: Annotated[bool, Flag("Serve a page about the runs in --out while they go on.")] = False,
+    watch: Annotated[
+        bool, Flag("Serve a page with the runs in --out while they are running.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask models the questions of benchmarks, and score the answers.
+    """Evaluate models on benchmark tasks and score the answers.
 
-    Running the same command again goes on where it stopped.
+    Running the same command again resumes it.
     """
     calls = wanted.calls
     jobs, skipped = evaluation.plan_evaluation(wanted)
@@ -83,7 +85,7 @@ def run(
 
 @contextmanager
 def _serve_page(out: Path) -> Iterator[None]:
-    """Have another process serve the page of a folder's runs until the block ends."""
+    """Serve the page of a folder's runs in another process until the block ends."""
     from memantics.serve import require_extra
 
     require_extra()
@@ -98,9 +100,11 @@ def _serve_page(out: Path) -> Iterator[None]:
             try:
                 said = page.stdout.readline() if page.stdout else ""
                 if not said:
-                    raise InputError("the page could not be served", hint=f"{again} says why")
+                    raise InputError(
+                        "the page could not be served", hint=f"run '{again}' to see the reason"
+                    )
                 address = said.removeprefix("Serving on ").strip()
-                tell(f"watch it: {address}/browse/runs (until the run ends; later: {again})")
+                tell(f"progress: {address}/browse/runs (until the run ends; later: {again})")
                 yield
             finally:
                 page.terminate()
@@ -114,7 +118,7 @@ def score(
     metrics: MetricNames = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score finished answers again; no model is asked."""
+    """Score the answers of finished runs again; no model is called."""
     runs = [
         score_run(folder, invalid=invalid, options=options, metrics=metrics) for folder in folders
     ]
@@ -127,7 +131,7 @@ def score(
 def _show_ends(
     ends: Sequence[evaluation.RunEnd], skipped: Mapping[str, InputError], *, as_json: bool
 ) -> None:
-    """The tables of what was asked for, where the runs are, and what is missing."""
+    """Print the scores, the run folders, and what is missing."""
     if as_json:
         left_out = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
         print_json([*map(evaluation.dump_end, ends), *left_out])
@@ -147,7 +151,7 @@ def _show_ends(
 
 
 def _finish(ends: Sequence[evaluation.RunEnd]) -> None:
-    """Say what went wrong, each thing once, and end with the exit code that fits."""
+    """Print each problem once and end with the matching exit code."""
     for line in evaluation.list_errors(ends):
         tell(line)
     for end in ends:
@@ -176,16 +180,16 @@ def _show_estimates(
 
 @expose(evaluation.judge, watch=resumable, dump=lambda found: [run.to_dict() for run in found])
 def judge(found: list[Judgement]) -> None:
-    """Have models judge free-text answers: correctness and coverage, checked against people.
+    """Rate free-text answers with LLM judges: correctness and coverage, validated against people.
 
-    The figures stand beside those of the run from then on, in scores and reports.
+    The metrics are added to the scores and reports of the run.
     """
     for run in found:
         show_table(run.table())
 
 
 human_eval_app = typer.Typer(
-    help="Replies rated by people: export a blind queue, and score what came back.",
+    help="Human evaluation: export answers as a blind queue, and score the ratings.",
     no_args_is_help=True,
 )
 
@@ -193,15 +197,15 @@ human_eval_app = typer.Typer(
 @human_eval_app.command("export")
 @expose(evaluation.export_human_eval, json=None)
 def export(done: HumanExport) -> None:
-    """Export answers for rating by people: a blind queue, and the key that tells who said what."""
+    """Export answers for human evaluation: a blind queue, and the key with the model names."""
     written = f"{done.rows} ratings of {done.memes} memes: {done.queue}"
-    console().print(plain(f"{written}; keep {done.key} from the raters"))
+    console().print(plain(f"{written}; do not show {done.key} to the raters"))
 
 
 @human_eval_app.command("score")
 @expose(evaluation.score_human_eval)
 def score_ratings(done: evaluation.HumanScores) -> None:
-    """Join ratings with the key: means by setting, tests, agreement, metrics against people."""
+    """Score human ratings: means by setting, tests, agreement, correlation with metrics."""
     show_table(done.table())
     if done.contrasts:
         show_table(done.contrast_table())
@@ -213,7 +217,7 @@ def score_ratings(done: evaluation.HumanScores) -> None:
 @human_eval_app.command("preferences")
 @expose(evaluation.score_preferences)
 def preferences(done: list[Score]) -> None:
-    """Compare what people chose among versions of memes with what judges say of them."""
+    """Compare people's choices between meme versions with the ratings of judges."""
     show_table(evaluation.tabulate_agreement(done))
 
 
@@ -223,11 +227,11 @@ def show_paper(
     name: str,
     out: Annotated[
         Path | None,
-        Flag("File to write. Default: NAME-paper.html; other formats go to the terminal."),
+        Flag("File to write. Default: NAME-paper.html; other formats are printed."),
     ] = None,
-    form: Annotated[PaperForm, Flag("What to write.", "--format")] = "html",
+    form: Annotated[PaperForm, Flag("Output format.", "--format")] = "html",
 ) -> None:
-    """Redo a paper: all its tables and figures from your data, runs, verdicts and detectors."""
+    """Reproduce a paper's tables and figures from your data, runs, annotations and detectors."""
     if form != "html" and out is None:
         print_data(sheet.render(form))
         return
@@ -238,14 +242,14 @@ def show_paper(
 
 
 prompts_app = typer.Typer(
-    help="What a task sends, and its prompt files to change.", no_args_is_help=True
+    help="Show the requests of a task, and copy its prompt files.", no_args_is_help=True
 )
 
 
 @prompts_app.command("show")
 @expose(evaluation.show_prompt, hide=("invalid",))
 def show(shown: evaluation.ShownPrompt) -> None:
-    """Print what would be sent about an item, word for word; no model is asked."""
+    """Print the exact request for an item; no model is called."""
     tell(shown.head)
     print_data(shown.text + "\n")
 
@@ -253,10 +257,10 @@ def show(shown: evaluation.ShownPrompt) -> None:
 @prompts_app.command("copy")
 @expose(evaluation.copy_prompts, hide=("invalid", "limit", "sample", "seed"))
 def copy(done: evaluation.CopiedPrompts, task: str, folder: Path) -> None:
-    """Copy the prompt files that a task uses, to change them and run with --prompts."""
+    """Copy the prompt files of a task, to edit them and run with --prompts."""
     print_lines([str(done.folder / f"{name}.md") for name in done.copied])
     if done.kept:
-        tell(f"{len(done.kept)} files were there already and stay: {', '.join(done.kept)}")
+        tell(f"{len(done.kept)} files already exist and were kept: {', '.join(done.kept)}")
     print_lines([f"next: memantics run {task} --prompts {folder} --model MODEL"])
 
 
@@ -267,7 +271,7 @@ def perturb(
     perturbations: Annotated[
         Sequence[str],
         Flag(
-            "What to change, may be repeated: image=swapped|blank, "
+            "Perturbation; repeatable: image=swapped|blank, "
             "caption=removed|reworded|shuffled, meme=removed, options=permuted, "
             "contamination=caption|id|template|canary. Default: image=swapped and blank, "
             "caption=removed, options=permuted.",
@@ -279,16 +283,17 @@ def perturb(
     scope: Scope = Scope(),  # noqa: B008 - frozen
     option: Annotated[
         list[str] | None,
-        Flag("Choose an option of a task.", "--set", metavar="OPTION=VALUE"),
+        Flag("Task option NAME=VALUE; repeatable.", "--set", metavar="OPTION=VALUE"),
     ] = None,
-    out: Annotated[Path, Flag("Where the run directories go.")] = Path("runs"),
+    out: Annotated[Path, Flag("Folder for the run directories. Default: runs.")] = Path("runs"),
     *,
     calls: CallSettings,
     as_json: AsJson = False,
 ) -> None:
-    """Say what answers rest on: change picture, caption or options, and compare with the plain run.
+    """Test what answers depend on: change image, caption or options; compare with the plain run.
 
-    Differences are paired by item and clustered by meme. contamination=… asks what a model knows by heart.
+    Differences are paired by item and clustered by meme. contamination=… tests whether a model has
+    memorised the data.
     """
     wanted = EvaluationPlan(
         [name],
@@ -309,18 +314,18 @@ def perturb(
 def _end(done: evaluation.Imported, file: Path) -> None:
     if done.without_answer:
         asked = f"{done.without_answer} of {done.answers + done.without_answer} items"
-        tell(f"{asked} are not in {file.name}: figures are over those that are")
+        tell(f"{asked} are missing in {file.name}: metrics cover the others")
     if done.left_out:
-        tell(f"{len(done.left_out)} of {done.rows} rows were left out: {done.listed}")
+        tell(f"{len(done.left_out)} of {done.rows} rows were skipped: {done.listed}")
     if done.left_out or any(run.counts["failed"] for run in (done.run, *done.repeats)):
         raise typer.Exit(1)
 
 
 @expose(evaluation.import_answers, end=_end, first=("task", "model", "format", "columns", "values"))
 def bring_in(done: evaluation.Imported) -> None:
-    """Make a run of answers that another tool wrote: joined to the items, scored, marked imported.
+    """Import answers of another tool as a run: matched to items, scored, marked as imported.
 
-    Rows that fit no item, or several, are listed in the run's left_out.jsonl.
+    Rows that match no item, or several, are listed in the run's left_out.jsonl.
     """
     console().print(tabulate([done.run, *done.repeats]))
     for run in (done.run, *done.repeats):
@@ -329,7 +334,7 @@ def bring_in(done: evaluation.Imported) -> None:
 
 @expose(evaluation.export_task, hide=("invalid",), first=("format", "out", "model", "params"))
 def send_out(done: evaluation.Exported) -> None:
-    """Write a task for another tool to ask: OpenAI's batches, lmms-eval, lm-eval, VLMEvalKit."""
+    """Export a task for another tool: OpenAI batch, lmms-eval, lm-eval, VLMEvalKit."""
     console().print(plain(f"{done.items} items of {done.task}"))
     for path in done.files:
         console().print(plain(str(path)), soft_wrap=True)

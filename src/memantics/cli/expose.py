@@ -1,14 +1,15 @@
-"""A command made of an action: its flags are the action's parameters, its result is shown.
+"""Turn public functions into commands: parameters become flags, and the result is shown.
 
-The decorated function shows what the action returned, and its docstring is the command's help::
+The decorated function shows what the public function returned, and its docstring is the command's
+help::
 
     @expose(action.publish)
     def publish(done: Published, name: str) -> None:
-        \"\"\"Publish a reviewed queue.\"\"\"
+        '''Publish a reviewed queue.'''
         print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])
 
-It names what it wants besides the result: any flag, or a record that flags were put into. Flags
-that it marks itself (:mod:`memantics.core.parameters`) follow the action's; ``--json`` comes last.
+Its parameters select the result, any flag, or a record built from flags. Flags that it declares
+itself (:mod:`memantics.core.parameters`) follow the others; ``--json`` comes last.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from memantics.core.result import tabulate
 Command: TypeAlias = Callable[..., None]
 AS_JSON = "Print JSON instead of a table."
 AsJson = Annotated[bool, Flag(AS_JSON, "--json")]
-PageFlag = Annotated[Path | None, Flag("Write one self-contained page to this file.")]
+PageFlag = Annotated[Path | None, Flag("Write a self-contained HTML page to this file.")]
 
 
 def save_page(found: Any, out: PageFlag = None) -> None:
-    """``--out`` of a command whose result has a page."""
+    """Write the page of a result to ``--out``."""
     if out is not None:
         found.save(out)
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One word of the command line, and the parameter ``key`` that it becomes."""
+    """One command-line flag, and the parameter ``key`` that it sets."""
 
     key: str
     name: str
@@ -54,7 +55,7 @@ class _Field:
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """The parameter of a Typer command."""
+        """Return the parameter of a Typer command."""
         mark = self.mark
         shown: dict[str, Any] = {"help": mark.help, "metavar": mark.metavar}
         shown |= {"min": mark.min, "max": mark.max, "autocompletion": mark.complete}
@@ -68,7 +69,7 @@ class _Field:
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
     def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Put the value among the arguments, where one was given; yield it by its names."""
+        """Set the argument if a value was given; yield the value by its names."""
         value = given[self.name]
         if value is not None and self.mark.read is not None:
             value = self.mark.read(value)
@@ -80,14 +81,14 @@ class _Field:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A parameter that is made of several flags."""
+    """A parameter that is built from several flags."""
 
     key: str
     by: Callable[..., Any]
     parts: tuple[_Field | _Record, ...]
 
     def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Make the record, put it among the arguments, and yield it with all its parts."""
+        """Build the record and set the argument; yield the record and all its parts."""
         arguments: dict[str, Any] = {}
         for part in self.parts:
             yield from part.read(given, arguments)
@@ -108,14 +109,13 @@ def expose(
     hide: Collection[str] = (),
     first: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Make a command of an action; the decorated function shows its result.
+    """Turn a public function into a command; the decorated function shows its result.
 
-    ``json`` is the help of ``--json`` (None: no such flag) and ``dump`` what it prints. ``watch``
-    opens what the action tells its progress to, and gives it as arguments; ``instead`` may do
-    something else and return True; ``save`` writes the result to a file that a flag names; ``end``
-    tells what failed and ends with an exit code. These hooks, too, name the flags that they want.
-    ``defaults`` are other ones than the action's, ``hide`` are flags that this command has not,
-    ``first`` those that come before the others.
+    ``json`` is the help of ``--json`` (None: no such flag) and ``dump`` returns what it prints.
+    ``watch`` opens the progress display and returns it as arguments. ``instead`` may do something
+    else and return True. ``save`` writes the result to a file. ``end`` reports failures and sets
+    the exit code. The parameters of these hooks select flags too. ``defaults`` overrides defaults,
+    ``hide`` removes flags, and ``first`` lists flags that come first.
     """
 
     def decorate(show: Command) -> Command:
@@ -156,7 +156,7 @@ def expose(
 
 
 def make_command(verb: Callable[..., Any]) -> Command:
-    """Make a command of a verb alone: its help is the first line of the verb's docstring.
+    """Turn a public function into a command whose help is the first line of its docstring.
 
     The result is shown as its ``table()``, else as a table of records; ``--json`` prints it.
     """
@@ -172,7 +172,7 @@ def make_command(verb: Callable[..., Any]) -> Command:
 def spread_with(
     *, hide: Collection[str] = (), first: Sequence[str] = ()
 ) -> Callable[[Command], Command]:
-    """Make a command of a function that shows its result itself; see :func:`expose`."""
+    """Turn a function that shows its result itself into a command; see :func:`expose`."""
 
     def decorate(function: Command) -> Command:
         def show(_: None) -> None:
@@ -188,7 +188,7 @@ spread = spread_with()
 
 
 def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> Any:
-    """Call a hook with the result and what its other parameters name."""
+    """Call a hook with the result and the values that its other parameters select."""
     wanted = list(inspect.signature(hook).parameters)[len(done) :]
     return hook(*done, **{name: scope[name] for name in wanted})
 
@@ -216,7 +216,7 @@ def _read_extra(hook: Callable[..., Any]) -> list[_Field]:
 def _find_parts(
     function: Callable[..., Any], defaults: Mapping[str, Any], hide: Collection[str]
 ) -> Iterator[_Field | _Record]:
-    """The marked parameters of a function, or the marked fields of a record."""
+    """Yield the annotated parameters of a function, or the annotated fields of a record."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in inspect.signature(function).parameters.values():
         key, hint, default = parameter.name, hints.get(parameter.name), parameter.default
@@ -265,7 +265,7 @@ def _make_flag(
 
 
 def _members(hint: Any) -> tuple[Any, ...]:
-    """The types of a union, each without its marks; of any other type, itself."""
+    """Return the member types of a union without annotations; for other types, the type itself."""
     if get_origin(hint) is Annotated:
         return _members(get_args(hint)[0])
     if get_origin(hint) in (Union, types.UnionType):
@@ -274,7 +274,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _read_kind(hint: Any) -> tuple[Any, bool, bool]:
-    """What a word in a terminal is read as, and whether there may be several, or pairs."""
+    """Return the command-line type of a parameter, and whether it takes several values or pairs."""
     members = [kind for kind in _members(hint) if kind is not type(None)]
     for kind in members:
         origin = get_origin(kind)

@@ -1,4 +1,4 @@
-"""``memantics kb``: what is known about memes, as a graph one can ask, check, draw and carry."""
+"""``memantics kb``: import, query, validate, show and export knowledge graphs of memes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from memantics.core.parameters import Argument, Flag
 from memantics.understanding import retrieve, tabulate_near
 
 app = typer.Typer(
-    help="Knowledge about memes: import, ask, check, draw, export.", no_args_is_help=True
+    help="Knowledge graphs of memes: import, query, validate, show, export.", no_args_is_help=True
 )
 
-Store = Annotated[Path, Flag("Where the knowledge lies.", "--store", metavar="DIR")]
-Timeout = Annotated[float, Flag("Seconds at most.", min=0.1)]
-Memes = Annotated[list[str] | None, Argument("Ids of memes. Default: all.")]
+Store = Annotated[Path, Flag("Folder of the knowledge store.", "--store", metavar="DIR")]
+Timeout = Annotated[float, Flag("Time limit in seconds.", min=0.1)]
+Memes = Annotated[list[str] | None, Argument("Meme ids. Default: all.")]
 STORE = Path("knowledge")
 
 
@@ -40,7 +40,7 @@ def import_knowledge(
     store: Store = STORE,
     as_json: AsJson = False,
 ) -> None:
-    """Put knowledge into the store; what was known about the same memes is replaced."""
+    """Import knowledge into the store; knowledge about the same memes is replaced."""
     opened = understanding.KnowledgeStore.create(store)
     total = {source: opened.import_path(source) for source in sources}
     if as_json:
@@ -49,7 +49,7 @@ def import_knowledge(
     for source, account in total.items():
         show_table(understanding.tabulate_account(source, account))
         if account.dangling:
-            hint = "'memantics kb stats --dangling' lists what leads nowhere."
+            hint = "'memantics kb stats --dangling' lists references to missing individuals."
             console().print(plain(hint, "dim"))
 
 
@@ -58,11 +58,11 @@ def import_knowledge(
 def query_knowledge(
     query: Annotated[str, Argument("A SPARQL query; - reads it from standard input.")],
     store: Store = STORE,
-    limit: Annotated[int, Flag("Rows at most.", min=1, max=1_000_000)] = 100,
+    limit: Annotated[int, Flag("Maximum number of rows.", min=1, max=1_000_000)] = 100,
     timeout: Timeout = 30.0,
     as_json: AsJson = False,
 ) -> None:
-    """Ask the store in SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs need no declaration."""
+    """Query the store with SPARQL; the prefixes mm, said, meme, prov, rdf, rdfs are predefined."""
     text = read_input() if query == "-" else query
     found = understanding.KnowledgeStore.open(store).query(text, limit=limit, timeout=timeout)
     if as_json:
@@ -78,12 +78,12 @@ def query_knowledge(
 def show_stats(
     store: Store = STORE,
     dangling: Annotated[
-        bool, Flag("List every reference that leads nowhere.", "--dangling")
+        bool, Flag("List every reference to a missing individual.", "--dangling")
     ] = False,
     timeout: Timeout = understanding.PATIENCE,
     as_json: AsJson = False,
 ) -> None:
-    """Count what the store holds."""
+    """Count the memes, individuals and statements of the store."""
     opened = understanding.KnowledgeStore.open(store)
     if dangling:
         _show_dangling(opened.dangling(timeout), as_json)
@@ -107,7 +107,7 @@ def _show_dangling(found: Sequence[understanding.Dangling], as_json: bool) -> No
         print_json(found)
         return
     show_table(understanding.tabulate_dangling(found))
-    console().print(plain(f"{len(found):,} references lead nowhere", "dim"))
+    console().print(plain(f"{len(found):,} references point to missing individuals", "dim"))
 
 
 @app.command("validate")
@@ -115,13 +115,13 @@ def _show_dangling(found: Sequence[understanding.Dangling], as_json: bool) -> No
 def validate_knowledge(
     store: Store = STORE,
     shapes: Annotated[
-        Path | None, Flag("A SHACL file of your own instead of the ontology's.")
+        Path | None, Flag("SHACL file to use instead of the ontology's shapes.")
     ] = None,
-    every: Annotated[bool, Flag("List every breach, not kinds of it.", "--all")] = False,
+    every: Annotated[bool, Flag("List every violation instead of one per kind.", "--all")] = False,
     timeout: Timeout = understanding.PATIENCE,
     as_json: AsJson = False,
 ) -> None:
-    """Check every graph against the ontology's SHACL shapes; exit code 1 where one is violated."""
+    """Validate every graph with the ontology's SHACL shapes; exit code 1 on a violation."""
     opened = understanding.KnowledgeStore.open(store)
     found = opened.validate(shapes, timeout)
     violations = [breach for breach in found if breach.severity == "Violation"]
@@ -140,16 +140,16 @@ def validate_knowledge(
 @app.command("show")
 @spread
 def show_meme(
-    meme: Annotated[str, Argument("The id of a meme.")],
+    meme: Annotated[str, Argument("Meme id.")],
     store: Store = STORE,
     images: Annotated[
-        Path | None, Flag("The folder with the memes' images.", metavar="DIR")
+        Path | None, Flag("Folder with the images of the memes.", metavar="DIR")
     ] = None,
-    out: Annotated[Path | None, Flag("The page to write. Default: MEME.html.")] = None,
-    page: Annotated[bool, Flag("Write the page with the drawing.")] = True,
-    as_json: Annotated[bool, Flag("Print JSON-LD instead.", "--json")] = False,
+    out: Annotated[Path | None, Flag("HTML file to write. Default: MEME.html.")] = None,
+    page: Annotated[bool, Flag("Also write an HTML page with the graph.")] = True,
+    as_json: Annotated[bool, Flag("Print JSON-LD instead of a tree.", "--json")] = False,
 ) -> None:
-    """Show what is known about a meme: a tree here, and a page with a drawing beside the meme."""
+    """Show the knowledge about a meme as a tree, and as a page with its graph."""
     opened = understanding.KnowledgeStore.open(store)
     if as_json:
         print_data(opened.serialize([meme], "jsonld").decode())
@@ -163,7 +163,7 @@ def show_meme(
 
 
 def draw_tree(known: understanding.Knowledge) -> Tree:
-    """What is known about a meme, for the terminal: dimensions, individuals, and their links."""
+    """Return the knowledge about a meme as a terminal tree: dimensions, individuals, relations."""
     tree = Tree(plain(f"meme {known.meme}", "bold"), guide_style="dim")
     for title, members in understanding.outline(known):
         branch = tree.add(plain(title, "bold cyan"))
@@ -185,10 +185,10 @@ def export_knowledge(
     out: Annotated[Path | None, Flag("File to write. Default: standard output.")] = None,
     form: Annotated[
         understanding.GraphFormat | None,
-        Flag("Default: by the file's name, else nquads.", "--format"),
+        Flag("Output format. Default: by the file name, else nquads.", "--format"),
     ] = None,
 ) -> None:
-    """Write knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads it again."""
+    """Export knowledge as N-Quads, TriG, Turtle or JSON-LD; 'kb import' reads all of them."""
     opened = understanding.KnowledgeStore.open(store)
     if out is None:
         print_data(opened.serialize(memes, form or "nquads").decode())
@@ -202,17 +202,19 @@ def export_knowledge(
 @app.command("near")
 @spread
 def find_near(
-    text: Annotated[str, Argument("What a meme says.")] = "",
-    image: Annotated[Path | None, Flag("Its picture, to find the same one.")] = None,
+    text: Annotated[str, Argument("Text of a meme.")] = "",
+    image: Annotated[
+        Path | None, Flag("Image of a meme, to find memes with the same image.")
+    ] = None,
     known: Annotated[
         list[Path] | None,
-        Flag("More places: stores, builds, collections. Default: --store alone."),
+        Flag("Further stores, builds or collections to search; repeatable. Default: only --store."),
     ] = None,
     store: Store = STORE,
-    count: Annotated[int, Flag("How many memes.", min=1)] = 5,
+    count: Annotated[int, Flag("Number of memes to show.", min=1)] = 5,
     as_json: AsJson = False,
 ) -> None:
-    """Find the known memes that are nearest in meaning or look, and what was said of them."""
+    """Find the most similar known memes by text or image, with the statements about them."""
     found = retrieve(text, image=image, known=known or [store], count=count)
     if as_json:
         print_json(found)

@@ -1,4 +1,4 @@
-"""``memantics``: the commands, and the one place where errors become lines and exit codes."""
+"""``memantics``: the command table, and the conversion of errors to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _type_of: Callable[[Any, Any], str] | None = getattr(TyperOption, "display_type"
 
 
 def _name_type(self: Any, ctx: Any) -> str:
-    """``PATH…`` for Typer's ``<list[Path]>``, and the values where there are few."""
+    """Return the metavar of an option: ``PATH…`` for a list, the values of a short choice."""
     assert _type_of is not None
     label = _type_of(self, ctx).strip("<>").removesuffix(" range")
     inner = label.removeprefix("list[").removesuffix("]") if label.startswith("list[") else label
@@ -70,10 +70,10 @@ if _type_of is not None:  # before 0.29 Typer names types as Click does: TEXT, I
 
 
 class LazyGroup(TyperGroup):
-    """Lists commands from the table, and imports the one that runs."""
+    """Lists commands from the table, and imports only the one that runs."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Load the command that a user's words name."""
+        """Import and return the command that the arguments name."""
         name, listed, rest = super().resolve_command(ctx, args)
         path = f"{self.name} {name}" if f"{self.name} {name}" in COMMANDS else str(name)
         if listed is None or path not in COMMANDS:
@@ -86,7 +86,7 @@ class LazyGroup(TyperGroup):
 
 
 def make_app(*, lazy: bool = True) -> typer.Typer:
-    """The command line; unless ``lazy``, with every command's module imported."""
+    """Build the command line; unless ``lazy``, import the module of every command."""
     group = LazyGroup if lazy else TyperGroup
     app = typer.Typer(
         name="memantics",
@@ -121,17 +121,17 @@ def _add(app: typer.Typer, path: str, found: Any) -> None:
 
 
 def _list_only(text: str) -> Callable[[], None]:
-    """Stand for a command in the list of the help."""
+    """Return a placeholder for a command in the help list."""
 
     def stand() -> None:
-        raise AssertionError("a command of the list was run in place of the real one")
+        raise AssertionError("internal error: a placeholder command was run")
 
     stand.__doc__ = text
     return stand
 
 
 def _find(place: str) -> Any:
-    """What a row of the table names: a command of ours, or a verb that one is made of."""
+    """Return the object of a table row: a command, or a public function to turn into one."""
     module, _, name = place.partition(":")
     if not module.startswith("memantics."):
         return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
@@ -152,11 +152,11 @@ def _options(
         typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Handle the options before the command."""
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 failed items, 2 the user can fix it, 130 interrupted."""
+    """Run the command line. Exit codes: 0 done, 1 failed items, 2 user error, 130 interrupted."""
     with guard_streams():
         _main()
 
@@ -194,7 +194,7 @@ def _main() -> NoReturn:
 
 
 def _run_command() -> Any:
-    """Run what the words name; a package of an extra that is absent is named by its extra."""
+    """Run the command; a missing optional package is reported with the name of its extra."""
     try:
         return make_app()(prog_name="memantics", standalone_mode=False)
     except ModuleNotFoundError as error:
@@ -202,7 +202,7 @@ def _run_command() -> Any:
 
 
 def _refuse(error: Any) -> NoReturn:
-    """One line, as for all that a user can fix, in the place of Typer's box."""
+    """Print a usage error as one line instead of Typer's box, and exit with 2."""
     said = " ".join(error.format_message().split()).rstrip(".")
     context: typer.Context | None = getattr(error, "ctx", None)
     if said:  # where there is nothing to say, the help was shown
@@ -212,7 +212,7 @@ def _refuse(error: Any) -> NoReturn:
 
 
 def _leave_quietly() -> NoReturn:
-    """End well: whoever read our output (head, less) has seen enough."""
+    """Exit without an error after the reader of a pipe (head, less) has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 

@@ -1,4 +1,4 @@
-"""How a long command shows where it is: a bar in a terminal, plain lines on a pipe."""
+"""Progress display of long commands: a bar in a terminal, plain lines on a pipe."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ T = TypeVar("T")
 
 @contextmanager
 def resumable() -> Iterator[dict[str, Any]]:
-    """Say how to go on after an interruption; what runs is told nothing."""
+    """Print how to resume after an interruption."""
     try:
         yield {}
     except (KeyboardInterrupt, typer.Abort):
-        tell("interrupted: what was answered is kept; run the same command to go on")
+        tell("interrupted: finished answers are kept; run the same command again to resume")
         raise typer.Exit(130) from None
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for what asks models."""
+    """Run a coroutine that calls models, with an interruption message."""
     with resumable():
         return asyncio.run(work)
 
@@ -43,7 +43,7 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 def watch(
     title: str, *, tokens: bool = False
 ) -> Callable[[TokenPrices], AbstractContextManager[Mapping[str, Any]]]:
-    """Show the progress of a command's action, under this title; at the end its ``tokens``."""
+    """Show the progress of a command under this title; at the end, its tokens."""
 
     @contextmanager
     def begin(prices: TokenPrices) -> Iterator[Mapping[str, Any]]:
@@ -56,25 +56,25 @@ def watch(
 
 
 def tell_tokens(tokens: tuple[int, int], memes: int, adapted: Sequence[str] = ()) -> None:
-    """Print what a start cost, and how much of it went to one meme; a free one prints nothing.
+    """Print the tokens of this start, in total and per meme; nothing if there were none.
 
-    ``adapted`` are notes on how requests were changed for the server.
+    ``adapted`` are notes about request changes that the server required.
     """
     for line in adapted:
         tell(f"note: {line}")
     if any(tokens):
         each = round(tokens[0] / max(1, memes))
-        console().print(f"{tokens[0]:,} tokens sent, {each:,} a meme; {tokens[1]:,} received")
+        console().print(f"{tokens[0]:,} tokens sent ({each:,} per meme); {tokens[1]:,} received")
 
 
 def stop_at_failures(counts: Mapping[str, int]) -> None:
-    """Exit code 1 where calls failed."""
+    """Exit with 1 if calls failed."""
     if counts.get("failed"):
         raise typer.Exit(1)
 
 
 class _View:
-    """Bars in a terminal, drawn on standard error so that output stays clean."""
+    """Progress bars on standard error, so that standard output stays clean."""
 
     _bars: Bars
 
@@ -110,7 +110,7 @@ class Watcher(_View):
         self._bar = self._bars.add_task(title, total=total, state="")
 
     def show(self, progress: Progress) -> None:
-        """Show the counts now, and once what is to come."""
+        """Show the current counts, and once the cost estimate."""
         self.last = progress
         if progress.expected_in and not self._foretold:
             self._foretold = True
@@ -126,9 +126,9 @@ class Watcher(_View):
 
 
 class SuiteView(_View):
-    """Shows a suite on standard error: one line for each run that goes on, and their total.
+    """Shows a suite on standard error: one line per active run, and a total.
 
-    On a pipe the same lines come every ten seconds.
+    On a pipe the same lines are printed every ten seconds.
     """
 
     def __init__(self, jobs: Sequence[Job], prices: TokenPrices) -> None:
@@ -157,15 +157,15 @@ class SuiteView(_View):
         self._total = self._bars.add_task(f"{len(jobs)} runs", total=self._sum.size, state="")
 
     def conclude(self, ends: Sequence[RunEnd]) -> str:
-        """What it took, for the last line."""
+        """Return the total time and cost for the last line."""
         return evaluation.conclude(self._sum.add_up(), ends, self._prices)
 
     def begin(self, job: Job) -> None:
-        """Add a line."""
+        """Add the line of a run."""
         self._lines[id(job)] = self._bars.add_task(_title(job), total=job.total, state="")
 
     def show(self, job: Job, progress: Progress) -> None:
-        """Show how far a run is."""
+        """Update the line of a run."""
         self._sum.show(job, progress)
         if self._console.is_terminal:
             line = self._lines[id(job)]
@@ -183,7 +183,7 @@ class SuiteView(_View):
             _print_line(f"{len(self._jobs)} runs", total, action.describe(total, self._prices))
 
     def end(self, result: RunEnd) -> None:
-        """Take the line away."""
+        """Remove the line of a run."""
         line = self._lines.pop(id(result.job), None)
         if line is not None:
             self._bars.remove_task(line)

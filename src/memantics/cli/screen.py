@@ -17,7 +17,7 @@ from memantics.workbench import ShardsBuilt
 
 
 def watch_shards() -> Callable[[moderation.ScaleProgress], None]:
-    """Say how far it is, at once and then at most once a second: finished shards fly by."""
+    """Return a callback that prints progress at once, then at most once per second."""
     said = -1.0
 
     def watch(now: moderation.ScaleProgress) -> None:
@@ -30,24 +30,24 @@ def watch_shards() -> Callable[[moderation.ScaleProgress], None]:
 
 
 def _show_progress(now: moderation.ScaleProgress) -> None:
-    """Say how far it is, how fast, and how long it will take."""
+    """Print the progress, the rate and the remaining time."""
     counts = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(now.statuses.items())
     )
     total = "" if now.total is None else f" of {now.total:,}"
     left = "" if now.left is None else f", {show_duration(now.left)} left"
-    tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} a second{left}")
+    tell(f"{now.rows:,}{total} memes ({counts}), {now.rate:,.1f} per second{left}")
 
 
 @contextmanager
 def watch() -> Iterator[Mapping[str, Any]]:
-    """Say how far the shards are."""
+    """Print the progress of the shards."""
     with resumable():
         yield {"progress": watch_shards()}
 
 
 def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
-    """Exit code 1 where memes failed, and how to try them again."""
+    """Exit with 1 if memes failed, and print how to retry them."""
     if done.statuses.get("failed"):
         tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
         raise typer.Exit(1)
@@ -55,9 +55,10 @@ def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
 
 @expose(moderation.screen, watch=watch, end=stop_at_failures, first=("detector", "out"))
 def screen(done: moderation.Screened, review_range: tuple[float, float] | None) -> None:
-    """Judge memes by the million: one row each, with probability, type and reasons.
+    """Classify millions of memes: one row per meme, with probability, type and attributions.
 
-    Running the same command again does only what is not finished. What cannot be judged says why.
+    Running the same command again processes only unfinished memes. Items that cannot be scored
+    include a reason.
     """
     out = console()
     counts = ", ".join(
@@ -74,7 +75,7 @@ def screen(done: moderation.Screened, review_range: tuple[float, float] | None) 
         )
     )
     if done.repeated:
-        out.print(plain(f"{done.repeated:,} memes came twice and were judged once"))
+        out.print(plain(f"{done.repeated:,} duplicate memes were scored once"))
     out.print(plain(f"verdicts: {done.folder / 'parts'}; summary: {done.summary}"))
     if done.saved:
         out.print(plain(f"{done.saved:,} flagged memes: {done.folder / 'flagged'}"))
@@ -82,26 +83,26 @@ def screen(done: moderation.Screened, review_range: tuple[float, float] | None) 
         out.print(plain(line, "yellow" if line.startswith("warning") else ""))
     if done.review_queue is not None:
         command = f"memantics annotate open {done.review_queue}"
-        out.print(plain(f"for people: {done.queued:,} memes, {command}"))
+        out.print(plain(f"needs human review: {done.queued:,} memes, {command}"))
     elif review_range:
-        out.print("for people: nothing")
+        out.print("needs human review: none")
     if done.note:
         out.print(plain(done.note, "yellow"))
 
 
 def _end(found: moderation.Drift) -> None:
-    """Exit code 1 beyond the limits, for whatever watches."""
+    """Exit with 1 if a limit is exceeded."""
     if found.beyond:
-        tell(f"beyond the limits: {', '.join(found.beyond)}")
+        tell(f"limits exceeded: {', '.join(found.beyond)}")
         raise typer.Exit(1)
 
 
 @expose(moderation.drift, save=save_page, end=_end)
 def drift(found: moderation.Drift) -> None:
-    """Say whether memes screened now differ from those screened then; exit code 1 if they do.
+    """Test whether the screened memes differ from earlier ones; exit code 1 if they do.
 
-    Scores, verdicts, types, languages, rate of unseen n-grams and templates are compared, and
-    p-values corrected for all of them (Holm). A shift counts where it is sure (--alpha) and large
+    It compares scores, verdicts, types, languages, unseen-n-gram rates and templates, with p-values
+    corrected for all tests (Holm). A shift counts if it is significant (--alpha) and large
     (--min-shift).
     """
     show_table(found.table)
@@ -117,9 +118,9 @@ def drift(found: moderation.Drift) -> None:
     first=("product", "model", "out", "language", "detector", "workers"),
 )
 def build_shards(done: workbench.ShardsBuilt) -> None:
-    """Analyses, knowledge or captions of memes, in shards over processes or a Ray cluster.
+    """Analyse or caption memes, or extract knowledge, in parallel shards (processes or Ray).
 
-    Running the same command again does only what is not finished, and asks nothing twice.
+    Running the same command again processes only unfinished shards; no call is repeated.
     """
     counts = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in sorted(done.statuses.items())

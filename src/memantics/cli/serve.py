@@ -1,4 +1,4 @@
-"""``memantics serve``: HTTP interfaces and pages on one port."""
+"""``memantics serve``: the HTTP API and the web pages on one port."""
 
 from __future__ import annotations
 
@@ -18,22 +18,35 @@ if TYPE_CHECKING:
 
 ModelNames = Annotated[
     list[str] | None,
-    Flag("KIND/NAME for what needs a model; may be repeated.", "--model -m"),
+    Flag("Model for analyses, as KIND/NAME; repeatable. Default: none.", "--model -m"),
 ]
 DetectorFiles = Annotated[
     list[Path] | None,
-    Flag("Detector file; repeat it for other languages. Default: the sample data's sample."),
+    Flag("Detector file; repeatable, one per language. Default: the sample detector."),
 ]
-ShadowFile = Annotated[Path | None, Flag("Detector that judges beside; disagreements are counted.")]
-StoreFolder = Annotated[Path | None, Flag("Knowledge store. Default: the sample data's knowledge.")]
+ShadowFile = Annotated[
+    Path | None, Flag("Shadow detector: scores the same inputs, only disagreements are counted.")
+]
+StoreFolder = Annotated[
+    Path | None, Flag("Folder of the knowledge store. Default: that of the sample data.")
+]
 ChoicesFile = Annotated[
-    Path | None, Flag("File to add choices in the studio to. Default: not kept.")
+    Path | None, Flag("File for users' choices in the studio. Default: not stored.")
 ]
-Workers = Annotated[int, Flag("Processes; each loads the models.", min=1, max=64)]
-StateFolder = Annotated[Path | None, Flag("Folder of jobs. Default: serve in the home folder.")]
-Proxies = Annotated[list[str] | None, Flag("Proxy whose X-Forwarded-For is believed.")]
-Origins = Annotated[list[str] | None, Flag("Site whose scripts may call (CORS).")]
-ImageHosts = Annotated[list[str] | None, Flag("Host from which images may be fetched.")]
+Workers = Annotated[int, Flag("Number of worker processes; each loads the models.", min=1, max=64)]
+StateFolder = Annotated[
+    Path | None, Flag("Folder for jobs. Default: serve/ in the Memantics home folder.")
+]
+Proxies = Annotated[
+    list[str] | None,
+    Flag("IP address of a proxy whose X-Forwarded-For header is trusted; repeatable."),
+]
+Origins = Annotated[
+    list[str] | None, Flag("Origin that may send cross-origin requests (CORS); repeatable.")
+]
+ImageHosts = Annotated[
+    list[str] | None, Flag("Host from which images may be fetched; repeatable. Default: none.")
+]
 
 
 @spread_with(hide=("prices",))
@@ -43,26 +56,28 @@ def serve(
     model: ModelNames = None,
     detector: DetectorFiles = None,
     shadow: ShadowFile = None,
-    language: Annotated[str, Flag("Language of all texts. Default: each is told.")] = "",
+    language: Annotated[str, Flag("Language code of all texts. Default: detected per text.")] = "",
     text: TextTaken = "caption",
     store: StoreFolder = None,
-    runs: Annotated[Path | None, Flag("Folder of runs to browse.")] = None,
-    images: Annotated[Path | None, Flag("Folder of the store's memes.")] = None,
+    runs: Annotated[Path | None, Flag("Folder of runs to browse. Default: none.")] = None,
+    images: Annotated[Path | None, Flag("Folder with the images of the store's memes.")] = None,
     preferences: ChoicesFile = None,
-    host: Annotated[str, Flag("Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, Flag("0 takes any free port.", min=0, max=65535)] = 8080,
+    host: Annotated[str, Flag("Host name or IP address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Flag("Port to listen on; 0: any free port.", min=0, max=65535)] = 8080,
     workers: Workers = 1,
-    tokens: Annotated[Path | None, Flag("File of 'memantics serve-token'.")] = None,
+    tokens: Annotated[Path | None, Flag("Token file written by 'memantics serve-token'.")] = None,
     state: StateFolder = None,
-    queue: Annotated[int, Flag("Items that may wait; then 429.", min=1)] = 256,
-    deadline: Annotated[float, Flag("Seconds for a request.", min=0.1)] = 30.0,
-    keep: Annotated[float, Flag("Hours a job's result is kept.", min=0.0)] = 24.0,
-    public_url: Annotated[str, Flag("The address people use, behind a proxy.")] = "",
+    queue: Annotated[
+        int, Flag("Maximum queue length; further requests get status 429.", min=1)
+    ] = 256,
+    deadline: Annotated[float, Flag("Time limit per request, in seconds.", min=0.1)] = 30.0,
+    keep: Annotated[float, Flag("Hours for which a job's result is kept.", min=0.0)] = 24.0,
+    public_url: Annotated[str, Flag("Public URL of the service behind a proxy.")] = "",
     trusted_proxy: Proxies = None,
     origin: Origins = None,
     image_host: ImageHosts = None,
 ) -> None:
-    """Serve moderation, analysis and pages over HTTP, offline by default."""
+    """Serve moderation, analysis and web pages over HTTP, offline by default."""
     from memantics.serve import require_extra
 
     require_extra()
@@ -99,23 +114,21 @@ def serve(
 def _show_start(settings: ServeSettings) -> None:
     say(f"Serving on {settings.reach.url}")
     if settings.models.detector is None:
-        say("Verdicts are the sample detector's: an example, not to be acted on (--detector FILE).")
-    say("Stop with Ctrl+C; what was accepted is finished first.")
+        say("Verdicts come from the sample detector (demonstration only); set --detector FILE.")
+    say("Stop with Ctrl+C; accepted requests are finished first.")
     sys.stdout.flush()  # whoever reads a pipe or a log waits for the address
 
 
 @spread
 def make_token(
-    name: Annotated[str, Argument("Whose token it is.")],
-    file: Annotated[Path, Flag("File that it is added to.", "--tokens")],
-    scope: Annotated[
-        list[str] | None, Flag("What it may do; all by default. May be repeated.")
-    ] = None,
-    rate: Annotated[float, Flag("Requests a minute.")] = 600.0,
+    name: Annotated[str, Argument("Name of the client.")],
+    file: Annotated[Path, Flag("Token file to add it to.", "--tokens")],
+    scope: Annotated[list[str] | None, Flag("Allowed scope; repeatable. Default: all.")] = None,
+    rate: Annotated[float, Flag("Rate limit in requests per minute. Default: none.")] = 600.0,
 ) -> None:
-    """Make a token for a client of the service; only its digest is kept."""
+    """Create a token for a client of the service; only its digest is stored."""
     from memantics.serve.settings import make_token as make
 
     secret, made = make(file, name, scope or (), rate)
     say(secret)
-    say(f"Scopes: {', '.join(made.scopes)}. It is shown this once; {file} holds its digest.")
+    say(f"Scopes: {', '.join(made.scopes)}. It is shown only once; {file} contains its digest.")

@@ -1,4 +1,4 @@
-"""Terminal output: tables of 80 columns, JSON, and data that cannot inject control codes."""
+"""Terminal output: tables of 80 columns, JSON, and text without control codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rich.text import Text
 
 from memantics.core.errors import InputError
 from memantics.core.result import Table as Shown
-from memantics.core.text import escape_unseen, mend_surrogates, neutralise
+from memantics.core.text import escape_unseen, neutralise, repair_surrogates
 
 __all__ = ["console", "plain"]
 
@@ -30,12 +30,12 @@ _LONGEST_CELL = 2_000
 
 
 class SafeConsole(Console):
-    """A console whose texts cannot steer the terminal; only rich's own codes pass."""
+    """A console that removes control codes from text; only rich's own codes pass."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Neutralise every piece of text that is drawn."""
+        """Neutralise every piece of text."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or (text.isprintable() and text.isascii()):
@@ -45,7 +45,7 @@ class SafeConsole(Console):
 
 
 def console(*, error: bool = False) -> Console:
-    """Standard output (or error); a pipe gets plain text of at most 80 columns."""
+    """Return the console of standard output or error; a pipe gets plain text of 80 columns."""
     stream = sys.stderr if error else sys.stdout
     raw = stream.stream if isinstance(stream, Guarded) else stream
     out = SafeConsole(highlight=False, soft_wrap=False, file=raw)
@@ -53,9 +53,9 @@ def console(*, error: bool = False) -> Console:
 
 
 class Guarded:
-    """A stream that neutralises what is written past the console: warnings, logs, usage lines.
+    """A stream that neutralises text written past the console: warnings, logs, usage lines.
 
-    ``colours`` lets pass the codes of Typer's help, which draws its own tables.
+    ``colours`` allows the colour codes of Typer's help.
     """
 
     def __init__(self, stream: TextIO, *, colours: bool = False) -> None:
@@ -63,7 +63,7 @@ class Guarded:
         self._colours = colours
 
     def write(self, text: str) -> int:
-        """Write text that cannot steer the terminal."""
+        """Write text without control codes."""
         if self._colours:
             parts = _COLOUR.split(text)
             shown = "".join(p if n % 2 else neutralise(p) for n, p in enumerate(parts))
@@ -84,33 +84,33 @@ def guard_streams() -> Iterator[None]:
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Text from data: never read as markup, never able to steer the terminal."""
+    """Return text from data: not parsed as markup, without control codes."""
     return Text(neutralise(text), style=style)
 
 
 def read_input() -> str:
-    """All of standard input, which must be UTF-8 and of a bounded length."""
+    """Read standard input, which must be UTF-8 and of limited length."""
     data = sys.stdin.buffer.read(MOST_INPUT + 1)
     if len(data) > MOST_INPUT:
         raise InputError(
-            f"standard input has more than {MOST_INPUT:,} bytes", hint="give it in parts"
+            f"standard input has more than {MOST_INPUT:,} bytes", hint="split the input"
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"standard input: {error}", hint="write it in UTF-8") from error
+        raise InputError(f"standard input: {error}", hint="use UTF-8") from error
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, readable and stable; unseen characters are escaped."""
+    """Print a value as indented JSON; invisible characters are escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=_plain)
     sys.stdout.write(escape_unseen(text) + "\n")
 
 
 def print_data(text: str) -> None:
-    """Print a file's content: as it is on a pipe, unable to steer where it is a terminal."""
+    """Print the content of a file: unchanged on a pipe, without control codes in a terminal."""
     stream = sys.stdout.stream if isinstance(sys.stdout, Guarded) else sys.stdout
-    stream.write(neutralise(text) if stream.isatty() else mend_surrogates(text))
+    stream.write(neutralise(text) if stream.isatty() else repair_surrogates(text))
 
 
 def _plain(value: object) -> object:
@@ -149,10 +149,10 @@ def _cell(text: str) -> Text:
 
 
 def say(text: str) -> None:
-    """One plain line on standard output."""
+    """Print one line to standard output."""
     sys.stdout.write(neutralise(text) + "\n")
 
 
 def tell(text: str) -> None:
-    """One plain line on standard error: progress, warnings, errors."""
+    """Print one line to standard error: progress, warnings, errors."""
     sys.stderr.write(neutralise(text) + "\n")

@@ -74,9 +74,9 @@ def _end_analysis(made: Analyses) -> None:
     end=_end_analysis,
 )
 def analyze(made: Analyses, out: Path | None) -> None:
-    """Say what memes say, show, mean, intend and pun on, and whom they may hurt.
+    """Analyse memes: text, image, meaning, intent, puns and harm.
 
-    Without a model it reads, listens and screens on this machine, and says what it left out.
+    Without --model only OCR, homophone readings and the local detector run.
     """
     for one in made:
         show(one)
@@ -96,25 +96,23 @@ def show(found: Analysis) -> None:
 
 
 CaptionsArgument = Annotated[
-    list[str] | None, Argument("Captions; - reads them from standard input, one a line.")
+    list[str] | None, Argument("Captions; - reads them from standard input, one per line.")
 ]
 Description = Annotated[
-    str | None, Flag("What the picture shows: evidence for the literal reading.")
+    str | None, Flag("Description of the image, as evidence for the literal reading.")
 ]
 SoundModel = Annotated[
     understanding.ModelName,
-    Flag("Chinese language model; auto takes the best that is installed.", "--lm"),
+    Flag("Chinese language model; auto: the best installed one.", "--lm"),
 ]
-Threshold = Annotated[
-    float, Flag("From which confidence a reading counts as meant.", min=0.0, max=1.0)
-]
+Threshold = Annotated[float, Flag("Minimum confidence of the intended reading.", min=0.0, max=1.0)]
 EvaluateFlag = Annotated[
     Path | None,
-    Flag("Measure on a PunMemeCN release instead of reading captions.", "--evaluate"),
+    Flag("Evaluate on a PunMemeCN release instead of reading captions.", "--evaluate"),
 ]
 Groups = Annotated[
     str,
-    Flag("With --evaluate: measure on train, test or groups such as 1-100,205 only."),
+    Flag("Groups for --evaluate: train, test, or numbers such as 1-100,205. Default: all."),
 ]
 
 
@@ -122,18 +120,20 @@ Groups = Annotated[
 def read_puns(
     captions: CaptionsArgument = None,
     description: Description = None,
-    language: Annotated[understanding.CaptionLanguage, Flag("Language of the captions.")] = "auto",
+    language: Annotated[
+        understanding.CaptionLanguage, Flag("Language code of the captions. Default: detected.")
+    ] = "auto",
     model: SoundModel = "auto",
-    limit: Annotated[int, Flag("How many readings to give.", min=1, max=50)] = 5,
+    limit: Annotated[int, Flag("Maximum number of readings per caption.", min=1, max=50)] = 5,
     threshold: Threshold = 0.5,
     measure: EvaluateFlag = None,
     groups: Groups = "",
-    as_json: Annotated[bool, Flag("Print JSON instead of lines.", "--json")] = False,
+    as_json: Annotated[bool, Flag("Print JSON instead of text.", "--json")] = False,
 ) -> None:
-    """Say what captions may mean when they are read aloud."""
+    """Find homophone readings of captions and detect puns."""
     if measure is not None:
         if captions:
-            raise InputError("captions and --evaluate do not go together", hint="give one of them")
+            raise InputError("captions and --evaluate cannot be combined", hint="give one of them")
         console().print(
             plain(
                 understanding.format_metrics(understanding.score_readings(measure, model, groups))
@@ -141,13 +141,13 @@ def read_puns(
         )
         return
     if groups:
-        raise InputError("--groups restricts --evaluate", hint="give --evaluate DIR too")
+        raise InputError("--groups needs --evaluate", hint="add --evaluate DIR")
     given = captions or []
     lines = [
         line for text in given for line in (StringIO(read_input()) if text == "-" else (text,))
     ]
     if not lines:
-        raise InputError("no caption was given", hint='such as memantics pun "蒸多鱼"')
+        raise InputError("no caption given", hint='for example memantics pun "蒸多鱼"')
     settings = understanding.Settings(
         language=language, model=model, limit=limit, threshold=threshold
     )
@@ -162,7 +162,7 @@ def read_puns(
 
 
 def _show_puns(readings: understanding.HomophoneReadings) -> None:
-    """The verdict, then what supports it; other readings only where one is meant."""
+    """Print the verdict and its evidence; other readings only for a pun."""
     head, *rest = understanding.explain(readings, alternatives=0)
     out = console()
     out.print(plain(head, "bold" if readings.intended else ""))
@@ -188,33 +188,33 @@ def _end_edit(done: understanding.Edited) -> None:
     defaults={"concurrency": 8},
 )
 def edit_memes(done: understanding.Edited) -> None:
-    """Edit every meme of MER-Bench's index by one editor, into a folder that the judge takes."""
+    """Edit every meme of MER-Bench's index with one editor; the output can be judged."""
     text = f"{done.made} made, {done.kept} there before, {len(done.failed)} failed: {done.folder}"
     console().print(plain(text), soft_wrap=True)
 
 
-app = typer.Typer(help="The memes that ship with the package.", no_args_is_help=True)
+app = typer.Typer(help="Copy the sample memes that ship with the package.", no_args_is_help=True)
 
 
 @expose(workbench.demo, watch=lambda: nullcontext({"progress": lambda step: tell(f"  {step} …")}))
 def show_demo(made: Tour) -> None:
-    """Take our own memes through every part of Memantics, offline, and write one page."""
+    """Run all parts of Memantics on the sample data, offline, and write one page."""
     say("")
     for line in made.highlights:
         say(f"• {line}")
     say("")
-    say(f"Open {made.page} in a browser; {made.report} is how your own model would look.")
+    say(f"Open {made.page} in a browser; {made.report} is an example of a model report.")
 
 
 @app.command("copy")
 @expose(copy_samples, json=None)
 def copy_memes(folder: Path) -> None:
-    """Copy our own memes and their tables to a folder, to follow the guides with."""
+    """Copy the sample memes and their tables to a folder, to follow the guides."""
     say(f"{folder}: memes/, memes.csv, memes.jsonl")
 
 
 def edit_as_json(value: Shape) -> tuple[Shape, str]:
-    """What a person made of a value, and a complaint where the edit had to be dropped."""
+    """Let the user edit a value as JSON; return the result, and a complaint if it is invalid."""
     try:
         text = _open_editor(dump_json(value.model_dump(mode="json")))
         return type(value).model_validate(orjson.loads(text), strict=True), ""
@@ -227,7 +227,7 @@ def edit_as_json(value: Shape) -> tuple[Shape, str]:
 
 
 def _open_editor(text: str) -> bytes:
-    """What becomes of a text in the user's editor: $VISUAL, else $EDITOR, else vi."""
+    """Open a text in the user's editor ($VISUAL, else $EDITOR, else vi) and return the result."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stage.json"
@@ -242,7 +242,7 @@ _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "
 def review_in_terminal(
     stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
 ) -> Shape | None:
-    """Show a stage and ask; an edit that breaks a rule is shown with the reason and asked again."""
+    """Show a stage and ask for a decision; an invalid edit is shown with the reason."""
     current = value
     while True:
         _show_draft(stage, meme, current)
@@ -271,13 +271,17 @@ def _complain(what: str) -> None:
     console().print(plain(f"  {what}", "red"))
 
 
-Interactive = Annotated[bool, Flag("Accept, edit or skip each stage yourself.", "--interactive -i")]
+Interactive = Annotated[
+    bool, Flag("Review each stage in the terminal: accept, edit or skip.", "--interactive -i")
+]
 
 
 @contextmanager
 def _watch(prices: TokenPrices, interactive: Interactive = False) -> Iterator[Mapping[str, Any]]:
     if interactive and not sys.stdin.isatty():
-        raise InputError("--interactive needs a terminal", hint="edit plan.json in --out instead")
+        raise InputError(
+            "--interactive needs a terminal", hint="without one, edit plan.json in --out"
+        )
     review = {"review": review_in_terminal} if interactive else {}
     with watch("reappraise", tokens=True)(prices) as watchers:
         yield {**watchers, **review}
@@ -302,7 +306,7 @@ def _end_reappraisal(results: Sequence[Reappraisal]) -> None:
     first=("target", "model", "editor", "out", "interactive", "force", "versions", "choose"),
 )
 def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> None:
-    """Turn negative memes around: captions rewritten in place, panels and layout kept."""
+    """Rewrite negative memes: new captions in place, panels and layout kept."""
     out, shown = console(), understanding.tabulate_results(results)
     if shown.rows:
         show_table(shown)
@@ -348,7 +352,7 @@ def _end_drafts(made: ReappraisalDrafts) -> None:
     first=("model",),
 )
 def build_reappraisal(made: ReappraisalDrafts) -> None:
-    """Turn every meme of a folder around with one or more editors; people check the drafts."""
+    """Rewrite every meme of a folder with one or more editors, and queue the drafts for review."""
     counts = made.counts
     columns = ("done", "flawed", "declined", "failed")
     rows = tuple((name, *(str(group[each]) for each in columns)) for name, group in counts.items())
@@ -358,5 +362,5 @@ def build_reappraisal(made: ReappraisalDrafts) -> None:
         for result in [r for r in results if r.status in ("failed", "flawed", "declined")][:5]:
             out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
     for reason, count in Counter(made.left_out.values()).items():
-        out.print(plain(f"left out, {reason}: {count}"))
-    out.print(plain(f"{len(made.drafts)} drafts; for people to check: {made.queue}"))
+        out.print(plain(f"skipped, {reason}: {count}"))
+    out.print(plain(f"{len(made.drafts)} drafts; queue for review: {made.queue}"))

@@ -65,7 +65,7 @@ def test_types_are_trained_without_the_memes_that_have_none(encoder: Make, tmp_p
         *("--target", "type", "--data", data, "--seeds", "0", "--epochs", "1", "--share", "0.2"),
         *("--hold-out", "random", "--out", tmp_path / "det"),
     )
-    assert "left out: 1 memes" in said
+    assert "skipped: 1 memes" in said
     assert "no type" in said
 
 

@@ -230,6 +230,7 @@ async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Res
 
 @router.post("/studio/kinder", dependencies=_own_page)
 async def find_kinder(
+    request: Request,
     picture: SentPicture,
     studio: SharedStudio,
     queues: Queues,
@@ -237,10 +238,13 @@ async def find_kinder(
     versions: Annotated[int, Query(ge=1, le=8)] = 1,
 ) -> Response:
     """Return a kinder version of a meme, or several to choose from."""
+    language = find_pages(request).words(request).language
     if model != EMBEDDED:  # waits for a model most of the time, and takes no thread for it
-        return await answer(workbench.soften(studio, picture, model, versions))
+        return await answer(workbench.soften(studio, picture, model, versions, language))
     return await answer(
-        queues.work(make_sync(workbench.soften), studio, picture, versions=versions)
+        queues.work(
+            make_sync(workbench.soften), studio, picture, versions=versions, language=language
+        )
     )
 
 
@@ -248,7 +252,10 @@ async def find_kinder(
 async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> Response:
     """Return a version with the user's own captions."""
     sent = await read_json(request, OwnWords)
-    return await answer(queues.work(make_sync(workbench.redraw), studio, sent.read(), sent.words))
+    language = find_pages(request).words(request).language
+    return await answer(
+        queues.work(make_sync(workbench.redraw), studio, sent.read(), sent.words, language)
+    )
 
 
 @router.post("/studio/choice", dependencies=_own_page)

@@ -213,7 +213,7 @@
     settle("harm", [
       el("p", {}, pill(found), found.outside ? "" : kind),
       meter(found.probability, found.threshold),
-      el("p", { className: "quiet small", textContent: t("harm.chance", { percent: chance, threshold: percent(found.threshold) }) }),
+      el("p", { className: "quiet small", textContent: t("harm.probability", { percent: chance, threshold: percent(found.threshold) }) }),
       found.outside ? el("p", { textContent: t("harm.outside") }) : null,
       found.characters.length ? el("p", { className: "quiet small key" }, t("harm.letters"), " ", el("i", { className: "h3", textContent: t("harm.towards") }), " ", el("i", { className: "g3", textContent: t("harm.against") })) : null,
       found.characters.length ? letters : null,
