@@ -39,4 +39,4 @@ def test_the_guide_runs(tmp_path: Path) -> None:
     assert detector.point.review_range == (0.3, 0.6)
     assert (tmp_path / "wrapped.json.card.md").is_file()
     assert len(list(read_rows(tmp_path / "screened"))) == 36
-    assert "hiding it takes" in (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert "when that part is hidden" in (tmp_path / "why.html").read_text(encoding="utf-8")
