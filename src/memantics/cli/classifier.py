@@ -1,4 +1,4 @@
-"""``memantics classifier``: the verbs of ``detector`` for labels other than harm."""
+"""``memantics classifier …``: train, evaluate and use classifiers for labels other than harm."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ app = typer.Typer(
 def train(done: moderation.TrainedFile) -> None:
     """Train a classifier, and write it with its model card."""
     print_lines(done.data.describe())
-    show_evaluation(done.metrics, "Held out inside training")
-    use = f", in use for {done.detector.topic}" if done.in_use else ""
+    show_evaluation(done.metrics, "On memes held out in training")
+    use = f", default for {done.detector.topic}" if done.in_use else ""
     console().print(plain(f"{done.file} ({done.file.stat().st_size / 1e6:.1f} MB){use}"))
     if done.detector.note:
         console().print(plain(done.detector.note, "dim"))
@@ -103,6 +103,6 @@ def use(
         moderation.forget_classifier(forget)
     elif model:
         topic, place = moderation.use_classifier(model)
-        console().print(plain(f"in use for {topic}: {place}"))
+        console().print(plain(f"default for {topic}: {place}"))
         return
     show_table(moderation.tabulate_used())

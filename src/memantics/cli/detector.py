@@ -33,7 +33,8 @@ def build_pairs(done: construction.BuiltPairs) -> None:
     """
     counts = ", ".join(f"{kind} {count}" for kind, count in done.kinds.items())
     console().print(plain(f"{done.pairs} pairs: {counts}"))
-    console().print(plain(f"read back: {done.read:.3f} of the letters; {done.clear:.0%} at 0.9"))
+    legible = f"OCR accuracy {done.read:.3f} of the characters; {done.clear:.0%} of pairs above 0.9"
+    console().print(plain(legible))
     for name, reason in list(done.failed.items())[:5]:
         console().print(plain(f"no pair created: {name}: {reason}"))
     say(str(done.folder))
@@ -90,8 +91,8 @@ def tune(
     style: Annotated[
         moderation.QuestionStyle | None,
         Flag(
-            "For pun and harm: the image alone, with its caption (default), or also reasons before"
-            " a verdict."
+            "Prompt for pun and harm: image only, image with caption (default), or also reasons"
+            " before the verdict."
         ),
     ] = None,
     language: Annotated[
@@ -105,8 +106,8 @@ def tune(
     data: Annotated[
         str | None,
         Flag(
-            "For harm: as in train-neural. For pun and intent: sample or release; for intent also"
-            " a benchmark that was published from intents, or the folder of MemeCap."
+            "Training data. For harm: as in train-neural. For pun and intent: sample or release;"
+            " for intent also a published benchmark of intents, or the folder of MemeCap."
         ),
     ] = None,
     split: Annotated[
@@ -208,7 +209,7 @@ def watch_folds() -> nullcontext[dict[str, object]]:
 def train(done: moderation.TrainedFile) -> None:
     """Train a detector, and write it with its model card."""
     print_lines(done.data.describe())
-    show_evaluation(done.metrics, "Held out inside training")
+    show_evaluation(done.metrics, "On memes held out in training")
     size, card = done.file.stat().st_size / 1e6, done.card.name.removesuffix(".md")
     console().print(plain(f"{done.file} ({size:.1f} MB), card: {card}.md, {card}.json"))
     if done.detector.sample:
@@ -221,10 +222,10 @@ def wrap(done: WrappedDetector) -> None:
     """Convert an existing classifier of texts, images or both into a detector."""
     if done.data is not None and done.metrics is not None:
         print_lines(done.data.describe())
-        show_evaluation(done.metrics, "Held out of calibration")
+        show_evaluation(done.metrics, "On rows held out from calibration")
     else:
         console().print(plain("not calibrated: add --data with labelled rows", "yellow"))
-    shown = f"{done.file}: {done.architecture}, judges by {done.kind.replace('-', ' and ')}"
+    shown = f"{done.file}: {done.architecture}, input: {done.kind.replace('-', ' and ')}"
     console().print(plain(f"{shown}; card: {done.card.name}"))
 
 
@@ -247,7 +248,7 @@ def set_point(done: moderation.PointSet) -> None:
     span = (
         ""
         if done.point.review_range is None
-        else "; for people: {:g} to {:g}".format(*done.point.review_range)
+        else "; human review: {:g} to {:g}".format(*done.point.review_range)
     )
     console().print(plain(f"{done.file}: harmful from {done.point.threshold:.4g}{span}"))
 
@@ -266,7 +267,7 @@ def retrain(done: Retrained) -> None:
     Both versions are compared on a fixed held-out part and on the reviewed memes.
     """
     show_table(done.table())
-    for name, lines in (("now right", done.better), ("now wrong", done.worse)):
+    for name, lines in (("now correct", done.better), ("now wrong", done.worse)):
         print_lines(f"{name}: {line}" for line in lines)
     print_lines(f"note: {note}" for note in done.notes)
     if not done.refused:
@@ -283,7 +284,7 @@ def use(
         moderation.forget_detector()
         console().print(plain("the sample detector is in use"))
     else:
-        console().print(plain(f"in use: {moderation.use_detector(model)}"))
+        console().print(plain(f"default: {moderation.use_detector(model)}"))
 
 
 def _save_page(done: moderation.Measured, page: CurvePageFlag = None) -> None:

@@ -1,4 +1,4 @@
-"""``memantics screen``, ``memantics drift`` and ``memantics build shards``: work on many memes."""
+"""The commands ``screen``, ``drift`` and ``build shards``, which process many memes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def watch() -> Iterator[Mapping[str, Any]]:
 def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
     """Exit with 1 if memes failed, and print how to retry them."""
     if done.statuses.get("failed"):
-        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to try again")
+        tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to process them again")
         raise typer.Exit(1)
 
 
