@@ -69,7 +69,7 @@ def test_undefined_metrics_are_none() -> None:
     assert measure(alike, MetricSpec("auroc", "a")).value is None
     assert measure(alike, MetricSpec("recall", "b")).value is None
     assert measure(alike[:1], MetricSpec("accuracy")).low is None  # one group has no spread
-    with pytest.raises(ValueError, match="no chance"):
+    with pytest.raises(ValueError, match="no probability"):
         prepare([Case("1", "1", "a", "a")], MetricSpec("auroc", "a"))
 
 
