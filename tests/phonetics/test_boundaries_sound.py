@@ -118,7 +118,7 @@ def test_words_with_two_meanings_are_in_caption_and_picture(lattice: Lattice) ->
     assert (inside.word, inside.inside) == ("鱼", "鱼竿")
     assert inside.strength == pytest.approx(min(1.0, fish.strength + 0.2))
     assert 0 < fish.strength <= 1
-    # The whole word is in the picture: its characters are not looked at again.
+    # The whole word is in the picture: its characters are image was not used again.
     found = find_double_meanings(path("鱼竿"), "一根鱼竿", "鱼竿", lattice)
     assert [(one.word, one.inside) for one in found][:1] in ([("鱼竿", "")], [])
     # Everyday words prove nothing, and letters are no Chinese words.
@@ -151,7 +151,7 @@ def test_long_captions_are_cut_and_it_is_said() -> None:
     short = Settings(model="dictionary", max_characters=4)
     assert read_homophones("年年有鱼", settings=short).notes == ()
     (note,) = read_homophones("年年有鱼吃", settings=short).notes
-    assert note == "only the first 4 of 5 characters were read"
+    assert note == "the caption was truncated to 4 of 5 characters"
     assert read_homophones("年年有鱼吃", settings=short).caption == "年年有鱼"
     (dropped,) = read_homophones("年年\x07有", settings=short).notes
     assert "removed" in dropped

@@ -84,7 +84,9 @@ def test_weights_can_be_fitted_again(tmp_path: Path, lattice: Lattice) -> None:
 
 
 def test_wrong_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"not a PunMemeCN release: none of these was found: _Meta\.json"):
+    with pytest.raises(
+        DataError, match=r"not a PunMemeCN release: none of these was found: _Meta\.json"
+    ):
         read_samples(tmp_path)
     (tmp_path / "_Meta.json").write_text('{"CN00001.png": {"caption_1": 3}}')
     with pytest.raises(DataError, match=r"row CN00001\.png"):

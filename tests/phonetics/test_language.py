@@ -41,7 +41,9 @@ def test_a_named_model_that_is_missing_says_what_to_install(
     pytest.importorskip("kenlm")
     monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path / "none.lm"))
     assert find_model_file() == tmp_path / "none.lm"
-    with pytest.raises(InputError, match=r"cannot be read.*libime-data-language-model"):
+    with pytest.raises(
+        InputError, match=r"cannot read the language model.*libime-data-language-model"
+    ):
         TrigramModel(tmp_path / "none.lm")
 
 
@@ -49,7 +51,7 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("kenlm")
     bad = tmp_path / "bad.lm"
     bad.write_bytes(b"not a language model")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot read the language model"):
         TrigramModel(bad)
 
 

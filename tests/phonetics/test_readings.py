@@ -164,7 +164,7 @@ def test_a_hint_leaves_out_what_is_far_behind(behind: float, named: int) -> None
 def test_bad_settings_and_captions_are_refused() -> None:
     with pytest.raises(InputError, match="limit 0 is out of range"):
         Settings(limit=0)
-    with pytest.raises(InputError, match="a caption is text, not int"):
+    with pytest.raises(InputError, match="the caption must be a string, not int"):
         read_homophones(5, settings=PLAINEST)  # type: ignore[arg-type]
 
 

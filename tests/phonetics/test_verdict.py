@@ -62,9 +62,9 @@ def test_an_image_that_nobody_looks_at_changes_nothing_and_is_noted() -> None:
     without = mm.detect_pun("年年有鱼", language_model="dictionary")
     beside = mm.detect_pun("年年有鱼", PICTURE, language_model="dictionary")
     assert (beside.probability, beside.seen_by) == (without.probability, "")
-    assert "not looked at" in beside.notes[-1]
+    assert "image was not used" in beside.notes[-1]
     assert (
-        "not looked at"
+        "image was not used"
         in mm.read_homophones("年年有鱼", PICTURE, language_model="dictionary").notes[-1]
     )
 
@@ -111,7 +111,7 @@ def test_a_model_without_an_answer_is_noted(tmp_path: Path) -> None:
             calls=mm.CallSettings(base_url=server.url),
         )
     assert verdict.seen_by == ""
-    assert "openai/mute gave no answer" in verdict.notes[-1]
+    assert "openai/mute returned no usable answer" in verdict.notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
     assert load(result.folder / MEME).size == (600, 400)
 
 
-UNTOLD = "whether faces go with the new captions was not checked: nothing here can tell it"
-CAPTIONS_ONLY = "only captions changed: faces, light and colours of the picture stay as they were"
+UNTOLD = "not checked: whether faces match the new captions (needs a vision-language model)"
+CAPTIONS_ONLY = "only captions changed; faces, light and colours are unchanged"
 
 
 def test_a_model_that_sees_is_asked_once_whether_faces_go_with_the_captions(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_faces_that_do_not_go_with_the_captions_are_told(tmp_path: Path) -> None
     assert result.checks is not None
     (flaw,) = result.checks.flaws
     assert (result.status, flaw.check, flaw.what) == ("flawed", "mood", result.reason)
-    assert flaw.what == "faces look sad, captions sound relaxed: It still cries"
+    assert flaw.what == "faces (sad) do not match captions (relaxed): It still cries"
     assert "--editor" in flaw.advice
     again, silent = run_model(tmp_path, answer(mood=look), mood=True)
     assert (again.status, again.checks, silent.asked) == ("flawed", result.checks, 0)
@@ -131,7 +131,7 @@ def test_a_judge_without_an_answer_leaves_the_meme_flawed(tmp_path: Path) -> Non
     result, _ = run_model(tmp_path, answer(mood=babble), mood=True)
     assert result.checks is not None
     assert (result.status, result.checks.mood) == ("flawed", None)
-    assert result.reason.endswith("was asked and not answered: unparsed")
+    assert result.reason.endswith("whether faces match the captions: unparsed")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_the_source_is_never_touched(tmp_path: Path) -> None:
     shop = make_shop(tmp_path, EmbeddedPlanner(), lines)
     result = asyncio.run(reappraise(make_meme(path), shop))
     assert (result.status, result.stage) == ("failed", "reading")
-    assert "choose another with --out" in result.reason
+    assert "choose another folder with --out" in result.reason
     assert path.read_bytes() == before
     other = asyncio.run(reappraise(make_meme(path, "other"), shop))
     assert other.status == "done"
@@ -375,7 +375,7 @@ def test_a_meme_that_is_not_negative_is_declined(tmp_path: Path) -> None:
         reappraise(make_meme(tmp_path / "gate.png", "gate"), replace(shop, target="calm"))
     )
     assert (told.status, told.stage) == ("declined", "plan")
-    assert "cannot be turned" in told.reason
+    assert "no rewriting is kinder" in told.reason
 
 
 def test_a_reviewer_may_edit_and_skip(tmp_path: Path) -> None:

@@ -55,7 +55,10 @@ def test_hostile_images_are_refused(shell: Shell) -> None:
     [
         (["gone.png"], "no such file"),
         (["x.png", "--editor", "photoshop"], "unknown editor 'photoshop'"),
-        (["x.png", "--editor", "none", "--sticker"], "--sticker goes with the embedded editor"),
+        (
+            ["x.png", "--editor", "none", "--sticker"],
+            "--sticker works only with the embedded editor",
+        ),
         (["x.png", "--editor", "diffusers/nowhere"], "model_index.json is missing"),
         (["x.png", "--model", "oracle/delphi"], "unknown model kind 'oracle'"),
     ],

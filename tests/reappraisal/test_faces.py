@@ -98,11 +98,11 @@ def test_faces_have_seeds_of_their_own_and_none_gets_a_sticker() -> None:
 @pytest.mark.parametrize(
     ("said", "fault"),
     [
-        (["1,2,3"], "neither a place"),
-        (["1,2,3,x"], "neither a place"),
-        (["nowhere.onnx"], "neither a place"),
-        (["model"], "needs a model"),
-        (["1,2,3,4", "model"], "in several ways"),
+        (["1,2,3"], "is not a box"),
+        (["1,2,3,x"], "is not a box"),
+        (["nowhere.onnx"], "is not a box"),
+        (["model"], "needs a vision-language model"),
+        (["1,2,3,4", "model"], "mixes boxes"),
     ],
 )
 def test_what_is_no_place_is_named(said: list[str], fault: str) -> None:
@@ -114,7 +114,7 @@ def test_places_are_for_one_meme(tmp_path: Path) -> None:
     assert open_faces([], None, 9) is None
     found = open_faces(["1, 2,3.5,4", "5,6,7,8"], None, 1)
     assert found == GivenFaces(((1, 2, 3.5, 4), (5, 6, 7, 8)))
-    with pytest.raises(InputError, match="for one meme, not for 2"):
+    with pytest.raises(InputError, match="works with one meme, not with 2"):
         open_faces(["1,2,3,4"], None, 2)
     path = tmp_path / "m.png"
     PICTURE.save(path)
@@ -126,7 +126,9 @@ def test_places_are_for_one_meme(tmp_path: Path) -> None:
 
     assert find(30, 20, 40, 40) == ((15, 10, 35, 30),)
     assert find(110, 0, 40, 40) == ((55, 0, 60, 20),)
-    with pytest.raises(InputError, match=r"--face 120,0,5,5 lies outside of m, which has 120 x 90"):
+    with pytest.raises(
+        InputError, match=r"--face 120,0,5,5 is outside m, which has 120 x 90 pixels"
+    ):
         find(120, 0, 5, 5)
 
 
@@ -200,7 +202,7 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
 
 
 def test_an_editor_that_paints_nothing_repaints_no_face(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'none' repaints no faces"):
+    with pytest.raises(InputError, match="'none' cannot repaint faces"):
         mm.reappraise(
             IMAGES / "en-012.png", out=tmp_path, settings=mm.ReappraiseSettings(face=["1,1,9,9"])
         )

@@ -84,7 +84,7 @@ def test_a_label_rewritten_beside_a_cruel_caption_is_not_done(tmp_path: Path) ->
     plan = ("人民乐口", "缺大德")
     result = turn(tmp_path, image, lines, *plan)
     assert result.status == "flawed"
-    assert "the larger text '缺大德' stayed as it was" in result.reason
+    assert "the larger text '缺大德' was not changed" in result.reason
     # The same caption turned is fine: what decides is which text changed.
     fine = turn(tmp_path / "..", image, lines, "人民路口", "积大德")
     assert (fine.status, fine.reason) == ("done", "")
@@ -94,7 +94,7 @@ def test_a_negative_caption_that_stays_is_named(tmp_path: Path) -> None:
     image = blank(640, 400)
     lines = print_on(image, Print("YOU ARE AN IDIOT", 320, 60), Print("I HATE MONDAY", 320, 330))
     result = turn(tmp_path, image, lines, "YOU ARE AN IDIOT", "I LIKE MONDAY")
-    assert "caption 1 ('YOU ARE AN IDIOT') is negative and stayed" in result.reason
+    assert "caption 1 ('YOU ARE AN IDIOT') is negative and was not changed" in result.reason
 
 
 @pytest.mark.parametrize(("chance", "status"), [(0.05, "flawed"), (0.95, "done")])

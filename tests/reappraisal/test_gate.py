@@ -45,7 +45,7 @@ def test_clear_cases_pass_and_others_say_why_not(tmp_path: Path) -> None:
         "b": "not clearly negative: unclear",
         "c": "not clearly negative: no",
         "d": "broken image",
-        "e": "nobody judged it",
+        "e": "not annotated",
     }
 
 
@@ -53,5 +53,5 @@ def test_without_verdicts_all_pass_and_without_clear_cases_none(tmp_path: Path) 
     assert pass_gate(MEMES, None).memes == tuple(MEMES)
     path = tmp_path / "annotations.jsonl"
     write_annotations(path, [annotation("a", negative="yes")])
-    with pytest.raises(DataError, match="no meme of the folder is clearly negative"):
+    with pytest.raises(DataError, match="no meme of the folder is annotated as clearly negative"):
         pass_gate(MEMES, path)

@@ -153,7 +153,7 @@ def test_a_server_that_hangs_is_left() -> None:
         await asyncio.sleep(30)
         return web.Response()
 
-    with pytest.raises(Transient, match=r"no picture within 0.2 s"):
+    with pytest.raises(Transient, match=r"no image within 0.2 s"):
         ask(handler, ImagesSettings(timeout=0.2, waits=()))
 
 
@@ -182,7 +182,7 @@ def test_nobody_listening_is_said() -> None:
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InputError) as caught:
         OpenAIImages("painter", url)
-    assert "no plain web address" in str(caught.value)
+    assert "is not a valid URL" in str(caught.value)
 
 
 def test_names_of_editors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,12 @@ from memantics.understanding.reappraisal.candidates import list_candidates, rewr
 from memantics.understanding.reappraisal.kindness import LexiconMeter
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.reappraisal.planner import EmbeddedPlanner, choose_emotion, choose_plan
-from memantics.understanding.reappraisal.ranking import LEAST, reads_as_intended, rate_fluency, weigh
+from memantics.understanding.reappraisal.ranking import (
+    LEAST,
+    rate_fluency,
+    reads_as_intended,
+    weigh,
+)
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
@@ -83,7 +88,7 @@ def test_of_a_pun_the_thing_in_the_picture_stays() -> None:
     made = plan_for("我很椒绿")
     assert made is not None
     assert made.captions["1"] == "我很椒傲"
-    assert "heard as '我很骄傲'" in made.why
+    assert "intended reading is '我很骄傲'" in made.why
 
 
 def test_a_pun_that_would_stay_as_it_is_shows_what_is_meant() -> None:
@@ -172,10 +177,10 @@ def test_a_turn_is_whole_or_none() -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        (("THE GARDEN GATE IS GREEN",), "--force turns it anyway"),
-        (("我们今天去公园看花",), "--force turns it anyway"),
-        (("我抑郁了",), "no rewriting of ours answers that"),
-        (("NOW I WANT TO DIE",), "no rewriting of ours answers that"),
+        (("THE GARDEN GATE IS GREEN",), "--force rewrites it anyway"),
+        (("我们今天去公园看花",), "--force rewrites it anyway"),
+        (("我抑郁了",), "a grave topic that is never rewritten"),
+        (("NOW I WANT TO DIE",), "a grave topic that is never rewritten"),
     ],
 )
 def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
@@ -185,7 +190,7 @@ def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: 
     assert (taken.status, taken.value) == ("answered", None)
     assert why in taken.reason
     told = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad")))
-    assert (told.value is None) == ("answers that" in why)
+    assert (told.value is None) == ("never rewritten" in why)
 
 
 @pytest.mark.parametrize("emotion", EMOTIONS)
@@ -230,7 +235,7 @@ def test_another_meter_may_judge() -> None:
     assert choose_plan(page, "tense", LexiconMeter())[0] is not None
     made, reason = choose_plan(page, "tense", Deaf())
     assert made is None
-    assert "none of our rewritings makes it kinder" in reason
+    assert "no rewriting is kinder than the original" in reason
 
 
 def test_captions_are_ordered_by_all_that_speaks_for_them() -> None:
@@ -244,7 +249,7 @@ def test_captions_are_ordered_by_all_that_speaks_for_them() -> None:
     kept = weigh(lines, (lines[0].printed,), (lines[0].printed,), LexiconMeter())
     assert (kept.kindness, kept.closeness, kept.joke, kept.fluency) == (0.0, 1.0, 1.0, 0.0)
     assert kept.kindness < LEAST
-    assert kept.declined == "they sound no kinder"
+    assert kept.declined == "the captions are not kinder"
 
 
 def test_a_pun_that_nobody_hears_is_not_offered() -> None:
@@ -341,7 +346,7 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
         assert taken.value is not None
         return planner.name, taken.value.emotion, taken.value.source
 
-    baseline = "words of our lexicon, a baseline"
+    baseline = "the word lexicon, a baseline"
     assert feel(None) == ("embedded/planner", "tense", baseline)
     assert feel(None, "angry")[1:] == ("angry", "given")
     assert not asked
@@ -374,4 +379,4 @@ def test_without_a_language_model_fluency_decides_nothing(monkeypatch: pytest.Mo
     lines = understand(["The bowl is half empty"]).lines
     found = weigh(lines, ("full purple half",), ("full purple half",), LexiconMeter())
     assert found.fluency == 0.0
-    assert found.declined != "they read like no sentence"
+    assert found.declined != "the captions are not fluent"

@@ -125,7 +125,7 @@ def test_the_editor_gets_a_picture_without_captions_and_a_mask(
 @pytest.mark.parametrize("data", [b"", b"not a picture", flood("red")[:80]])
 def test_a_broken_picture_is_rejected(meme: tuple[Image.Image, MemeStructure], data: bytes) -> None:
     image, page = meme
-    with pytest.raises(Rejected, match="gave no usable picture"):
+    with pytest.raises(Rejected, match="returned no usable image"):
         asyncio.run(draw_meme(image, page, make_plan(), Painter(data)))
 
 

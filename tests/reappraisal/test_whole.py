@@ -92,7 +92,7 @@ def test_a_copy_elsewhere_is_a_release_of_its_own(source: Source, tmp_path: Path
 def test_editors_that_cannot_write_are_refused(source: Source) -> None:
     with pytest.raises(InputError, match="cannot write captions"):
         asyncio.run(edit_async("mer_bench", editor="embedded", data="release"))
-    with pytest.raises(InputError, match="sample is not written to"):
+    with pytest.raises(InputError, match="sample data cannot be overwritten"):
         asyncio.run(edit_async("mer_bench", editor="none", mode="masked", data="sample"))
 
 

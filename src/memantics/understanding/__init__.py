@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from memantics.understanding.kb import tabulate_account as tabulate_account
     from memantics.understanding.kb import tabulate_breaches as tabulate_breaches
     from memantics.understanding.kb import tabulate_dangling as tabulate_dangling
-    from memantics.understanding.kb import tabulate_store as tabulate_store
     from memantics.understanding.kb import tabulate_near as tabulate_near
     from memantics.understanding.kb import tabulate_rows as tabulate_rows
+    from memantics.understanding.kb import tabulate_store as tabulate_store
     from memantics.understanding.knowledge.drawing import read_style as read_style
     from memantics.understanding.knowledge.formats import GraphFormat as GraphFormat
     from memantics.understanding.knowledge.querying import MOST_CHARACTERS as MOST_CHARACTERS

@@ -1,4 +1,4 @@
-"""``edit``: run an editor over MER-Bench's index; the judge takes the folder that it writes."""
+"""``edit``: run an image editor on MER-Bench's index and write a folder for the judge."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EditMode = Literal["whole", "masked"]
 
 @dataclass(frozen=True, slots=True)
 class Edited(Result):
-    """A folder of edited images; ``failed`` says by meme why there is none."""
+    """The folder of edited images; ``failed`` maps each failed meme to its reason."""
 
     folder: Path
     made: int
@@ -46,14 +46,12 @@ class Edited(Result):
 
 
 async def edit_async(
-    name: Annotated[
-        str, Argument("mer_bench, or a benchmark published in its format.")
-    ] = "mer_bench",
+    name: Annotated[str, Argument("mer_bench, or a benchmark in the same format.")] = "mer_bench",
     *,
     editor: Annotated[
         str,
         Flag(
-            "openai-images/NAME, diffusers/PATH, embedded or none.",
+            "Image editor: openai-images/NAME, diffusers/PATH, embedded or none.",
             "--editor -e",
             default="embedded",
         ),
@@ -61,17 +59,17 @@ async def edit_async(
     mode: Annotated[
         EditMode,
         Flag(
-            "whole: the picture with one instruction that holds the exact caption, no mask; "
-            "masked: repaint around the captions, which are set by us."
+            "whole: send the image and one instruction with the exact caption, without a mask; "
+            "masked: the editor repaints around the captions, and Memantics draws them."
         ),
     ] = "whole",
     data: DataFlag = None,
     out: Annotated[
         str | Path | None,
-        Flag("Write a copy of the release with the edits there. Default: the release."),
+        Flag("Folder for a copy of the release with the edits. Default: the release itself."),
     ] = None,
     called: Annotated[
-        str, Flag("Name of the editor's folder. Default: the editor's.", "--as")
+        str, Flag("Name of the output folder. Default: the editor's name.", "--as")
     ] = "",
     limit: FewMemes = None,
     settings: EditorSettings | None = None,
@@ -108,19 +106,23 @@ async def edit_async(
     settings, calls = settings or EditorSettings(), calls or CallSettings()
     if mode == "whole" and editor in ("embedded", "none"):
         raise InputError(
-            f"editor {editor!r} cannot write captions", hint="add --mode masked, or name another"
+            f"editor {editor!r} cannot write captions",
+            hint="add --mode masked, or use another editor",
         )
     release, kind = _open_index(name, data)
     rows = [row for row in release.rows if row.image is not None][:limit]
     if not rows:
-        raise InputError(f"{name} has no source images here", hint="see 'memantics data check'")
+        raise InputError(
+            f"the registered copy of {name} has no source images",
+            hint="run 'memantics data check' to see which images are missing",
+        )
     short = called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2])
     if Path(short).name != short or short.startswith("."):
         raise InputError(
             f"{short!r} is not a valid folder name", hint="use one word, for example --as mine"
         )
     if out is None and kind != "release":
-        raise InputError("the sample is not written to", hint="add --out DIR")
+        raise InputError("the sample data cannot be overwritten", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short
     width = calls.concurrency if mode == "whole" else 1
     async with open_painter(editor, settings, calls) as painter:
@@ -137,13 +139,14 @@ edit = make_sync(edit_async)
 
 
 def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, DataKind]:
-    """The index of a benchmark, and which data it is of."""
+    """Open the index of a benchmark; also return which data it belongs to."""
     benchmark = find_benchmark(name)
     source = find_source(benchmark, data)
     release = benchmark.open(source)
     if not isinstance(release, ReappraisalRelease):
         raise InputError(
-            f"{name} is not an index of reappraisals", hint="name mer_bench or one like it"
+            f"{name} is not a MER-Bench index of reappraisals",
+            hint="use mer_bench or a benchmark in the same format",
         )
     return release, source.kind
 
@@ -151,7 +154,7 @@ def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, D
 def _find_place(
     release: ReappraisalRelease, out: Path | None, rows: Sequence[ReappraisalRow]
 ) -> Path:
-    """The folder of edited images: the release's own, or that of a copy for the judge."""
+    """Find the folder of edited images: in the release, or in a copy for the judge."""
     if out is None:
         return release.edited or release.index.parent / "EditedResults"
     (out / "Original").mkdir(parents=True, exist_ok=True)
@@ -169,7 +172,7 @@ async def _edit_all(
     width: int,
     watch: ProgressWatch | None,
 ) -> Edited:
-    """Make missing images, ``width`` at once; ``make`` returns why one failed, or nothing."""
+    """Make missing images, ``width`` in parallel; ``make`` returns a failure reason or nothing."""
     free = asyncio.Semaphore(width)
     failed: dict[str, str] = {}
     made, kept, start = 0, 0, time.monotonic()
@@ -204,12 +207,12 @@ async def _edit_all(
 
 
 def _wish(row: ReappraisalRow) -> EditWish:
-    """What a row of the index asks for."""
+    """Build the edit request of an index row."""
     return EditWish(**{field.name: getattr(row, field.name) for field in fields(EditWish)})
 
 
 def _is_there(path: Path) -> bool:
-    """Whether an image was made before, whole."""
+    """Tell whether a complete image exists."""
     if not path.is_file():
         return False
     try:
@@ -220,13 +223,13 @@ def _is_there(path: Path) -> bool:
 
 
 async def _make_whole(row: ReappraisalRow, place: Path, painter: Editor | None) -> str:
-    """Make one image; why it failed, or nothing."""
-    assert row.image is not None  # rows without one were left out
+    """Make one image; return the failure reason or nothing."""
+    assert row.image is not None  # rows without an image were skipped
     assert painter is not None
     try:
         picture = await edit_whole(_wish(row), row.image, painter)
     except Unavailable:
-        raise  # every meme would end like this one
+        raise  # the same error would occur for every meme
     except (ModelError, InputError) as error:
         return str(error)
     replace_file(place / row.id, picture, "image")

@@ -30,7 +30,7 @@ BEST_OF = 3
 
 @dataclass(frozen=True, slots=True)
 class EditorSettings:
-    """How captions are read, and how the image editor is reached.
+    """Settings for reading captions and for the image editor.
 
     Attributes:
         text: Which lines of an image are captions and may be rewritten: those with the role of a
@@ -41,16 +41,17 @@ class EditorSettings:
 
     text: TextTaken = "caption"
     editor_url: Annotated[
-        str | None, Flag("Address of an image-edit server. Default: OPENAI_BASE_URL.")
+        str | None, Flag("URL of an image-edit server. Default: OPENAI_BASE_URL.")
     ] = None
     editor_params: Annotated[
-        Mapping[str, str], Flag("A setting of the editor.", "--editor-param", metavar="NAME=VALUE")
+        Mapping[str, str],
+        Flag("Editor setting as NAME=VALUE; repeatable.", "--editor-param", metavar="NAME=VALUE"),
     ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class DraftSettings(EditorSettings):
-    """How a reappraisal is planned and repainted, besides model and editor.
+    """Settings for planning and drawing a reappraisal.
 
     Attributes:
         text: See :class:`EditorSettings`.
@@ -66,20 +67,20 @@ class DraftSettings(EditorSettings):
     best_of: Annotated[
         int,
         Flag(
-            "Plans that a model makes in one call; the best by our checks is taken. 1: as the"
-            " authors of MER-Bench ask.",
+            "Number of plans per model call; the plan with the best checks is used. 1 follows the"
+            " MER-Bench paper.",
             min=1,
             max=8,
         ),
     ] = BEST_OF
-    mood: Annotated[bool, Flag("Ask the model whether faces go with the new captions: a call.")] = (
-        True
-    )
+    mood: Annotated[
+        bool, Flag("Ask the model whether faces match the new captions (one more call per meme).")
+    ] = True
     face: Annotated[
         Sequence[str],
         Flag(
-            "Let --editor repaint faces alone: X,Y,W,H in pixels (may be repeated), 'model' to ask"
-            " --model, or the file of a YuNet detector (.onnx).",
+            "Let --editor repaint only faces: boxes X,Y,W,H in pixels (repeatable), 'model' to ask"
+            " --model for them, or a YuNet detector file (.onnx).",
             metavar="WHERE",
         ),
     ] = ()
@@ -105,37 +106,42 @@ class ReappraiseSettings(DraftSettings):
 
     sticker: Annotated[
         bool | None,
-        Flag("Embedded editor: add a sticker. Default: no.", "--sticker/--no-sticker"),
+        Flag("Add a sticker (embedded editor only).", "--sticker/--no-sticker"),
     ] = None
-    force: Annotated[bool, Flag("Turn memes around in which our words find nothing negative.")] = (
+    force: Annotated[bool, Flag("Also rewrite memes without a negative word in the lexicon.")] = (
         False
     )
     versions: Annotated[
-        int, Flag("Versions that pass all checks, on a contact sheet.", min=1, max=8)
+        int,
+        Flag("Number of versions that pass all checks, shown on a contact sheet.", min=1, max=8),
     ] = 1
     choose: Annotated[
         int | None,
-        Flag("Take this version of the contact sheet; 0 takes the choice back.", min=0, max=16),
+        Flag("Choose this version of the contact sheet; 0 reverts the choice.", min=0, max=16),
     ] = None
 
 
-EMOTION = "emotion"  # the topic of classifiers that tell what a meme feels like
-PlanModel = Annotated[str, Flag("Who plans: KIND/NAME, or our lexicon, a baseline.", "--model -m")]
+EMOTION = "emotion"  # topic of the emotion classifiers
+PlanModel = Annotated[
+    str, Flag("Planner: a model KIND/NAME, or 'embedded', the lexicon baseline.", "--model -m")
+]
 
 
 @asynccontextmanager
 async def open_painter(
     name: str, settings: EditorSettings, calls: CallSettings
 ) -> AsyncIterator[Editor | None]:
-    """The editor of that name; None where only captions change."""
+    """Open the image editor of that name; None if only captions change."""
     sticker = settings.sticker if isinstance(settings, ReappraiseSettings) else None
     faces = isinstance(settings, DraftSettings) and bool(settings.face)
     if sticker and name != "embedded" and not faces:
-        raise InputError("--sticker goes with the embedded editor", hint="leave one of them out")
+        raise InputError(
+            "--sticker works only with the embedded editor", hint="remove --sticker or --editor"
+        )
     if faces and name in ("embedded", "none"):
         raise InputError(
-            f"editor {name!r} repaints no faces",
-            hint="--editor diffusers/PATH, or leave --face out",
+            f"editor {name!r} cannot repaint faces",
+            hint="use --editor diffusers/PATH or remove --face",
         )
     if name == "none":
         yield None
@@ -162,7 +168,7 @@ async def open_planner(
     memes: int,
     progress: ProgressWatch | None = None,
 ) -> AsyncIterator[Planner]:
-    """A model's planner with its call log in the folder, or the embedded one."""
+    """Open the planner: a model with its call log in the folder, or the embedded one."""
     if model == EMBEDDED:
         force = isinstance(settings, ReappraiseSettings) and settings.force
         yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
@@ -175,25 +181,27 @@ async def open_planner(
 
 
 def find_judge(planner: Planner, settings: DraftSettings) -> MoodJudge | None:
-    """The planner, where it is a model that sees pictures and may be asked."""
+    """Return the planner if it is a vision-language model that may be asked about faces."""
     if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
         return None
     return planner if settings.mood else None
 
 
 def find_faces(planner: Planner, settings: DraftSettings, memes: int) -> FaceFinder | None:
-    """Who says where faces are, where they are to be repainted."""
+    """Return the source of face positions, if faces are to be repainted."""
     asker = planner.asker if isinstance(planner, ModelPlanner) else None
     return open_faces(settings.face, asker, memes)
 
 
 def line_reader(ocr: RememberingOcr) -> ReadLines:
-    """How a reappraisal reads captions."""
+    """Return the function that reads captions for a reappraisal."""
 
     def read(data: bytes, name: str) -> Sequence[TextLine]:
         found = read_image_text(ocr, data, name)
-        if found.unread:  # captions would stay that nobody knows of
-            raise InputError(explain_unread(found.unread), hint="cut out the part that matters")
+        if found.unread:  # captions without OCR text would remain in the image
+            raise InputError(
+                explain_unread(found.unread), hint="crop the image to the relevant part"
+            )
         return found.lines
 
     return read

@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from memantics.understanding.analysis.records import PunSeen
 
 __all__ = [
+    "CaptionLanguage",
     "HomophoneReadings",
     "ModelName",
     "PunVerdict",
     "Settings",
-    "CaptionLanguage",
     "detect_pun",
     "detect_pun_async",
     "explain",
     "format_metrics",
-    "read_homophones",
     "read_captions",
+    "read_homophones",
     "score_readings",
 ]
 

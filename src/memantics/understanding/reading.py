@@ -1,4 +1,4 @@
-"""Which memes a user means, and one reading of each: text, language, sound, template."""
+"""Find the memes that a user names, and read each once: text, language, homophones, template."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SIBLINGS, _LONGEST = 3, 80
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
-    """The memes of a folder, of a registered release by its name, or of the ``sample`` pack.
+    """Find the memes of a folder, of a registered release by name, or of the ``sample`` data.
 
-    A folder goes before a name.
+    A folder takes precedence over a release of the same name.
     """
     if str(folder) in read_registry() and not folder.exists():
         return read_release_memes(str(folder))
@@ -56,7 +56,7 @@ def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
 
 
 def read_release_memes(name: str) -> tuple[Meme, ...]:
-    """The memes of a registered release that have their image, with captions that it carries."""
+    """Read the memes of a registered release that have an image, with the release's captions."""
     benchmark = find_benchmark(name)
     labelled = next(iter(benchmark.plugin.labels.values()), None)
     rows = labelled.read(benchmark.open(find_source(benchmark, "release"))) if labelled else ()
@@ -72,7 +72,7 @@ def read_release_memes(name: str) -> tuple[Meme, ...]:
     }
     if not memes:
         raise InputError(
-            f"no meme of {name} has its image in this copy",
+            f"the registered copy of {name} contains no images",
             hint=f"memantics data add {name} DIR --images DIR",
         )
     return tuple(memes.values())
@@ -81,10 +81,10 @@ def read_release_memes(name: str) -> tuple[Meme, ...]:
 async def read_once(
     memes: Sequence[Meme], limit: int | None = None, text: TextChoice = "caption"
 ) -> tuple[Meme, ...]:
-    """Memes with what this machine can tell about the first ``limit``; what was given stays.
+    """Read text, language and homophones of the first ``limit`` memes; given values are kept.
 
-    Text that is no caption and the kind of picture are notes of their own. An image that cannot be
-    read is left to whoever opens it next.
+    Text that is not a caption and the image type become separate notes. An unreadable image is
+    skipped here; the step that opens it next reports it.
     """
 
     def work() -> tuple[Meme, ...]:
@@ -111,14 +111,14 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     known = replace(known, language=language_of(known))
     if HOMOPHONES in meme.notes or "reading" in meme.notes:
         return known
-    # Where the extra that hears is absent, models are told nothing of sounds.
+    # Without the phonetics extra, prompts contain no homophone readings.
     with suppress(MissingExtra):
         notes |= describe_homophones(find_homophones(" ".join(text.split()), known.language))
     return replace(known, notes=notes)
 
 
 def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:
-    """Memes of a template cluster with a note of what others on the same picture say."""
+    """Add the texts of other memes on the same image as a note to each meme."""
     texts: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for meme in memes:
         texts[meme.template_cluster][cut_short(meme.text, _LONGEST)] = None

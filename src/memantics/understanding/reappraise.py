@@ -97,17 +97,17 @@ __all__ = [
 
 Results: TypeAlias = tuple[Reappraisal, ...]
 NewEmotion = Annotated[
-    TargetEmotion | None, Flag("The new emotion. Default: the counterpart of the meme's own.")
+    TargetEmotion | None, Flag("Target emotion. Default: the counterpart of the meme's emotion.")
 ]
 EditorName = Annotated[
     str,
     Flag(
-        "Who repaints: none (captions only), embedded (light and colours), "
+        "Image editor: none (captions only), embedded (light and colours), "
         "openai-images/NAME or diffusers/PATH.",
         "--editor -e",
     ),
 ]
-OutFolder = Annotated[ImagePath, Flag("Where the folders of the memes go.")]
+OutFolder = Annotated[ImagePath, Flag("Output folder, with one subfolder per meme.")]
 
 
 @overload
@@ -165,7 +165,7 @@ async def reappraise_async(
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
     if alone and paths[0].is_dir():
-        raise InputError(f"{image} is a folder", hint="give it in a list: [folder]")
+        raise InputError(f"{image} is a folder", hint="pass the folder in a list: [folder]")
     settings = settings or ReappraiseSettings()
     order = _Order(model, settings, calls or CallSettings(), progress)
     given = _Shop(Path(out), target, editor, review, ocr, settings)
@@ -266,7 +266,7 @@ def reappraise(
 
 
 def find_memes(paths: Sequence[Path]) -> list[Meme]:
-    """The memes that a user named."""
+    """List the memes that a user named."""
     found: list[Meme] = []
     for path in paths:
         if path.is_dir():
@@ -280,7 +280,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """Who plans, how, and who is told how far it is."""
+    """The planner, its settings and the progress callback."""
 
     model: str
     settings: DraftSettings
@@ -290,7 +290,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Shop:
-    """Where results go, the feeling they aim at, and who takes part."""
+    """The output folder, the target emotion and the components of a reappraisal."""
 
     out: Path
     target: TargetEmotion | None
@@ -305,8 +305,8 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
     wanted, choose = settings.versions, settings.choose
     if choose is not None and (wanted == 1 or len(memes) != 1):
         raise InputError(
-            "--choose takes one of several versions of one meme",
-            hint="name one image, and --versions as for its contact sheet",
+            "--choose works only with one meme and several versions",
+            hint="give one image and the --versions number of its contact sheet",
         )
     memes = await _read_for(memes, order.model, settings.text)
     opened = open_reader(text=settings.text) if given.ocr is None else nullcontext(given.ocr)
@@ -320,7 +320,7 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
                 planner, line_reader(ocr), out, painter, given.target, given.review, judge
             )
             faces = find_faces(planner, settings, len(memes))
-            # A person's words are not weighed by a classifier.
+            # A person's captions are not scored by the classifier.
             shop = replace(shop, faces=faces, kindness=None if given.review else rate_kindness)
             shop = replace(shop, versions=wanted, choose=choose or 0)
             results = await _take_all(memes, shop, order)
@@ -332,12 +332,12 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
 
 
 async def _read_for(memes: Sequence[Meme], model: str, text: TextChoice) -> Sequence[Meme]:
-    """Memes with what was heard in them, where a model is told of it; ours listens itself."""
+    """Add homophone notes to memes for a model; the embedded planner reads homophones itself."""
     return memes if model == EMBEDDED else await read_once(memes, text=text)
 
 
 async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Results:
-    """Reappraise memes, in their order; where a model plans, its client tells the progress."""
+    """Reappraise memes in order; with a model, its client reports the progress."""
     embedded = order.model == EMBEDDED
     watch = order.progress if embedded and shop.review is None else None
     width = 1 if embedded or shop.review else order.calls.concurrency
@@ -363,9 +363,9 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Res
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalDrafts(Result):
-    """Drafts of a data set in ``folder``; ``made`` are the results by editor.
+    """Dataset drafts in ``folder``; ``made`` are the results by editor.
 
-    ``left_out`` says by meme why the gate of people's annotations did not let it through.
+    ``left_out`` maps each meme that the annotations excluded to the reason.
     """
 
     folder: Path
@@ -393,13 +393,13 @@ async def draft_reappraisals_async(
     model: PlanModel = EMBEDDED,
     editors: Annotated[
         Sequence[str],
-        Flag("Who repaints; may be repeated. Default: none, captions only.", "--editor -e"),
+        Flag("Image editor; repeatable. Default: none, only captions change.", "--editor -e"),
     ] = (),
     out: BuildFolder = None,
     limit: FewMemes = None,
     annotations: Annotated[
         ImagePath | None,
-        Flag("What people said by the workflow find-emotions: only clear cases go on."),
+        Flag("Annotations of the workflow find-emotions; only clearly negative memes are used."),
     ] = None,
     settings: DraftSettings | None = None,
     calls: CallSettings | None = None,
@@ -434,7 +434,10 @@ async def draft_reappraisals_async(
         PosixPath('builds/memes-reappraisal/queue')
     """
     if folder is None:
-        raise InputError("no folder of memes was named", hint="'sample' is one that ships")
+        raise InputError(
+            "no folder of memes was named",
+            hint="name a folder, or use 'sample' for the sample data",
+        )
     settings, calls = settings or DraftSettings(), calls or CallSettings()
     order = _Order(model, settings, calls, progress)
     names = list(dict.fromkeys(editors)) or ["none"]
@@ -447,7 +450,7 @@ async def draft_reappraisals_async(
         planned = open_planner(model, settings, calls, place, len(memes) * len(names), progress)
         async with planned as planner:
             for name in names:
-                # Every editor has a folder of its own; plans are asked for once.
+                # Every editor has its own folder; plans are requested only once.
                 short = "captions-only" if name == "none" else re.sub(r"[^\w.-]+", "-", name)
                 editor = open_painter(name, settings, calls)
                 async with editor as painter:
@@ -469,7 +472,7 @@ async def draft_reappraisals_async(
 
 
 def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:
-    """The meme with its printed text, read where nobody gave it."""
+    """Add the printed text to a meme by OCR if it is not given."""
     text = meme.text
     if not text:
         found = read_image_text(ocr, read_bytes(meme.image), meme.image.name)

@@ -1,7 +1,7 @@
-"""Copies and siblings: the same meme again, and other memes on the same template.
+"""Find duplicates of a meme and other memes on the same template.
 
-A copy looks the same (few bits of the hash) *and* says the same. Whoever looks alike but says
-something else is a sibling: both stay, and a split must keep the template cluster together.
+A duplicate has a similar image hash *and* the same text. A meme with a similar image and another
+text is kept as a member of the same template cluster; a split must keep the cluster together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from memantics.understanding.vision.hashes import find_pairs
 
 DUPLICATE_BITS = 3
 CLUSTER_BITS = 8
-_LONG = 20  # letters: from here on, one misread letter may separate two readings of one caption
-_ALIKE = 0.7  # of two words: a misread word keeps most letters, another word does not
+_LONG = 20  # minimum letters: longer captions may differ by one misread letter
+_ALIKE = 0.7  # minimum letter similarity of a misread word
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """What tells memes apart: ``weight`` is higher for the copy that should stay."""
+    """Hash and text of a meme; of two duplicates the one with the higher ``weight`` is kept."""
 
     id: str
     sha256: str
@@ -36,10 +36,11 @@ class Face:
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """``template_cluster`` is the id of its first member ("" where there is but one).
+    """The template cluster and duplicate status of a meme.
 
-    ``original`` is the id of the meme that this one is a copy of ("" for originals), ``distance``
-    the bits between them.
+    ``template_cluster`` is the id of its first member, empty for a single meme. ``original`` is the
+    id of the meme that this one duplicates, empty for originals. ``distance`` is the number of
+    differing hash bits.
     """
 
     template_cluster: str = ""
@@ -50,7 +51,7 @@ class Kin:
 def find_kin(
     faces: Sequence[Face], duplicate_bits: int = DUPLICATE_BITS, cluster_bits: int = CLUSTER_BITS
 ) -> dict[str, Kin]:
-    """Template clusters and copies among memes, by id.
+    """Find template clusters and duplicates among memes, by id.
 
     >>> faces = [Face("a", "1", 0b0, "hi there", 9), Face("b", "2", 0b1, "HI THERE!", 5),
     ...          Face("c", "3", 0b11, "bye now", 9)]
@@ -85,7 +86,7 @@ def find_kin(
 def _find_copies(
     faces: Sequence[Face], near: dict[int, list[tuple[int, int]]]
 ) -> dict[int, tuple[str, int]]:
-    """For each copy its original; the largest comes first and stays."""
+    """Map each duplicate to its original; the largest image is kept."""
     originals: defaultdict[int, list[int]] = defaultdict(list)
     same_bytes: dict[str, int] = {}
     copies: dict[int, tuple[str, int]] = {}
@@ -106,10 +107,10 @@ def _find_copies(
 
 
 def say_same(one: str, other: str) -> bool:
-    """Whether two readings are of the same caption, misread letters aside.
+    """Tell whether two OCR readings have the same caption, except for misread letters.
 
-    One other word makes another meme; so does one other character of Chinese, for that is how
-    puns are made, unless the text is long.
+    One different word makes another meme. In a short Chinese text one different character does too,
+    since puns change one character.
 
     >>> say_same("One does not simply", "ONE DOES  NOT SIMPLY!"), say_same("一起加油", "一起加鱿")
     (True, False)
@@ -137,7 +138,7 @@ def _same_words(one: list[str], other: list[str]) -> bool:
     for _, a, b, c, d in changes:
         pair = "".join(one[a:b]), "".join(other[c:d])
         if any(char.isdigit() for word in pair for char in word):
-            return False  # another number is another meme, however alike they look
+            return False  # a different number makes another meme
         if difflib.SequenceMatcher(None, *pair, autojunk=False).ratio() < _ALIKE:
             return False
     return len(changes) <= 2

@@ -17,13 +17,13 @@ from memantics.web.page import fill_page, make_thumbnail
 
 
 def tabulate_results(results: Sequence[Reappraisal]) -> Table:
-    """The memes that were drawn, and what the checks of each measured."""
+    """Tabulate the finished memes with the measured checks."""
     columns = ("meme", "emotion", ">panels", ">region IoU", ">text read", ">changed outside")
     return Table(columns, tuple(_measure(result) for result in results if result.drawn))
 
 
 def tell_flaws(results: Sequence[Reappraisal]) -> list[str]:
-    """What is wrong with each flawed result, and what a person may do about it."""
+    """List the flaws of each flawed result and what a person can do about them."""
     return [
         f"{result.meme} flawed: {flaw.what}. {flaw.advice}."
         for result in results
@@ -32,7 +32,7 @@ def tell_flaws(results: Sequence[Reappraisal]) -> list[str]:
 
 
 def tell_sources(results: Sequence[Reappraisal]) -> list[str]:
-    """Who says what each meme feels like, one line for each source that is not the model."""
+    """List the source of each meme's emotion, one line per source other than the model."""
     found: dict[str, list[str]] = {}
     for result in results:
         if result.feeling is not None and result.feeling.source:
@@ -56,19 +56,19 @@ def _measure(result: Reappraisal) -> tuple[str, ...]:
 
 
 def none_read(results: Sequence[Reappraisal]) -> bool:
-    """Whether no meme could even be read: what was named is wrong, and the user can fix it."""
+    """Tell whether no meme could be read, which means that the input is wrong."""
     return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
 def tell_versions(made: Reappraisal, wanted: int) -> list[str]:
-    """How many versions there are, and why not more."""
+    """Report the number of versions, and why there are not more."""
     if not made.versions or made.plan is None:
         return []
     good = sum(version.status == "done" for version in made.versions)
     flawed = len(made.versions) - good
     candidates = 1 + sum(not offer.lost.startswith(BROKEN) for offer in made.plan.others)
     said = f"{made.meme}: {good} of {wanted} versions passed every check"
-    said += f", {flawed} flawed ones follow" if flawed else ""
+    said += f", {flawed} flawed versions follow" if flawed else ""
     few = f"; candidates to draw: {candidates}" if good < wanted else ""
     return [said + few, f"contact sheet: {made.folder / PAGE} and {SHEET}"]
 
@@ -77,9 +77,9 @@ _SIDE = 560
 
 
 def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
-    """Write the page beside its pictures, in one step.
+    """Write the contact sheet page beside its images, atomically.
 
-    ``line`` says how many versions there are, ``command`` is how one is chosen.
+    ``line`` reports the number of versions; ``command`` is the command that chooses one.
     """
     page = fill_page(
         "versions.html",
@@ -96,7 +96,7 @@ def write_page(made: Reappraisal, image: Path, line: str, command: str) -> None:
 
 
 def show_versions(made: Reappraisal, image: Path, wanted: int) -> None:
-    """Write the page of a meme whose versions were drawn."""
+    """Write the contact sheet page of a meme."""
     if made.versions:
         command = f"memantics reappraise {image} --versions {wanted} --choose N"
         command += f" --out {made.folder.parent}"
@@ -104,7 +104,7 @@ def show_versions(made: Reappraisal, image: Path, wanted: int) -> None:
 
 
 def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion:
-    """A version as somebody could choose it."""
+    """Describe a version for a choice."""
     return preferences.OfferedVersion(
         captions=version.plan.texts,
         by=by,
@@ -115,7 +115,7 @@ def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion
 
 
 def keep_choice(made: Reappraisal, image: Path, choose: int, by: str) -> preferences.Preference:
-    """Add a choice to the preferences beside the folders of memes; 0 takes the last one back."""
+    """Append a choice to the preferences beside the meme folders; 0 reverts the last choice."""
     path = made.folder.parent / preferences.PREFERENCES
     offered = [offer_version(version, by) for version in made.versions]
     digest = hashlib.sha256(read_bytes(image)).hexdigest()[:16]

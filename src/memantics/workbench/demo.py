@@ -37,6 +37,7 @@ from memantics.understanding.knowledge.drawing import draw, draw_narrow, read_st
 from memantics.understanding.knowledge.records import Knowledge
 from memantics.understanding.phonetics.reading import HomophoneReadings
 from memantics.understanding.puns import read_homophones
+from memantics.understanding.reappraisal.messages import translate
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraise import reappraise
 from memantics.web.page import PageLanguage, Thumbnail, fill_page, make_thumbnail
@@ -70,6 +71,10 @@ class TourWords(NamedTuple):
         if confidence > _CERTAIN:
             return self.t["over"]
         return f"{confidence * 100:.0f} %"
+
+    def reason(self, reason: str) -> str:
+        """Translate the reason why a meme was not rewritten; a page has no flags."""
+        return translate(reason, self.language).partition("; --force")[0]
 
     def fault(self, reason: str) -> str:
         """Why a printed figure cannot be true, in plain words."""
@@ -436,7 +441,7 @@ def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
             made.caption if done else "",
             made.folder / MEME if done else None,
             made.plan.target if made.plan else "",
-            "" if done else made.reason.partition("; --force")[0],
+            "" if done else made.reason,
         )
 
 

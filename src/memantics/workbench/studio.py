@@ -49,8 +49,9 @@ from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.reading import HomophoneSpan, Settings
 from memantics.understanding.reappraisal.chain import reappraise as take_through
 from memantics.understanding.reappraisal.kindness import rate_kindness
+from memantics.understanding.reappraisal.messages import MessageLanguage, translate
 from memantics.understanding.reappraisal.planner import EMBEDDED, choose_emotion
-from memantics.understanding.reappraisal.records import MEME, PAIRS, KinderVersion
+from memantics.understanding.reappraisal.records import MEME, PAIRS, Flaw, KinderVersion
 from memantics.understanding.reappraisal.situation import understand
 from memantics.understanding.reappraisal.stages import Planner
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner
@@ -395,7 +396,11 @@ class KinderFound(Result):
 
 
 async def soften(
-    studio: Studio, picture: Picture, model: str = EMBEDDED, versions: int = 1
+    studio: Studio,
+    picture: Picture,
+    model: str = EMBEDDED,
+    versions: int = 1,
+    language: MessageLanguage = "en",
 ) -> KinderFound:
     """Kinder versions, planned from a lexicon (a baseline) or by a model; the best comes first."""
     name = model if model == EMBEDDED else studio.find_model(model)
@@ -404,10 +409,12 @@ async def soften(
     with lay_out(picture) as (meme, folder):
         async with open_planner(name, settings, calls, folder / "plan", 1) as planner:
             made = await take_through(meme, _open_shop(studio, planner, folder, versions))
-        return await _show(studio, picture, made, name)
+        return await _show(studio, picture, made, name, language)
 
 
-async def redraw(studio: Studio, picture: Picture, words: str) -> KinderFound:
+async def redraw(
+    studio: Studio, picture: Picture, words: str, language: MessageLanguage = "en"
+) -> KinderFound:
     """A version in a person's words, a line for each caption, drawn and checked as all are."""
     before = (await asyncio.to_thread(read_text, studio, picture)).text
     emotion = await asyncio.to_thread(lambda: choose_emotion(understand([before])))
@@ -415,7 +422,7 @@ async def redraw(studio: Studio, picture: Picture, words: str) -> KinderFound:
     wish = EditWish("meme", emotion, target, before, words, "", "Template_StylizedMeme", "Negative")
     with lay_out(picture) as (meme, folder):
         shop = _open_shop(studio, WishPlanner(wish, PERSON), folder, 1)
-        return await _show(studio, picture, await take_through(meme, shop), PERSON)
+        return await _show(studio, picture, await take_through(meme, shop), PERSON, language)
 
 
 def _open_shop(studio: Studio, planner: Planner, folder: Path, versions: int) -> Workshop:
@@ -423,7 +430,14 @@ def _open_shop(studio: Studio, planner: Planner, folder: Path, versions: int) ->
     return replace(shop, kindness=rate_kindness, versions=versions)
 
 
-async def _show(studio: Studio, picture: Picture, made: Reappraisal, by: str) -> KinderFound:
+def _tell_flaw(flaw: Flaw, language: MessageLanguage) -> str:
+    what, advice = translate(flaw.what, language), translate(flaw.advice, language)
+    return f"{what}。{advice}。" if language == "zh" else f"{what}. {advice}."
+
+
+async def _show(
+    studio: Studio, picture: Picture, made: Reappraisal, by: str, language: MessageLanguage
+) -> KinderFound:
     before = (await asyncio.to_thread(read_text, studio, picture)).text
     paths = [version.path(made.folder) for version in made.versions]
     drawn: Sequence[KinderVersion] = made.versions
@@ -434,13 +448,13 @@ async def _show(studio: Studio, picture: Picture, made: Reappraisal, by: str) ->
         ShownVersion(
             **offer_version(version, by).model_dump(),
             picture=f"data:image/png;base64,{base64.b64encode(read_bytes(path)).decode()}",
-            flaws=[f"{flaw.what}. {flaw.advice}." for flaw in version.checks.flaws],
+            flaws=[_tell_flaw(flaw, language) for flaw in version.checks.flaws],
         )
         for version, path in zip(drawn, paths, strict=True)
     )
     return KinderFound(
         made.status,
-        made.reason.partition("; --force")[0],  # a page has no flags
+        translate(made.reason, language).partition("; --force")[0],  # a page has no flags
         before,
         made.caption,
         made.feeling.emotion if made.feeling else "",
@@ -449,7 +463,7 @@ async def _show(studio: Studio, picture: Picture, made: Reappraisal, by: str) ->
         by,
         baseline=by == EMBEDDED,
         flaws=tuple(shown[0].flaws) if shown else (),
-        notes=tuple(made.checks.notes) if made.checks else (),
+        notes=tuple(translate(note, language) for note in made.checks.notes) if made.checks else (),
         versions=shown,
         meme=hashlib.sha256(picture.data).hexdigest()[:16],
     )

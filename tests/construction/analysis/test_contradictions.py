@@ -71,7 +71,7 @@ def tell(found: Findings, answered: tuple[Dimension, ...] = DIMENSIONS) -> dict[
         (
             (),
             (CLEAN, Harm(True, "detector (x)", 0.8)),
-            "harmful according to detector (x) (chance",
+            "harmful according to detector (x) (probability",
         ),
         ((), (CLEAN, TOY), ""),
         ((), (TOY,), ""),
@@ -128,7 +128,7 @@ def test_an_emotion_against_what_the_viewer_is_said_to_feel(
 def test_a_baseline_is_a_footnote_beside_a_verdict_and_a_guess_alone() -> None:
     both = make(harms=(CLEAN, TOY))
     assert both.verdicts == (CLEAN,)
-    assert both.baselines[0].startswith("detector (sample) says harmful, unlike m")
+    assert both.baselines[0].startswith("detector (sample): harmful, unlike m")
     assert "sample" not in orjson.dumps(both.to_dict()["harm"]).decode()
     alone = make(harms=(TOY,))
     assert (alone.verdicts, alone.baselines) == ((TOY,), ())

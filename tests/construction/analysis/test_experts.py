@@ -126,7 +126,7 @@ def test_the_planner_names_its_source() -> None:
     assert silent._feel(subject, calm) == ("sad", f"{UNTOLD}; sad is assumed")
     assert EmbeddedPlanner()._feel(subject, nervous) == (
         "tense",
-        "words of our lexicon, a baseline",
+        "the word lexicon, a baseline",
     )
     given = replace(subject, emotion="sad")
     assert sure._feel(given, nervous) == ("sad", "given")

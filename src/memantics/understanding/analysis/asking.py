@@ -1,6 +1,6 @@
-"""Model questions of ``analyze`` that no other chain asks: harm, emotion and puns.
+"""Prompts of ``analyze`` about harm, emotion and puns.
 
-``harm.toml`` is the one taxonomy and threshold of harm for every prompt.
+``harm.toml`` defines the harm taxonomy and threshold of all prompts.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from memantics.understanding.analysis.records import Feeling, Harm, PunSeen, See
 from memantics.understanding.knowledge.ontology.vocabulary import DIMENSION_TERMS
 from memantics.understanding.knowledge.records import Knowledge
 
-# What counts as toxic: the six kinds as M-QUEST's paper defines them, or what "analyze" calls harm.
+# Two definitions of toxicity: the six kinds of M-QUEST's paper, or the harm taxonomy of "analyze".
 ToxicityRule = Literal["paper", "reviewer"]
-_ANY = "Harmful"  # the kind of toxicity that says no more than that there is harm
+_ANY = "Harmful"  # unspecific kind of toxicity
 NONE = "none"
 WordedEmotion = Literal[
     "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
@@ -39,7 +39,7 @@ _MOST_ELEMENTS = 8
 
 
 class HarmTerm(NamedTuple):
-    """A type of harm, and the kinds of toxicity that say the same."""
+    """A type of harm and the equivalent kinds of toxicity."""
 
     name: str
     definition: str
@@ -59,12 +59,12 @@ THRESHOLD, RULES, HARM_TERMS = _read_taxonomy()
 
 
 def list_types() -> str:
-    """The types of harm for a prompt, one a line."""
+    """List the types of harm for a prompt, one per line."""
     return "\n".join(f"- {term.name}: {term.definition}." for term in HARM_TERMS.values())
 
 
 def tell_rule(rule: ToxicityRule) -> dict[str, str]:
-    """What the placeholders of a prompt about toxicity say: what counts, types of harm, the threshold.
+    """Fill the placeholders of a prompt about toxicity: definition, types of harm, threshold.
 
     >>> tell_rule("paper")["counts"]
     'Whatever is of one of the kinds below counts.'
@@ -75,7 +75,7 @@ def tell_rule(rule: ToxicityRule) -> dict[str, str]:
 
 
 def agrees(type_: str, kind: str) -> bool:
-    """Whether a type of harm and a kind of toxicity can both be right; unknown ones can.
+    """Tell whether a type of harm and a kind of toxicity are compatible; unknown ones are.
 
     >>> agrees("targeted", "Hateful"), agrees("dispirited", "Propaganda"), agrees("", "Abusive")
     (True, False, True)
@@ -92,9 +92,9 @@ class _HarmReply(Closed):
 
 
 class WordedFeeling(Closed):
-    """A feeling by one of our emotions, and in ``word`` what it was called where that is none.
+    """An emotion of the fixed list; ``word`` has the model's own word if it is not in the list.
 
-    A word that we know goes to its nearest emotion: "tired" is bored, "disgusted" angry.
+    Known words map to the nearest emotion: "tired" to bored, "disgusted" to angry.
     """
 
     emotion: str
@@ -124,7 +124,7 @@ find_prompts = prompts_beside(__file__)
 
 
 def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = None) -> Step[Harm]:
-    """Is it harmful, and through what? It is told the toxicity and background read before."""
+    """Build the harm question; the prompt includes extracted toxicity and background."""
     names = (*HARM_TERMS, NONE)
     body = find_prompts()["harm"].fill(
         **_show(meme, known, "Toxicity", "BackgroundKnowledge"),
@@ -147,7 +147,7 @@ def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = No
 def ask_feeling(
     meme: Meme, language: str, model: str, known: Knowledge | None = None
 ) -> Step[Feeling]:
-    """Which emotion does it carry? It is told the emotions that a first reading listed."""
+    """Build the emotion question; the prompt includes the emotions of the first extraction."""
     emotions = get_args(WordedEmotion)
     body = find_prompts()["feeling"].fill(
         **_show(meme, known, "Emotion"),
@@ -182,7 +182,7 @@ def _read_feeling(model: str, reply: str) -> Feeling:
 
 
 def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[str, str]:
-    """What is told of a meme, and a caution where some of it was read by a model before."""
+    """Build the prompt material of a meme, with a caution if a model extracted part of it."""
     first = {
         f"{DIMENSION_TERMS[dimension].label}, by a first reading": "\n".join(
             f"{individual.label}: {individual.description}".rstrip(": ")
@@ -195,7 +195,7 @@ def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[s
     return {"material": told, "caution": caution}
 
 
-# One structured question about puns: the word with two readings, and the one that is shown.
+# One structured question about puns: the word with two readings, and the visible one.
 
 
 class _Reply(Closed):
@@ -209,7 +209,7 @@ class _Reply(Closed):
 
 
 def ask_pun(meme: Meme, language: str, model: str, homophones: str) -> Step[PunSeen]:
-    """Is it a pun? ``homophones`` is what the caption sounds like, empty for nothing else."""
+    """Build the pun question; ``homophones`` are the readings, empty if there are none."""
     body = find_prompts()["pun"].fill(
         material=show_material({"caption": meme.text, HOMOPHONES: homophones}),
         language=name_language(language),

@@ -1,4 +1,4 @@
-"""Bring the parts of an analysis together: what is on this machine first, then the model's."""
+"""Combine the parts of an analysis: local tools first, then the model's answers."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from memantics.understanding.vision.appearance import (
 )
 from memantics.understanding.vision.panels import find_panels
 
-# Where the parts of an analysis contradict each other, in words: harm and emotion.
+# Contradictions between parts of an analysis: harm and emotion.
 
-_CLEAR = 0.3  # a word's valence from which its side is clear
+_CLEAR = 0.3  # minimum absolute valence of a clearly positive or negative word
 _GOOD = frozenset({"happy", "calm", "relaxed", "excited"})
 _BAD = frozenset({"sad", "angry", "tense", "bored"})
-# A meme may amuse whatever feeling it carries.
+# Amusement contradicts no other emotion.
 _LAUGHTER = re.compile(
     r"amus|laugh|\bfun|humou?r|好笑|发笑|有趣|搞笑|逗乐|幽默|会心一笑", re.IGNORECASE
 )
@@ -60,10 +60,10 @@ _VIEWER = ROLES["Emotion"][1]["viewer"]
 def find_contradictions(
     found: Findings, answered: Collection[Dimension]
 ) -> Iterator[Contradiction]:
-    """What two parts say differently about one meme; baselines contradict nobody.
+    """Find contradictions between parts of an analysis; baselines are ignored.
 
-    ``answered`` are the dimensions that a model did answer: an empty list of one of them says
-    that there is nothing, that of another says nothing.
+    ``answered`` are the dimensions that the model answered. An empty list means "nothing found"
+    only for those dimensions.
     """
     harms = [harm for harm in found.harms if not harm.baseline]
     known = found.knowledge
@@ -97,20 +97,20 @@ def _compare_verdicts(
 def _compare_types(
     harms: Sequence[Harm], toxic: Sequence[Individual], model: str
 ) -> Iterator[Contradiction]:
-    """Both say harmful, but no kind of toxicity goes with the type of harm."""
+    """Compare the type of harm with the kinds of toxicity when both parts report harm."""
     for harm in harms:
         if harm.harmful and not any(agrees(harm.type, one.kind) for one in toxic):
             yield Contradiction(
                 "kind of harm",
                 f"{harm.type} according to {harm.by}; "
-                f"the dimensions of {model} say {_quote(toxic)}",
+                f"{_quote(toxic)} according to the dimensions of {model}",
             )
 
 
 def _compare_feelings(
     feeling: Feeling, emotions: Sequence[Individual], model: str
 ) -> Iterator[Contradiction]:
-    """Against what a viewer is said to feel: a figure may well feel the opposite."""
+    """Compare the emotion with the viewer's extracted emotions; a figure's emotions may differ."""
     sign = (feeling.emotion in _GOOD) - (feeling.emotion in _BAD)
     lexicon = MoodLexicon()
     felt = [
@@ -126,14 +126,14 @@ def _compare_feelings(
     if sign and clear and opposed:
         yield Contradiction(
             "emotion",
-            f"{feeling.emotion} according to the verdict of {feeling.by}; the dimensions of "
-            f"{model} say that the viewer feels {_quote(clear)}",
+            f"{feeling.emotion} according to the verdict of {feeling.by}; according to the "
+            f"dimensions of {model} the viewer feels {_quote(clear)}",
         )
 
 
 def _tell_harm(harm: Harm) -> str:
     if harm.score is not None:
-        return f"{harm.by} (chance {show_probability(harm.score)})"
+        return f"{harm.by} (probability {show_probability(harm.score)})"
     return f"the verdict of {harm.by}" + (f" ({harm.type})" if harm.type else "")
 
 
@@ -146,13 +146,13 @@ def _quote(listed: Sequence[Individual]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What this machine can do without a model; each part can be absent.
+    """Local tools that need no model server; each may be absent.
 
-    ``read`` gives what is printed on an image (bytes and name), each line with its role,
-    ``tell_language`` the language of a text, ``find_homophones`` what a caption may be heard as, ``screen``
-    a detector's verdict on a meme and on what was read in its image, or why it gives none;
-    ``judges`` are classifiers by topic, ``retrieve`` finds known memes near a meme and its template
-    template cluster; ``faces`` is a detector of faces.
+    ``read`` returns the text lines of an image (bytes and name) with their roles, ``tell_language``
+    the language of a text and ``find_homophones`` the homophone readings of a caption. ``screen``
+    returns a detector's verdict on a meme and its text, or the reason why there is none. ``judges``
+    are classifiers by topic, ``retrieve`` finds similar known memes and the template cluster, and
+    ``faces`` detects faces.
     """
 
     read: Callable[[bytes, str], ImageReading]
@@ -167,11 +167,11 @@ class Tools:
 EMOTION = "emotion"
 MODEL_PARTS = ("dimensions and graph", "intents", "background knowledge", "emotion")
 BASELINE = "embedded/reader"
-VERDICTS = 4  # calls beside those of the dimensions: intents, harm, emotion, pun
+VERDICTS = 4  # further model calls: intents, harm, emotion, pun
 
 
 def look(meme: Meme, tools: Tools) -> Findings:
-    """What can be said without asking a model."""
+    """Analyse a meme with local tools, without a model server."""
     data = read_bytes(meme.image)
     image = decode(data, meme.image.name)
     printed = tools.read(data, meme.image.name)
@@ -194,7 +194,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
     try:
         homophones = tuple(tools.find_homophones(text, language)) if text else ()
     except MissingExtra as error:
-        missing.append(Missing("what it sounds like", str(error)))
+        missing.append(Missing("homophone readings", str(error)))
     panels = find_panels(image)
     near, template_cluster = tools.retrieve(known) if tools.retrieve else ((), None)
     seen, unseen = _look_closer(image, meme.image.name, tools)
@@ -221,19 +221,21 @@ def look(meme: Meme, tools: Tools) -> Findings:
 
 
 def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], list[Missing]]:
-    """What networks see that the user brought, and which of them are absent."""
+    """Run optional vision networks; return their results and the missing ones."""
     seen, unseen = [], []
     if tools.faces is not None:
         found = len(tools.faces.find(image, name))
-        seen.append(Sight("faces", str(found), f"{tools.faces.name}, not measured on memes"))
+        seen.append(Sight("faces", str(found), f"{tools.faces.name}, not evaluated on memes"))
     else:
-        unseen.append(Missing("faces", "needs --faces FILE, the ONNX file of YuNet"))
+        unseen.append(
+            Missing("faces", "add --faces FILE, the ONNX file of the YuNet face detector")
+        )
     if has_nudity_check():
         seen.append(
             Sight(
                 "nudity",
-                f"chance {show_probability(rate_nudity(image))}",
-                "open_nsfw, not measured on memes",
+                f"probability {show_probability(rate_nudity(image))}",
+                "open_nsfw, not evaluated on memes",
             )
         )
     else:
@@ -251,22 +253,22 @@ def _feel(prediction: ClassifierPrediction) -> Feeling:
 
 
 def _list_unsaid(predictions: Sequence[ClassifierPrediction]) -> list[Missing]:
-    """What only a model says; an emotion is unknown unless a classifier tells it."""
+    """List the parts that need a model; the emotion is missing unless a classifier predicts it."""
     parts = [part for part in MODEL_PARTS if part != EMOTION]
     missing = [Missing(part, "needs --model") for part in parts]
     felt = [prediction for prediction in predictions if prediction.topic == EMOTION]
     if not any(prediction.known for prediction in felt):
-        needs = "needs --model, or a classifier: memantics classifier train mer_bench/emotion"
+        needs = "add --model, or train a classifier: memantics classifier train mer_bench/emotion"
         missing.append(Missing(EMOTION, f"unknown: {felt[0].why if felt else needs}"))
     return missing
 
 
 async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
-    """The same with all that a model says about it; what it did not answer is in ``missing``.
+    """Add the model's answers to a local analysis; unanswered parts are listed in ``missing``.
 
-    The dimensions are read first. Nothing is asked twice: background comes from them, and the
-    four verdicts (intents, harm, emotion, pun) are told what they found. All are told what the text
-    sounds like.
+    The dimensions are extracted first. Background knowledge comes from them, and the prompts for
+    intents, harm, emotion and pun include their results. All prompts include the homophone
+    readings.
     """
     language, model = settings.language, asker.model
     meme = replace(seen.meme, notes={**seen.meme.notes, **describe_homophones(seen.homophones)})
@@ -288,10 +290,12 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         asker.take(ask_pun(meme, language, model, homophones)),
     )
     if model == BASELINE:
-        # It would choose an emotion by nearness of words, right no more often than by chance.
-        why = "unknown: the embedded reader cannot tell it; a classifier can"
+        # By text similarity it would choose an emotion at chance level.
+        why = "unknown: the embedded reader does not predict emotions; train a classifier"
         feeling = replace(feeling, status="refused", value=None, reason=why)
-        pun = replace(pun, status="refused", value=None, reason="unknown: it sees no picture")
+        pun = replace(
+            pun, status="refused", value=None, reason="unknown: the model reads text only"
+        )
     taken: dict[str, Taken[Any]] = {
         "intents": intents,
         "harm": harm,

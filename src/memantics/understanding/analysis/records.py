@@ -1,7 +1,4 @@
-"""What is said about a meme, part by part; every part names who said it.
-
-Homophone readings of a caption, as parts of an analysis.
-"""
+"""Result types of an analysis; every part names its source."""
 
 from __future__ import annotations
 
@@ -30,10 +27,10 @@ Said = TypeVar("Said", "Harm", "Feeling")
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """Whether a meme is harmful, how, and what in it moves the verdict.
+    """A verdict on harm: label, type, target and the elements behind it.
 
-    ``score`` is a probability where ``by`` is a detector. ``elements`` are the words or parts
-    behind the verdict, the strongest first. A ``baseline`` is no verdict to rely on.
+    ``score`` is a probability if ``by`` is a detector. ``elements`` are the words or parts with the
+    strongest influence, strongest first. A ``baseline`` verdict is not reliable.
     """
 
     harmful: bool
@@ -48,7 +45,7 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class HomophoneFinding:
-    """A caption that may be heard as something else; ``confidence`` is that it is this."""
+    """A homophone reading of a caption; ``confidence`` is the probability that it is right."""
 
     caption: str
     reading: str
@@ -57,10 +54,12 @@ class HomophoneFinding:
 
 
 def describe_homophones(homophones: Iterable[HomophoneFinding]) -> dict[str, str]:
-    """What captions are heard as, as a note for prompts; none where nothing is sure enough.
+    """Write homophone readings as a note for prompts; empty if none is confident enough.
 
-    >>> describe_homophones([HomophoneFinding("鸭梨山大", "压力山大", 0.82)]), describe_homophones([HomophoneFinding("鸽", "个", 0.79)])
-    ({'heard as': '压力山大 (82% sure)'}, {})
+    >>> describe_homophones([HomophoneFinding("鸭梨山大", "压力山大", 0.82)])
+    {'heard as': '压力山大 (82% sure)'}
+    >>> describe_homophones([HomophoneFinding("鸽", "个", 0.79)])
+    {}
     """
     note = "; ".join(
         f"{homophone.reading} ({show_probability(homophone.confidence)} sure)"
@@ -75,9 +74,9 @@ SeenReading = Literal["written", "other", "both", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class PunSeen:
-    """What a model that sees the picture says: what it shows, the word, its two readings.
+    """A vision-language model's answer about a pun: the word and its two readings.
 
-    ``picture`` describes what is seen without the text in it; ``seen`` says which reading shows.
+    ``picture`` describes the image without its text; ``seen`` names the visible reading.
     """
 
     is_pun: bool
@@ -92,7 +91,7 @@ class PunSeen:
 
 @dataclass(frozen=True, slots=True)
 class Feeling:
-    """The emotion that a meme carries, and who says so."""
+    """The emotion of a meme and its source."""
 
     emotion: str
     by: str
@@ -102,7 +101,7 @@ class Feeling:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """What two parts of an analysis say differently, in words."""
+    """A contradiction between two parts of an analysis, in words."""
 
     about: str
     text: str
@@ -110,7 +109,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that was left out, and what would bring it."""
+    """A missing part of an analysis, and how to get it."""
 
     part: str
     reason: str
@@ -118,14 +117,14 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Findings(Result):
-    """All that was found out about one meme. Parts that are None or empty are in ``missing``.
+    """All results about one meme; parts that are None or empty are listed in ``missing``.
 
-    ``shows`` is what can be seen without a model. Verdicts and emotions of a model stand before
-    those of this machine. ``predictions`` are what the classifiers in use say beside the emotion;
-    ``near`` are known memes that say or show nearly the same, ``template_cluster`` those on the same picture.
-    Baselines (the sample data's detector, the embedded reader) are shown as findings only where
-    nobody else judged. ``printed`` are all lines of text with their roles, in an image of that
-    ``size``; ``lines`` are the captions among them.
+    ``shows`` is visual content found without a model. Verdicts and emotions of a model come before
+    those of local tools. ``predictions`` are those of the classifiers in use, except the emotion.
+    ``near`` are known memes with similar text or image, ``template_cluster`` those on the same
+    image. Baselines (the detector of the sample data, the embedded reader) count only if there is
+    no other verdict. ``printed`` are all text lines with their roles, in an image of that ``size``;
+    ``lines`` are the captions among them.
     """
 
     meme: Meme
@@ -152,27 +151,27 @@ class Findings(Result):
 
     @property
     def beside(self) -> tuple[TextLine, ...]:
-        """Lines of text that are no captions."""
+        """Text lines that are not captions."""
         return tuple(line for line in self.printed if line.role != "caption")
 
     @property
     def text(self) -> str:
-        """What is printed on it."""
+        """The caption text of the meme."""
         return self.meme.text or " / ".join(self.lines)
 
     @property
     def verdicts(self) -> tuple[Harm, ...]:
-        """The verdicts on harm that count: a baseline's only where there is no other."""
+        """The harm verdicts that count; baselines count only if there is no other verdict."""
         return _leave_baselines(self.harms)
 
     @property
     def moods(self) -> tuple[Feeling, ...]:
-        """The emotions that count, likewise."""
+        """The emotions that count; baselines count only if there is no other source."""
         return _leave_baselines(self.feelings)
 
     @property
     def baselines(self) -> tuple[str, ...]:
-        """What baselines said where a verdict to rely on is there too, in words."""
+        """Baseline results in words, if a more reliable verdict exists."""
         said = []
         for harm in self.harms:
             if harm not in self.verdicts:
@@ -188,7 +187,7 @@ class Findings(Result):
 
     @property
     def gaps(self) -> str:
-        """What was left out and what would bring it, in one line."""
+        """The missing parts and how to get them, in one line."""
         parts: dict[str, list[str]] = {}
         for gap in self.missing:
             parts.setdefault(gap.reason, []).append(gap.part)
@@ -196,13 +195,13 @@ class Findings(Result):
 
     @property
     def form(self) -> str:
-        """Language and panels in words."""
+        """Language and number of panels in words."""
         unknown = self.language == UNKNOWN
         language = "no language recognised" if unknown else name_language(self.language)
         return f"{language}, {self.panels} panel{'s' if self.panels != 1 else ''}"
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The whole analysis as plain data."""
+        """Return the whole analysis as plain data for JSON."""
         known = self.knowledge
         return {
             "meme": self.meme.id,
@@ -237,11 +236,11 @@ def _leave_baselines(said: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:
-    return f"{by} says {said}, {'like' if same else 'unlike'} {other}; do not rely on this verdict"
+    return f"{by}: {said}, {'like' if same else 'unlike'} {other}; a baseline, not reliable"
 
 
 def find_homophones(text: str, language: str) -> list[HomophoneFinding]:
-    """What a caption may be heard as; languages without a sound model are passed over."""
+    """Find the homophone reading of a caption in Chinese or English; empty for other languages."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import Settings, explain
 

@@ -1,7 +1,7 @@
-"""Mining captions: two steps for a meme, none for what is known already.
+"""Generate two captions per meme with a model; existing captions are kept.
 
-The meaning of the text is asked without the image and the description without the text, so that
-each stays a view of its own part; a detector weighs them as separate blocks.
+The meaning of the text is asked without the image, and the description without the text. A detector
+weighs both as separate feature blocks.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from memantics.models import drafts
 
 SOURCES = "captions-sources.jsonl"
 LONGEST = 600
-# Ours, or the two templates of ToxiCN MM's paper in our words, which name language and culture.
+# Our prompts, or ToxiCN MM's two prompts in our wording, which name language and culture.
 CaptionWording = Literal["plain", "culture"]
 CaptionOrigin = Literal["given", "mined", "no text", "unseen", "missing"]
-# How the two are called in a detector's data, in a meme's notes, and in the ids of steps.
+# Names of the two captions in detector data, in meme notes and in step ids.
 _NOTES = {"text_caption": "meaning", "image_caption": "description"}
 
 
@@ -37,7 +37,7 @@ class _MinedCaption(Closed):
 
 @dataclass(frozen=True, slots=True)
 class Captioned:
-    """A meme with both captions; ``origins`` and ``sources`` say where each is from."""
+    """A meme with both captions; ``origins`` and ``sources`` name where each comes from."""
 
     meme: Meme
     language: str
@@ -56,7 +56,7 @@ async def mine_captions(
     expect: Callable[[int], None] = lambda _: None,
     wording: CaptionWording = "plain",
 ) -> drafts.Drafted[Captioned]:
-    """Both captions of every meme; ``language`` "" writes each in its meme's own language."""
+    """Generate both captions of every meme; an empty ``language`` means the meme's own language."""
     plans = [(meme, language or language_of(meme)) for meme in memes]
     blind = sees_nothing(asker.model)
     expect(sum(len(list_missing(meme, blind=blind)) for meme in memes))
@@ -68,7 +68,7 @@ async def mine_captions(
 
 
 def sees_nothing(model: str) -> bool:
-    """Whether a model reads text only; what it would say of a picture is made up.
+    """Tell whether a model is text-only; its image descriptions would be invented.
 
     >>> sees_nothing("llm/smollm2"), sees_nothing("openai/some-vlm")
     (True, False)
@@ -77,7 +77,7 @@ def sees_nothing(model: str) -> bool:
 
 
 def list_missing(meme: Meme, *, blind: bool = False) -> list[str]:
-    """Which captions must be asked for; of a blind model, none about the picture.
+    """List the captions to ask for; a text-only model is not asked about the image.
 
     >>> list_missing(Meme("a", Path("a.png"), "hello", notes={"meaning": "a greeting"}))
     ['image_caption']
@@ -110,7 +110,7 @@ async def _mine(
 
 
 def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "plain") -> Step[str]:
-    """The step that brings one caption."""
+    """Build the step that asks for one caption."""
     note = _NOTES[name]
     placeholders = {"language": drafts.name_language(language)}
     if wording == "culture":
@@ -132,17 +132,16 @@ def make_step(meme: Meme, name: str, language: str, wording: CaptionWording = "p
 
 
 def read_caption(reply: str, language: str) -> str:
-    """The caption of a reply as one safe line in the language asked for."""
+    """Parse a reply as one line in the requested language."""
     return drafts.check_wording(
         read_object(reply, _MinedCaption).caption, "caption", language, LONGEST
     )
 
 
 def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:
-    """Write ``captions.jsonl`` and, beside it, where each caption is from.
+    """Write ``captions.jsonl`` and a file with the source of each caption.
 
-    The first has the fields of a detector's data and no others: with labels added it can be
-    trained on as it is.
+    ``captions.jsonl`` has only the fields of detector data: add labels to train on it.
     """
     origins = (
         {
@@ -158,7 +157,7 @@ def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:
 
 
 def make_line(captioned_meme: Captioned, folder: Path) -> dict[str, str]:
-    """A meme with its captions as a line of a detector's data in that folder."""
+    """Build one line of detector data from a meme and its captions."""
     image = _relative(captioned_meme.meme.image, folder)
     return {
         "id": captioned_meme.meme.id,
@@ -175,7 +174,7 @@ def _relative(image: Path, folder: Path) -> str:
 
 
 def count_origins(report: drafts.Drafted[Captioned]) -> dict[str, Counter[str]]:
-    """Where captions come from, by kind of caption."""
+    """Count the sources of captions, by kind of caption."""
     names = ("text_caption", "image_caption")
     return {
         name: Counter(captioned_meme.origins[name] for captioned_meme in report.drafts)

@@ -1,4 +1,4 @@
-"""Two steps for a meme: what one must know, and, told that, what the author wants."""
+"""Draft the background knowledge and the ranked author intents of a meme, in two model calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memantics.core.task import Unparsed
 from memantics.models import drafts
 from memantics.models.drafts import check_wording
 
-# The guideline's form: an intent reads on after "the meme", doubtful knowledge ends in ``?``.
+# Form of the guideline: an intent completes "the meme …"; uncertain knowledge ends with ``?``.
 
 LONGEST = 300
 MOST_INTENTS, MOST_SENTENCES = 3, 8
@@ -35,7 +35,7 @@ _PREFIX = {
 _END = " .。．!！;；,，"
 _HELPERS = frozenset(["is", "has", "does", "says", "was", "may", "might", "can", "could", "would"])
 _ADVERB = re.compile(r"[a-z]+ly")
-# "tries to", "mocks": the third person of a verb; "is about" says nothing about an act.
+# Intents start with a verb in the third person ("tries to", "mocks"); "is about" names no act.
 _VERB = re.compile(r"[a-z]{2,}s\b", re.I)
 _NO_VERBS = frozenset(["this", "his", "its", "others", "people's", "was", "us", "memes", "users"])
 
@@ -54,7 +54,7 @@ class _SaidBackground(Closed):
 
 
 def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[str, ...]:
-    """The ranked intents of a reply in the guideline's form, each once.
+    """Parse the ranked intents of a reply in the guideline's form, without duplicates.
 
     >>> read_intents('{"intents": ["The meme mocks late trains."]}', "en")
     ('mocks late trains',)
@@ -72,7 +72,7 @@ def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[s
 
 
 def check_intent(said: str, language: str) -> str:
-    """One intent without its opening words and full stop; what is no clause is refused.
+    """Clean one intent: remove opening words and full stop; reject text that is not a clause.
 
     >>> check_intent("the meme Praises a dog for waiting.", "en")
     'praises a dog for waiting'
@@ -95,7 +95,7 @@ def check_intent(said: str, language: str) -> str:
 
 def _check_english(line: str) -> str:
     words = line.split()
-    # Only a plain capital is lowered: "USA" or "iPhone" as first word is no verb anyway.
+    # Only a plain capital is lowered: "USA" or "iPhone" as first word is not a verb.
     if words[0].istitle():
         line = words[0].lower() + line[len(words[0]) :]
         words = line.split()
@@ -110,7 +110,7 @@ def _check_english(line: str) -> str:
 def read_background(
     reply: str, language: str = "en", most: int = MOST_SENTENCES
 ) -> tuple[str, ...]:
-    """Sentences of background knowledge, each once; doubtful ones end in a question mark.
+    """Parse sentences of background knowledge; uncertain ones end with a question mark.
 
     >>> read_background('{"background": [{"sentence": "Owls hunt by night", "certain": false}]}')
     ('Owls hunt by night?',)
@@ -146,16 +146,16 @@ class IntentSettings:
     """
 
     language: Annotated[str, Flag("Write in this language.")] = ""
-    intents: Annotated[int, Flag("Intents of a meme at most.", "--most", min=1, max=10)] = (
-        MOST_INTENTS
-    )
+    intents: Annotated[
+        int, Flag("Maximum number of intents per meme.", "--most", min=1, max=10)
+    ] = MOST_INTENTS
     sentences: int = MOST_SENTENCES
     attempts: Attempts = 3
 
 
 @dataclass(frozen=True, slots=True)
 class DraftedIntents:
-    """A meme's drafts, the best intent first; ``given`` background was not asked for."""
+    """Drafts of a meme, best intent first; ``given`` background was not requested from a model."""
 
     meme: Meme
     language: str
@@ -173,7 +173,7 @@ async def draft_intents(
     settings: IntentSettings,
     expect: Callable[[int], None] = lambda _: None,
 ) -> drafts.Drafted[DraftedIntents]:
-    """Draft background and intents of every meme."""
+    """Draft background knowledge and intents of every meme."""
     expect(sum(1 + (not _given_background(meme)) for meme in memes))
     tally = drafts.Tally()
     found = await asyncio.gather(*(_draft(asker, meme, settings, tally) for meme in memes))
@@ -210,7 +210,7 @@ async def _draft(
 def make_background_step(
     meme: Meme, language: str, settings: IntentSettings
 ) -> Step[tuple[str, ...]]:
-    """The step that asks what one must know."""
+    """Build the step that asks for the required background knowledge."""
     body = find_prompts()["background"].fill(
         material=drafts.show_material(_material(meme)),
         language=drafts.name_language(language),
@@ -230,7 +230,7 @@ def make_background_step(
 def make_intent_step(
     meme: Meme, language: str, background: Sequence[str], settings: IntentSettings
 ) -> Step[tuple[str, ...]]:
-    """The step that asks what the author wants, told what one must know."""
+    """Build the step that asks for the author's intent; the prompt includes the background."""
     prompts = find_prompts()
     form = prompts.get(f"form.{language}", prompts["form.other"])
     known = {
@@ -259,7 +259,7 @@ def _material(meme: Meme) -> dict[str, str]:
 
 
 def write_intents(folder: Path, report: drafts.Drafted[DraftedIntents]) -> Path:
-    """Write ``intents.jsonl``: drafts with their sources."""
+    """Write ``intents.jsonl``: the drafts with their sources."""
     lines = (
         {
             "id": draft.meme.id,
@@ -275,7 +275,7 @@ def write_intents(folder: Path, report: drafts.Drafted[DraftedIntents]) -> Path:
 
 
 def write_intent_queue(folder: Path, report: drafts.Drafted[DraftedIntents], origin: str) -> int:
-    """Write the queue in which people collect, edit and review; return how many items it has."""
+    """Write the annotation queue to collect, edit and review intents; return the item count."""
     names = drafts.queue_images((draft.meme for draft in report.drafts), folder)
     items = [_make_item(draft, names) for draft in report.drafts]
     return drafts.write_draft_queue(folder, "Intents of memes", WORKFLOW, items, origin)
@@ -286,8 +286,8 @@ def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:
         Shown(label=label, value=value)
         for label, value in (
             ("Printed text", draft.meme.text),
-            ("What the picture shows", draft.meme.notes.get("description", "")),
-            ("What the words mean", draft.meme.notes.get("meaning", "")),
+            ("Image description", draft.meme.notes.get("description", "")),
+            ("Meaning of the text", draft.meme.notes.get("meaning", "")),
         )
         if value.strip()
     ]
@@ -299,7 +299,7 @@ def _make_item(draft: DraftedIntents, names: Mapping[str, str]) -> QueueItem:
         name: {"model": source.model, "prompt": source.prompt, "when": source.when}
         for name, source in draft.sources.items()
     }
-    # Publishing knows a meme by its queue alone.
+    # ``publish`` reads memes only from the queue.
     meme: dict[str, JsonValue] = {
         "text": draft.meme.text,
         "language": draft.language,

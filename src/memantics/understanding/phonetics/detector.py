@@ -171,7 +171,7 @@ def _fit_pun(data: PunData, learnt: float, vector: float) -> tuple[Floats, float
 def apply_pun(
     data: PunData, names: Sequence[str], fitted: tuple[Linear, tuple[float, ...], float]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Compute probabilities and decisions with weights that ``fit_pun`` fitted on other captions."""
+    """Compute probabilities and decisions with weights fitted on other captions."""
     linear, meaning, limit = fitted
     weights = np.array([linear.weights[name] for name in names])
     odds = data.signals @ weights + data.vectors @ np.array(meaning) + linear.bias
@@ -308,7 +308,7 @@ SHOWN = ("shown_rarest", "shown_share", "shown_thing", "shown_word")
 
 @cache
 def load_pun_weights(model: str, described: bool = False) -> PunWeights:
-    """Load the detector's weights for a language model, for captions with or without a description."""
+    """Load the detector weights of a language model, with or without image descriptions."""
     file = resources.files("memantics.understanding.phonetics") / "weights.json"
     entry = orjson.loads(file.read_bytes())[model]["described" if described else "pun"]
     linear = Linear(entry["weights"], entry["bias"])

@@ -318,7 +318,7 @@ def _hold_out(
     folds: Sequence[int],
     embed: Embed | None,
 ) -> tuple[list[HomophoneSearch], list[float], _Judged]:
-    """Compute analyses, confidences and decisions with weights fitted without the caption's group."""
+    """Score captions with weights that were fitted without the caption's group."""
     held: list[HomophoneSearch] = list(analyses)
     chances = [0.0] * len(samples)
     data = gather(samples, analyses, embed)

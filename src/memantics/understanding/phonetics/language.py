@@ -217,7 +217,7 @@ def _load_dictionary() -> FrequencyModel:
 
 
 def find_model_file() -> Path | None:
-    """Find the trigram model: ``$MEMANTICS_ZH_LM``, the Memantics home folder, then Debian's path."""
+    """Find the trigram model: ``$MEMANTICS_ZH_LM``, the home folder, then Debian's path."""
     given = os.environ.get(MODEL_VARIABLE)
     if given:
         return Path(given).expanduser()

@@ -103,7 +103,7 @@ class Lattice:
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
-        """Rate how costly it is to replace a character: high for frequent, low for drawable ones."""
+        """Rate the cost of replacing a character: high for frequent, low for drawable ones."""
         if not character:
             return 0.5
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))

@@ -270,7 +270,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearSyllables:
-    """The candidate syllables of one position: ids, distances, tones, character code and firmness."""
+    """The candidate syllables of one position, with distances, tones and character code."""
 
     ids: Ints
     distances: Distances
@@ -358,7 +358,7 @@ class PinyinLexicon:
     def list_near(
         self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
     ) -> NearSyllables:
-        """Find all syllables within distance ``reach`` of the given pronunciations and their costs."""
+        """Find all syllables within distance ``reach`` of the given pronunciations."""
         best: dict[int, float] = {}
         tones = 0
         for sound, cost in sounds.items():

@@ -1,4 +1,4 @@
-"""Rewritings of a meme's captions: several ways to turn the cause of its feeling around."""
+"""Candidate rewritings of a meme's captions: several ways to reframe the cause of the emotion."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from memantics.understanding.reappraisal.situation import Understanding, Underst
 from memantics.understanding.vision.regions import has_chinese
 
 Way = Literal["turn", "sound", "clause", "line"]
-_MOST = 40  # rewritings of one caption
+_MOST = 40  # maximum rewritings per caption
 _SHORT = 6  # English words
-_READABLE = -2.95  # log10 of an English word: below that a caption is no sentence
-_KNOWN = -6.5  # that of a word which the language model knows at all
-# What a kinder end may follow: a scene, what somebody is doing or did.
+_READABLE = -2.95  # log10 probability of an English word; rarer captions are not sentences
+_KNOWN = -6.5  # log10 probability of a word that the language model contains
+# A kinder ending may follow a scene or a description of an activity.
 _OPENINGS = {
     "scene": r"(?:(?:me|pov|\w+s|(?:my|your|that|this|the|an?) (?:\w+ )?\w+) )?when(?:ever)?\b|"
     r"(?:that|the) (?:moment|feeling)\b|(?:me|my face) (?:after|before|every time)\b",
@@ -35,7 +35,7 @@ _PERSONS = {
     ("i", "me"): r"i|i'm|i've|i'll|i'd|me|my|mine|myself",
     ("we", "us"): r"we|we're|our|us",
 }
-# Signs of a second sentence, of another caption or of what the OCR made up.
+# Signs of a second sentence, of another caption or of an OCR error.
 _BROKEN = re.compile(r"[^\w\s,'\"“”&-]|\s-|-\s|\blike$|(?<=[^\s] )(?!I\b)[A-Z]")
 _SUBJECT = re.compile(r"^(?:我们?|你们?|您|他|她|大家)?(?:真的?|太|好|很|有点|都|可)*")
 _ASKS = re.compile(
@@ -48,7 +48,7 @@ _ENDS = " .。,，;；…!！?？~～"
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """One caption rewritten: as it will be printed, and as it is meant to be heard."""
+    """A rewritten caption: the printed text and its intended reading."""
 
     printed: str
     intended: str
@@ -58,27 +58,27 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """New texts for all captions of a meme; None leaves a caption as it is."""
+    """New texts for all captions of a meme; None keeps a caption."""
 
     rewritings: tuple[Rewriting | None, ...]
 
     def texts(self, old: Sequence[str]) -> list[str]:
-        """What will be printed, caption by caption."""
+        """Return the printed text of each caption."""
         pairs = zip(self.rewritings, old, strict=True)
         return [new.printed if new else text for new, text in pairs]
 
     def intended(self, lines: Sequence[UnderstoodLine]) -> list[str]:
-        """What will be heard, caption by caption."""
+        """Return the intended reading of each caption."""
         pairs = zip(self.rewritings, lines, strict=True)
         return [new.intended if new else line.intended for new, line in pairs]
 
 
 def list_candidates(found: Understanding, target: TargetEmotion) -> Iterator[Candidate]:
-    """Turn every caption that can be turned, or give the meme another punchline."""
+    """Rewrite every caption that can be rewritten, or replace the punchline."""
     lines = found.lines
     rewritings = [list(islice(rewrite(line, target), _MOST)) for line in lines]
     for pick in range(max(map(len, rewritings), default=0)):
-        # The k-th rewriting of one caption goes with the best of the others.
+        # The k-th rewriting of one caption is combined with the best ones of the others.
         yield Candidate(
             tuple(each[min(pick, len(each) - 1)] if each else None for each in rewritings)
         )
@@ -100,9 +100,9 @@ def _change_one(lines: Sequence[UnderstoodLine], place: int, new: Rewriting) -> 
 
 
 def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
-    """The captions that another line may stand for: not the first of several, which tells of what.
+    """Find the captions that another line may replace; the first of several is kept as the topic.
 
-    A lone Chinese caption may be exchanged where it says nothing but its feeling.
+    A single Chinese caption may be replaced if it only expresses an emotion.
     """
     if len(lines) > 1:
         return list(range(len(lines) - 1, 0, -1))
@@ -114,7 +114,7 @@ def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
 
 
 def says_feeling_only(text: str) -> bool:
-    """Whether nothing of a situation is in a caption.
+    """Tell whether a caption expresses an emotion without a situation.
 
     >>> says_feeling_only("火冒三丈"), says_feeling_only("my phone is broken")
     (True, False)
@@ -127,7 +127,7 @@ def says_feeling_only(text: str) -> bool:
 
 
 def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
-    """The ways in which one caption can be turned, the most faithful first."""
+    """List the rewritings of one caption, the most faithful first."""
     lexicon = lexicon_of(line.intended)
     seen = {line.printed}
     for rewriting in (*_turn(line, lexicon), *_sound_like(line, lexicon, target)):
@@ -139,8 +139,9 @@ def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
 
 
 def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
-    """Say something else where a cause speaks; of a pun, keep the thing that is seen."""
-    # In a long English sentence a single word that is flipped leaves nonsense; a phrase does not.
+    """Replace phrases that express a cause; in a pun, keep the visible thing."""
+    # Replacing a single word in a long English sentence gives nonsense; replacing a phrase does
+    # not.
     long = not lexicon.chinese and len(line.intended.split()) > _SHORT
     found = [
         each for each in lexicon.find_turns(line.intended) if not long or " " in each.match.group()
@@ -151,7 +152,7 @@ def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
         text = _apply(line.intended, found, choice, lexicon)
         texts = [text]
         if any(each.turn.open for each in found):
-            # What such a turn took over may hold a cause of its own.
+            # The words kept by this replacement may contain another cause.
             again = lexicon.find_turns(text)
             texts += [_apply(text, again, 0, lexicon)] if again else []
         for turned in texts if lexicon.chinese else _join_turned(texts, lexicon):
@@ -160,9 +161,9 @@ def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
 
 
 def _join_turned(texts: Sequence[str], lexicon: Lexicon) -> Iterator[str]:
-    """English texts of which nothing is opposed to the turned words: not SO HAPPY WITHOUT YOU.
+    """Join replaced English phrases; drop combinations such as SO HAPPY WITHOUT YOU.
 
-    "Mad but still here" is "proud and still here", once it is turned.
+    "Mad but still here" becomes "proud and still here".
     """
     for text in texts:
         words = re.findall(r"[a-z']+", text.casefold())
@@ -178,12 +179,12 @@ def _apply(text: str, found: Sequence[FoundTurn], choice: int, lexicon: Lexicon)
         made += lexicon.say(each, min(choice, len(each.turn.new) - 1))
         end = each.match.end()
     made += text[end:]
-    # A question that was turned into a statement asks nothing any more.
+    # A question that became a statement loses its question mark.
     return made if _ASKS.search(made) else made.rstrip("?？ ")
 
 
 def write_things(text: str, line: UnderstoodLine) -> list[str]:
-    """A text with the things of a pun in the place of characters that sound like them.
+    """Write a text with the visible things of a pun in place of their homophones.
 
     >>> from memantics.understanding.reappraisal.situation import understand
     >>> pun = understand(["我很椒绿"]).lines[0]
@@ -205,7 +206,8 @@ def write_things(text: str, line: UnderstoodLine) -> list[str]:
     made = "".join(signs)
     if made != line.printed:
         return [made]
-    # All things stand where they stood: let one of them be what is meant, so that it shows.
+    # All things are at their old positions: let one of them be the intended word, so that it is
+    # visible.
     options = (
         "".join(text[i] if i == position else c for i, c in enumerate(signs)) for position in taken
     )
@@ -214,7 +216,7 @@ def write_things(text: str, line: UnderstoodLine) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def sound_alike(one: str, other: str) -> bool:
-    """Whether two characters can be said alike, mergers of many speakers included.
+    """Tell whether two characters can be homophones, including common mergers.
 
     >>> sound_alike("椒", "骄"), sound_alike("星", "心"), sound_alike("桃", "梨")
     (True, True, False)
@@ -229,7 +231,7 @@ def sound_alike(one: str, other: str) -> bool:
 def _sound_like(
     line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion
 ) -> Iterator[Rewriting]:
-    """Kind words in which the thing of a pun is heard: 开心 with a star is 开星."""
+    """Find kind words with a homophone of the pun's visible thing: 开心 with a star is 开星."""
     opening = _SUBJECT.match(line.printed)
     start = opening.group() if opening else ""
     for written in (thing for thing, _ in line.things if rate_drawable(thing)):
@@ -244,20 +246,21 @@ def _sound_like(
 
 
 def _say(sign: str) -> str:
-    """The usual sound of a character; most speakers merge -ing with -in and -eng with -en."""
+    """Return the usual pinyin of a character; -ing and -in, -eng and -en are merged."""
     return "".join(re.sub("(?<=[ie])ng$", "n", each.syllable) for each in list_sounds(sign)[:1])
 
 
 def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion) -> Iterator[Rewriting]:
-    """Go on more kindly: what happens stays, what is felt about it changes.
+    """Append a kinder ending: the situation stays, the emotion changes.
 
-    The end agrees with the person of the sentence; two persons or two sentences get none.
+    The ending agrees with the grammatical person. Captions with two persons or two sentences get no
+    ending.
     """
     weights, head = lexicon.weigh(line.intended), line.printed.replace("’", "'").rstrip(_ENDS)
     cause, fold = max(weights, key=lambda name: weights[name]), head.casefold()
     kinds = [kind for kind, words in _OPENINGS.items() if re.match(words, fold)]
     if not weights[cause]:
-        cause, target = "", "calm"  # why is not known: laughing about it fits most scenes
+        cause, target = "", "calm"  # the cause is unknown; laughing about it fits most scenes
         kinds = kinds if feel(head).valence < 0 else []
     persons = [
         forms

@@ -1,6 +1,6 @@
-"""Run memes through all reappraisal stages, and check the finished results.
+"""Run memes through all reappraisal stages, and check the results.
 
-Thresholds were set on drawn cases and on pairs inspected by eye (docs/research/reappraisal-checks.md).
+Thresholds were set on drawn cases and inspected pairs (docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from memantics.core.lines import TextLine
 from memantics.core.memes import Meme
 from memantics.core.model import Taken
 from memantics.understanding.reappraisal.kindness import feel
+from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.records import (
     BOTH,
     BROKEN,
@@ -78,8 +79,6 @@ SMALLEST, LARGEST = 0.6, 1.2  # range of the new letter size, relative to the ol
 DAMAGED = 0.1  # maximum loss of structure in a block outside the editable area
 _MAIN = 0.6  # minimum size of a rewritten caption, relative to the largest text
 _SEEN = 0.5  # minimum OCR confidence to count larger text as text
-_OWN_WORDS = "Edit plan.json, or rerun with --interactive, and write the caption yourself"
-_BY_HAND = "Edit meme.png by hand, or use another image"
 MOST_PIXELS = 4_000_000  # pixels; larger images are scaled down to limit time and memory
 _SETTINGS = 3  # maximum rounds of drawing captions and reading them back
 _RULES = 4  # increase this when the same plan gives another image
@@ -116,10 +115,8 @@ def _check_caption(
     threshold = load_model()["threshold"]
     for region, caption in changed.items():
         if max(line.probability for line in caption.block.lines) < threshold:
-            what = (
-                f"text {region} ({caption.text!r}) may be a label or a watermark, not a caption"
-            )
-            yield Flaw(check="caption", what=what, advice=_BY_HAND)
+            what = say("label", region=region, text=repr(caption.text))
+            yield Flaw(check="caption", what=what, advice=say("by_hand"))
     size = max(_measure_size(caption.block.lines) for caption in changed.values())
     touched = {line.box for caption in changed.values() for line in caption.block.lines}
     for line in lines:
@@ -127,14 +124,14 @@ def _check_caption(
         said = sum(char.isalpha() for char in line.text) >= (2 if has_chinese(line.text) else 4)
         larger = said and line.score >= _SEEN and size < _MAIN * measure_thickness(line)
         if line.box not in touched and larger:
-            what = f"the larger text {line.text!r} was not changed"
-            yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
+            what = say("larger_text", text=repr(line.text))
+            yield Flaw(check="caption", what=what, advice=say("own_words"))
             break
     for number, caption in enumerate(page.captions, 1):
         mood = feel(understand([caption.text]).lines[0].intended)
         if str(number) not in changed and (mood.rude or mood.gloomy):
-            what = f"caption {number} ({caption.text!r}) is negative and was not changed"
-            yield Flaw(check="caption", what=what, advice=_OWN_WORDS)
+            what = say("negative_caption", region=number, text=repr(caption.text))
+            yield Flaw(check="caption", what=what, advice=say("own_words"))
 
 
 def _measure_size(lines: Sequence[TextLine]) -> int:
@@ -142,49 +139,47 @@ def _measure_size(lines: Sequence[TextLine]) -> int:
 
 
 def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
-    name = f"caption {caption.region}"
+    region = caption.region
     if caption.read < LEGIBLE:
-        what = f"OCR reads only {caption.read:.0%} of the planned text {caption.planned!r} in {name}"
-        yield Flaw(check="reading", what=what, advice="Use a shorter text")
+        share = f"{caption.read:.0%}"
+        what = say("unreadable", share=share, text=repr(caption.planned), region=region)
+        yield Flaw(check="reading", what=what, advice=say("shorter"))
     if caption.leftover:
-        count = "1 stroke" if caption.leftover == 1 else f"{caption.leftover} strokes"
-        what = f"visible remains of the old {name}: {count}"
-        yield Flaw(check="strokes", what=what, advice="Paint over them in meme.png")
+        what = say("strokes", region=region, count=caption.leftover)
+        yield Flaw(check="strokes", what=what, advice=say("paint_over"))
     if caption.plate or caption.lettering < LEAST_ALIKE:
-        what = f"{name} has another text style: the old letters could not be measured well"
-        yield Flaw(check="lettering", what=what, advice=_BY_HAND)
+        what = say("style", region=region)
+        yield Flaw(check="lettering", what=what, advice=say("by_hand"))
     if not SMALLEST <= caption.size <= LARGEST:
-        kind = "smaller" if caption.size < 1 else "larger"
-        words = "shorter" if caption.size < 1 else "longer"
-        what = f"the letters of {name} are much {kind} than before ({caption.size:.2f} of the old size)"
-        yield Flaw(check="size", what=what, advice=f"Use a {words} text")
+        kind, words = ("smaller", "shorter") if caption.size < 1 else ("larger", "longer")
+        what = say(kind, region=region, size=f"{caption.size:.2f}")
+        yield Flaw(check="size", what=what, advice=say(words))
 
 
 def _check_picture(checks: EditChecks) -> Iterator[Flaw]:
     if checks.damage > DAMAGED:
-        what = f"the image changed outside its captions ({checks.damage:.0%} of one block)"
-        yield Flaw(check="picture", what=what, advice="Use another editor, or --editor none")
+        what = say("damage", share=f"{checks.damage:.0%}")
+        yield Flaw(check="picture", what=what, advice=say("other_editor"))
     if min((caption.border for caption in checks.captions), default=1.0) < LEGIBLE:
-        what = "the border of a caption box is missing"
-        yield Flaw(check="picture", what=what, advice=_BY_HAND)
+        yield Flaw(check="picture", what=say("border"), advice=say("by_hand"))
     if not checks.panels_kept:
-        what = f"{checks.panels_before} panels became {checks.panels_after}"
-        yield Flaw(check="panels", what=what, advice="Use another editor, or --editor none")
+        what = say("panels", before=checks.panels_before, after=checks.panels_after)
+        yield Flaw(check="panels", what=what, advice=say("other_editor"))
 
 
 def _check_feeling(checks: EditChecks, asked: Taken[Mood] | None) -> Iterator[Flaw]:
     old, new = checks.kindness or (0.0, 1.0)
     if new <= old:
-        what = f"the new captions are not kinder than the old ones (score {old:.2f} before, {new:.2f} after)"
-        yield Flaw(check="kindness", what=what, advice=_OWN_WORDS)
+        what = say("not_kinder", old=f"{old:.2f}", new=f"{new:.2f}")
+        yield Flaw(check="kindness", what=what, advice=say("own_words"))
     if checks.mood is not None and not checks.mood.fit:
         mood = checks.mood
-        what = f"faces ({mood.faces}) do not match captions ({mood.captions}): {mood.reason.rstrip('.')}"
-        advice = "Let an editor change the faces (--editor and --face), or write matching captions"
-        yield Flaw(check="mood", what=what, advice=advice)
+        reason = mood.reason.rstrip(".")
+        what = say("mood", faces=mood.faces, captions=mood.captions, reason=reason)
+        yield Flaw(check="mood", what=what, advice=say("fit_faces"))
     elif asked is not None and asked.value is None:
-        what = f"the model did not answer whether faces match the captions: {asked.status}"
-        yield Flaw(check="mood", what=what, advice="Run the command again, or check it yourself and add --no-mood")
+        what = say("mood_unknown", status=asked.status)
+        yield Flaw(check="mood", what=what, advice=say("ask_again"))
 
 
 @dataclass(slots=True)
@@ -261,7 +256,9 @@ async def reappraise(meme: Meme, shop: Workshop) -> Reappraisal:
 async def _open(meme: Meme, shop: Workshop, folder: Path) -> _Job:
     """Read and measure a meme; the file is not changed."""
     if meme.image.resolve() in {(folder / name).resolve() for name in (MEME, BOTH)}:
-        raise _Stopped("reading", "the result would overwrite the source; choose another folder with --out")
+        raise _Stopped(
+            "reading", "the result would overwrite the source; choose another folder with --out"
+        )
     try:
         data = await asyncio.to_thread(read_bytes, meme.image)
         measured = await asyncio.to_thread(_measure, data, meme.image.name, shop.read_lines)

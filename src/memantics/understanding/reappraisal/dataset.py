@@ -1,4 +1,4 @@
-"""Reappraisals as drafts of a data set: MER-Bench records, a review queue, and regeneration.
+"""Reappraisals as dataset drafts: MER-Bench records, a review queue, and regeneration.
 
 Memes that annotators sent back keep their plan with the corrections, and get a new image.
 """
@@ -35,7 +35,7 @@ from memantics.understanding.reappraisal.workshop import Reappraisal, Reappraisa
 
 DRAFTS, QUEUE, EDITED = "reappraisal.jsonl", "queue", "edited"
 WORKFLOW = "verify-stages"
-AGAIN = "to be made again"
+AGAIN = "to be regenerated"
 _DRAWN = ("target_emotion", "rewritten", "plan")
 _FEELING = {
     "source_emotion": "emotion",
@@ -47,7 +47,7 @@ _FEELING = {
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalDraft:
-    """A meme, its plan, and what each editor made of it."""
+    """A meme, its plan and the results of each editor."""
 
     meme: Meme
     feeling: MemeFeeling
@@ -56,7 +56,7 @@ class ReappraisalDraft:
     edits: Mapping[str, Path]
 
     def dump(self) -> dict[str, JsonValue]:
-        """The record in MER-Bench's terms."""
+        """Return the record with MER-Bench's field names."""
         return {
             "meme": self.meme.id,
             "image": self.meme.image.name,
@@ -75,7 +75,7 @@ class ReappraisalDraft:
 
 
 def join_captions(captions: Mapping[str, str]) -> str:
-    r"""Captions as people correct them: one line for each region, in their order.
+    r"""Join captions for correction by people: one line per region, in order.
 
     >>> join_captions({"2": "and\nyou", "10": "last", "1": "me"})
     'me\nand you\nlast'
@@ -87,7 +87,7 @@ def join_captions(captions: Mapping[str, str]) -> str:
 def join_results(
     memes: Sequence[Meme], made: Mapping[str, Sequence[Reappraisal]]
 ) -> list[ReappraisalDraft]:
-    """One draft for every meme that at least one editor finished, in the order of the memes."""
+    """Build one draft per meme that at least one editor finished, in the order of the memes."""
     by_meme: dict[str, dict[str, Reappraisal]] = {}
     for editor, results in made.items():
         for result in results:
@@ -113,7 +113,7 @@ def write_drafts(folder: Path, drafts: Iterable[ReappraisalDraft]) -> Path:
 def write_reappraisal_queue(
     folder: Path, drafts: Sequence[ReappraisalDraft], origin: str, name: str = QUEUE
 ) -> int:
-    """Write the queue in which people check every stage; return how many items it has."""
+    """Write the queue to review every stage; return the number of items."""
     queue = folder / name
     names = queue_images([draft.meme for draft in drafts], queue)
     items = [_item(draft, names, queue) for draft in drafts]
@@ -157,7 +157,7 @@ def _copy(draft: ReappraisalDraft, editor: str, queue: Path) -> str:
 
 
 def list_sent_back(review: Review) -> Iterator[Reviewed]:
-    """Items whose picture is to be made again: a person said so, or revised what it shows."""
+    """List items whose image must be regenerated: annotators requested it or changed the plan."""
     for reviewed in review.items:
         sent = reviewed.aggregated is not None and reviewed.aggregated.reason == AGAIN
         revised = any(
@@ -170,26 +170,26 @@ def list_sent_back(review: Review) -> Iterator[Reviewed]:
 
 @dataclass(frozen=True, slots=True)
 class KeptPlanner:
-    """Says what a folder holds from before; nobody is asked."""
+    """A planner that returns the stored stages of a folder; no model is called."""
 
     name: str
     feeling: MemeFeeling
     planned: ReappraisalPlan
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Stage one, as it was."""
+        """Return the stored stage one."""
         return Taken(subject.id, "answered", self.feeling)
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Stage two, as it was."""
+        """Return the stored stage two."""
         del feeling
         return Taken(subject.id, "answered", self.planned)
 
 
 def open_kept(folder: Path) -> tuple[KeptPlanner, str]:
-    """The planner of a finished folder, and the name of the editor that painted it."""
+    """Open the planner of a finished folder; also return the name of its editor."""
     feeling, plan, checks = (
         conform(StageFile, read_json(folder / name), folder / name)
         for name in (FEELING, PLAN, CHECKS)
@@ -204,7 +204,7 @@ def open_kept(folder: Path) -> tuple[KeptPlanner, str]:
 
 @dataclass(slots=True)
 class Corrections:
-    """Puts a person's corrections into each stage; ``faults`` says by meme what did not fit."""
+    """Apply a person's corrections to each stage; ``faults`` lists rejected corrections by meme."""
 
     reviewed: Reviewed
     faults: dict[str, str] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class Corrections:
     def __call__(
         self, stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
     ) -> Shape | None:
-        """The corrected value; None where it breaks a rule."""
+        """Return the corrected value; None if it breaks a rule."""
         if isinstance(value, ReappraisalPlan):
             made: BaseModel | None = self._revise(meme, value)
         else:
@@ -250,6 +250,6 @@ class Corrections:
         update["captions"] = dict(zip(names, lines, strict=True))
         visual = str(given.get("plan", plan.visual))
         note = given.get("note")
-        # The note makes the instruction another one, so that the picture is made anew.
+        # The note changes the instruction, so that the image is generated again.
         update["visual"] = f"{visual} {note}".strip() if note else visual
         return ReappraisalPlan.model_validate(plan.model_dump() | update)

@@ -1,7 +1,7 @@
-"""Faces: where they are, and an editor that lets a generative one repaint them alone.
+"""Find faces, and repaint only them with a generative editor.
 
-No detector of faces ships: OpenCV 5 has no cascades any more. A place comes from the user, from a
-model that sees, or from a detector file of the user's (YuNet, ONNX).
+The package contains no face detector, since OpenCV 5 has no cascades. Positions come from the user,
+from a vision-language model, or from the user's detector file (YuNet, ONNX).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from memantics.understanding.vision.appearance import YuNet
 from memantics.understanding.vision.regions import PixelBox
 
 BY_MODEL = "model"
-_MOST = 8  # faces of a meme that are repainted, the largest first
-_AROUND = 0.5  # of a face: how much of its surroundings an editor sees on each side
-_SOFT = 0.06  # of a face: the rim in which old and new are mixed
-_GRID = 1000  # coordinates in which a model names a place
+_MOST = 8  # maximum faces to repaint per meme, the largest first
+_AROUND = 0.5  # context around a face on each side, relative to its size
+_SOFT = 0.06  # width of the blended rim, relative to the face
+_GRID = 1000  # size of the coordinate grid in model replies
 _PLACE = re.compile(r"\s*,\s*".join([r"(\d+(?:\.\d+)?)"] * 4))
 _LOOKS = {
     "happy": "smiling happily, with bright eyes",
@@ -44,41 +44,41 @@ _LOOKS = {
 
 
 class FaceFinder(Protocol):
-    """Whoever knows where faces are; ``name`` tells one finder from another."""
+    """Protocol of a face finder; ``name`` identifies it in results."""
 
     @property
     def name(self) -> str:
-        """What results depend on."""
+        """The identity that results depend on."""
         ...
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
-        """The faces of a meme: boxes in the pixels of ``image``."""
+        """Find the faces of a meme: boxes in the pixels of ``image``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class GivenFaces:
-    """Places that a user gave: left, top, width, height, in pixels of the source."""
+    """Face boxes given by the user: left, top, width, height in pixels of the source."""
 
     places: tuple[tuple[float, float, float, float], ...]
 
     @property
     def name(self) -> str:
-        """The places."""
+        """The given boxes."""
         return f"given: {self.places}"
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
-        """The places, as far as they lie in the picture."""
+        """Return the given boxes, clipped to the image."""
         source = decode(await asyncio.to_thread(path.read_bytes), path.name).size
-        scale = (image.width / source[0], image.height / source[1])  # large pictures are reduced
+        scale = (image.width / source[0], image.height / source[1])  # large images are scaled down
         found = []
         for left, top, width, height in self.places:
             box = clip((left, top, left + width, top + height), image.size, scale)
             if box is None:
                 said = ",".join(f"{length:g}" for length in (left, top, width, height))
                 raise InputError(
-                    f"--face {said} lies outside of {meme}, which has {source[0]} x {source[1]}",
-                    hint="X,Y,W,H in pixels, from the upper left corner",
+                    f"--face {said} is outside {meme}, which has {source[0]} x {source[1]} pixels",
+                    hint="use X,Y,W,H in pixels from the upper left corner",
                 )
             found.append(box)
         return tuple(found)
@@ -89,7 +89,7 @@ def clip(
     size: tuple[int, int],
     scale: tuple[float, float] = (1.0, 1.0),
 ) -> PixelBox | None:
-    """A box in whole pixels inside of a picture; None where less than a pixel is left.
+    """Clip a box to the image in whole pixels; None if less than a pixel remains.
 
     >>> clip((-4, 2, 10, 90), (20, 30)), clip((40, 0, 50, 9), (20, 30))
     ((0, 2, 10, 30), None)
@@ -105,14 +105,14 @@ def clip(
 
 
 class YuNetFaces:
-    """A detector file of the user's, see :class:`.vision.appearance.YuNet`."""
+    """The user's YuNet detector file; see :class:`.vision.appearance.YuNet`."""
 
     def __init__(self, path: Path) -> None:
         self._network = YuNet(path)
         self.name = self._network.name
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
-        """The faces that it is sure of, the largest first."""
+        """Find confident faces, the largest first."""
         del path
         boxes = await asyncio.to_thread(self._network.find, image, meme)
         found = [
@@ -126,20 +126,20 @@ def _area(box: PixelBox) -> int:
 
 
 class Faces(Lenient):
-    """Where a model sees faces, in thousandths of the picture."""
+    """Faces in a model reply, in thousandths of the image size."""
 
     faces: list[list[int]]
 
 
 class ModelFaces:
-    """Asks a model that sees; where it gives no usable reply, there are no faces."""
+    """Ask a vision-language model for faces; an unusable reply means no faces."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
         self.name = f"model: {asker.model}"
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
-        """The faces that it names, the largest first."""
+        """Return the faces that the model names, the largest first."""
         taken = await self._asker.take(Step(f"{meme}/faces", ask_faces(path), read_faces))
         scale = (image.width / _GRID, image.height / _GRID)
         named = taken.value.faces if taken.value else []
@@ -149,7 +149,7 @@ class ModelFaces:
 
 
 def ask_faces(image: Path) -> Request:
-    """The request for the places of faces."""
+    """Build the request for the positions of faces."""
     number: dict[str, JsonValue] = {"type": "integer", "minimum": 0, "maximum": _GRID}
     box: dict[str, JsonValue] = {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
     fields, schema = describe_reply(Faces, faces={"type": "array", "items": box, "maxItems": _MOST})
@@ -160,7 +160,7 @@ def ask_faces(image: Path) -> Request:
 
 
 def read_faces(text: str) -> Faces:
-    """The places in a reply; a box that is none is named."""
+    """Parse the boxes of a reply; an invalid box is an error that names it."""
     found = read_object(text, Faces)
     for box in found.faces:
         sides = len(box) == 4 and 0 <= box[0] < box[2] <= _GRID and 0 <= box[1] < box[3] <= _GRID
@@ -172,35 +172,40 @@ def read_faces(text: str) -> Faces:
 
 
 def open_faces(said: Sequence[str], asker: Asker | None, memes: int) -> FaceFinder | None:
-    """The finder that a user means: places, ``model``, or the file of a detector."""
+    """Open the face finder that the user chose: boxes, ``model`` or a detector file."""
     if not said:
         return None
     places = [_PLACE.fullmatch(face.strip()) for face in said]
     if all(places):
         if memes > 1:
             raise InputError(
-                f"--face with a place is for one meme, not for {memes}",
-                hint="give --face model, or the file of a detector",
+                f"--face X,Y,W,H works with one meme, not with {memes}",
+                hint="use --face model or a detector file (.onnx)",
             )
         given = [tuple(map(float, match.groups())) for match in places if match]
         return GivenFaces(tuple((x, y, w, h) for x, y, w, h in given))
     if len(said) > 1:
-        raise InputError("--face is given in several ways", hint="places only, or one of the rest")
+        raise InputError(
+            "--face mixes boxes with 'model' or a detector file",
+            hint="give only boxes, only 'model', or only one detector file",
+        )
     [word] = said
     if word == BY_MODEL:
         if asker is None:
-            raise InputError("--face model needs a model that sees", hint="name it with --model")
+            raise InputError(
+                "--face model needs a vision-language model", hint="name it with --model"
+            )
         return ModelFaces(asker)
     if not Path(word).is_file():
         raise InputError(
-            f"--face {word}: neither a place, nor 'model', nor a file",
-            hint="X,Y,W,H in pixels, model, or a YuNet detector (.onnx)",
+            f"--face {word!r} is not a box, 'model' or an existing file",
+            hint="use X,Y,W,H in pixels, 'model', or a YuNet detector file (.onnx)",
         )
     return YuNetFaces(Path(word))
 
 
 class FaceEditor:
-    """Light and colours by the embedded editor; each face by a generative one, in its own crop."""
+    """Change light and colours with the embedded editor, and faces with a generative one."""
 
     note = ""
 
@@ -210,12 +215,12 @@ class FaceEditor:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Both editors."""
+        """The identities of both editors."""
         rest = dict(EmbeddedEditor(sticker=self._sticker).identity)
         return {"name": self.name, "faces": dict(self._painter.identity), "rest": rest}
 
     async def edit(self, request: EditRequest) -> bytes:
-        """Grade the picture, then repaint its faces one by one."""
+        """Change light and colours of the image, then repaint its faces one by one."""
         rest = EmbeddedEditor(sticker=self._sticker)
         made = decode(await rest.edit(request), "picture")
         for number, face in enumerate(request.faces):
@@ -225,12 +230,12 @@ class FaceEditor:
     async def _paint(
         self, image: Image.Image, face: PixelBox, request: EditRequest, number: int
     ) -> Image.Image:
-        """The picture with one face repainted: inside of an ellipse with a soft rim."""
+        """Repaint one face inside an ellipse with a soft rim."""
         width, height = face[2] - face[0], face[3] - face[1]
         wide, high = _AROUND * width, _AROUND * height
         around = (face[0] - wide, face[1] - high, face[2] + wide, face[3] + high)
         crop = clip(around, image.size)
-        assert crop is not None  # the face lies in the picture
+        assert crop is not None  # the face is inside the image
         left, top = crop[:2]
         part = image.crop(crop)
         mask = Image.new("L", part.size)

@@ -1,4 +1,4 @@
-"""The embedded editor: light, colours and a sticker in each panel, by target emotion. No model."""
+"""The embedded editor: light, colours and an optional sticker per panel, without a model."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from memantics.core.images import decode, encode_png
 from memantics.core.model import EditRequest
 
 _SCALE = 4
-_SIDE = 0.2  # of the shorter side of a panel
-_MIDDLE = 0.3  # of the width: from there to the other side no sticker stands
-_BUSY, _AWAY = 0.25, 0.1  # of its pixels: edges under a sticker, and what the middle costs
+_SIDE = 0.2  # sticker size, relative to the shorter side of a panel
+_MIDDLE = 0.3  # fraction of the width reserved without stickers
+_BUSY, _AWAY = 0.25, 0.1  # weights of edges and of the distance from the border
 _SKIN_RED, _SKIN_BLUE = (3.0, 47.0), (-53.0, 1.0)  # chroma, from grey
-_SKIN_KEPT = 0.85  # a mood changes light and scenery, not the colour of people
-_ROWS = 256  # of a picture that are graded at once: single precision takes twelve times its bytes
-_LIFT = 1.35  # times as light at most
+_SKIN_KEPT = 0.85  # skin colours are mostly kept
+_ROWS = 256  # rows processed at once: single precision needs twelve times their bytes
+_LIFT = 1.35  # maximum brightness factor
 _LINE = (43, 36, 64, 255)
 _CREAM = (255, 250, 236, 255)
 _CHEEK = (244, 140, 130, 255)
@@ -30,7 +30,10 @@ Spot = tuple[int, int, int]
 
 
 def find_free_spot(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Spot | None:
-    """The calmest square of the mask, rather near an edge (left, top, side); None: all is busy."""
+    """Find the least busy square of the mask, preferably near an edge; None if all is busy.
+
+    The square is returned as left, top and side.
+    """
     height, width = mask.shape
     side = max(24, round(_SIDE * min(width, height)))
     grey = pixels.astype(np.float32).mean(axis=2)
@@ -41,7 +44,7 @@ def find_free_spot(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Spot |
     total = np.pad(busy.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
     best, spot = _BUSY * side * side, None
     margin = max(4, side // 6)
-    # Faces and things are in the middle; a place at an edge disturbs least.
+    # Faces and objects are in the middle, so an edge is preferred.
     for top in range(margin, height - side - margin, max(1, side // 4)):
         for left in range(margin, width - side - margin, max(1, side // 4)):
             low, right = top + side, left + side
@@ -56,7 +59,7 @@ def find_free_spot(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Spot |
 
 
 def draw_sticker(image: Image.Image, spot: Spot, target: str) -> Image.Image:
-    """Lay the sticker of a target emotion on a picture: a face with that expression."""
+    """Draw the sticker of a target emotion: a face with that expression."""
     left, top, side = spot
     big = side * _SCALE
     plate = Image.new("RGBA", (big, big))
@@ -69,7 +72,7 @@ def draw_sticker(image: Image.Image, spot: Spot, target: str) -> Image.Image:
 
 
 def _draw_disc(pen: ImageDraw.ImageDraw, side: int, colour: tuple[int, int, int, int]) -> int:
-    """A round face with red cheeks on a white rim; returns the width of a line."""
+    """Draw a round face with red cheeks on a white rim; return the line width."""
     width = max(2, side // 32)
     pen.ellipse((side * 0.14, side * 0.14, side * 0.86, side * 0.86), _CREAM)
     face = (side * 0.18, side * 0.18, side * 0.82, side * 0.82)
@@ -80,14 +83,14 @@ def _draw_disc(pen: ImageDraw.ImageDraw, side: int, colour: tuple[int, int, int,
 
 
 def _close_eyes(pen: ImageDraw.ImageDraw, side: int, width: int, *, down: bool) -> None:
-    """Eyes as arcs: laughing ones bend upwards, resting ones down."""
+    """Draw eyes as arcs: laughing eyes bend upwards, resting eyes downwards."""
     for x in (0.39, 0.61):
         box = (side * (x - 0.06), side * 0.4, side * (x + 0.06), side * 0.52)
         pen.arc(box, *((0, 180) if down else (180, 360)), fill=_LINE, width=2 * width)
 
 
 def _draw_happy(pen: ImageDraw.ImageDraw, side: int) -> None:
-    """A laughing sun."""
+    """Draw a laughing sun."""
     for ray in range(8):
         turn = math.pi / 4 * ray
         ends = [
@@ -102,7 +105,7 @@ def _draw_happy(pen: ImageDraw.ImageDraw, side: int) -> None:
 
 
 def _draw_calm(pen: ImageDraw.ImageDraw, side: int) -> None:
-    """A face at peace, with a leaf."""
+    """Draw a calm face with a leaf."""
     width = _draw_disc(pen, side, (170, 214, 160, 255))
     _close_eyes(pen, side, width, down=True)
     pen.arc((side * 0.4, side * 0.5, side * 0.6, side * 0.68), 20, 160, _LINE, 2 * width)
@@ -112,7 +115,7 @@ def _draw_calm(pen: ImageDraw.ImageDraw, side: int) -> None:
 
 
 def _draw_relaxed(pen: ImageDraw.ImageDraw, side: int) -> None:
-    """A face with dark glasses and an easy smile."""
+    """Draw a smiling face with dark glasses."""
     width = _draw_disc(pen, side, (150, 200, 236, 255))
     for x in (0.38, 0.62):
         glass = (side * (x - 0.1), side * 0.38, side * (x + 0.1), side * 0.52)
@@ -122,7 +125,7 @@ def _draw_relaxed(pen: ImageDraw.ImageDraw, side: int) -> None:
 
 
 def _draw_excited(pen: ImageDraw.ImageDraw, side: int) -> None:
-    """A face with stars for eyes."""
+    """Draw a face with stars for eyes."""
     width = _draw_disc(pen, side, (255, 176, 92, 255))
     for x in (0.38, 0.62):
         points = []
@@ -147,9 +150,9 @@ NAME = "embedded"
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A change of tone: light and contrast as factors, warmth from blue to red, vividness.
+    """A colour change: brightness and contrast as factors, warmth from blue to red, saturation.
 
-    ``middle`` is the mean light to which darker panels are lifted, from 0 to 255.
+    ``middle`` is the mean brightness, from 0 to 255, to which darker panels are raised.
     """
 
     light: float
@@ -168,9 +171,9 @@ GRADES: Mapping[str, Grade] = {
 
 
 class EmbeddedEditor:
-    """Grades colours inside of the mask, panel by panel, and may set a sticker in each.
+    """Change colours inside the mask panel by panel, with an optional sticker per panel.
 
-    Only panels whose captions change get another mood; ``sticker`` adds a drawing.
+    Only panels whose captions change are edited; ``sticker`` adds a drawing.
     """
 
     name = NAME
@@ -181,11 +184,11 @@ class EmbeddedEditor:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The version of the grades."""
+        """The version of the colour changes."""
         return {"name": self.name, "rules": "3", "sticker": self._sticker}
 
     async def edit(self, request: EditRequest) -> bytes:
-        """Grade the picture."""
+        """Change light and colours of the image."""
         return await asyncio.to_thread(self._edit, request)
 
     def _edit(self, request: EditRequest) -> bytes:
@@ -209,11 +212,11 @@ class EmbeddedEditor:
         return encode_png(made)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the editor holds no resources."""
 
 
 def lift(grade: Grade, colours: NDArray[np.uint8]) -> Grade:
-    """A grade with more light where a panel is darker than the mood wants.
+    """Raise the brightness of a grade for panels that are too dark.
 
     >>> dark = np.full((4, 3), 60, np.uint8)
     >>> lift(GRADES["happy"], dark).light > lift(GRADES["happy"], dark + 120).light
@@ -224,7 +227,7 @@ def lift(grade: Grade, colours: NDArray[np.uint8]) -> Grade:
 
 
 def grade_picture(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
-    """Change the tone of the middle colours; pure white and black stay, and so do gutters.
+    """Change mid-tone colours; pure white, pure black and gutters are kept.
 
     >>> ends = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
     >>> bool((grade_picture(ends, GRADES["happy"]) == ends).all())
@@ -237,9 +240,9 @@ def grade_picture(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
 
 
 def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """From 0 to 1: how much each colour is like skin, dark or light, by its two chroma channels.
+    """Rate from 0 to 1 how skin-like each colour is, by its two chroma channels.
 
-    Wood and fur have the same chroma; they keep their colours, too.
+    Wood and fur have the same chroma, so their colours are kept, too.
 
     >>> colours = [(110, 70, 50), (186, 124, 84), (240, 200, 170), (70, 160, 90), (128, 128, 128)]
     >>> rate_skin(np.array([colours], np.float32)).round(1)[0].tolist()
@@ -248,7 +251,7 @@ def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
     red = values @ np.array([0.5, -0.4187, -0.0813], np.float32)
     blue = values @ np.array([-0.1687, -0.3313, 0.5], np.float32)
     edges = (red - _SKIN_RED[0], _SKIN_RED[1] - red, blue - _SKIN_BLUE[0], _SKIN_BLUE[1] - blue)
-    # The edges are soft: a face has no patches of another tone.
+    # Soft limits avoid patches of another tone in faces.
     return np.asarray(np.prod([np.clip(edge / 6, 0, 1) for edge in edges], axis=0), np.float32)
 
 
@@ -259,7 +262,7 @@ def _grade_rows(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
     made = (made - 128) * grade.contrast + 128
     made *= grade.light
     made += np.array([grade.warmth, 0.15 * grade.warmth, -grade.warmth], np.float32)
-    # A colour near either end moves little: paper stays white, and ink stays black.
+    # Colours near white or black change little: paper stays white and ink black.
     weight = 1 - np.abs(grey / 127.5 - 1) ** 3
     weight *= 1 - _SKIN_KEPT * rate_skin(values)
     mixed = values + (made - values) * weight[..., None]

@@ -1,4 +1,4 @@
-"""The data behind the embedded planner: causes of negative feelings, and how each is turned."""
+"""The lexicon of the embedded planner: causes of negative emotions and their reframings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTERS = re.compile(r"[a-z]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PhraseTurn:
-    """What a cause makes people say, and what may be said instead, in the order of liking."""
+    """A negative phrase of a cause and its replacements, in order of preference."""
 
     cause: str
     pattern: re.Pattern[str]
@@ -25,13 +25,13 @@ class PhraseTurn:
 
     @property
     def open(self) -> bool:
-        """Whether words of the situation are part of what it matches."""
+        """Whether the match includes words of the situation."""
         return self.pattern.groups > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why somebody feels bad; ``move`` says how that is turned, ``lines`` are whole captions."""
+    """A cause of a negative emotion; ``move`` names the reframing, ``lines`` are whole captions."""
 
     name: str
     emotion: SourceEmotion
@@ -42,7 +42,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class FoundTurn:
-    """A turn and where it applies."""
+    """A phrase replacement and the position where it applies."""
 
     turn: PhraseTurn
     match: re.Match[str]
@@ -50,10 +50,11 @@ class FoundTurn:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """One language: ``grave`` is what no joke answers, ``homophones`` kind words by target.
+    """The lexicon of one language: ``grave`` topics are never rewritten.
 
-    ``ends`` are clauses with which a sentence goes on, by what it tells and target; ``heavy`` is
-    what they do not mend, ``contrary`` what makes a turned word say the contrary.
+    ``homophones`` are kind words by target emotion. ``ends`` are clauses that continue a sentence,
+    by situation and target; ``heavy`` phrases do not get such an ending, and ``contrary`` phrases
+    would reverse a replaced word.
     """
 
     chinese: bool
@@ -66,7 +67,7 @@ class Lexicon:
     contrary: re.Pattern[str]
 
     def find_turns(self, text: str) -> list[FoundTurn]:
-        """The turns that apply, none inside another: longer matches win, then earlier turns.
+        """Find applicable replacements without overlaps; longer matches win, then earlier entries.
 
         >>> [found.match.group() for found in read_lexicon("en").find_turns("Oh no, I panic")]
         ['Oh no', 'I panic']
@@ -89,7 +90,7 @@ class Lexicon:
         return sorted(kept, key=lambda found: found.match.start())
 
     def weigh(self, text: str) -> dict[str, float]:
-        """How much each cause is in a text: 1 for a turn, a half for each other cue.
+        """Weigh each cause in a text: 1 per replaceable phrase, 0.5 per other cue.
 
         >>> read_lexicon("en").weigh("panic before the exam")["pressure"]
         1.5
@@ -104,7 +105,7 @@ class Lexicon:
         return weights
 
     def drop(self, text: str) -> str:
-        """A text without the words that carry its feeling.
+        """Remove the words that express the emotion from a text.
 
         >>> read_lexicon("en").drop("my awkward potato")
         'my   potato'
@@ -115,7 +116,7 @@ class Lexicon:
         return left
 
     def say(self, found: FoundTurn, choice: int) -> str:
-        """The words that stand for a match; capitals follow the old ones.
+        """Return the replacement of a match, with the capitals of the old words.
 
         >>> (found,) = read_lexicon("en").find_turns("AWKWARD")
         >>> read_lexicon("en").say(found, 0)
@@ -126,7 +127,7 @@ class Lexicon:
 
 
 def match_case(new: str, old: str) -> str:
-    """New words in capitals where the old ones were, or with a large first letter.
+    """Apply the capitals of the old words to the new ones.
 
     >>> match_case("oh well", "OH NO"), match_case("oh well", "Oh no"), match_case("a", "i")
     ('OH WELL', 'Oh well', 'a')
@@ -141,7 +142,7 @@ def match_case(new: str, old: str) -> str:
 
 @cache
 def read_lexicon(language: str) -> Lexicon:
-    """The lexicon of a language: Chinese for ``zh``, else English."""
+    """Load the lexicon of a language: Chinese for ``zh``, else English."""
     chinese = language == "zh"
     path = _FOLDER / ("zh.toml" if chinese else "en.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -187,6 +188,6 @@ def _read_turns(
 
 
 def _compile(pattern: str, *, chinese: bool) -> re.Pattern[str]:
-    """English words are whole words; letters of either case are the same."""
+    """Compile a pattern; English patterns match whole words in any case."""
     whole = pattern if chinese else rf"(?<![\w'])(?:{pattern})(?![\w'])"
     return re.compile(whole, re.IGNORECASE)

@@ -1,8 +1,8 @@
-"""The embedded planner: offline, from sounds, words and a lexicon of reframings by cause.
+"""The embedded planner: offline, from homophone readings and a lexicon of reframings by cause.
 
-It listens to captions first, looks for what causes the feeling, writes several new captions that
-turn this cause, and takes the best that keeps the rules. It understands no picture, so it is a
-baseline; what it cannot turn it declines.
+It finds the cause of the negative emotion, writes several new captions that reframe this cause, and
+takes the best one that follows the rules. It does not understand images, so it is a baseline. It
+declines memes that it cannot rewrite.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from memantics.metrics.rounding import settle
 from memantics.understanding.reappraisal.candidates import Candidate, Way, list_candidates
 from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
 from memantics.understanding.reappraisal.lexicon import read_lexicon
+from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.ranking import RankedCaptions, reads_as_intended, weigh
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
@@ -40,30 +41,29 @@ from memantics.understanding.vision.page import LetteredCaption, MemeStructure
 from memantics.understanding.vision.typesetting import fit_text
 
 EMBEDDED = "embedded/planner"
-_OFFERED = 12  # plans for one meme, of which the first are drawn
-_GLAD = 0.3  # valence of captions that are positive
+_OFFERED = 12  # maximum plans per meme; the first ones are drawn
+_GLAD = 0.3  # minimum valence of positive captions
 _LOOKS: dict[TargetEmotion, str] = {
     "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
     "calm": "Softer contrast and quieter colours; faces and shoulders loosen.",
     "relaxed": "Gentle warm light and soft contrast; bodies lean back, eyes are at ease.",
     "excited": "Vivid colours and clear light; eyes wide open, an eager smile.",
 }
-# How likely a way to rewrite makes sense, where all else is equal.
+# Prior score of each way to rewrite.
 _PRIOR: dict[Way, float] = {"turn": 0.5, "sound": 0.3, "clause": 0.1, "line": -0.1}
 _KEEP = "Panels, persons, things, the places of captions and the situation stay as they are."
 
 
-UNTOLD = "unknown: no word tells the emotion and no classifier is in use"
+UNTOLD = "unknown: no word in the lexicon expresses an emotion, and no emotion classifier is in use"
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Takes both stages offline, the same way every time.
+    """Run both stages offline and deterministically.
 
-    It declines a meme that is not negative, unless its emotion was given, one that speaks of what
-    no joke answers, and one that none of its rewritings makes kinder. ``meter`` tells how kind a
-    text sounds; ``judge`` is a classifier for emotions, before whose word our lexicon counts less.
-    With ``force`` every meme counts as negative.
+    It declines memes that are not negative (unless an emotion is given), memes about grave topics,
+    and memes that no rewriting makes kinder. ``meter`` scores kindness. ``judge`` is an emotion
+    classifier; it takes precedence over the lexicon. With ``force`` every meme counts as negative.
     """
 
     meter: FeelingMeter = field(default_factory=LexiconMeter)
@@ -72,7 +72,7 @@ class EmbeddedPlanner:
 
     @property
     def name(self) -> str:
-        """The planner, and the classifier that it asks."""
+        """The name of the planner and of its classifier."""
         return (
             EMBEDDED
             if self.judge is None
@@ -80,7 +80,7 @@ class EmbeddedPlanner:
         )
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Stage one, from the words and sounds of captions and the colours of the picture."""
+        """Run stage one from the captions' words, their readings and the image colours."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
         reason = _find_objection(subject, found, force=self.force)
@@ -100,7 +100,7 @@ class EmbeddedPlanner:
         return Taken(step, "answered", feeling, model=EMBEDDED)
 
     def _feel(self, subject: ReappraisalSubject, found: Understanding) -> tuple[SourceEmotion, str]:
-        """The emotion, and who says so: what is given, the classifier, our lexicon, or nobody."""
+        """Return the emotion and its source: given, classifier, lexicon, or assumed."""
         if subject.emotion is not None:
             return subject.emotion, "given"
         if self.judge is not None:
@@ -110,13 +110,13 @@ class EmbeddedPlanner:
                 return known, said.source
         emotion = choose_emotion(found)
         if found.cause is not None:
-            return emotion, "words of our lexicon, a baseline"
+            return emotion, "the word lexicon, a baseline"
         return emotion, f"{UNTOLD}; {emotion} is assumed"
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Stage two: the best of all rewritings that keep the rules."""
+        """Run stage two: choose the best rewriting that follows the rules."""
         step = f"{subject.id}/plan"
         made, reason = await asyncio.to_thread(
             choose_plan, subject.page, feeling.emotion, self.meter
@@ -125,23 +125,20 @@ class EmbeddedPlanner:
 
 
 def _find_objection(subject: ReappraisalSubject, found: Understanding, *, force: bool) -> str:
-    """Why a meme is not turned around; empty where it may be."""
+    """Return the reason why a meme is not rewritten; empty if it may be."""
     if found.grave:
-        return f"it speaks of {found.grave!r}: no rewriting of ours answers that"
+        return say("grave", words=repr(found.grave))
     if subject.emotion is not None:
         return ""
     if not subject.page.captions:
-        return "no caption was found on it; name a target to change its colours"
+        return say("no_caption")
     if not found.negative and not force:
-        return (
-            "no word in it is known as negative, and our words miss half of what people call so; "
-            "--force turns it anyway"
-        )
+        return say("not_negative")
     return ""
 
 
 def choose_emotion(found: Understanding) -> SourceEmotion:
-    """The emotion of the strongest cause; without any, sad where words are gloomy, else angry.
+    """Return the emotion of the strongest cause; without a cause, sad if gloomy, else angry.
 
     >>> choose_emotion(understand(["panic before the exam"]))
     'tense'
@@ -155,17 +152,19 @@ def choose_emotion(found: Understanding) -> SourceEmotion:
 def choose_plan(
     page: MemeStructure, emotion: SourceEmotion, meter: FeelingMeter
 ) -> tuple[ReappraisalPlan | None, str]:
-    """The best plan, which holds those that rank below it, or None and why there is none."""
+    """Choose the best plan with its alternatives, or return None and the reason."""
     found = understand(_list_texts(page))
     target = PAIRS[emotion]
     if not page.captions:
-        return _make_plan(page, target, (), "only light and colours: it has no caption"), ""
+        return _make_plan(
+            page, target, (), "only light and colours change: the meme has no caption"
+        ), ""
     faults: list[str] = []
     plans: dict[str, ReappraisalPlan] = {}
     for candidate, ranked in rank_candidates(found, target, meter):
         texts = ranked.captions
         if not all(starmap(_fits, zip(page.captions, texts, strict=True))):
-            faults = faults or ["what it could say is too long for its place"]
+            faults = faults or [say("too_long")]
             continue
         plan = _make_plan(page, target, texts, tell_why(candidate))
         faults = find_faults(plan, emotion, page)
@@ -178,14 +177,14 @@ def choose_plan(
         first, *others = plans.values()
         return first.model_copy(update={"others": [other.offer() for other in others]}), ""
     if faults:
-        return None, f"it cannot be turned here: {'; '.join(faults)}"
-    return None, "it cannot be turned here: none of our rewritings makes it kinder"
+        return None, say("breaks_rules", faults="; ".join(faults))
+    return None, say("nothing_kinder")
 
 
 def rank_candidates(
     found: Understanding, target: TargetEmotion, meter: FeelingMeter
 ) -> Iterator[tuple[Candidate, RankedCaptions]]:
-    """All rewritings of a meme that are good enough, the best first."""
+    """Rank all rewritings of a meme that are good enough, best first."""
     rated = []
     old = [line.printed for line in found.lines]
     for made in dict.fromkeys(list_candidates(found, target)):
@@ -200,7 +199,7 @@ def rank_candidates(
 
 
 def tell_why(candidate: Candidate) -> str:
-    """How the feeling is turned, in one sentence."""
+    """Describe the reframing in one sentence."""
     first = next(rewriting for rewriting in candidate.rewritings if rewriting is not None)
     names = [
         cause for rewriting in candidate.rewritings if rewriting and (cause := rewriting.cause)
@@ -208,9 +207,11 @@ def tell_why(candidate: Candidate) -> str:
     causes = {**read_lexicon("en").causes, **read_lexicon("zh").causes}
     moves = [causes[name].move for name in dict.fromkeys(names)]
     if not moves:
-        pun = "the pun says something kind with the same thing"
-        moves = [pun if first.way == "sound" else "what happens goes on more kindly"]
-    reading = f"; it will be heard as {first.intended!r}" if first.intended != first.printed else ""
+        pun = "the new pun on the same thing is kind"
+        moves = [pun if first.way == "sound" else "the sentence continues with a kinder ending"]
+    reading = (
+        f"; its intended reading is {first.intended!r}" if first.intended != first.printed else ""
+    )
     return f"{'; '.join(moves)}{reading}"
 
 
@@ -234,7 +235,7 @@ def _list_texts(page: MemeStructure) -> list[str]:
 
 
 def _fits(caption: LetteredCaption, text: str) -> bool:
-    """Whether a text can be set in the place of a caption without looking much smaller."""
+    """Tell whether a text fits a caption's area without much smaller letters."""
     if text == caption.text:
         return True
     if len(text) > caption.budget:
@@ -254,7 +255,7 @@ def _judge_polarity(found: Understanding) -> Polarity:
 
 
 def _look(subject: ReappraisalSubject) -> tuple[float, float, float]:
-    """How flat the colours are (drawn pictures have areas of one colour), light and warmth."""
+    """Describe the flatness of colours (drawings have plain areas), brightness and warmth."""
     pixels = np.asarray(load(subject.image).resize((128, 128)), dtype=np.int16)
     flat = float((np.abs(np.diff(pixels, axis=1)).max(axis=2) <= 3).mean())
     light = float(pixels.mean()) / 255
@@ -273,7 +274,9 @@ def _describe(
     panels = "one panel" if len(page.panels) == 1 else f"{len(page.panels)} panels"
     printed = f'Its captions say: "{clean_line(said, 3000)}".' if said else "It has no caption."
     homophones = (
-        f' They are heard as "{clean_line(found.homophones, 300)}".' if found.homophones else ""
+        f' Their homophone reading is "{clean_line(found.homophones, 300)}".'
+        if found.homophones
+        else ""
     )
-    why = f" What shows in them: {found.cause.name}." if found.cause else ""
+    why = f" Cause of the emotion: {found.cause.name}." if found.cause else ""
     return f"A {kind} in {panels}, {bright}, with {hue} colours. {printed}{homophones}{why}"

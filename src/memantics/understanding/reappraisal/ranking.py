@@ -1,4 +1,4 @@
-"""Which captions are best, whoever wrote them: kinder, fluent, near the old ones, still a joke."""
+"""Rank new captions from any author: kinder, fluent, close to the old ones, with the pun kept."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ from memantics.understanding.reappraisal.situation import (
 )
 from memantics.understanding.vision.regions import has_chinese
 
-LEAST = 0.05  # of the meter's scale: a smaller change of feeling is none
+LEAST = 0.05  # minimum change on the meter's scale
 _FLUENT, _CLOSE, _JOKE = 0.3, 0.9, 0.5
-# log10 of a Chinese character or an English word: what captions have; idioms are far more usual.
+# log10 probability per Chinese character or English word in captions; idioms are more probable.
 _USUAL = {True: -4.2, False: -2.4}
-_STRANGE = -1.3  # below that or the old text: so much less usual, and it makes no sense
-_TOP_READINGS = 2  # readings of our ear among which what a pun means must be
-_FAMILIAR = -5.6  # log10 of a character: rarer puns are not heard by people either
+_STRANGE = -1.3  # maximum loss of log10 probability; a larger loss means nonsense
+_TOP_READINGS = 2  # the intended reading of a pun must be among this many readings
+_FAMILIAR = -5.6  # log10 probability per character; readers do not recognise rarer puns
 
 
 class RankedCaptions(Closed):
-    """New captions of a meme, and what speaks for them.
+    """New captions of a meme and their scores.
 
-    ``kindness`` is how much kinder they sound than the old ones (-1 to 1), ``fluency`` how usual
-    their words are in this order beside the old ones or what is usual (log10 for each character or
-    English word),
-    ``closeness`` how near they are in words, sound and length, ``joke`` the share of things in the
-    picture that are still heard as something else (both 0 to 1). ``declined`` says why nobody
-    should be shown them; empty where they are good enough.
+    ``kindness`` is the gain over the old captions (-1 to 1). ``fluency`` is the log10 probability
+    per character or English word, relative to the old captions or to usual ones. ``closeness``
+    compares words, pronunciation and length, and ``joke`` is the proportion of visible things that
+    are still homophones (both 0 to 1). ``declined`` is the reason to reject the captions; it is
+    empty if they are good enough.
     """
 
     captions: tuple[str, ...]
@@ -56,7 +55,7 @@ class RankedCaptions(Closed):
 
     @property
     def score(self) -> float:
-        """One number to order captions by."""
+        """The overall score that ranks captions."""
         return (
             self.kindness
             + _FLUENT * max(-3.0, min(0.0, self.fluency))
@@ -68,10 +67,9 @@ class RankedCaptions(Closed):
 def rank_captions(
     old: Sequence[str], candidates: Iterable[Sequence[str]], meter: FeelingMeter | None = None
 ) -> list[RankedCaptions]:
-    """Captions that may stand for the old ones, the best first; those declined come last.
+    """Rank replacement captions, best first; declined ones come last.
 
-    Whoever wrote them, a model, a person or our own planner, is asked nothing: they are weighed as
-    they will be printed and heard.
+    Captions of a model, a person or the planner are scored alike, by text and intended reading.
     """
     lines, meter = understand(old).lines, meter or LexiconMeter()
     ranked = []
@@ -87,7 +85,7 @@ def weigh(
     intended: tuple[str, ...],
     meter: FeelingMeter,
 ) -> RankedCaptions:
-    """What speaks for captions that are meant to be heard as ``intended``."""
+    """Score new captions with the intended readings ``intended``."""
     before, after = " ".join(line.intended for line in lines), " ".join(intended)
     words = list_words(lexicon_of(before).drop(before))
     kept = len(words & list_words(" ".join((after, *new)))) / len(words) if words else 1.0
@@ -100,11 +98,11 @@ def weigh(
     fluency = 0.0 if was is None or now is None else now - min(was, _USUAL[chinese])
     declined = ""
     if kindness < LEAST:
-        declined = "they sound no kinder"
+        declined = "the captions are not kinder"
     elif feel(after).rude:
-        declined = "an unkind word stays"
+        declined = "an unkind word remains"
     elif fluency < _STRANGE:
-        declined = "they read like no sentence"
+        declined = "the captions are not fluent"
     return RankedCaptions(
         captions=new,
         intended=intended,
@@ -117,7 +115,7 @@ def weigh(
 
 
 def reads_as_intended(printed: str, intended: str) -> bool:
-    """Whether readers hear in a pun what it means; a text that says what it means is heard.
+    """Tell whether readers recognise the intended reading of a pun; plain text always passes.
 
     >>> reads_as_intended("so am i", "so am i")
     True
@@ -132,9 +130,9 @@ def reads_as_intended(printed: str, intended: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def rate_fluency(text: str) -> float | None:
-    """How usual words are in their order: log10 for each character, or English word.
+    """Return the log10 probability per character or English word.
 
-    None where the extra that knows the language is not installed.
+    Returns None if the language's extra is not installed.
     """
     try:
         if has_chinese(text):
@@ -149,7 +147,7 @@ def rate_fluency(text: str) -> float | None:
 
 
 def compare_sound(old: str, new: str) -> float:
-    """How near a text is to another in sound and length, from 0 to 1.
+    """Compare two texts by pronunciation and length, from 0 to 1.
 
     >>> compare_sound("so am i", "so am i"), compare_sound("so am i", "")
     (1.0, 0.0)

@@ -1,7 +1,7 @@
 """Records of the reappraisal stages, and their files in the folder of one reappraisal.
 
-Each stage's file holds the hash of its inputs. While that hash matches, the stage is not repeated:
-an edit by a person is kept, and all later stages follow it.
+Each stage file holds the hash of its inputs. A stage is not repeated while that hash matches, so a
+person's edit is kept and used by all later stages.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SourceEmotion = Literal["sad", "angry", "tense", "bored"]
 TargetEmotion = Literal["happy", "calm", "relaxed", "excited"]
 EMOTIONS: tuple[SourceEmotion, ...] = get_args(SourceEmotion)
 TARGETS: tuple[TargetEmotion, ...] = get_args(TargetEmotion)
-BROKEN = "breaks a rule"  # so begins why a plan cannot be drawn
-# The only pairs there are: a reappraisal keeps the situation and turns its feeling.
+BROKEN = "breaks a rule"  # prefix of the reason why a plan cannot be drawn
+# The only pairs of emotions: a reappraisal keeps the situation and changes the emotion.
 PAIRS: dict[SourceEmotion, TargetEmotion] = {
     "sad": "happy",
     "angry": "calm",
@@ -41,7 +41,7 @@ StageStatus = Literal["done", "flawed", "failed", "declined"]
 
 
 def find_source(target: str) -> SourceEmotion:
-    """The emotion from which a target is reached.
+    """Return the negative emotion that belongs to a target emotion.
 
     >>> find_source("calm")
     'angry'
@@ -53,10 +53,10 @@ def find_source(target: str) -> SourceEmotion:
 
 
 class MemeFeeling(WordedFeeling):
-    """Stage one: what a meme feels like and what it shows.
+    """Stage one: the emotion of a meme and its scene.
 
-    ``source`` says who tells the emotion and how well, where that is not the planner's model;
-    ``word`` is a model's word for it where that is none of ours.
+    ``source`` names the source of the emotion if it is not the planner's model. ``word`` is the
+    model's word if it is not in the fixed list.
     """
 
     emotion: SourceEmotion
@@ -67,7 +67,7 @@ class MemeFeeling(WordedFeeling):
 
 
 class PlanOffer(Closed):
-    """Another plan for the same meme; ``lost`` says why it was not taken, once that is known."""
+    """An alternative plan for the same meme; ``lost`` is the reason why it was not used."""
 
     captions: dict[str, str]
     visual: str = Field(min_length=1, max_length=2000)
@@ -78,13 +78,13 @@ class PlanOffer(Closed):
 
 
 class ReappraisalPlan(Closed):
-    """Stage two: what becomes of each caption and of the picture, and what must stay.
+    """Stage two: new captions, an image instruction, and what must stay.
 
-    ``captions`` has one text for every region of the source, by its number from "1"; a text that
-    equals the old one leaves that region untouched. ``scenario`` names words of the old captions
-    that the new ones keep. ``visual`` is the instruction for an editor of pictures. ``why`` says
-    how the feeling is turned, ``word`` what the feeling is called where that is none of our words.
-    ``score`` is that of the captions (``ranking.py``), ``others`` are plans that rank below it.
+    ``captions`` has one text per region of the source, by number from "1"; a text equal to the old
+    one leaves the region unchanged. ``scenario`` lists words of the old captions that the new ones
+    keep. ``visual`` is the instruction for an image editor. ``why`` describes the reframing, and
+    ``word`` names an emotion outside the fixed list. ``score`` ranks the captions (``ranking.py``);
+    ``others`` are alternative plans with lower scores.
     """
 
     target: TargetEmotion
@@ -99,7 +99,7 @@ class ReappraisalPlan(Closed):
 
     @property
     def rewritten(self) -> str:
-        """The new captions, region by region."""
+        """The new captions joined, region by region."""
         return " ".join(" ".join(text.split()) for text in self.texts)
 
     @property
@@ -109,25 +109,24 @@ class ReappraisalPlan(Closed):
         return [self.captions[name] for name in order]
 
     def offer(self, lost: str = "") -> PlanOffer:
-        """This plan as it stands beside another one that is taken."""
+        """Return this plan as an alternative to the chosen one."""
         parts = self.model_dump(include=set(PlanOffer.model_fields))
         return PlanOffer(**parts | {"lost": lost})
 
     def take(self, offer: PlanOffer) -> ReappraisalPlan:
-        """The same plan with what another one offers in place of its captions."""
+        """Return the plan with the captions of an alternative."""
         return self.model_copy(update=offer.model_dump(exclude={"lost"}) | {"others": []})
 
 
 class CaptionCheck(Closed):
-    """How one caption that was set anew came out.
+    """Measurements of one redrawn caption.
 
-    ``overlap`` is the intersection over union of the old and the new box as the OCR sees them,
-    ``ink_overlap`` that of the letters themselves; ``read`` is the longest part of the planned
-    text that the OCR reads in one piece, as a share of it. ``border`` is the share of the pixels
-    of borders in its place that stayed, ``leftover`` counts strokes of the old text that are still
-    there. ``plate`` says that letters alone did not read, so that it stands on a plain plate.
-    ``lettering`` is how alike the old text is to itself when it is set again in the look that was
-    measured, ``size`` how large the new letters are beside the old ones.
+    ``overlap`` is the intersection over union of the old and new box read by OCR, ``ink_overlap``
+    that of the letters. ``read`` is the longest part of the planned text that OCR reads in one
+    piece, as a proportion. ``border`` is the proportion of border pixels that were kept,
+    ``leftover`` the number of visible old strokes. ``plate`` is true if the caption needed a
+    background box to be readable. ``lettering`` is the similarity of the old text to itself when
+    redrawn in the measured text style, ``size`` the new letter size relative to the old.
     """
 
     region: str
@@ -143,7 +142,7 @@ class CaptionCheck(Closed):
 
 
 class Mood(Closed):
-    """Whether the faces of a result go with its captions, as a model that sees it says."""
+    """A vision-language model's answer whether faces match the captions."""
 
     faces: VisibleEmotion
     captions: VisibleEmotion
@@ -157,7 +156,7 @@ FlawKind = Literal[
 
 
 class Flaw(Closed):
-    """Why a result is not called done: what was checked, what is wrong, what a person may do."""
+    """A failed check: its name, the problem, and the advice to a person."""
 
     check: FlawKind
     what: str
@@ -165,11 +164,11 @@ class Flaw(Closed):
 
 
 class EditChecks(Closed):
-    """What can be told about a result; ``notes`` say what it does not show.
+    """All checks of a result; ``notes`` list what was not checked.
 
-    All but ``mood`` is told without a language model. ``damage`` is how much the most changed block
-    outside of all that may change lost of its structure; ``kindness`` are the chances that the old
-    and the new captions are kind, by a classifier that did not plan them. Only a result without
+    All checks except ``mood`` work without a language model. ``damage`` is the largest loss of
+    structure in a block outside the editable area. ``kindness`` has the probabilities that the old
+    and new captions are kind, by a classifier that did not plan them. Only a result without
     ``flaws`` is done.
     """
 
@@ -187,19 +186,19 @@ class EditChecks(Closed):
 
     @property
     def panels_kept(self) -> bool:
-        """Whether there are as many panels as before."""
+        """Whether the number of panels is unchanged."""
         return self.panels_before == self.panels_after
 
 
 class KinderVersion(Closed):
-    """A version of a meme that was drawn: ``number`` is its place on the contact sheet."""
+    """A drawn version of a meme; ``number`` is its number on the contact sheet."""
 
     number: int
     plan: ReappraisalPlan
     checks: EditChecks
 
     def path(self, folder: Path) -> Path:
-        """Its picture in the folder of its meme."""
+        """Return the path of its image in the folder of the meme."""
         return folder / f"version-{self.number}.png"
 
     @property
@@ -209,12 +208,12 @@ class KinderVersion(Closed):
 
     @property
     def reason(self) -> str:
-        """What is wrong with it."""
+        """The failed checks in words."""
         return "; ".join(flaw.what for flaw in self.checks.flaws)
 
 
 class VersionSheet(Closed):
-    """All versions of a meme that were drawn, those that passed every check first."""
+    """All drawn versions of a meme; those that passed every check come first."""
 
     versions: list[KinderVersion]
 
@@ -222,20 +221,20 @@ class VersionSheet(Closed):
 def settle_offers(
     plan: ReappraisalPlan, sheet: VersionSheet, best: KinderVersion
 ) -> ReappraisalPlan:
-    """The plan that is taken, with every other one and why it lost."""
+    """Return the chosen plan with all alternatives and the reason why each was not used."""
     flawed = {str(version.plan.captions): version.reason for version in sheet.versions}
     others = []
     for offer in (plan.offer(), *plan.others):
         text = str(offer.captions)
         if text != str(best.plan.captions):
-            rank = f"ranks below the one taken: score {offer.score}, that one {best.plan.score}"
+            rank = f"lower score than the chosen plan ({offer.score} and {best.plan.score})"
             drawn = flawed.get(text, "") if text in flawed else offer.lost
             others.append(offer.model_copy(update={"lost": drawn or offer.lost or rank}))
     return best.plan.model_copy(update={"others": others})
 
 
 class StageFile(Closed):
-    """A stage as it stands on disk; ``made_from`` is the hash of all that it depends on."""
+    """A stored stage; ``made_from`` is the hash of all its inputs."""
 
     status: StageStatus
     made_by: str
@@ -245,7 +244,7 @@ class StageFile(Closed):
 
 
 def hash_inputs(*parts: JsonValue) -> str:
-    """A short hash of what a stage depends on.
+    """Return a short hash of the inputs of a stage.
 
     >>> hash_inputs("a", 1) == hash_inputs("a", 1) != hash_inputs("a", 2)
     True
@@ -254,9 +253,9 @@ def hash_inputs(*parts: JsonValue) -> str:
 
 
 def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
-    """The value of a stage that was taken and still holds; None where it must be taken (again).
+    """Read a stored stage; None if it is missing or its inputs changed.
 
-    A file that a person broke is an error that names the field.
+    An invalid file is an error that names the field.
     """
     if not path.is_file():
         return None
@@ -267,10 +266,10 @@ def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
         return conform(shape, stage.value, path)
     except DataError as error:
         raise DataError(
-            path, error.what, hint="correct that file, or delete it to make it anew"
+            path, error.what, hint="correct the file, or delete it to run the stage again"
         ) from error
 
 
 def write_stage(path: Path, stage: StageFile) -> None:
-    """Write a stage whole or not at all."""
+    """Write a stage atomically."""
     replace_file(path, dump_json(stage.model_dump(mode="json")).encode())

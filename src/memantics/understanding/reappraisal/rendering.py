@@ -1,6 +1,6 @@
-"""Stage three: the picture repainted inside of its mask, captions set in place, and checks.
+"""Stage three: repaint the image inside its mask, draw the captions, and check the result.
 
-The checks need no model: panels, places of captions, pixels, and what is read.
+The checks of panels, caption positions, pixels and OCR text need no model.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from memantics.core.images import decode, encode_png
 from memantics.core.lines import TextLine
 from memantics.core.model import Editor, EditRequest
 from memantics.understanding.reappraisal.grading import NAME as EMBEDDED
+from memantics.understanding.reappraisal.messages import say
 from memantics.understanding.reappraisal.records import (
     CaptionCheck,
     EditChecks,
@@ -50,9 +51,9 @@ from memantics.understanding.vision.regions import (
 from memantics.understanding.vision.typefaces import BALOO, find_missing
 from memantics.understanding.vision.typesetting import fit_text
 
-LEGIBLE = 0.8  # of a caption: less of it read back, and it is drawn again
-_KEPT = 60  # channels: grading moves colours by less
-_UNTOUCHED = 0.02  # of the pixels that an editor may change
+LEGIBLE = 0.8  # minimum proportion read back by OCR; else the caption is drawn again
+_KEPT = 60  # colour channel values; grading changes colours by less
+_UNTOUCHED = 0.02  # proportion of the editable pixels
 _FACES = re.compile(
     r"\bfac(?:e|es|ial)\b|\bsmil|\bmouths?\b|\beyes?\b|\bexpressions?\b|\bfrown|[脸笑嘴眼]|表情",
     re.IGNORECASE,
@@ -61,9 +62,9 @@ _FACES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class MadeMeme:
-    """A result: what was drawn, what an OCR reads on it, and the name of the editor, if any.
+    """A result: the drawn image, its OCR text and the name of the editor, if any.
 
-    ``faces`` counts those that were to be repainted; None where nobody looked for any.
+    ``faces`` counts the faces to repaint; None if none were searched.
     """
 
     drawn: DrawnMeme
@@ -114,7 +115,7 @@ def check_result(
 
 
 def _set_again(plate: Image.Image, caption: LetteredCaption) -> Image.Image:
-    """The old text in the look that was measured; what no font draws stands as a full square."""
+    """Redraw the old text in the measured text style; a full square replaces missing glyphs."""
     face = caption.lettering.face
     text = caption.text
     for sign in find_missing(face, text) if has_chinese(text) else "":
@@ -126,35 +127,35 @@ def _set_again(plate: Image.Image, caption: LetteredCaption) -> Image.Image:
 
 
 def _tell_visual(made: MadeMeme, changed: float) -> Iterator[str]:
-    """What became of the plan for the picture, as far as it can be told."""
+    """Report which part of the image instruction was followed."""
     editor = made.editor
     if made.faces == 0:
-        yield "no face was found: light and colours only"
+        yield say("no_face")
     elif made.faces:
-        yield f"faces repainted: {made.faces}; the rest of the picture got light and colours only"
+        yield say("faces", count=made.faces)
     elif editor is None:
-        yield "only captions changed: faces, light and colours of the picture stay as they were"
+        yield say("captions_only")
     elif editor == EMBEDDED:
-        yield "light and colours only: this editor changes no face of the picture"
+        yield say("colours_only")
     elif changed < _UNTOUCHED:
-        yield "the editor left the picture almost as it was: the plan for it was not followed"
+        yield say("not_followed")
 
 
 def _tell_hand(page: MemeStructure, plan: ReappraisalPlan) -> Iterator[str]:
-    """Captions that look written by hand: our fonts are no handwriting."""
+    """List captions in handwriting, which the available fonts cannot reproduce."""
     found = [
         list_change
         for list_change, (old, _) in list_changes(page, plan).items()
         if old.lettering.hops
     ]
     if found:
-        yield f"caption {', '.join(found)}: looks written by hand, and is set in type now"
+        yield say("handwriting", regions=", ".join(found))
 
 
 def tell_mood(plan: ReappraisalPlan) -> Iterator[str]:
-    """What nobody could tell about faces beside the new captions."""
+    """Report that faces were not compared with the new captions."""
     if _FACES.search(plan.visual):
-        yield "whether faces go with the new captions was not checked: nothing here can tell it"
+        yield say("faces_unchecked")
 
 
 def _share_of_border(before: Pixels, after: Pixels, ink: Ink) -> float:
@@ -166,7 +167,7 @@ def _share_of_border(before: Pixels, after: Pixels, ink: Ink) -> float:
 
 
 def compare_boxes(one: PixelBox, other: PixelBox) -> float:
-    """Intersection over union of two boxes in pixels.
+    """Compute the intersection over union of two boxes in pixels.
 
     >>> compare_boxes((0, 0, 10, 10), (0, 0, 10, 5))
     0.5
@@ -175,7 +176,7 @@ def compare_boxes(one: PixelBox, other: PixelBox) -> float:
 
 
 def measure_reading(planned: str, read: str) -> float:
-    """The longest part of a text that was read in one piece, as a share; case does not count.
+    """Return the proportion of a text that OCR read in one piece, ignoring case.
 
     >>> measure_reading("So am I!", "SOAMI"), measure_reading("half full", "half fu11")
     (1.0, 0.75)
@@ -204,10 +205,10 @@ _PAPER, _INK = (247, 245, 240), (43, 36, 64)
 
 @dataclass(frozen=True, slots=True)
 class DrawnMeme:
-    """A new meme: ``boxes`` are those of new captions' ink, ``allowed`` all that may differ.
+    """A drawn meme: ``boxes`` of the new captions, and the ``allowed`` area of change.
 
-    ``plate`` is the old picture without the captions that change; ``plates`` names the regions
-    whose captions stand on plain plates, ``sizes`` how large new letters are beside the old ones.
+    ``plate`` is the old image without the changed captions. ``plates`` names the regions whose
+    captions are on background boxes; ``sizes`` are new letter sizes relative to the old ones.
     """
 
     image: Image.Image
@@ -221,7 +222,7 @@ class DrawnMeme:
 def list_changes(
     page: MemeStructure, plan: ReappraisalPlan
 ) -> dict[str, tuple[LetteredCaption, str]]:
-    """The captions that get another text, by region; spaces alone, which OCR loses, are none."""
+    """List the captions with a new text, by region; changes of spaces do not count."""
     return {
         str(number): (caption, plan.captions[str(number)])
         for number, caption in enumerate(page.captions, 1)
@@ -231,9 +232,9 @@ def list_changes(
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    """The picture of a new meme without the captions that change; ``allowed`` may differ.
+    """The image without the changed captions; ``allowed`` is the area that may change.
 
-    ``plate`` is the same without what an editor painted.
+    ``plate`` is the same image without the editor's changes.
     """
 
     image: Image.Image
@@ -248,7 +249,7 @@ async def paint_meme(
     editor: Editor | None = None,
     faces: tuple[PixelBox, ...] = (),
 ) -> Painted:
-    """Take out the captions that change, and let an editor repaint the picture."""
+    """Remove the changed captions, and let an editor repaint the image."""
     changed = [caption for caption, _ in list_changes(page, plan).values()]
     allowed = mask_captions(page.size, changed)
     plate = erase_captions(image, changed)
@@ -263,7 +264,7 @@ async def paint_meme(
 def set_captions(
     painted: Painted, page: MemeStructure, plan: ReappraisalPlan, plates: Collection[str] = ()
 ) -> DrawnMeme:
-    """Set all new captions; those of the regions ``plates`` on plain plates."""
+    """Draw all new captions; those of the regions ``plates`` on background boxes."""
     made, boxes, sizes = painted.image, {}, {}
     for region, (caption, text) in list_changes(page, plan).items():
         draw = set_on_plate if region in plates else set_caption
@@ -280,7 +281,7 @@ async def _repaint(
     editor: Editor,
     faces: tuple[PixelBox, ...],
 ) -> tuple[Image.Image, Mask]:
-    """Let an editor repaint the picture without captions; only what is in the mask counts."""
+    """Let an editor repaint the image without captions; only the masked area is used."""
     mask = mask_pictures(image, page)
     plate = erase_captions(image, page.captions)
     request = EditRequest(
@@ -295,14 +296,14 @@ async def _repaint(
     try:
         painted = decode(await editor.edit(request), f"{editor.name} output")
     except ImageError as error:
-        raise Rejected(f"{editor.name} gave no usable picture: {error}") from error
+        raise Rejected(f"{editor.name} returned no usable image: {error}") from error
     if painted.size != image.size:
         painted = painted.resize(image.size, Image.Resampling.LANCZOS)
     return painted, mask
 
 
 def _list_panels(page: MemeStructure, plan: ReappraisalPlan) -> Iterator[PixelBox]:
-    """The boxes of the panels whose captions change."""
+    """List the boxes of the panels whose captions change."""
     changed = {caption.block.panel for caption, _ in list_changes(page, plan).values()}
     width, height = page.size
     for number, panel in enumerate(page.panels):
@@ -318,14 +319,14 @@ def _list_panels(page: MemeStructure, plan: ReappraisalPlan) -> Iterator[PixelBo
 def show_both(
     before: Image.Image, after: Image.Image, emotion: SourceEmotion, plan: ReappraisalPlan
 ) -> Image.Image:
-    """Both pictures side by side, with the two emotions above them."""
+    """Draw the source and the result side by side, with their emotions."""
     return _lay_out([(before, f"before: {emotion}"), (after, f"after: {plan.target}")], 720, 2)
 
 
 def show_versions(
     before: Image.Image, pictures: Sequence[Image.Image], versions: Sequence[KinderVersion]
 ) -> Image.Image:
-    """The contact sheet: the original and its versions, each with its number and what it missed."""
+    """Draw the contact sheet: the source and its versions with numbers and failed checks."""
     labels = (
         f"{one.number}"
         + (f": flawed ({', '.join(sorted({f.check for f in flaws}))})" if flaws else "")
@@ -336,7 +337,7 @@ def show_versions(
 
 
 def _lay_out(shown: Sequence[tuple[Image.Image, str]], side: int, columns: int) -> Image.Image:
-    """Pictures of one size in rows, each with a label above it."""
+    """Arrange images of one size in rows, each with a label above it."""
     first = shown[0][0]
     scale = min(1.0, side / max(first.size))
     width, height = (max(1, round(length * scale)) for length in first.size)

@@ -1,7 +1,7 @@
 """Rules of a reappraisal plan, and the gate that admits only clearly negative memes.
 
-Each fault is a sentence on which the planner can act. A reappraised meme stays a meme: text of
-motivational posters is a fault. The gate uses annotators' emotion labels per meme.
+Each fault is a sentence that tells the planner what to correct. Text of motivational posters is a
+fault. The gate uses the emotion labels of annotators.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PIECE = re.compile(r"[\w'’]+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class FeelingGate:
-    """Memes that may go on, with the feeling that people agreed on; and why others may not."""
+    """Admitted memes with the agreed emotion, and the reasons for all others."""
 
     memes: tuple[Meme, ...]
     emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)
@@ -53,9 +53,9 @@ class FeelingGate:
 
 
 def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
-    """The memes that people judged clearly negative (workflow ``find-emotions``).
+    """Select the memes that annotators labelled clearly negative (workflow ``find-emotions``).
 
-    Without annotations every meme may go on, and the planner decides.
+    Without annotations every meme is admitted, and the planner decides.
     """
     if annotations is None:
         return FeelingGate(tuple(memes))
@@ -67,21 +67,21 @@ def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
         said = {} if annotation is None else annotation.values
         emotion = named.get(str(said.get("source_emotion")))
         if annotation is None:
-            left_out[meme.id] = "nobody judged it"
+            left_out[meme.id] = "not annotated"
         elif not annotation.kept:
-            left_out[meme.id] = annotation.reason or "people dropped it"
+            left_out[meme.id] = annotation.reason or "excluded by annotators"
         elif said.get("negative") != "yes" or emotion is None:
             left_out[meme.id] = f"not clearly negative: {said.get('negative', 'no majority')}"
         else:
             kept.append(meme)
             emotions[meme.id] = emotion
     if not kept:
-        raise DataError(annotations, "no meme of the folder is clearly negative in it")
+        raise DataError(annotations, "no meme of the folder is annotated as clearly negative")
     return FeelingGate(tuple(kept), emotions, left_out)
 
 
 def find_motto(text: str, source: str = "") -> str | None:
-    """The first poster phrase in a text; what the source says already is no offence.
+    """Find the first motivational phrase in a text that is not in the source.
 
     >>> find_motto("Believe in yourself, small potato"), find_motto("fast potato")
     ('Believe in yourself', None)
@@ -95,7 +95,7 @@ def find_motto(text: str, source: str = "") -> str | None:
 
 
 def find_faults(plan: ReappraisalPlan, emotion: SourceEmotion, page: MemeStructure) -> list[str]:
-    """All rules that a plan breaks; an empty list is a good plan."""
+    """List all rules that a plan breaks; an empty list means a valid plan."""
     faults = []
     if plan.target != PAIRS[emotion]:
         faults.append(f"the target of {emotion} is {PAIRS[emotion]}, not {plan.target}")
@@ -155,7 +155,7 @@ def _check_words(plan: ReappraisalPlan, page: MemeStructure) -> list[str]:
 
 
 def only_adds(old: str, new: str) -> bool:
-    """Whether a text is the old one with nothing but particles or stock phrases exchanged.
+    """Tell whether a text only adds or replaces particles or stock phrases.
 
     >>> only_adds("药丸啊", "药丸呢"), only_adds("无语", "无语，放心"), only_adds("好烦", "好玩")
     (True, True, False)
@@ -175,10 +175,10 @@ def only_adds(old: str, new: str) -> bool:
 
 
 def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether new captions share a word with the old ones; with nothing to keep, they do.
+    """Tell whether new captions share a word with the old ones.
 
-    A word is one that carries meaning in English, a character in Chinese. Words that carry the
-    feeling itself need not stay, nor does a caption of one word: there the picture shows the rest.
+    Content words count in English and characters in Chinese. Words that express the emotion need
+    not stay. A caption of one word need not stay either, since the image shows the scenario.
 
     >>> keeps_scenario(["My phone is at one percent"], ["My phone is plugged in"])
     True
@@ -193,12 +193,12 @@ def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
         return True
     new = list_words(" ".join(after))
     old = list_words(read_lexicon("zh" if chinese else "en").drop(said))
-    # Words of the feeling may stay, too: a pun on them keeps the sentence that they stand in.
+    # Words that express the emotion may stay, too: a pun on them keeps their sentence.
     return not old or bool(old & new) or len(list_words(said) & new) > 1 + chinese
 
 
 def list_words(text: str) -> set[str]:
-    """Words that carry meaning: English ones, and Chinese characters one by one."""
+    """List content words: English words, and single Chinese characters."""
     words = {word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2}
     signs = set("".join(_HAN.findall(text))) - set("的了是我你他她它们在就都也和有这那吗吧呢啊不")
     return (words - _COMMON) | (signs if has_chinese(text) else set())

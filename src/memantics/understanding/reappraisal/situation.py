@@ -1,4 +1,4 @@
-"""What the embedded planner understands of a meme before it plans: sound, cause, gravity."""
+"""The embedded planner's view of a meme: homophone readings, cause of the emotion, gravity."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import Cause, Lexicon, read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
-_LONGEST = 40  # characters: puns are short, and hearing takes time
-_LIKELY = 0.2  # confidence from which a reading that carries a known feeling counts
+_LONGEST = 40  # characters; longer texts are not read for homophones, to save time
+_LIKELY = 0.2  # minimum confidence of a reading that expresses a known emotion
 _READING = Settings(limit=8)
-_COMMON = 1.0  # powers of ten: such a reading is that much commoner than what is printed
-_GLOOM = -0.25  # valence from which a text is negative without any word that we know
+_COMMON = 1.0  # minimum gain of such a reading, in powers of ten
+_GLOOM = -0.25  # maximum valence of a text that is negative without a word of the lexicon
 
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodLine:
-    """One caption: as printed, and the reading that is meant where it is a pun."""
+    """One caption: the printed text and, for a pun, its intended reading."""
 
     printed: str
     reading: Reading | None = None
 
     @property
     def intended(self) -> str:
-        """What a reader hears."""
+        """The intended reading, or the printed text."""
         return self.reading.text if self.reading else self.printed
 
     @property
     def things(self) -> tuple[tuple[str, str], ...]:
-        """Printed characters that are heard as others: mostly what the picture shows."""
+        """Printed characters that replace homophones; mostly things visible in the image."""
         changes = self.reading.changes if self.reading else ()
         return tuple(
             pair
@@ -47,10 +47,10 @@ class UnderstoodLine:
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """A meme as the embedded planner understands it.
+    """The embedded planner's analysis of a meme.
 
-    ``cause`` is the strongest one found, ``weight`` how much was found of all; ``negative`` says
-    whether that makes it a negative meme, ``grave`` quotes what nobody should joke about.
+    ``cause`` is the strongest cause found, ``weight`` the total weight of causes. ``negative``
+    tells whether the meme counts as negative; ``grave`` quotes a topic that is never rewritten.
     """
 
     lines: tuple[UnderstoodLine, ...]
@@ -61,12 +61,12 @@ class Understanding:
 
     @property
     def homophones(self) -> str:
-        """What is heard where that differs from what is printed."""
+        """The intended readings of the captions that are puns."""
         return " ".join(line.intended for line in self.lines if line.reading)
 
 
 def understand(captions: Sequence[str]) -> Understanding:
-    """Listen to captions and look for the causes of a bad feeling."""
+    """Read captions for homophones and find the causes of a negative emotion."""
     lines = tuple(UnderstoodLine(text, find_reading(text)) for text in captions)
     said = " ".join(line.intended for line in lines)
     lexicon = lexicon_of(said)
@@ -88,13 +88,13 @@ def understand(captions: Sequence[str]) -> Understanding:
 
 
 def lexicon_of(text: str) -> Lexicon:
-    """The lexicon of a text's language."""
+    """Return the lexicon of a text's language."""
     return read_lexicon("zh" if has_chinese(text) else "en")
 
 
 @lru_cache(maxsize=256)
 def find_reading(text: str) -> Reading | None:
-    """The reading that a caption means: the likeliest, or a likely one that shows a known feeling.
+    """Find the intended reading: the most probable, or a probable one with a known emotion.
 
     >>> reading = find_reading("压力山大")
     """
@@ -104,7 +104,8 @@ def find_reading(text: str) -> Reading | None:
     shown = len(lexicon.find_turns(text))
     found = read_homophones(text, settings=_READING)
     for reading in filter(_same_length, found.readings):
-        # A feeling that is common where the caption is not says that this is what is meant.
+        # An emotion word that is more frequent than the printed text is probably the intended
+        # reading.
         likely = found.confidence >= _LIKELY and reading.gain >= _COMMON
         if likely and len(lexicon.find_turns(reading.text)) > shown:
             return reading

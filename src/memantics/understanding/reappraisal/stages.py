@@ -1,4 +1,4 @@
-"""Structured model calls: what a meme feels like, the plan, and the mood of the result."""
+"""Structured model calls for the emotion of a meme, the plan, and the check of faces."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalSubject:
-    """A meme on its way: its id, its image on disk, its structure, and notes on it by name.
+    """A meme in progress: id, image path, structure and notes by name.
 
-    ``emotion`` is its feeling where that was given: such a meme counts as negative.
+    ``emotion`` is the given emotion; a meme with one counts as negative.
     """
 
     id: str
@@ -51,44 +51,44 @@ class ReappraisalSubject:
 
 
 class Planner(Protocol):
-    """Whoever takes the first two stages: a model, or the embedded planner.
+    """Protocol of the first two stages: a model, or the embedded planner.
 
-    A stage that is answered without a value is declined; its ``reason`` says why.
+    A stage that is answered without a value is declined; its ``reason`` is the explanation.
     """
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name shown to users."""
         ...
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Stage one."""
+        """Run stage one."""
         ...
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Stage two."""
+        """Run stage two."""
         ...
 
 
 class MoodJudge(Protocol):
-    """Whoever sees whether the faces of a result go with its captions."""
+    """Protocol of the check whether faces match captions."""
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name shown to users."""
         ...
 
     async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
-        """Look at the result of a meme."""
+        """Compare faces and captions of a result."""
         ...
 
 
 class ModelPlanner:
-    """Asks a model for ``count`` plans in one call, and again with the reason where none is valid.
+    """Ask a model for ``count`` plans in one call; if none is valid, ask again with the reasons.
 
-    One plan is what MER-Bench's authors ask for, by another prompt.
+    A single plan uses the prompt of the MER-Bench paper.
     """
 
     def __init__(self, asker: Asker, count: int = 1) -> None:
@@ -96,11 +96,11 @@ class ModelPlanner:
 
     @property
     def name(self) -> str:
-        """The name of the model, and how many plans it makes: other numbers give other plans."""
+        """The name of the model and the number of plans, which affects the result."""
         return self.asker.model + (f", best of {self._count}" if self._count > 1 else "")
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Stage one."""
+        """Run stage one."""
         step = Step(
             f"{subject.id}/feeling",
             ask_feeling(subject),
@@ -111,7 +111,7 @@ class ModelPlanner:
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Stage two."""
+        """Run stage two."""
         read = read_plan if self._count == 1 else read_plans
         step = Step(
             f"{subject.id}/plan",
@@ -121,7 +121,7 @@ class ModelPlanner:
         return await self.asker.take(step)
 
     async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
-        """One short call about the finished picture."""
+        """Ask the model about faces and captions of the finished image."""
         return await self.asker.take(Step(f"{meme}/mood", ask_mood(image), read_mood))
 
 
@@ -129,7 +129,7 @@ find_prompts = prompts_beside(__file__)
 
 
 def ask_feeling(subject: ReappraisalSubject) -> Request:
-    """The request of stage one."""
+    """Build the request of stage one."""
     page = subject.page
     text = find_prompts()["feeling"].fill(
         panels=str(len(page.panels)), captions=list_captions(page, budgets=False)
@@ -139,7 +139,7 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
 
 
 def read_feeling(text: str) -> MemeFeeling:
-    """The value of stage one."""
+    """Parse the reply of stage one."""
     feeling = read_object(text, MemeFeeling)
     word = clean_line(feeling.word, 60).casefold()
     return feeling.model_copy(
@@ -151,7 +151,7 @@ def read_feeling(text: str) -> MemeFeeling:
 
 
 def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) -> Request:
-    """The request of stage two: for one plan, as MER-Bench's authors ask, or for several."""
+    """Build the request of stage two, for one plan as in MER-Bench or for several."""
     target = PAIRS[feeling.emotion]
     text = find_prompts()["plan" if count == 1 else "plans"].fill(
         description=enclose("description", feeling.description),
@@ -180,7 +180,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) 
 
 
 def read_plan(text: str, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
-    """The value of stage two; a plan that breaks a rule is refused with all reasons."""
+    """Parse the reply of stage two; a plan that breaks rules is rejected with all reasons."""
     plan = _settle(read_object(text, ReappraisalPlan), page, feeling)
     faults = find_faults(plan, feeling.emotion, page)
     if faults:
@@ -197,9 +197,9 @@ class OfferedPlans(Closed):
 
 
 def read_plans(text: str, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
-    """The best of several plans by our score; it holds the others, and why some cannot be.
+    """Parse several plans and return the best one with the alternatives.
 
-    It is refused where no plan keeps the rules, with all reasons.
+    The reply is rejected with all reasons if no plan follows the rules.
     """
     said = read_object(text, OfferedPlans)
     plans = []
@@ -219,21 +219,22 @@ def read_plans(text: str, page: MemeStructure, feeling: MemeFeeling) -> Reapprai
 def order_plans(
     plans: Sequence[ReappraisalPlan], page: MemeStructure, broken: Sequence[PlanOffer] = ()
 ) -> ReappraisalPlan:
-    """The best of plans by the score of their captions, holding the others in their order."""
+    """Return the plan with the best score, with the others as alternatives in order."""
     by_text = {tuple(plan.texts): plan for plan in reversed(plans)}
     offers = []
     for ranked in rank_captions([caption.text for caption in page.captions], by_text):
-        # What our words call no kinder comes last, and may still pass the checks of its picture.
+        # Plans that the lexicon does not score as kinder come last; their images may still pass the
+        # checks.
         offer = by_text[ranked.captions].offer()
         offers.append(offer.model_copy(update={"score": round(ranked.score, 4)}))
     return plans[0].take(offers[0]).model_copy(update={"others": [*offers[1:], *broken]})
 
 
 def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
-    """A plan in clean lines, with the word of its feeling.
+    """Clean the lines of a plan and add the emotion's word.
 
-    Words that it lists as kept and that are not are left out: whether it keeps the scenario is
-    seen from the captions.
+    Words that the plan wrongly lists as kept are removed; the captions themselves show whether the
+    scenario is kept.
     """
     old = " ".join(caption.text for caption in page.captions).casefold()
     new = plan.rewritten.casefold()
@@ -256,7 +257,7 @@ def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) ->
 
 
 def ask_mood(image: Path) -> Request:
-    """The request for the mood of a result."""
+    """Build the request about faces and captions of a result."""
     *some, last = (f'"{name}"' for name in LOOKS if name != "none")
     text = find_prompts()["mood"].fill(moods=f"{', '.join(some)} or {last}")
     fields, schema = describe_reply(Mood)
@@ -265,13 +266,13 @@ def ask_mood(image: Path) -> Request:
 
 
 def read_mood(text: str) -> Mood:
-    """What a model says about the mood of a result."""
+    """Parse the answer about faces and captions."""
     mood = read_object(text, Mood)
     return mood.model_copy(update={"reason": clean_line(mood.reason, 300)})
 
 
 def list_captions(page: MemeStructure, *, budgets: bool) -> str:
-    """The captions of a page for a prompt, with what their places hold if wanted."""
+    """List the captions of a page for a prompt, optionally with their character budgets."""
     if not page.captions:
         return "(none)"
     lines = []
@@ -288,7 +289,7 @@ def _request(
     fields: tuple[FormField, ...],
     schema: dict[str, JsonValue],
 ) -> Request:
-    """The image, then what was read of the meme before, then the task."""
+    """Build a request: the image, the notes about the meme, then the task."""
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
     told = show_material({name: subject.notes.get(name, "") for name in NOTED}, "")

@@ -1,7 +1,7 @@
-"""Editing as the paper has it: the whole picture, caption and all, by one instruction, no mask.
+"""Edit a whole image with one instruction and no mask, as in the MER-Bench paper.
 
-Beside it our masked way for the same index of wishes: the editor repaints around the captions, and
-captions are set by us.
+The masked alternative uses the same index: the editor repaints around the captions, and Memantics
+draws the captions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memantics.understanding.reappraisal.stages import ReappraisalSubject
 
 @dataclass(frozen=True, slots=True)
 class EditWish:
-    """A row of an index: a meme, and what is wanted of it."""
+    """A row of the index: a meme and the requested edit."""
 
     id: str
     source_emotion: SourceEmotion
@@ -41,7 +41,7 @@ class EditWish:
 
 
 def write_instruction(wish: EditWish) -> str:
-    """What an editor is told about the whole picture."""
+    """Write the editor's instruction for the whole image."""
     prompt = read_prompts(Path(__file__).parent / "prompts")["whole"]
     return prompt.fill(
         source=wish.source_emotion,
@@ -52,7 +52,7 @@ def write_instruction(wish: EditWish) -> str:
 
 
 async def edit_whole(wish: EditWish, image: Path, editor: Editor, seed: int = 0) -> bytes:
-    """The picture that an editor makes of a meme, a PNG file of the source's size."""
+    """Edit a whole image; return a PNG file of the source's size."""
     source = decode(await asyncio.to_thread(read_bytes, image), image.name)
     request = EditRequest(
         encode_png(source), b"", write_instruction(wish), wish.target_emotion, seed
@@ -64,9 +64,9 @@ async def edit_whole(wish: EditWish, image: Path, editor: Editor, seed: int = 0)
 
 
 def divide_caption(text: str, sizes: Sequence[int]) -> list[str]:
-    r"""A caption in as many parts as there were: its lines, else its words by the old lengths.
+    r"""Divide a caption among the old captions: by its lines, else by words and old lengths.
 
-    An index has one text for all captions of a meme, and does not say which part goes where.
+    The index has one text for all captions of a meme and does not assign its parts.
 
     >>> divide_caption("when it rains at last", [4, 12])
     ['when', 'it rains at last']
@@ -90,13 +90,13 @@ def divide_caption(text: str, sizes: Sequence[int]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WishPlanner:
-    """Plans what an index asks for; nobody is asked."""
+    """A planner that returns the requested edit of the index; no model is called."""
 
     wish: EditWish
     name: str = "index"
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """The feeling that the index names."""
+        """Return the emotion of the index row."""
         wish = self.wish
         feeling = MemeFeeling(
             emotion=wish.source_emotion,
@@ -109,7 +109,7 @@ class WishPlanner:
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """The wanted caption, divided among the captions of the meme."""
+        """Divide the requested caption among the captions of the meme."""
         del feeling
         old = [caption.text for caption in subject.page.captions]
         names = [str(number) for number in range(1, len(old) + 1)]

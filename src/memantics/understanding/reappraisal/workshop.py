@@ -1,4 +1,4 @@
-"""What a reappraisal is made with, and how one meme ended."""
+"""The inputs of a reappraisal, and the result of one meme."""
 
 from __future__ import annotations
 
@@ -39,25 +39,24 @@ RateKindness = Callable[[Sequence[str]], float]
 
 
 class StageReview(Protocol):
-    """A person between two stages: gives the value back, corrected or not, or None to skip."""
+    """A person's review between two stages: return the value, a corrected one, or None to skip."""
 
     def __call__(
         self, stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
     ) -> Shape | None:
-        """Look at a value; ``check`` lists what would be wrong with another one."""
+        """Review a value; ``check`` lists the faults of a corrected one."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """All that a reappraisal needs. Without an editor, only captions change.
+    """All inputs of a reappraisal; without an editor, only captions change.
 
-    ``judge`` says whether the faces of a result go with its captions; None: nobody can tell.
-    ``emotions`` are the feelings that people agreed on, by meme; ``faces`` says where faces are
-    that an editor may repaint. ``kindness`` rates old and new captions and took no part in the
-    plan; None where what is wanted is not a kinder text but that of an index or a person.
-    ``versions`` is how many are wanted that pass every check, ``choose`` the number of the one that
-    is taken; 0: the best.
+    ``judge`` checks whether faces match captions; None skips the check. ``emotions`` are the
+    annotated emotions by meme. ``faces`` finds the faces to repaint. ``kindness`` scores old and
+    new captions independently of the plan; None if the text comes from an index or a person.
+    ``versions`` is the requested number of versions that pass every check; ``choose`` is the number
+    of the chosen version, 0 for the best.
     """
 
     planner: Planner
@@ -76,12 +75,12 @@ class Workshop:
 
 @dataclass(frozen=True, slots=True)
 class Reappraisal(Result):
-    """How one meme ended: the last stage, and why it failed or was declined if it was.
+    """The result of one meme: the last stage, and the reason if it failed or was declined.
 
-    A planner declines what is not negative and what it cannot turn. A result that missed a check
-    is flawed: its picture is there, and ``checks.flaws`` say what is wrong and what a person may
-    do. ``versions`` are all that were drawn where several were wanted, the good ones first. A
-    notebook shows the meme before and after, or the contact sheet.
+    A planner declines memes that are not negative or that it cannot rewrite. A result with a failed
+    check is flawed: it has an image, and ``checks.flaws`` list the problems with advice.
+    ``versions`` are all drawn versions, passing ones first. A notebook shows the meme before and
+    after, or the contact sheet.
     """
 
     meme: str
@@ -102,21 +101,21 @@ class Reappraisal(Result):
 
     @property
     def drawn(self) -> bool:
-        """Whether there is a picture, good or flawed."""
+        """Whether there is an image, with or without flaws."""
         return self.status in ("done", "flawed")
 
     def save(self, path: Path | str) -> Path:
-        """Write the new meme, a PNG, to a place of your own."""
+        """Write the new meme as a PNG file to a path."""
         if not self.drawn:
             raise InputError(
                 f"meme {self.meme} was not reappraised: {self.stage} {self.status}: {self.reason}",
-                hint="correct what the reason names and try again",
+                hint="fix the cause and run the command again",
             )
         replace_file(Path(path), read_bytes(self.folder / MEME), "image")
         return Path(path)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """What ``--json`` prints."""
+        """Return the result as printed by ``--json``."""
         parts = {"feeling": self.feeling, "plan": self.plan, "checks": self.checks}
         return {
             "meme": self.meme,

@@ -88,7 +88,10 @@ def read_specs(folder: Path) -> dict[str, DimensionSpec]:
             raise DataError(
                 path, "a dimension is named in letters, as in ColorComposition.toml", hint="rename"
             )
-        form, see = "a dimension is UTF-8 TOML", "see docs/how-to/build-a-benchmark.md on dimensions"
+        form, see = (
+            "a dimension is UTF-8 TOML",
+            "see docs/how-to/build-a-benchmark.md on dimensions",
+        )
         found[path.stem] = read_toml(path, DimensionSpec, form, see)
     if not found:
         raise InputError(f"{folder}: holds no dimension", hint="one NAME.toml for each")
