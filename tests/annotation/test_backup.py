@@ -89,9 +89,9 @@ def test_damaged_and_foreign_archives_are_refused(
     changed = {
         "empty.zip": ({}, "manifest.json is missing"),
         "image.zip": (parts | {image: b"other bytes"}, "is damaged"),
-        "gone.zip": ({k: v for k, v in parts.items() if k != image}, "is not complete"),
-        "rows.zip": (parts | {"tables/items.jsonl": b""}, "not as many as said"),
-        "columns.zip": (parts | {"tables/users.jsonl": b'{"id": 1}\n'}, "columns do not fit"),
+        "gone.zip": ({k: v for k, v in parts.items() if k != image}, "is incomplete"),
+        "rows.zip": (parts | {"tables/items.jsonl": b""}, "differs from manifest.json"),
+        "columns.zip": (parts | {"tables/users.jsonl": b'{"id": 1}\n'}, "columns do not match"),
         "manifest.zip": (parts | {"manifest.json": b"{"}, "cannot be read"),
         "line.zip": (parts | {"tables/users.jsonl": b"{\n"}, "cannot be read"),
         "kind.zip": (
@@ -100,7 +100,7 @@ def test_damaged_and_foreign_archives_are_refused(
         ),
         "null.zip": (
             parts | {"tables/users.jsonl": nameless(parts["tables/users.jsonl"])},
-            "do not fit together",
+            "inconsistent rows",
         ),
     }
     for name, (content, message) in changed.items():
@@ -177,7 +177,7 @@ def test_a_newer_schema_is_refused(database_url: str) -> None:
     database.migrate()
     with database.write() as connection:
         connection.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="newer than this version"):
+    with pytest.raises(StoreError, match="unsupported schema"):
         database.migrate()
     database.close()
 

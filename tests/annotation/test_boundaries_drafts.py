@@ -166,7 +166,7 @@ def test_a_list_is_voted_on_whatever_the_order_of_its_keys() -> None:
     flow = parse_workflow(
         'name = "t"\ntitle = { en = "T" }\n'
         + FIELD.format("first")
-        + '[[stages]]\nid = "s"\nkind = "independent"\npeople = 3\ntitle = { en = "S" }\n'
+        + '[[stages]]\nid = "s"\nkind = "independent"\nannotators = 3\ntitle = { en = "S" }\n'
         'fields = ["first"]\n'
         '[[aggregate]]\nfields = ["first"]\nstage = "s"\nrule = "majority"\n',
         "t.toml",

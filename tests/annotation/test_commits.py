@@ -129,7 +129,7 @@ def test_a_file_that_others_hold_is_said_to_be_busy(
     holder = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     try:
-        with pytest.raises(StoreError, match="busy"), short.write():
+        with pytest.raises(StoreError, match="locked"), short.write():
             pass
     finally:
         holder.execute("ROLLBACK")

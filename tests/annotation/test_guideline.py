@@ -53,7 +53,7 @@ def test_the_most_divided_item_comes_first_with_text_and_notes(
     assert "irony, or meant?" in prompt
     assert "People said: angry, nothing, sad" in prompt
     assert "ann" not in prompt.split()
-    with pytest.raises(NotFound, match="do not differ"):
+    with pytest.raises(NotFound, match="do not disagree"):
         service.guideline.describe(lead, project, [1])
 
 
@@ -120,7 +120,7 @@ def test_only_a_lead_and_only_known_items(service: AnnotationService, tmp_path: 
         service.guideline.clarify(ann, project, RULE)
     with pytest.raises(NotFound, match="no item 9"):
         service.guideline.clarify(lead, project, RULE, [2, 9])
-    with pytest.raises(AnswerError, match="say what is clear"):
+    with pytest.raises(AnswerError, match="enter the rule"):
         service.guideline.clarify(lead, project, LocalizedText(en=" "))
     assert service.projects.get(lead, project).settings.guideline == 1
 

@@ -26,7 +26,7 @@ def test_a_model_drafts_from_what_people_said_and_the_lead_adds_it(shell: Shell)
     words = ("annotate", "guideline", "1", "--db", lab)
     told = shell.done(*words)
     assert "guideline version 1" in told
-    assert told.index("item 2 (m2): 67% not with the majority") < told.index("item 3 (m3): 33%")
+    assert told.index("item 2 (m2): 67% outside the majority") < told.index("item 3 (m3): 33%")
     with serving(Scripted(lambda _: json.dumps(DRAFT))) as server:
         asked = ("--item", "2", "--model", "openai/toy", "--base-url", server.url)
         drafted = json.loads(shell.done(*words, *asked, "--json"))
@@ -45,9 +45,9 @@ def test_what_cannot_be_done_is_one_line(shell: Shell) -> None:
     lab = make_lab(shell.folder)
     words = ("annotate", "guideline", "1", "--db", lab)
     assert "no item 9" in shell.refused(*words, "--item", "9", "--add", "x")
-    assert "do not differ" in shell.refused(*words, "--item", "1", "--model", "fake/keys")
+    assert "do not disagree" in shell.refused(*words, "--item", "1", "--model", "fake/keys")
     assert "project" in shell.refused("annotate", "guideline", "7", "--db", lab)
     with serving(Scripted(lambda _: "no JSON at all")) as server:
         ran = shell.run(*words, "--model", "openai/toy", "--base-url", server.url)
     assert ran.code in (1, 2)
-    assert "gave no draft" in ran.err
+    assert "returned no draft" in ran.err

@@ -118,11 +118,11 @@ PAST = {"version": 1, "action": "submit", "at": 1.0, "values": {}}
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ([{"id": 1, "data": {}}, {"id": 1, "data": {}}], "comes twice"),
+        ([{"id": 1, "data": {}}, {"id": 1, "data": {}}], "occurs twice"),
         ([{"id": "x" * 400, "data": {}}], "at most 300"),
         ([[PAST | {"at": 1e300}]], "less than or equal"),
         ([[PAST | {"version": 2**40}]], "less than or equal"),
-        ([[PAST, PAST]], "one version"),
+        ([[PAST, PAST]], "the same version"),
     ],
 )
 def test_tasks_that_would_break_the_data_are_refused(
@@ -158,7 +158,7 @@ def test_archives_are_unpacked_in_bounds(tmp_path: Path, monkeypatch: pytest.Mon
     assert [path.name for path in folder.iterdir()] == ["a.png"]
     with pytest.raises(DataError, match="too many images"):
         unpack_tasks(pack(**parts, images__bomb=b"0" * 10_000), folder)
-    with pytest.raises(DataError, match=r"holds no tasks\.json"):
+    with pytest.raises(DataError, match=r"does not contain tasks\.json"):
         unpack_tasks(pack(images__a=b""), folder)
     with pytest.raises(DataError, match="cannot be read"):
         unpack_tasks(io.BytesIO(b"PK\x03\x04 and no more"), folder)

@@ -213,13 +213,13 @@ def test_overlap_by_command(tmp_path: Path) -> None:
     changes = ProjectChanges(annotators_per_item=2, adjudicator="extra-annotator")
     assert import_annotations(storage, queue, changes=changes, limit=4).items == 4
     said = set_up_project(storage, ProjectChanges(), 1)
-    assert (said["annotators_per_item"], said["adjudicator"], said["overlap"]) == (2, "vote", 0)
+    assert (said["annotators_per_item"], said["adjudicator"], said["overlap"]) == (2, "extra-annotator", 0)
     # The same queue again brings the rest, and changes what is said.
     assert (
         import_annotations(storage, queue, changes=ProjectChanges(annotators_per_item=4)).items == 5
     )
     assert set_up_project(storage, ProjectChanges(overlap=0.25), 1)["annotators_per_item"] == 4
-    with pytest.raises(InputError, match="people"):
+    with pytest.raises(InputError, match="annotators_per_item"):
         set_up_project(storage, ProjectChanges(annotators_per_item=51), 1)
 
 

@@ -213,8 +213,8 @@ def test_forbidden_calls_are_refused(
     sqlite_service: AnnotationService, tmp_path: Path, role: str
 ) -> None:
     stage = set_up(sqlite_service, tmp_path)
-    actor = stage.annotators[role]
-    before = len(stage.service.lead.audit(stage.annotators["lead"], stage.project, limit=1000))
+    actor = stage.people[role]
+    before = len(stage.service.lead.audit(stage.people["lead"], stage.project, limit=1000))
     open_to_them: list[str] = []
     for name, (allowed, call) in CALLS.items():
         # The lead of these tests is the administrator too: the empty set is for the others.
@@ -226,7 +226,7 @@ def test_forbidden_calls_are_refused(
             continue
         open_to_them.append(name)
     assert open_to_them == []
-    after = len(stage.service.lead.audit(stage.annotators["lead"], stage.project, limit=1000))
+    after = len(stage.service.lead.audit(stage.people["lead"], stage.project, limit=1000))
     assert before == after
 
 
@@ -240,7 +240,7 @@ def test_allowed_calls_are_not_refused(
         if role not in allowed or name == "work.release":
             continue
         try:
-            call(stage, stage.annotators[role])
+            call(stage, stage.people[role])
         except Locked:
             assert name in ("lead.reopen", "work.decide")
         except NotFound:

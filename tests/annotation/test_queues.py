@@ -160,7 +160,7 @@ def test_what_people_are_and_what_they_vote_share_no_database(
     forms = make_questionnaire(tmp_path / "q", 4).folder
     project = service.exchange.open_queue(lead, forms).id
     service.exchange.open_queue(lead, make_questionnaire(tmp_path / "more", 1).folder)
-    with pytest.raises(InputError, match="holds what people said about themselves"):
+    with pytest.raises(InputError, match="contains a personal questionnaire"):
         service.projects.create(lead, "individual", "label-by-vote")
     for name, gender in (("zoe", "male"), ("bob", "female"), ("cy", "female")):
         person = service.accounts.create(lead, name, PASSWORD)
@@ -178,11 +178,11 @@ def test_what_people_are_and_what_they_vote_share_no_database(
         "forms are in no order that tells who came when"
     )
     for what in ("raw", "aggregated", "labelstudio", "audit"):
-        with pytest.raises(Forbidden, match="comes out as annotations only"):
+        with pytest.raises(Forbidden, match="only be exported as annotations"):
             service.exchange.export(lead, project, what)
-    with pytest.raises(Forbidden, match="not shown one by one"):
+    with pytest.raises(Forbidden, match="not shown individually"):
         service.lead.items(lead, project)
-    with pytest.raises(Forbidden, match="not shown one by one"):
+    with pytest.raises(Forbidden, match="not shown individually"):
         service.lead.item(lead, 1)
 
 
@@ -191,7 +191,7 @@ def test_a_database_with_votes_takes_no_questionnaire(
 ) -> None:
     lead = service.accounts.create_first("lead", PASSWORD)
     service.projects.create(lead, "individual", "label-by-vote")
-    with pytest.raises(InputError, match="asks people about themselves"):
+    with pytest.raises(InputError, match="is a personal questionnaire"):
         service.exchange.open_queue(lead, make_questionnaire(tmp_path / "q", 3).folder)
     assert len(service.projects.mine(lead)) == 1
 

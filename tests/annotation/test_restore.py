@@ -153,7 +153,7 @@ def test_images_of_others_in_the_same_folder_stay_as_they_are(
     taken = tmp_path / names[-1]
     taken.parent.mkdir(parents=True)
     taken.write_bytes(b"somebody else's")
-    with pytest.raises(StoreError, match="holds another image"):
+    with pytest.raises(StoreError, match="contains a different image"):
         restore(pack(tmp_path / "b.zip", parts), str(sqlite_file), tmp_path / "media")
     assert [path.read_bytes() for path in taken.parent.iterdir()] == [b"somebody else's"]
     taken.write_bytes(parts[names[-1]])

@@ -92,7 +92,7 @@ def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_
     assert [question["ac1_low"], question["ac1_high"]] == list(agreements["question"].spans["ac1"])
     latex = service.exchange.export(lead, project, "agreement", "tex").data.decode()
     assert r"\begin{tabular}{@{}p{.26\linewidth}rrrrrr@{}}" in latex
-    assert "Is the question to the point? & 3 & 3 & 55.6 & " in latex
+    assert "Is the question relevant to the meme? & 3 & 3 & 55.6 & " in latex
     assert r"$-$0.29\\{\scriptsize [$-$0.50, $-$0.12]}" in latex
     with pytest.raises(UnsupportedFormat):
         service.exchange.export(lead, project, "agreement", "zip")
@@ -178,5 +178,5 @@ def test_by_command_the_name_of_the_file_says_the_form(tmp_path: Path) -> None:
     export_annotations(storage, 1, tmp_path / "hf", "huggingface")
     rows = (tmp_path / "hf" / "train" / "metadata.jsonl").read_text().splitlines()
     assert [json.loads(row)["id"] for row in rows] == ["m1", "m2"]
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         export_annotations(storage, 1, tmp_path / "hf", "huggingface")

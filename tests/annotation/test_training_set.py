@@ -144,7 +144,7 @@ def test_everything_is_said_by_command(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError):
             set_up_project(storage, wrong, 1)
-    with pytest.raises(InputError, match="questionnaire: no address of a page"):
+    with pytest.raises(InputError, match="questionnaire: not a valid URL"):
         set_up_project(storage, ProjectChanges(questionnaire="javascript:alert(1)"), 1)
 
 
@@ -152,11 +152,11 @@ def test_a_language_is_kept_with_the_project_and_in_its_log(service: AnnotationS
     lead = make_lead(service)
     project = service.projects.create(lead, "A", "validate", changes={"language": "zh"}).id
     assert service.projects.get(lead, project).language == "zh"
-    service.projects.change(lead, project, {"language": "en", "people": 2})
+    service.projects.change(lead, project, {"language": "en", "annotators_per_item": 2})
     held = service.projects.get(lead, project)
     assert (held.language, held.settings.annotators_per_item) == ("en", 2)
     actions = [entry.action for entry in service.lead.audit(lead, project)]
     assert actions == ["project.settings", "project.language", "project.create"]
     with pytest.raises(InputError):
-        service.projects.change(lead, project, {"language": "zh", "people": 99})
+        service.projects.change(lead, project, {"language": "zh", "annotators_per_item": 99})
     assert service.projects.get(lead, project).language == "en", "all of it or nothing"

@@ -106,7 +106,7 @@ class Projects:
                 shown = settings.prelabels == "shown"
                 kept["suggested"] = (*before.suggested, (visit.now, shown))
             if before.adjudicator and not settings.adjudicator:
-                kept["adjudicator"] = "nobody"  # an existing stage stays and is closed
+                kept["adjudicator"] = "none"  # an existing stage stays and is closed
             settings = settings.model_copy(update=kept)
             keep_settings(connection, project, settings)
             visit.log("project.settings", **settings.model_dump(exclude={"clarifications"}))

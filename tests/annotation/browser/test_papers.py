@@ -86,7 +86,7 @@ def test_toxicn_asks_who_people_are_and_whether_they_know_the_memes(
         person.save()
         expect(person.page.locator("h1")).to_have_text("谢谢" if right else "Thank you")
     lead = local_site.user("lead")
-    assert "form-001" not in lead.go(f"/p/{project}/items").content(), "not shown one by one"
+    assert "form-001" not in lead.go(f"/p/{project}/items").content(), "not shown individually"
     lead.window.errors.clear()  # the browser notes the answer 403 on its console
     data = local_site.service.exchange.export(local_site.lead, project, "annotations").data
     assert [b'"kept":true' in line for line in data.splitlines()] == [True, False]
@@ -112,20 +112,20 @@ def test_mer_finds_resolves_and_trains(local_site: Site, tmp_path: Path) -> None
         person.next(project)
         for _ in range(2):
             expect(person.page.get_by_text("A wilted plant is sad.")).to_be_visible()
-            expect(person.page.get_by_text("You judged this one before")).to_be_visible()
+            expect(person.page.get_by_text("You annotated this item before")).to_be_visible()
             person.page.locator('[name=f-source_emotion][value="sad"]').check(force=True)
             person.save()
     assert local_site.aggregated(project, "source_emotion") == [{"source_emotion": "sad"}] * 2
     page = lead.go(f"/p/{project}/setup")
     page.locator("#train_on").fill("1, 2")
     page.locator("main form button.main").click()
-    expect(page.get_by_text("Items in training: 2")).to_be_visible()
+    expect(page.get_by_text("Training items: 2")).to_be_visible()
     (dee,) = local_site.hire(project, ("annotator",), "dee")
     dee.next(project)
     expect(dee.page.get_by_text("Training, round 1: 0 of 2")).to_be_visible()
     dee.press("y", "1")
     dee.save()
-    expect(dee.page.get_by_text("Training: what was expected")).to_be_visible()
+    expect(dee.page.get_by_text("Training: expected answer")).to_be_visible()
 
 
 def test_punmemecn_chats_and_printed_texts_are_corrected(local_site: Site, tmp_path: Path) -> None:

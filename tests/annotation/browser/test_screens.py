@@ -31,12 +31,12 @@ def test_drafts_are_kept_while_typing_and_come_back(local_site: Site, tmp_path: 
     ann.next(project)
     ann.write("half a sentence")
     ann.press("ArrowDown", "y")
-    expect(ann.page.get_by_text("Draft kept")).to_be_visible()
+    expect(ann.page.get_by_text("Draft saved")).to_be_visible()
     again = local_site.user("ann")
     again.next(project)
-    expect(again.page.get_by_label("Caption, as printed")).to_have_value("half a sentence")
+    expect(again.page.get_by_label("Caption, exactly as printed")).to_have_value("half a sentence")
     assert again.chosen() == ["yes"]
-    expect(again.page.get_by_text("Your draft is back")).to_be_visible()
+    expect(again.page.get_by_text("Draft restored")).to_be_visible()
     expect(again.page.get_by_label("Pun word")).to_be_visible()
 
 
@@ -61,7 +61,7 @@ def test_a_draft_that_cannot_be_kept_is_tried_again_at_leisure(
     for _ in range(20):
         ann.page.clock.run_for(1000)
         ann.page.wait_for_timeout(20)
-    expect(ann.page.get_by_text("Draft not kept")).to_be_visible()
+    expect(ann.page.get_by_text("Draft not saved")).to_be_visible()
     assert 3 <= len(calls) <= 5
     ann.page.unroute_all()
     ann.window.errors.clear()  # the browser notes every 500 on its console
@@ -115,7 +115,7 @@ def test_keys_answer_undo_skip_and_go_back(local_site: Site, tmp_path: Path) -> 
     assert ann.chosen()[-1] == "individual"
     with ann.page.expect_navigation():
         ann.press("Shift+X")
-    expect(ann.page.get_by_text("You will not see it again")).to_be_visible()
+    expect(ann.page.get_by_text("will not be shown to you again")).to_be_visible()
     expect(ann.page.locator("h1")).to_contain_text("Item 3")
 
 
@@ -148,7 +148,7 @@ def test_nothing_is_saved_before_the_picture_was_shown(local_site: Site, tmp_pat
     (ann,) = local_site.hire(project, ("annotator",), "ann")
     ann.next(project)
     ann.press("n", "Control+Enter")
-    expect(ann.page.locator("[data-state]")).to_contain_text("look at the picture first")
+    expect(ann.page.locator("[data-state]")).to_contain_text("view the image first")
     expect(ann.page.locator("h1")).to_contain_text("Item 1")
     ann.press("v", "v")  # seen once is enough, though it is blurred again
     picture, button = (ann.page.locator(place) for place in (".frame img", ".veil > span"))
@@ -172,11 +172,11 @@ def test_answering_works_without_a_script(local_site: Site, tmp_path: Path) -> N
     # Without a script all questions are there; those that do not apply are left out on saving.
     plain.page.get_by_role("radio", name="Not harmful").check()
     plain.page.get_by_role("radio", name="Sexual innuendo").check()
-    plain.page.get_by_role("button", name="Save and go on").click()
-    expect(plain.page.get_by_role("alert")).to_contain_text("look at the picture first")
+    plain.page.get_by_role("button", name="Save and continue").click()
+    expect(plain.page.get_by_role("alert")).to_contain_text("view the image first")
     plain.window.errors.clear()  # the browser notes the answer 422 on its console
     plain.page.locator(".reveal").check(force=True)
-    plain.page.get_by_role("button", name="Save and go on").click()
+    plain.page.get_by_role("button", name="Save and continue").click()
     expect(plain.page.locator("h1")).to_contain_text("Item 2")
     item = local_site.service.lead.items(local_site.lead, project, limit=1, offset=0)[0]
     assert item.history[-1].values == {"harmful": "no"}

@@ -105,9 +105,11 @@ def decide_ties(lead: User, project: int, ties: list[int]) -> None:
         page = lead.go(f"/p/{project}/disagreements?label=maybe&field=question")
         card = find_card(page, number)
         expect(card.get_by_text("Options", exact=True)).to_be_visible()
-        card.get_by_role("button", name="Decide and explain").click()
+        card.get_by_role("button", name="Adjudicate").click()
         assert number_of(lead) == number
-        expect(lead.page.get_by_role("heading", name="What the others said")).to_be_visible()
+        expect(
+            lead.page.get_by_role("heading", name="Annotations of other annotators")
+        ).to_be_visible()
         answer(lead, "yes", "decided by the caption")
 
 
@@ -121,11 +123,11 @@ def clarify(lead: User, project: int, number: int) -> None:
     """From the item on which people differ to a rule; who judged it judges it again."""
     page = lead.go(f"/p/{project}/disagreements")
     card = find_card(page, number)
-    card.get_by_role("link", name="Clarify the guideline").click()
+    card.get_by_role("link", name="Add a rule").click()
     assert page.locator(f'[name=number][value="{number}"]').is_checked()
     page.locator("#en").fill(RULE)
     page.get_by_role("button", name="Add to the guideline").click()
-    expect(page.get_by_text("Added to the guideline.")).to_be_visible()
+    expect(page.get_by_text("Rule added to the guideline.")).to_be_visible()
 
 
 def measure(rows: list[list[str | None]]) -> tuple[float, float, float]:

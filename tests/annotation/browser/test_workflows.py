@@ -41,7 +41,7 @@ def test_validate(site: Site, tmp_path: Path) -> None:
     for name in ("ann", "rob"):
         page = lead.go(f"/p/{project}/members")
         page.locator('form[action$="/invite"] input[value=annotator]').check()
-        page.get_by_role("button", name="Make a link").click()
+        page.get_by_role("button", name="Create a link").click()
         link = page.locator("#link").input_value()
         person = site.visitor()
         person.page.goto(link)
@@ -64,9 +64,9 @@ def test_validate(site: Site, tmp_path: Path) -> None:
     # "I don't understand this meme" takes the questions away.
     assert "Item 3" in ann.next(project)
     ann.press("u")
-    expect(ann.page.get_by_text("Is the question to the point?")).to_be_hidden()
+    expect(ann.page.get_by_text("Is the question relevant to the meme?")).to_be_hidden()
     ann.save()
-    expect(ann.page.get_by_role("heading", name="Nothing to do")).to_be_visible()
+    expect(ann.page.get_by_role("heading", name="No items for you")).to_be_visible()
     assert site.aggregated(project, "item", "kept") == [
         {"item": "m1", "kept": True},
         {"item": "m2", "kept": False},
@@ -95,13 +95,13 @@ def test_collect_and_edit_then_review(site: Site, tmp_path: Path) -> None:
     second.page.locator("textarea[name=f-background]").fill("robots must deny it")
     second.save()
     second.next(project)
-    second.page.get_by_role("button", name="Add one").first.click()
+    second.page.get_by_role("button", name="Add").first.click()
     second.page.keyboard.insert_text("y")
     second.save()
     third.next(project)
     values = [node.input_value() for node in third.page.locator("textarea[name=f-intents]").all()]
     assert values == ["asks for help", "mocks robots"]
-    third.page.get_by_role("button", name="Add one").first.click()
+    third.page.get_by_role("button", name="Add").first.click()
     third.page.keyboard.insert_text("complains")
     third.save()
     third.next(project)
@@ -150,7 +150,7 @@ def test_label_by_vote(site: Site, tmp_path: Path) -> None:
     # Three types for the last one: an adjudicator decides, and sees what the others said.
     (judge,) = site.hire(project, ("adjudicator",), "judge")
     judge.next(project)
-    expect(judge.page.get_by_text("What the others said")).to_be_visible()
+    expect(judge.page.get_by_text("Annotations of other annotators")).to_be_visible()
     expect(judge.page.locator("table").get_by_text("Dispirited culture")).to_be_visible()
     assert judge.chosen() == []
     judge.press("y", "3", "t")
@@ -174,11 +174,11 @@ def _train(person: User, project: int, answers: str) -> None:
         assert person.next(project)
         person.press(key, *(("2", "w") if key == "y" else ()))
         person.save()
-        expect(person.page.get_by_role("heading", name="what was expected")).to_be_visible()
+        expect(person.page.get_by_role("heading", name="expected answer")).to_be_visible()
         verdict = "different" if key == "y" else "right"
         expect(person.page.locator("td .tag").first).to_have_text(verdict)
         if number == len(answers) - 1:
-            expect(person.page.get_by_text("Passed: real work begins")).to_be_visible()
+            expect(person.page.get_by_text("Passed: you can start with real items")).to_be_visible()
 
 
 def test_verify_stages(site: Site, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_verify_stages(site: Site, tmp_path: Path) -> None:
             if turn and not people[(turn + 1) % 2].next(project):
                 break
             continue
-        expect(person.page.get_by_text("As it stands")).to_be_visible()
+        expect(person.page.get_by_text("Current values")).to_be_visible()
         if "Emotion" in heading and "Item 2" in heading:
             person.press("x")
         elif "Plan" in heading and "Item 1" in heading:
@@ -209,7 +209,7 @@ def test_verify_stages(site: Site, tmp_path: Path) -> None:
             person.page.get_by_label("Visual edits").fill("add rain")
         elif "Edited" in heading and "Item 3" in heading:
             person.press("r")
-            person.page.get_by_label("What has to change?").fill("the hand")
+            person.page.get_by_label("What should change?").fill("the hand")
         elif "Emotion" in heading:
             person.press("a", "a")
         else:

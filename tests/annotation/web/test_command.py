@@ -155,7 +155,7 @@ def test_the_same_queue_given_twice_is_one_project(
         first, second = (CliRunner().invoke(make_app(), arguments).output for _ in range(2))
         assert "2 new items" in first
         assert "0 new items" in second
-        assert "is there already" in second
+        assert "already exists" in second
     service = open_quick(str(tmp_path / "a.db"), tmp_path / "media")
     lead = find_admin(service)
     counts = {p.title: service.lead.progress(lead, p.id).items for p in service.projects.mine(lead)}
@@ -166,12 +166,12 @@ def test_the_same_queue_given_twice_is_one_project(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("missing-folder",), "there is not a folder"),
+        (("missing-folder",), "does not exist"),
         (("--demo", "--db", "x.db"), "--demo"),
         (("--db", "mysql://x"), "database"),
         (("--public-url", "annotate.example.org"), "--public-url"),
         (("--public-url", "https://annotate.example.org"), "MEMANTICS_SECRET"),
-        (("export", "7", "--out", "x.jsonl"), "there is no project yet"),
+        (("export", "7", "--out", "x.jsonl"), "the database has no projects"),
         (("restore", "missing.zip"), "missing.zip"),
         (("import", "tasks.json"), "--project"),
         (("import", "empty", "--project", "1"), "--project and --images"),
@@ -253,7 +253,7 @@ def test_label_studio_files_go_out_and_come_in(
     )
     assert "unknown project '7'; known: 1, 2" in str(unknown.exception)
     table = ["annotate", "export", "1", "--format", "csv", "--out", "x", "--db", "a.db"]
-    assert "annotations do not come as csv; choose jsonl" in str(
+    assert "annotations cannot be exported as csv; choose jsonl" in str(
         CliRunner().invoke(make_app(), table).exception
     )
 
@@ -275,7 +275,7 @@ def test_passwords_are_replaced_and_accounts_closed_at_the_terminal(
         service.accounts.log_in("ann", "a long password")
     service.close()
     nobody = CliRunner().invoke(make_app(), ["annotate", "password", "nobody", "--db", "a.db"])
-    assert "no account 'nobody'" in str(nobody.exception)
+    assert "no account is named 'nobody'" in str(nobody.exception)
 
 
 def test_a_folder_of_memes_needs_only_a_workflow(

@@ -30,8 +30,8 @@ def test_a_lead_clarifies_and_people_see_it_before_they_save(
     assert ann.post(first, HARMLESS).status_code == 303
     assert bob.post(take(bob, project), HARMFUL).status_code == 303
     page = lead.get(f"/p/{project}/guideline").text
-    assert "50 % not with the majority" in page
-    assert "Start the app with --model" in page
+    assert "50 % outside the majority" in page
+    assert "start the app with --model" in page
     path = f"/p/{project}/guideline"
     assert lead.post(path, {"do": "save", "en": " "}).status_code == 422
     second = take(ann, project)
@@ -41,13 +41,13 @@ def test_a_lead_clarifies_and_people_see_it_before_they_save(
     assert done.headers["location"].endswith("done=clarified")
     late = ann.post(second, {**HARMLESS, "guideline": "1"})
     assert late.status_code == 409
-    assert "the guideline has changed while you worked" in late.text
+    assert "the guideline changed while you were working" in late.text
     assert "Teasing among friends is harmless." in late.text
     assert ann.post(second, {**HARMLESS, "guideline": "2"}).status_code == 303
     assert take(ann, project) == first
-    assert "You judged this one before" in ann.get(first).text
+    assert "You annotated this item before" in ann.get(first).text
     assert ann.post(first, {**HARMLESS, "version": "1", "guideline": "2"}).status_code == 303
-    assert "You judged this one before" not in ann.get(first).text
+    assert "You annotated this item before" not in ann.get(first).text
 
 
 def test_a_model_drafts_and_the_lead_decides(sqlite_file: Path, tmp_path: Path) -> None:

@@ -43,14 +43,14 @@ def test_an_incomplete_answer_is_kept_as_a_draft_and_says_what_is_missing(
     place = take(ann, project)
     answer = ann.post(place, HARMLESS | {"f-harmful": "yes", "k-type": "choice"})
     assert answer.status_code == 422
-    assert "Please answer this." in answer.text
+    assert "This field is required." in answer.text
     # A screen reader says it with the field.
     assert 'aria-describedby="f-type-error" aria-invalid="true"' in answer.text
     assert '<p class="error" id="f-type-error">' in answer.text
     assert re.search(r'value="yes" data-key="y" checked', ann.get(place).text)
     office.service.accounts.set_preferences(actor(office, "ann"), Preferences(language="zh"))
     again = ann.post(place, HARMLESS | {"f-harmful": "yes", "k-type": "choice"})
-    assert "请回答此项" in again.text
+    assert "此项为必填" in again.text
 
 
 def test_a_draft_comes_back_and_ends_with_the_answer(office: Office, tmp_path: Path) -> None:
@@ -93,7 +93,12 @@ def test_two_tabs_never_overwrite_each_other_unseen(office: Office, tmp_path: Pa
     conflict = second.post(place, other)
     assert conflict.status_code == 409
     assert "in another tab" in conflict.text
-    for text in ("Not harmful", "General offence, no target", "Save mine", "Keep what is saved"):
+    for text in (
+        "Not harmful",
+        "General offence, no target",
+        "Save my version",
+        "Keep the saved version",
+    ):
         assert text in conflict.text
     version = re.search(r'name="version" value="(\d+)"', conflict.text)
     assert version is not None
@@ -154,8 +159,8 @@ def test_an_item_that_went_on_to_somebody_else_gives_the_text_back(tmp_path: Pat
     form = {"version": "0", "project": "1", "k-unclear": "flag", "f-unclear": "true"}
     late = ann.post(place, form)
     assert late.status_code == 409
-    assert "Somebody else has this item now" in late.text
-    assert "I don&#39;t understand this meme" in late.text
+    assert "This item is now assigned to someone else" in late.text
+    assert "I do not understand this meme" in late.text
     assert rob.post(place, form | {"f-unclear": ""} | questions_yes()).status_code == 303
     service.close()
 
@@ -178,8 +183,8 @@ def test_undo_and_back_to_the_last_item(office: Office, tmp_path: Path) -> None:
     assert ann.post(f"{place}/undo", {"version": "1"}).status_code == 303
     # The answer is open again, and what was said is a draft to start from.
     page = ann.get(place).text
-    assert "Your draft is back" in page
-    assert "nobody asks why: too distressing, impossible to tell" in page
+    assert "Draft restored" in page
+    assert "Skip this meme for any reason" in page
     assert office.service.work.standing(actor(office, "ann"), project).done == 0
     assert ann.post(place, HARMLESS | {"version": "2"}).status_code == 303
 
@@ -199,7 +204,7 @@ def test_a_skip_asks_nothing_and_the_meme_never_comes_back(office: Office, tmp_p
     ann.post(other, HARMLESS)
     nothing = ann.get(f"/p/{project}/next")
     assert nothing.status_code == 200
-    assert "Nothing to do for you" in nothing.text
+    assert "No items for you" in nothing.text
 
 
 def test_an_item_given_back_comes_to_somebody_else(office: Office, tmp_path: Path) -> None:
@@ -208,7 +213,7 @@ def test_an_item_given_back_comes_to_somebody_else(office: Office, tmp_path: Pat
     office.hire("rob", project, "annotator")
     ann, rob = office.visitor("ann"), office.visitor("rob")
     place = take(ann, project)
-    assert "Nothing to do" in rob.get(f"/p/{project}/next").text
+    assert "No items for you" in rob.get(f"/p/{project}/next").text
     assert ann.post(f"{place}/release").status_code == 303
     assert take(rob, project) == place
     assert ann.get(place).status_code == 403
@@ -231,12 +236,12 @@ def test_after_a_while_a_break_is_suggested_once(office: Office, tmp_path: Path)
     person = office.hire("ann", project, "annotator")
     ann = office.visitor("ann")
     place = take(ann, project)
-    assert "Look away" not in ann.get(place).text
+    assert "Consider taking a break" not in ann.get(place).text
     pauses = office.app.state.client.pauses
     since, last = pauses._spans[person.id]
     pauses._spans[person.id] = (since - 41 * 60, last)
-    assert "Look away" in ann.get(place).text
-    assert "Look away" not in ann.get(place).text
+    assert "Consider taking a break" in ann.get(place).text
+    assert "Consider taking a break" not in ann.get(place).text
 
 
 def test_more_rows_without_a_script(office: Office, tmp_path: Path) -> None:
@@ -273,7 +278,7 @@ def test_training_says_what_was_expected(office: Office, tmp_path: Path) -> None
     assert "Training, round 1" in ann.get(place).text
     page = ann.post(place, HARMLESS)
     assert page.status_code == 200
-    assert "Right in this round: 100 %" in page.text
+    assert "Correct in this round: 100 %" in page.text
     assert page.text.count("tag good") >= 1
 
 
@@ -287,10 +292,10 @@ def test_a_test_tells_its_end_and_where_to_go(
     office.hire("ann", project, "annotator")
     ann = office.visitor("ann")
     page = ann.post(take(ann, project), HARMLESS)
-    assert "The test is over" in page.text
-    assert "Right in this round: 0 %" in page.text
+    assert "The test is complete" in page.text
+    assert "Correct in this round: 0 %" in page.text
     assert (f'href="/p/{project}/next"' in page.text) is passed
-    assert ("talk to the lead of the project" in page.text) is not passed
+    assert ("contact the project lead" in page.text) is not passed
 
 
 @pytest.mark.parametrize(
@@ -331,7 +336,7 @@ def test_a_review_names_the_elements_that_lack_a_rating(office: Office, tmp_path
     }
     page = rev.post(place, form)
     assert page.status_code == 422
-    assert page.text.count("Please answer this.") == 1
+    assert page.text.count("This field is required.") == 1
     assert rev.post(place, form | {"f-correctness-1": "3"}).status_code == 303
     answer = office.service.lead.items(office.lead, project, limit=1, offset=0)[0].history[-1]
     assert answer.values == {"correctness": [5, 3], "completeness": [5, 4]}
@@ -355,7 +360,7 @@ def test_a_vote_before_the_picture_was_shown_is_not_saved(office: Office, tmp_pa
     assert '<input type="hidden" name="veiled" value="1">' in ann.get(place).text
     blind = ann.post(place, HARMLESS | {"veiled": "1"})
     assert blind.status_code == 422
-    assert "look at the picture first" in blind.text
+    assert "view the image first" in blind.text
     assert re.search(r'value="no" data-key="n" checked', ann.get(place).text)  # kept as a draft
     assert ann.post(place, HARMLESS | {"veiled": "1", "seen": "1"}).status_code == 303
     # What was saved may be changed without looking again; who sees pictures at once may save.

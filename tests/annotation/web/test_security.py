@@ -351,10 +351,10 @@ def test_a_field_that_is_too_long_is_refused_not_cut(
     lead = office.visitor("lead")
     path = path.format(project=project)
     fine = lead.post(path, {**more, name: "x" * most})
-    assert (fine.status_code, "are taken" in fine.text) == (status, False)
+    assert (fine.status_code, "the limit is" in fine.text) == (status, False)
     long = lead.post(path, {**more, name: "x" * (most + 1)})
     assert long.status_code == 422
-    assert f"{name}: {most + 1:,} characters; at most {most:,} are taken" in long.text
+    assert f"{name}: {most + 1:,} characters; the limit is {most:,}" in long.text
     said = lead.post(path, {**more, name: "x" * (most + 1)}, accept="application/json").json()
     assert said["error"].startswith(f"{name}: {most + 1:,} characters")
 
@@ -402,7 +402,7 @@ def test_a_form_names_no_charset_but_utf_8(office: Office, project: int) -> None
         request.headers["content-type"] += f"; charset={name}"
         answer = lead.client.send(request)
         assert answer.status_code == status, name
-        assert (answer.text == "forms are read as UTF-8 only; send no other charset") == (
+        assert (answer.text == "forms must be UTF-8; other charsets are not supported") == (
             status == 415
         )
 
@@ -432,7 +432,7 @@ def test_good_uploads_among_bad_ones_become_items(office: Office, project: int) 
         ],
     )
     assert answer.status_code == 200
-    assert "1 images became items" in answer.text
+    assert "1 images were added as items" in answer.text
     assert "bad.png" in answer.text
     assert _count(office.service, project, office) == before + 1
 

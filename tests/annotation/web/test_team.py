@@ -67,28 +67,33 @@ def test_a_lead_decides_and_the_page_says_so(office: Office, project: int) -> No
     lead = office.visitor("lead")
     place = lead.post(f"/p/{project}/decide/1").headers["location"]
     page = lead.get(place).text
-    assert "What the others said" in page
+    assert "Annotations of other annotators" in page
     answer = {"version": "0", "project": str(project), "k-question": "choice", "f-question": "yes"}
     answer |= {"k-answer": "choice", "f-answer": "yes", "k-unclear": "flag"}
     answer |= {"k-decision_note": "longtext", "f-decision_note": "the caption says it"}
     assert lead.post(place, answer).status_code == 303
     page = lead.get(f"/p/{project}/disagreements").text
     assert "the caption says it" in page
-    assert "Decide and explain" not in page
+    assert ">Adjudicate<" not in page
     again = lead.post(f"/p/{project}/decide/1").headers["location"]
     assert again == place
 
 
 def test_agreement_is_shown_with_intervals_labels_and_pairs(office: Office, project: int) -> None:
     page = office.visitor("lead").get(f"/p/{project}/agreement").text
-    for words in ("Gwet AC1", "Label by label", "Who reads differently from whom", "Look at these"):
+    for words in (
+        "Gwet AC1",
+        "Agreement by label",
+        "Agreement by pair of annotators",
+        "View these",
+    ):
         assert words in page
     assert f"/p/{project}/disagreements?one=P02&amp;other=P03" in page
 
 
 def test_overlap_is_set_where_a_project_is_made_and_changed(office: Office) -> None:
     lead = office.visitor("lead")
-    form = {"title": "New", "workflow": "validate", "people": "2", "overlap": "10"}
+    form = {"title": "New", "workflow": "validate", "annotators_per_item": "2", "overlap": "10"}
     form |= {
         "adjudicator": "extra-annotator",
         "order": "given",
@@ -99,14 +104,19 @@ def test_overlap_is_set_where_a_project_is_made_and_changed(office: Office) -> N
     number = int(place.split("/")[2])
     made = office.service.projects.get(office.lead, number)
     assert (made.settings.annotators_per_item, made.settings.overlap) == (2, 0.1)
-    assert (made.settings.adjudicator, made.settings.daily_limit) == ("vote", 300)
+    assert (made.settings.adjudicator, made.settings.daily_limit) == ("extra-annotator", 300)
     page = lead.get(f"/p/{number}/setup").text
-    assert re.search(r'name="people"[^>]*value="2"', page)
-    form = {"people": "4", "adjudicator": "lead", "prelabels": "hidden", "training": "on"}
+    assert re.search(r'name="annotators_per_item"[^>]*value="2"', page)
+    form = {
+        "annotators_per_item": "4",
+        "adjudicator": "lead",
+        "prelabels": "hidden",
+        "training": "on",
+    }
     assert lead.post(f"/p/{number}/setup", form).status_code == 303
     changed = office.service.projects.get(office.lead, number).settings
     assert (changed.annotators_per_item, changed.overlap, changed.adjudicator) == (4, 0.1, "lead")
-    assert lead.post(f"/p/{number}/setup", form | {"people": "51"}).status_code == 422
+    assert lead.post(f"/p/{number}/setup", form | {"annotators_per_item": "51"}).status_code == 422
 
 
 def test_training_language_and_questionnaire_are_set_in_both_forms(office: Office) -> None:
@@ -125,7 +135,7 @@ def test_training_language_and_questionnaire_are_set_in_both_forms(office: Offic
     link = lead.post(f"/p/{number}/invite", {"role": "annotator"}).text
     found = re.search(r"/join/[\w-]+[?]lang=zh", link)
     assert found is not None
-    assert "邀请你加入" in office.visitor().get(found[0]).text
+    assert "加入项目" in office.visitor().get(found[0]).text
     form = {"language": "en", "pass_mark": "50", "training": "on"}
     assert lead.post(f"/p/{number}/setup", form).status_code == 303
     changed = office.service.projects.get(office.lead, number)
@@ -143,7 +153,7 @@ def test_a_test_says_only_at_its_end_how_it_went(office: Office, tmp_path: Path)
     work_through(office.service, ann, project, lambda _: {"question": "yes", "answer": "yes"})
     form = {"pass_mark": "50", "test": "yes", "training": "on", "train_on": "1 2"}
     assert lead.post(f"/p/{project}/setup", form).status_code == 303
-    assert "Items in training: 2" in lead.get(f"/p/{project}/setup").text
+    assert "Training items: 2" in lead.get(f"/p/{project}/setup").text
     office.hire("zoe", project, "annotator")
     zoe = office.visitor("zoe")
     pages = []
@@ -152,5 +162,5 @@ def test_a_test_says_only_at_its_end_how_it_went(office: Office, tmp_path: Path)
         assert "Test, round 1" in zoe.get(place).text
         pages.append(zoe.post(place, VOTE))
     assert pages[0].status_code == 303
-    assert "The test is over" in pages[1].text
+    assert "The test is complete" in pages[1].text
     assert "Expected" not in pages[1].text

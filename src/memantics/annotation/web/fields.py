@@ -102,7 +102,7 @@ def _draw_field(
         "required": field.required,
         "when": _draw_condition(field.show_if),
         "error": error,
-        "exclude_if": (anchors[0], anchors[-1]) if anchors else ("", ""),
+        "ends": (anchors[0], anchors[-1]) if anchors else ("", ""),
         "limit": field.max_length,
         "options": options,
         "is_tall": any(len(option.label) > 34 for option in options),
