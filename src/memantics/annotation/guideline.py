@@ -68,7 +68,7 @@ def grow_guideline(
         str, Flag("Model that wrote the first draft of the rule, for the record.")
     ] = "",
     again: Annotated[
-        bool, Flag("Whether annotators annotate the items again.", "--again/--as-they-are")
+        bool, Flag("Whether annotators annotate the items again.", "--reannotate/--no-reannotate")
     ] = True,
     calls: CallSettings | None = None,
 ) -> GuidelineState:
