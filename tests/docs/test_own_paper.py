@@ -42,7 +42,7 @@ def test_ten_images_become_a_benchmark_a_detector_and_a_page(tmp_path: Path) -> 
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n', encoding="utf-8")
         command.chmod(0o755)
     environment = shell.environment | {"PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
-    script = ROOT / "examples" / "redo" / "own_paper.sh"
+    script = ROOT / "examples" / "reproduce_paper" / "own_paper.sh"
     ran = subprocess.run(
         ["bash", str(script), "memes", "labels.csv"],
         cwd=tmp_path,

@@ -1,33 +1,33 @@
 #!/usr/bin/env bash
-# From images of one's own to a voted, published, split and audited benchmark, a trained detector,
-# two scored models and the tables of ToxiCN MM's paper. Offline: voters and models are made up.
+# Build a harm benchmark from your images: annotate, publish, split and audit it, train a detector,
+# score two models, and fill the tables of ToxiCN MM's paper. Offline, with simulated annotators.
 #
-#   examples/redo/own_paper.sh MEMES LABELS
+#   examples/reproduce_paper/own_paper.sh MEMES LABELS
 #
-# MEMES is a folder of images. LABELS is a table of what the made-up voters say (id, harmful, type,
-# modality, target); real ones vote in the browser: memantics annotate MEMES --workflow label-by-vote.
+# MEMES is a folder of images. LABELS is a table of simulated annotations (id, harmful, type,
+# modality, target); real annotators use the browser: memantics annotate MEMES --workflow label-by-vote.
 set -euo pipefail
 
 memes=$1 labels=$2 here=$(cd "$(dirname "$0")" && pwd)
 step() { printf '\n== %s\n' "$1"; }
 
-step "1. Read the images: what is printed on each, copies, template clusters"
+step "1. Read the images: text, duplicates, template clusters"
 memantics collect "$memes" --no-page
 
-step "2. Draft captions: what words mean and pictures show; the format of ToxiCN MM wants both"
+step "2. Draft captions of text and image, which the format of ToxiCN MM requires"
 memantics build captions "$memes" --model "${MODEL:-fake/builder}" --out builds/own
 cp builds/own/captions.jsonl "$memes/captions.jsonl"
 
-step "3. Ask three people who they are, in a database that takes no votes"
+step "3. Questionnaire for three annotators, in a separate database"
 memantics annotate questionnaire --annotators 3 --out people
 python "$here/vote.py" introduce people --db people.db
 memantics annotate export 1 --db people.db --out people/annotations.jsonl
 
-step "4. Let them vote on each meme; the verdict is what most of them say"
+step "4. Annotate each meme; the majority label counts"
 python "$here/vote.py" vote "$memes" "$labels" --db votes.db
 memantics annotate export 1 --db votes.db --out "$memes/annotations.jsonl"
 
-step "5. Publish a benchmark with a training and a test part; memes of one template stay together"
+step "5. Publish a benchmark with a training and a test split, cluster-disjoint"
 memantics publish "$memes" --name own_harm --licence CC-BY-4.0 --split 8:2
 
 step "6. Audit it"
@@ -40,6 +40,6 @@ memantics detector study ridge linear --against ridge --data own_harm --out stud
 step "8. Score two models on both tasks"
 memantics run own_harm/detection own_harm/type --model fake/keys --model embedded/reader --out runs
 
-step "9. Put all of it into the tables of the family's paper"
+step "9. Fill the tables of ToxiCN MM's paper"
 memantics paper own_harm runs/own-harm-* --detectors study --detectors own_harm.zip \
   --annotations "$memes" --annotations people
