@@ -1,4 +1,4 @@
-"""Which of four statements says what a meme means?"""
+"""Benchmark ``meanings``: choose the statement that gives the meaning of a meme."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ QUESTION = "Which statement says what this meme means?"
 
 
 class Meme(MemeRecord):
-    """A line of ``memes.jsonl``, besides id and image."""
+    """Fields of a line of ``memes.jsonl``, in addition to id and image."""
 
     text: str
     meaning: Text
@@ -18,9 +18,9 @@ class Meme(MemeRecord):
 
 
 def ask(meme: Meme, options: Mapping[str, str]) -> Choice:
-    """What is asked about a meme, as the options of the card say."""
-    told = {"text": meme.text} if options.get("text") == "told" else {}
-    return Choice(QUESTION, meme.meaning, tuple(meme.others), told, options.get("seed", "0"))
+    """Return the question about a meme, for the options of the card."""
+    given = {"text": meme.text} if options.get("text") == "given" else {}
+    return Choice(QUESTION, meme.meaning, tuple(meme.others), given, options.get("seed", "0"))
 
 
 PLUGIN = choice_benchmark(Meme, ask)

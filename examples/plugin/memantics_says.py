@@ -1,4 +1,4 @@
-"""A model, a metric and a report format, in a package that Memantics does not know."""
+"""Example plug-in package: a model, a metric and a report format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memantics.plugins import (
 
 
 class Says:
-    """Answers every request with the word in its name."""
+    """Answer every request with the word in the model's name."""
 
     note = "one word"
     cacheable = False
@@ -29,7 +29,7 @@ class Says:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What its answers depend on besides the request."""
+        """Values, besides the request, on which the answers depend."""
         return {"name": self.name}
 
     async def answer(self, request: Request) -> Reply:  # noqa: ARG002 - every request gets it
@@ -37,7 +37,7 @@ class Says:
         return Reply(self.name.partition("/")[2])
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close the model; there is nothing to close."""
 
 
 def measure_constancy(rows: Sequence[PredictedAnswer]) -> float | None:
@@ -55,7 +55,7 @@ def render(runs: Sequence[Run], published: PublishedRows) -> str:  # noqa: ARG00
     return f"<!doctype html><title>Runs</title><ul>{''.join(lines)}</ul>"
 
 
-KIND = ModelKind("says", "says/WORD", "one word, whatever is asked", lambda name, _: Says(name))
+KIND = ModelKind("says", "says/WORD", "the same word for every request", lambda name, _: Says(name))
 METRIC = Metric(
     "constancy",
     "proportion of valid answers that are the most frequent one",
