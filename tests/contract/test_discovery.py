@@ -28,7 +28,7 @@ def copy_example(root: Path, name: str) -> Path:
 
 def test_a_folder_beside_nothing_else_runs(shell: Shell, tmp_path: Path) -> None:
     copy_example(tmp_path / "mine", "my_memes")
-    asked = ("--model", "baseline/majority", "--set", "text=told", "--json")
+    asked = ("--model", "baseline/majority", "--set", "text=given", "--json")
     ran = shell.run("run", "my_memes", *asked, MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
     assert ran.code == 0, ran.err
     scores = json.loads(ran.out)[0]["scores"]
@@ -44,7 +44,7 @@ def test_a_folder_that_was_named_in_place_of_its_parent_is_refused(shell: Shell)
 def test_a_missing_module_is_named(shell: Shell, tmp_path: Path) -> None:
     (copy_example(tmp_path / "mine", "my_memes") / "plugin.py").unlink()
     line = shell.refused("data", "stats", "my_memes", MEMANTICS_BENCHMARKS=str(tmp_path / "mine"))
-    assert "plugin.py: is missing" in line
+    assert "plugin.py: does not exist" in line
 
 
 def test_a_record_with_an_unknown_field_is_refused_with_its_row(

@@ -95,7 +95,7 @@ def test_generated_background_comes_from_the_same_role_and_shots() -> None:
 def test_what_is_needed_must_be_fed_before_asking() -> None:
     task = make("intent", {"background": "auto"})
     item = next(task.items())
-    with pytest.raises(InputError, match="memeintent/background first"):
+    with pytest.raises(InputError, match="needs the answers of memeintent/background"):
         task.ask(item, None)
     assert make("intent", {"background": "human"}).feed is None
 

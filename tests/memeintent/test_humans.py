@@ -86,7 +86,7 @@ def test_the_seed_decides_and_nothing_else(runs: list[Path], tmp_path: Path) -> 
 
 def test_what_was_handed_out_is_never_overwritten(runs: list[Path], tmp_path: Path) -> None:
     export_human_evaluation(runs, tmp_path / "out")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         export_human_evaluation(runs, tmp_path / "out")
 
 
@@ -182,7 +182,7 @@ def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None
     assert replies.n == 90
     assert over["rouge_l", "correctness", "settings"].n == 3
     assert len(found.metric_table().rows) == len(found.correlations)
-    with pytest.raises(InputError, match="was not exported"):
+    with pytest.raises(InputError, match="is not part of this export"):
         score_human_eval(rated, [rated])
 
 
@@ -202,7 +202,7 @@ def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
         item=first, group="1", workflow="rate-outputs", kept=True, values={}
     )
     write_annotations(tmp_path / "silent.jsonl", [silent])
-    with pytest.raises(DataError, match="holds no ratings"):
+    with pytest.raises(DataError, match="has no ratings"):
         score_human_eval(rated, annotations=tmp_path / "silent.jsonl")
 
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
 def test_the_command_shows_all_tables(rated: Path, runs: list[Path], tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     told = shell.done("human-eval", "score", rated, *runs)
-    for words in ("90 replies to 30 memes", "Holm", "Krippendorff", "Metrics against people"):
+    for words in ("90 replies to 30 memes", "Holm", "Krippendorff", "Correlation of metrics with human ratings"):
         assert words in told
     assert json.loads(shell.done("human-eval", "score", rated, "--json"))["people"] == 2
     told = shell.done("human-eval", "export", *runs, "--out", "again")

@@ -152,7 +152,7 @@ def test_without_a_model_neural_rows_are_absent_and_said_to_be() -> None:
     scores = make().score(OUTCOMES)
     assert not {"bertscore_f1", "nli_consistency"} & {score.key for score in scores}
     note = row(scores, "rouge_l").note
-    assert "not computed, for want of a model: BERTScore" in note
+    assert "not computed, because no model was given: BERTScore" in note
     assert "NLI consistency" in note
 
 

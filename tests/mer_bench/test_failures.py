@@ -46,7 +46,7 @@ def test_the_editors_a_user_names(tmp_path: Path) -> None:
 
 def test_no_edits_at_all(tmp_path: Path) -> None:
     release = opened(write_release(tmp_path, 1, ()))
-    with pytest.raises(DataError, match=r"no edited images to judge.*EditedResults/EDITOR"):
+    with pytest.raises(DataError, match=r"no edited images found.*EditedResults/EDITOR"):
         choose_editors(release, "all")
 
 

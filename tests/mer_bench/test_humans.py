@@ -179,12 +179,12 @@ def test_judges_are_compared_with_what_people_chose(tmp_path: Path) -> None:
     ):
         append_preference(path, choice)
     ours, kind = score_preferences(path)
-    assert (ours.label, ours.n) == ("our ranking", 3)
+    assert (ours.label, ours.n) == ("built-in ranking", 3)
     assert ours.value == pytest.approx(2 / 3)
     assert ours.interval is not None
     assert ours.interval[0] < 2 / 3 < ours.interval[1]
     assert (kind.n, kind.value, kind.note) == (0, None, "4 ties")
-    assert tabulate_agreement([ours]).rows[0][:2] == ("our ranking", "0.667")
+    assert tabulate_agreement([ours]).rows[0][:2] == ("built-in ranking", "0.667")
     (judged,) = agree_with_choices([prefer("a", 2, None, None)], {"j": {("a", 2): 1, ("a", 1): 0}})
     assert (judged.value, judged.n) == (1.0, 1)
     empty = tmp_path / "empty.jsonl"
@@ -205,5 +205,5 @@ def test_a_run_of_the_judge_on_versions_is_a_judge_of_choices(
     *_, rfs = score_preferences(path, [judged])
     # This judge says the same of all versions.
     assert (rfs.label, rfs.n, rfs.note) == ("RFS, v", 0, "1 ties")
-    with pytest.raises(InputError, match="judged no versions"):
+    with pytest.raises(InputError, match="has no judgements of version-1"):
         score_preferences(path, [runs["RF-VF"]])

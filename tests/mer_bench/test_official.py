@@ -88,7 +88,7 @@ def test_the_wording_is_sent_and_recorded(tmp_path: Path, shell: Shell) -> None:
         ran = shell.run(*arguments, *more, "--invalid", "wrong")
     # The server's "B" is no judgement, which is said.
     assert ran.code == 1, ran
-    assert "none of 1 replies holds an answer" in ran.err
+    assert "none of 1 replies could be parsed" in ran.err
     system, user = server.bodies[0]["messages"]
     assert system["content"].startswith("You judge edits.")
     assert user["content"][0]["text"] == "SOURCE image:"
@@ -169,7 +169,7 @@ def test_without_a_clone_it_is_refused(shell: Shell) -> None:
         *("run", "mer_bench/judge", "-m", "fake/keys", "--data", "sample"),
         *("--set", "wording=official"),
     )
-    assert "holds no judge.py" in line
+    assert "wording=official needs judge.py" in line
 
 
 @pytest.mark.parametrize("text", ["def build_prompts(:", "x = 1", "def build_prompts(s):\n  pass"])

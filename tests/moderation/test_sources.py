@@ -76,7 +76,7 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
         ("text,modality\nhi,smell\n", "row 2: unknown modality"),
         ("text,lable\nhi,1\n", "row 2: unknown field 'lable'"),
         ("text,label\nhi,1,2\n", "row 2: has more or fewer cells than the header"),
-        ("text,label,type\nhi,0,sexual\n", "label 0 does not go with type sexual"),
+        ("text,label,type\nhi,0,sexual\n", "label 0 does not match type sexual"),
         ("id,text\n1,hi\n1,ho\n", "row 3: id '1' comes twice"),
         ("text\n", "holds no examples"),
         ('text\n"hi', "cannot be read as CSV"),

@@ -60,7 +60,7 @@ def test_the_text_of_the_script_is_sent(name: str, inside: str, tmp_path: Path) 
 
 
 def test_other_orders_have_no_words_of_the_authors(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no words for order=letter_only"):
+    with pytest.raises(InputError, match="has no prompt for order=letter_only"):
         make(clone(tmp_path), order="letter_only")
 
 

@@ -169,7 +169,7 @@ def test_the_official_knowledge_says_which_questions_are_linked() -> None:
     assert 0 < len(linked) < len(release.refined)
     assert all(own and "Toxicity" not in own for own in linked.values() if own)
     task = ref.make({"images": "present"}, "ten", Source("release", images, SAMPLE_IMAGES), None)
-    assert list(task.items()) == []  # no image is in this copy
+    assert list(task.items()) == []  # this copy of the data has no images
 
 
 def test_a_meme_with_several_reasoning_questions_needs_all_of_them() -> None:

@@ -29,7 +29,7 @@ def test_without_folders_the_task_says_what_is_missing(source: Source) -> None:
     with pytest.raises(DataError) as caught:
         list(make_task("harmful", source).items())
     text = str(caught.value)
-    assert text.startswith("harmful_pun and harmful_nonpun: no harmful memes there")
+    assert text.startswith("harmful_pun and harmful_nonpun: no harmful memes found")
     assert "memes=negative" in text
     fill(source.root, "harmful_pun", "a.png")
     with pytest.raises(DataError, match=r"^harmful_nonpun: no harmful"):
@@ -65,7 +65,7 @@ def test_what_is_in_the_folders_enters_what_a_run_remembers(source: Source) -> N
 
 def test_anything_else_in_a_folder_is_named(source: Source) -> None:
     fill(source.root, "harmful_pun", "a.png", "notes.txt")
-    with pytest.raises(DataError, match=r"harmful_pun/notes.txt: not an image"):
+    with pytest.raises(DataError, match=r"harmful_pun/notes.txt: is not an image"):
         list(make_task("harmful", source, memes="folders").items())
 
 

@@ -144,7 +144,7 @@ def test_reading_pinyin_and_harm(clone: Source) -> None:
 def test_what_the_authors_have_no_words_for_is_refused(
     task: str, options: dict[str, str], words: str, clone: Source
 ) -> None:
-    with pytest.raises(InputError, match=f"wording=official has no words for {words}"):
+    with pytest.raises(InputError, match=f"wording=official has no prompt for {words}"):
         make(task, clone, **options)
 
 
@@ -155,10 +155,10 @@ def test_their_examples_are_needed_with_their_words(clone: Source) -> None:
 
 
 def test_a_prompt_that_the_script_lacks_is_refused(clone: Source) -> None:
-    with pytest.raises(DataError, match="holds no such prompt"):
+    with pytest.raises(DataError, match="the authors' script contains no such prompt"):
         make("harmful", clone, language="en")
     (clone.root / "utils" / "eval" / "task.py").write_text("x = 1")
-    with pytest.raises(DataError, match="in the form that we know"):
+    with pytest.raises(DataError, match="does not contain the prompts in the expected form"):
         make("detection", clone)
 
 
@@ -166,7 +166,7 @@ def test_a_prompt_that_the_script_lacks_is_refused(clone: Source) -> None:
 def test_without_the_clone_it_is_refused(task: str, tmp_path: Path) -> None:
     source = write_release(tmp_path, NUMBERS)
     for own in (source, SAMPLE):
-        with pytest.raises(DataError, match=r"holds no utils/eval/task\.py"):
+        with pytest.raises(DataError, match=r"needs utils/eval/task\.py"):
             make(task, own)
 
 

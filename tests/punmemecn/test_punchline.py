@@ -101,7 +101,7 @@ def test_annotators_are_rows_beside_models(source: Source) -> None:
     task = make_task("sentiment", source, set="plain")
     assert task.people is not None
     rows = task.people([Outcome(item, "unparsed") for item in task.items()])
-    assert list(rows) == ["annotators", "annotators, each against the other two"]
+    assert list(rows) == ["annotators", "annotators, each compared with the other two"]
     for own in rows.values():
         assert [s.key for s in own] == ["accuracy", "target_accuracy", "type_accuracy"]
         assert {(s.value, s.n, s.by) for s in own} == {(1.0, 18, "")}

@@ -70,7 +70,7 @@ def test_an_english_judgment_is_read() -> None:
     ],
 )
 def test_what_it_does_not_go_with_is_refused(options: dict[str, str], words: str) -> None:
-    with pytest.raises(InputError, match=f"question=structured does not go with {words}"):
+    with pytest.raises(InputError, match=f"question=structured cannot be combined with {words}"):
         make_task("detection", SAMPLE, question="structured", **options)
 
 

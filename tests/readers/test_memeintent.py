@@ -77,7 +77,7 @@ def test_splits_follow_the_key_ranges(tmp_path: Path) -> None:
 
 
 def test_split_that_is_not_here_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no meme of split test is in this copy"):
+    with pytest.raises(InputError, match="this copy contains no meme of split test"):
         opened(write(tmp_path, {"1": entry()})).memes("test")
 
 
@@ -131,11 +131,11 @@ def test_corrupt_json_names_the_line(tmp_path: Path) -> None:
         ({"intents": []}, "field 'intents'"),
         ({"intents": "the meme is one text"}, "field 'intents'"),
         ({"intents": ["complains"]}, "does not begin with 'the meme '"),
-        ({"intents": ["the meme is"] * 2}, "an intent stands there twice"),
+        ({"intents": ["the meme is"] * 2}, "an intent appears twice"),
         ({"bks": "no bullet"}, "background 'no bullet' does not begin with '* '"),
         ({"img": "../7.png"}, "points outside its folder"),
         ({"img": ".."}, "points outside its folder"),
-        ({"img": "1_image.png"}, "image 1_image.png belongs to row 1 already"),
+        ({"img": "1_image.png"}, "image 1_image.png already belongs to row 1"),
     ],
 )
 def test_broken_rows_are_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
@@ -159,10 +159,10 @@ def test_strange_keys_are_refused(tmp_path: Path) -> None:
 def test_repeated_keys_are_refused(tmp_path: Path) -> None:
     one, two = json.dumps(entry(1)), json.dumps(entry(2))
     (tmp_path / "sigdial.json").write_text(f'{{"5": {one}, "5": {two}}}')
-    assert "row 5: this key stands there twice" in complaint(tmp_path)
+    assert "row 5: the key appears twice" in complaint(tmp_path)
 
 
-@pytest.mark.parametrize(("rows", "problem"), [({}, "holds no meme"), ([], "a JSON object")])
+@pytest.mark.parametrize(("rows", "problem"), [({}, "contains no meme"), ([], "a JSON object")])
 def test_empty_and_misshapen_files(tmp_path: Path, rows: object, problem: str) -> None:
     assert problem in complaint(write(tmp_path, rows))
 

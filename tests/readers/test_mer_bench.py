@@ -146,7 +146,7 @@ def test_corrupt_json_names_the_line(tmp_path: Path) -> None:
     [
         ({"colour": "red"}, "unknown field 'colour'"),
         ({"det_emo": "sleepy"}, "field 'det_emo'"),
-        ({"tgt_emo": "calm"}, "sad leads to happy, not to calm"),
+        ({"tgt_emo": "calm"}, "sad must be paired with happy, not with calm"),
         ({"visual_type": "Painting"}, "field 'visual_type'"),
         ({"sentiment_polarity": "negative"}, "field 'sentiment_polarity'"),
         ({"layout_type": "Spiral"}, "field 'layout_type'"),

@@ -295,5 +295,5 @@ def test_files_per_individual_are_counted_in_a_clone(tmp_path: Path) -> None:
 
 def test_no_question_of_a_split_is_an_error(tmp_path: Path) -> None:
     write_pair(tmp_path, "00009", "Metadata")
-    with pytest.raises(DataError, match="none of the questions of split ten is in this copy"):
+    with pytest.raises(DataError, match="contains none of the questions of split ten"):
         opened(tmp_path).questions("ten")

@@ -77,7 +77,7 @@ def test_shipped_list_beats_a_shorter_log(tmp_path: Path) -> None:
 def test_no_list_at_all_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "SHIPPED", tmp_path / "absent.txt")
     write_pair(tmp_path, "00009", "Scene")
-    with pytest.raises(DataError, match=r"no list of the evaluated questions.*toxmquest350\.txt"):
+    with pytest.raises(DataError, match=r"the list of evaluated questions is missing.*toxmquest350\.txt"):
         open_release(Source("release", tmp_path)).questions("toxmquest350")
 
 
@@ -99,7 +99,7 @@ def test_copy_without_any_listed_question_is_an_error(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("00009_Scene_qa_0000000a\n../../etc/passwd\n", "row 2: .* is not the stem"),
-        ("00009_Scene_qa_0000000a\n" * 2, "row 2: .* stands in row 1 already"),
+        ("00009_Scene_qa_0000000a\n" * 2, "row 2: .* is already listed in row 1"),
     ],
 )
 def test_broken_lists_are_refused(tmp_path: Path, text: str, problem: str) -> None:

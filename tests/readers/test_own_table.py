@@ -59,7 +59,7 @@ def test_ids_keep_what_they_hold(table: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "which label shall be predicted?; name its column: --label NAME, among file"),
+        ((), "no label column was found; name the label column with --label NAME; columns: file"),
         (("--label", "humour"), "unknown column of My memes.csv: 'humour'"),
         (("--label", "humor"), "neither texts nor images are named"),
         (("--label", "humor", "--text", "caption"), "no column says which row is which"),
@@ -89,7 +89,7 @@ def test_a_benchmark_keeps_its_name_and_needs_its_folder(tmp_path: Path) -> None
     shell = Shell(tmp_path)
     (tmp_path / "mquest.csv").write_text("id,text,label\n1,a,x\n2,b,y\n", encoding="utf-8")
     words = ("data", "add", "mquest.csv", "--label", "label", "--text", "text")
-    assert "a benchmark is called mquest already" in shell.refused(*words)
+    assert "the name mquest is taken by a benchmark" in shell.refused(*words)
     assert "where is mquest?" in shell.refused("data", "add", "mquest")
 
 
@@ -97,7 +97,7 @@ def test_a_folder_without_a_name_is_recognised_by_its_files(tmp_path: Path) -> N
     shell, folder = Shell(tmp_path), tmp_path / "clone"
     folder.mkdir()
     told = shell.refused("data", "add", folder)
-    assert "no set has such files; memantics data add NAME" in told
+    assert "no data set has these files; run memantics data add NAME" in told
     assert {"mquest", "pridemm"} <= set(told.replace(",", " ").split())
     table = "name,text,split,humour,hate,target,stance\n1.png,we march,test,0,0,NA,1\n"
     (folder / "PrideMM.csv").write_text(table, encoding="utf-8")
@@ -108,7 +108,7 @@ def test_a_folder_without_a_name_is_recognised_by_its_files(tmp_path: Path) -> N
     row = {"id": "1", "text": "a", "image": "1.png", "labels": ["not harmful"]}
     (folder / "train.jsonl").write_bytes(orjson.dumps(row))
     told = shell.refused("data", "add", folder)
-    assert "several sets have files of these names" in told
+    assert "several data sets have files with these names" in told
     assert "harm_c" in told
     assert "mquest" not in told
 

@@ -129,7 +129,7 @@ def test_images_beside_in_a_folder_or_given(tmp_path: Path) -> None:
     assert beside == tmp_path / "data" / "images" / "CN90002.similar_text.png"
     assert given_["CN90002.similar_text"].image is not None
     assert given_["CN90003"].image is None  # a folder is no image
-    with pytest.raises(DataError, match="no such folder of images"):
+    with pytest.raises(DataError, match="image folder not found"):
         read(tmp_path / "data", tmp_path / "nowhere")
 
 
@@ -167,11 +167,11 @@ def test_glued_tag_stray_stop_and_lost_break_are_mended_and_counted(tmp_path: Pa
     assert chats["chat_90003"].turns == ("甲：早。", "乙：早……", "甲：好")
     assert chats["chat_90004"].turns == ("甲：早\n好天气",)
     assert dict(release.repairs) == {
-        "_Meta.json: last speaker tags glued to the turn before": 1,
-        "_Meta.json: topics without a chat left out instead of null": 1,
-        "_Chat(easy).json: last speaker tags glued to the turn before": 1,
+        "_Meta.json: last speaker tags attached to the turn before": 1,
+        "_Meta.json: topics without a chat are absent instead of null": 1,
+        "_Chat(easy).json: last speaker tags attached to the turn before": 1,
         "_Chat(easy).json: turns that began with a stray full stop": 1,
-        "_Chat(easy).json: turns glued together by a lost line break": 2,
+        "_Chat(easy).json: turns joined by a lost line break": 2,
         "_Chat(easy).json: lines without a speaker joined to the turn before": 1,
     }
 
@@ -230,14 +230,14 @@ def test_corrupt_json_is_one_line_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["_Meta.json", "_Chat(hard).json"])
 def test_no_records_or_another_shape_is_refused(tmp_path: Path, name: str, content: str) -> None:
     (write(tmp_path) / name).write_text(content, encoding="utf-8")
-    assert problem(tmp_path).startswith(f"{name}: no")
+    assert problem(tmp_path).startswith((f"{name}: is not", f"{name}: contains no"))
 
 
 def test_a_key_that_comes_twice_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path) / "_Chat(easy).json"
     text = path.read_text(encoding="utf-8").replace("chat_90002", "chat_90001")
     path.write_text(text, encoding="utf-8")
-    assert problem(tmp_path) == "_Chat(easy).json: row chat_90001: the key comes 2 times"
+    assert problem(tmp_path) == "_Chat(easy).json: row chat_90001: the key appears 2 times"
 
 
 def test_json_nested_to_harm_is_refused(tmp_path: Path) -> None:
@@ -289,11 +289,11 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (meta_row(PUN, meme_chat={"weather": None}), "meme_chat.weather"),
         (meta_row(PUN, meme_chat={"work": "甲：早\n乙：晚"}), "does not end in its meme"),
         (lambda m, _e, _h: m.pop(LOOK), "row CN90002: the group has no similar_image meme"),
-        (rename(LOOK, "../../CN90002.png"), "'../../CN90002.png' is not CN, five digits"),
+        (rename(LOOK, "../../CN90002.png"), "'../../CN90002.png' is not a valid name: CN, five digits"),
         (rename(LOOK, "CN1.png"), "'CN1.png' is not"),
         (hard_options(correct="../CN90001.png"), "row chat_90001: '../CN90001.png' is not"),
         (hard_options(correct=LOOK), "option CN90002.similar_image.png is not a pun meme"),
-        (hard_options(correct="CN90003.png"), "the four options are not four memes"),
+        (hard_options(correct="CN90003.png"), "the four options are not four different memes"),
         (hard_options(odd_sim="CN90003.png"), "meme_response.wrong(odd_sim): unknown field"),
         (hard_candidates("['CN90002.png', 3]"), "not a list of file names"),
         (hard_candidates("{'CN90002.png': 1}"), "not a list of file names"),
@@ -301,7 +301,7 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (lambda _m, e, _h: e["chat_90001"].update(topic="opera"), "row chat_90001: topic:"),
         (lambda _m, e, _h: e["chat_90001"].update(chat_history=["早"]), "chat_history:"),
         (lambda _m, e, _h: e["chat_90001"].update(chat_history=[]), "chat_history:"),
-        (lambda _m, e, _h: e.update({"../chat": e["chat_90001"]}), "row ../chat: not a chat id"),
+        (lambda _m, e, _h: e.update({"../chat": e["chat_90001"]}), "row ../chat: is not a valid chat id"),
     ],
 )
 def test_what_no_release_has_is_refused_by_file_and_key(

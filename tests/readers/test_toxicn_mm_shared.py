@@ -43,7 +43,7 @@ def test_all_of_this_part_is_read_and_its_gaps_named(release: HarmRelease) -> No
     assert (found.images_found, found.images_expected) == (0, 9600)
     assert len(release.repairs) == 1
     assert [note.split(":")[0] for note in found.notes] == [
-        "Images are not in this copy",
+        "This copy contains no images",
         "Labels v1 have no test split in this copy (test_data_discription.json is missing)",
         "Labels v2 have no test split in this copy (test_data_discription_2.0.json is missing)",
     ]

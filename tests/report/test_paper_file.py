@@ -57,7 +57,7 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
             "part 'Table 1': 'GPT-9' is not defined in this file",
         ),
         (HEAD + PART + 'fill = "memantics run $nam"\n', "a command uses nam, which has no value"),
-        (HEAD + '[commands]\nx = "run $who"\n' + PART, "a command names who"),
+        (HEAD + '[commands]\nx = "run $who"\n' + PART, "a command uses who"),
         (HEAD + PART + 'drawn = "pie"\n', "part.0.drawn: Input should be"),
     ],
 )

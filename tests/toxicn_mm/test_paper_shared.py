@@ -98,7 +98,7 @@ def test_on_the_development_part_no_cell_is_left_to_fill(
     closed = {row["part"]: row["reason"] for row in rows if row["status"] == "closed"}
     assert all(closed.values())
     assert closed["Table 1"].startswith("Quoted")
-    assert closed["Table 3"] == "This copy is a part of the release and has no such part."
+    assert closed["Table 3"] == "This copy is a part of the release and lacks this split."
     cells = {(row["part"], row["row"], row["column"]): row for row in rows}
     assert cells["Table 1", "ToxiCN MM", "Size"]["value"] == "9600"
     trained = cells["Table 5", "CLIP + MKE, fine-tuned", "F1"]

@@ -240,11 +240,11 @@ def test_a_repeated_question_says_what_was_wrong(source: Source) -> None:
 
 
 def test_without_data_or_with_unknown_options_it_says_so(source: Source) -> None:
-    with pytest.raises(DataError, match="no data to ask about"):
+    with pytest.raises(DataError, match="the task has no data to run on"):
         list(make("type", None).items())
     with pytest.raises(UnknownName):
         make("target", source, labels="v1")
-    with pytest.raises(DataError, match="split test: not in this copy"):
+    with pytest.raises(DataError, match="split test are not in this copy"):
         list(make("type", write_release(source.root / "half", "train"), input="text").items())
 
 

@@ -27,7 +27,7 @@ def _wait(name: str) -> Iterator[dict[str, object]]:
         console=console(),
         disable=not console().is_terminal,
     ) as bar:
-        bar.add_task(f"reading {name} and recomputing the paper's figures")
+        bar.add_task(f"reading {name} and recomputing the paper's statistics")
         yield {}
 
 
@@ -44,7 +44,7 @@ def _printed(survey: evaluation.Survey) -> list[Statistic]:
     if not kept:
         return []
     stats = f"all {len(rows)}: memantics data stats {survey.benchmark.card.name}"
-    console().print(plain(f"The paper's {len(kept)} figures follow; {stats}", "dim"))
+    console().print(plain(f"The {len(kept)} values printed in the paper follow; {stats}", "dim"))
     return kept
 
 
@@ -54,8 +54,8 @@ def _show_statistics(rows: Sequence[Statistic]) -> None:
     if any(row.paper is None and row.known is not None for row in rows):
         note = "* not printed in the paper: value of the complete release"
         console().print(note, style="dim")
-    if any(row.verdict == "arithmetic of the paper" for row in rows):
-        note = "arithmetic of the paper: derived from other printed values, without data"
+    if any(row.verdict == "computed from the paper" for row in rows):
+        note = "computed from the paper: derived from other printed values, without data"
         console().print(note, style="dim")
 
 

@@ -25,7 +25,7 @@ from memantics.core.files import replace_file
 from memantics.core.records import Closed
 
 Reproduction = Literal[
-    "reproduced", "differs", "arithmetic of the paper", "not recomputable", "no reference"
+    "reproduced", "differs", "computed from the paper", "not recomputable", "no reference"
 ]
 DataKind = Literal["sample", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)

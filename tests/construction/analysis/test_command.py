@@ -72,7 +72,7 @@ def test_the_page_opens_and_hides_what_may_hurt(shell: Shell) -> None:
     with launch() as browser, watch(browser) as seen:
         page = seen.page
         page.goto((shell.folder / "page.html").as_uri())
-        assert page.locator(".findings .name").first.inner_text().lower() == "says"
+        assert page.locator(".findings .name").first.inner_text().lower() == "text"
         picture = page.locator(".picture")
         if "blurred" in (picture.get_attribute("class") or ""):
             picture.click()

@@ -58,7 +58,7 @@ def test_thresholds_are_settings() -> None:
     assert judge(GOOD, RuleSet(thresholds=read_thresholds(["meaning=9"]))) == "meaning"
     with pytest.raises(UnknownName, match="did you mean meaning"):
         read_thresholds(["meening=1"])
-    with pytest.raises(InputError, match="no threshold"):
+    with pytest.raises(InputError, match="is not a valid threshold"):
         read_thresholds(["meaning=lots"])
 
 

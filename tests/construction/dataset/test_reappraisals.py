@@ -164,7 +164,7 @@ def test_several_editors_are_judged_and_shown(built: Shell) -> None:
 def test_a_run_of_another_kind_has_no_gallery(built: Shell) -> None:
     built.done("run", "mquest", "-m", "fake/keys", "--limit", "2")
     (run,) = (built.folder / "runs").glob("mquest-*")
-    assert "judges no edited memes" in built.refused("gallery", run)
+    assert "holds no judgements of edited memes" in built.refused("gallery", run)
 
 
 def test_a_pair_that_is_none_is_refused(built: Shell) -> None:

@@ -32,7 +32,7 @@ def test_a_folder_of_images_becomes_a_build(shell: Shell, folder: Path) -> None:
     (folder / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnot really")
     ran = shell.run("build", "knowledge", folder, "--model", "fake/builder", "--out", "b")
     assert ran.code == 0, ran.err
-    assert "left out broken: image broken.png" in ran.out
+    assert "skipped broken: image broken.png" in ran.out
     build = shell.folder / "b"
     report = json.loads((build / "report.json").read_text())
     assert report["memes"] == 3
@@ -87,7 +87,7 @@ def test_every_order_can_be_read_by_programs(order: str, shell: Shell) -> None:
 
 
 def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
-    assert "no model was named" in shell.refused("build", "knowledge", "sample")
+    assert "no model given" in shell.refused("build", "knowledge", "sample")
     assert not (shell.folder / "builds").exists()
 
 
@@ -109,7 +109,7 @@ def test_background_files_are_read_in_bounds(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("First.", encoding="utf-8")
     (tmp_path / "c.png").write_bytes(b"\xff")
     assert read_background(tmp_path) == "[a.txt]\nFirst.\n\n[b.md]\nSecond."
-    with pytest.raises(DataError, match="no UTF-8"):
+    with pytest.raises(DataError, match="is not UTF-8"):
         read_background(tmp_path / "c.png")
     (tmp_path / "big.txt").write_text("x" * 70_000)
     with pytest.raises(DataError, match="more than 64,000"):

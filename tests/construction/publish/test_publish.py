@@ -246,7 +246,7 @@ def test_puns_with_hard_negatives_are_groups_of_three(shell: Shell, tmp_path: Pa
     assert len(set(used)) == 4
     assert set(used) <= {meme.id for meme in others}
     said = shell.done("publish", queue, "--name", "threes", "--licence", "CC0-1.0")
-    assert "left out: memes in no group of three: 1" in said
+    assert "left out: memes not in a group of three: 1" in said
     meta = json.loads((shell.folder / "published/threes/data/_Meta.json").read_text())
     assert sorted(meta) == [
         f"CN0000{n}{role}.png" for n in (1, 2) for role in ("", ".similar_image", ".similar_text")
@@ -455,4 +455,4 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     shell.done("run", "spoken/chat", "-m", "fake/keys")
     wrong = kept[0].model_copy(update={"values": {"turns": "nobody speaks"}})
     write_annotations(spoken / "annotations.jsonl", [wrong, *kept[1:]])
-    assert "does not begin with who speaks" in shell.refused(*publish, "--chats", "chats")
+    assert "does not begin with a speaker" in shell.refused(*publish, "--chats", "chats")

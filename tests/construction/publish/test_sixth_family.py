@@ -69,7 +69,7 @@ def test_it_is_found_by_its_card_written_by_its_folder_and_runs(
     (run,) = (shell.folder / "runs").iterdir()
     assert len((run / "items.jsonl").read_text().splitlines()) == 3
     # Without the family's folder there is no code that reads it: one line says so.
-    assert "family of my_meanings" in shell.refused("run", "my_meanings", "-m", "fake/keys")
+    assert "benchmark format of my_meanings" in shell.refused("run", "my_meanings", "-m", "fake/keys")
 
 
 def test_a_workflow_that_no_card_names_is_refused(shell: Shell, tmp_path: Path) -> None:
@@ -83,4 +83,4 @@ def test_a_card_without_its_writer_is_refused(shell: Shell, families: Path, tmp_
     queue = make_queue(tmp_path / "queue", "write-meanings", pick_memes("en", 1))
     wish = ("publish", queue, "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
     line = shell.refused(*wish, MEMANTICS_BENCHMARKS=str(families))
-    assert "write.py: holds no WRITER" in line
+    assert "write.py: does not define WRITER" in line

@@ -64,7 +64,7 @@ def test_a_set_without_a_training_part_says_how_to_get_one(tmp_path: Path) -> No
     shell = Shell(tmp_path)
     publish(shell, 8)
     told = shell.refused("detector", "train", "--data", "own_harm")
-    assert "own_harm has no part 'train', only test" in told
+    assert "own_harm has no split 'train', only test" in told
     assert "--split 8:2" in told
     assert "no data at own_ham" in shell.refused("detector", "train", "--data", "own_ham")
     assert "M-QUEST holds no harm labels" in shell.refused("detector", "train", "--data", "mquest")
@@ -85,7 +85,7 @@ def test_shares_are_two_whole_numbers(tmp_path: Path, split: str) -> None:
         "--split",
         split,
     )
-    assert "no pair of shares" in told
+    assert "is not a valid pair of proportions" in told
 
 
 def test_one_family_cannot_be_split(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_a_key_that_the_knowledge_contradicts_is_set_aside(tmp_path: Path) -> No
     built = run(tmp_path, Cheat())
     reasons = Counter(own.reason for own in built.rejected)
     assert reasons["the knowledge supports an option other than the correct one"] > 20
-    assert all(built.trials[own.id].told for own in built.questions)
+    assert all(built.trials[own.id].known for own in built.questions)
 
 
 def test_whether_the_knowledge_was_needed_is_noted(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
 
 
 def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
-    with pytest.raises(InputError, match="no model was named"):
+    with pytest.raises(InputError, match="no model given"):
         questions(made, model=None)
     with pytest.raises(InputError, match=r"holds no knowledge\.jsonl"):
         questions(shell.folder, model="fake/builder")

@@ -157,7 +157,7 @@ def test_an_emptied_dimension_is_a_warning(tmp_path: Path) -> None:
     built = run(tmp_path, Guesser(""))
     report = report_questions(built, SETTINGS, "fake/writer")
     lines = list(note_questions(report))
-    assert lines[0].startswith("No question is left of Emotion, Scene: --keep-per-dimension 1")
+    assert lines[0].startswith("No question about Emotion, Scene was kept; --keep-per-dimension 1")
     assert ("Scene", "20", "0", "20 a model finds the correct option without the meme") in (
         tabulate_questions(report).rows
     )

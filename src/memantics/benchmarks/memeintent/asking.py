@@ -28,21 +28,23 @@ from memantics.core.retrieval import Library, Passage, make_library, read_librar
 from memantics.core.task import BertSettings, Direction, Need, NliSettings, Services
 from memantics.metrics.text import Smoothing, Tokenizer, find_constant_text
 
-_SHAPE = "[[demonstration]] with text, image_caption, background, intent, and perhaps image"
+_SHAPE = (
+    "expected [[demonstration]] with text, image_caption, background, intent, and optionally image"
+)
 FOLDER = Path(__file__).parent
 QUESTIONS = {
     "intent": "What does the author of this meme do with it?",
     "background": "What must one know to understand this meme?",
     "caption": "What does the picture of this meme show?",
 }
-# What a prompt may give, in this order.
+# Texts that a prompt may contain, in this order.
 GIVEN = ("text", "image_caption", "background")
 FedAnswers = Mapping[str, Mapping[str, str]]
-_HINT = "add the images (data add --images DIR), --set images=present, or --set role=text"
+_HINT = "add the images (data add --images DIR), or use --set images=present or --set role=text"
 
 
 class Demonstration(BaseModel):
-    """One example of the few-shot settings."""
+    """Store one demonstration of the few-shot settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,7 +62,7 @@ class _Demonstrations(BaseModel):
 
 
 def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
-    """Examples from a TOML file, with their hash, pictures included."""
+    """Read demonstrations from a TOML file, with a hash that covers their images."""
     try:
         body = path.read_bytes()
         shown = _Demonstrations.model_validate(load_toml(body.decode())).demonstration
@@ -86,7 +88,7 @@ _OFF, _OURS, _DATA = "off", "ours", "data"
 
 @dataclass(frozen=True, slots=True)
 class IntentAsking:
-    """What shapes the requests of a task."""
+    """Hold the options that shape the requests of a task."""
 
     task: Literal["intent", "background", "caption"]
     role: str
@@ -102,12 +104,12 @@ class IntentAsking:
 
     @property
     def needs_picture(self) -> bool:
-        """Whether a meme without its image cannot be asked about."""
+        """Whether a meme without an image cannot be used."""
         return self.role == "vlm" or self.captions == "model"
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Answers that must be there first."""
+        """Tasks whose answers are needed first."""
         shared = {
             "images": "present" if self.only_present else "all",
             "decoding": "greedy" if self.greedy else "server",
@@ -129,7 +131,7 @@ class IntentAsking:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What shapes the figures of a task."""
+    """Hold the options that shape the scores of a task."""
 
     strip_prefix: bool
     by_fact: bool
@@ -145,14 +147,14 @@ class Scoring:
 
 
 def read_asking(setup: TaskSetup) -> IntentAsking:
-    """The options that shape requests; those that a task lacks have one value."""
+    """Return the options that shape requests, with defaults for those a task lacks."""
     chosen = setup.options
     shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _DATA)
     if shown != _OURS and chosen.get("shots") != "few":
-        raise InputError("demonstrations are shown with shots=few", hint="add --set shots=few")
+        raise InputError("demonstrations need shots=few", hint="add --set shots=few")
     if facts != _DATA and chosen.get("background") != "retrieved":
         raise InputError(
-            "knowledge is looked up with background=retrieved",
+            "knowledge sources need background=retrieved",
             hint="add --set background=retrieved",
         )
     return IntentAsking(
@@ -173,7 +175,7 @@ def read_asking(setup: TaskSetup) -> IntentAsking:
 
 
 def read_scoring(chosen: Mapping[str, str], services: Services) -> Scoring:
-    """The options that shape figures."""
+    """Return the options that shape scores."""
     return Scoring(
         strip_prefix=chosen.get("strip_prefix") == "yes",
         by_fact=chosen.get("against") == "facts",
@@ -190,14 +192,14 @@ def read_scoring(chosen: Mapping[str, str], services: Services) -> Scoring:
 
 
 def check_scoring(scoring: Scoring) -> None:
-    """Say before the first call, not after the last, that a figure cannot be had."""
+    """Raise before the first call if a metric cannot be computed."""
     for settings in (scoring.bert, scoring.nli):
         if settings is not None:
             scoring.services.check_text_model(settings.path)
     wanted = ["nltk"] if scoring.stem else []
     wanted += ["torch", "transformers"] if scoring.bert or scoring.nli else []
     if not all(importlib.util.find_spec(name) for name in wanted):
-        raise MissingExtra("neural figures and stems", "text")
+        raise MissingExtra("neural metrics and stemming", "text")
 
 
 def _read_bert(chosen: Mapping[str, str]) -> BertSettings | None:
@@ -232,13 +234,13 @@ def _number(option: str, text: str, low: int, high: int) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 9 and low <= int(text) <= high:
         return int(text)
     raise InputError(
-        f"option {option}: {text!r} is not a number from {low} to {high:,}",
-        hint=f"such as --set {option}={max(low, min(high, 100))}",
+        f"option {option}: {text!r} is not an integer from {low} to {high:,}",
+        hint=f"for example --set {option}={max(low, min(high, 100))}",
     )
 
 
 class IntentPrompts(NamedTuple):
-    """The prompts and examples of one task."""
+    """Hold the prompts and demonstrations of one task."""
 
     asking: IntentAsking
     prompts: Mapping[str, Prompt]
@@ -252,7 +254,7 @@ class IntentPrompts(NamedTuple):
 
 
 def read_wording(asking: IntentAsking, known: Mapping[str, Prompt]) -> IntentPrompts:
-    """The prompts that this setting uses, with their hashes."""
+    """Return the prompts that this setting uses, with their hashes."""
     names = {_name(asking.task, asking.role), "again"}
     if asking.task != "caption":
         names |= {f"given_{name}" for name in GIVEN}
@@ -272,7 +274,7 @@ def _name(task: str, role: str) -> str:
 
 
 def make_items(setup: TaskSetup, asking: IntentAsking, fed: FedAnswers) -> Iterator[Item]:
-    """The items of a split; what other tasks answered goes into their context."""
+    """Yield the items of a split; answers of other tasks become part of their context."""
     memes, constant = _read(setup.need_source(), setup.split)
     library = None
     if asking.background == "retrieved":
@@ -285,14 +287,14 @@ def make_items(setup: TaskSetup, asking: IntentAsking, fed: FedAnswers) -> Itera
 
 
 def _list_facts(memes: Sequence[IntentMeme]) -> Library:
-    """What annotators wrote about all memes, fact by fact."""
+    """Return the facts that annotators wrote about all memes."""
     return make_library([Passage(f, f"meme {meme.id}") for meme in memes for f in meme.background])
 
 
 def _look_up(
     meme: IntentMeme, asking: IntentAsking, library: Library | None, fed: FedAnswers
 ) -> FedAnswers:
-    """Answers of other tasks, and the passages that fit a meme; never its own annotations."""
+    """Return answers of other tasks, and retrieved passages; never the meme's own annotations."""
     if library is None:
         return fed
     question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
@@ -305,7 +307,7 @@ def _look_up(
 
 @cache
 def _read(source: Source, split: str) -> tuple[tuple[IntentMeme, ...], str | None]:
-    """The memes and the best constant intent; read once, since items are walked repeatedly."""
+    """Return the memes and the best constant intent, cached for repeated iteration."""
     memes = tuple(open_once(open_release, source).memes(split))
     return memes, find_constant_text([meme.intents for meme in memes])
 
@@ -328,7 +330,7 @@ def _make_item(meme: IntentMeme, field: Field, asking: IntentAsking, fed: FedAns
 
 
 def _find_language(meme: IntentMeme) -> Mapping[str, str]:
-    """The same for all tasks, also for one that is not told the text: they share memes."""
+    """Return the language of a meme, equal for all tasks, even those without its text."""
     language = read_script(meme.text)
     return {"language": language} if language else {}
 
@@ -336,7 +338,7 @@ def _find_language(meme: IntentMeme) -> Mapping[str, str]:
 def _find_context(
     meme: IntentMeme, asking: IntentAsking, fed: FedAnswers
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The texts that belong to the question, and tags that say where one is not there."""
+    """Return the texts of the question's context, and tags that mark missing ones."""
     if asking.task == "caption":
         return {}, {}
     found = {"text": meme.text}
@@ -362,7 +364,7 @@ def _find_context(
 
 
 def split_facts(text: str) -> tuple[str, ...]:
-    r"""The facts of a reply, without bullets; the word "none" alone means that there are none.
+    r"""Return the facts of a reply without bullets; the word "none" alone means no facts.
 
     >>> split_facts("* cats sleep\n\n- 2. dogs bark"), split_facts("None.")
     (('cats sleep', '2. dogs bark'), ())
@@ -373,20 +375,20 @@ def split_facts(text: str) -> tuple[str, ...]:
 
 
 def list_facts(facts: Sequence[str]) -> str:
-    """One fact a line."""
+    """Return one fact per line."""
     return "\n".join(f"* {fact}" for fact in facts)
 
 
 def make_request(
     wording: IntentPrompts, item: Item, complaint: str | None, fed: FedAnswers | None
 ) -> Request:
-    """The request of an item: examples, then the meme."""
+    """Return the request of an item: demonstrations, then the meme."""
     asking = wording.asking
     if fed is None and asking.needs:
         first = " and ".join(need.task for need in asking.needs)
         raise InputError(
-            f"memeintent/{asking.task} needs the answers of {first} first",
-            hint="'memantics run' asks for them by itself",
+            f"memeintent/{asking.task} needs the answers of {first}",
+            hint="use 'memantics run', which collects them first",
         )
     text = _fill(wording, wording.main, item.form.context)
     if complaint is not None:
@@ -400,7 +402,10 @@ def make_request(
 
 
 def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
-    """The examples as turns, told in words unless they have a picture: many models take one."""
+    """Return demonstrations as turns, as text unless they have an image.
+
+    Many models accept only one image.
+    """
     asking = wording.asking
     for example in wording.demonstrations:
         facts = list_facts(example.background)

@@ -1,8 +1,8 @@
-"""The paper's human evaluation as files: a blind queue for annotators, and a key for later.
+"""The paper's human evaluation as files: a blind queue for annotators, and a key.
 
-Thirty random memes, each with the reply of every setting; two people rate every reply from 1 to 5
-for textual completeness, relevance and correctness (workflow ``rate-outputs``). The queue says
-nothing about models.
+Thirty random memes with the reply of every setting; two people rate every reply from 1 to 5 for
+textual completeness, relevance and correctness (workflow ``rate-outputs``). The queue does not name
+models.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Run:
 def export_human_evaluation(
     runs: Sequence[Path], out: Path, seed: int = 0, memes: int = MEMES
 ) -> HumanExport:
-    """Draw memes that every run answered, and write queue and key into the folder ``out``."""
+    """Sample memes that every run answered, and write queue and key to the folder ``out``."""
     facts = read_runs(runs, TASK)
     read = [_read(folder, run_facts) for folder, run_facts in zip(runs, facts, strict=True)]
     shared = sorted(set.intersection(*(set(run.replies) for run in read)), key=_natural)
@@ -51,7 +51,7 @@ def export_human_evaluation(
     chance = random.Random(seed)
     drawn = chance.sample(shared, min(memes, len(shared)))
     pairs = [(meme, run) for meme in drawn for run in read]
-    # One shuffle over all: neither the place nor the neighbours of a reply tell its setting.
+    # One shuffle over all replies, so that neither position nor neighbours reveal the setting.
     chance.shuffle(pairs)
     named = [(f"r{n:04}", meme, run) for n, (meme, run) in enumerate(pairs, 1)]
     keys = [name_origin(n, r.folder.name, r.facts.model, r.facts.options) for n, _, r in named]
@@ -76,7 +76,7 @@ def _read(folder: Path, facts: RunFacts) -> _Run:
 
 
 def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
-    """One reply to rate. Nothing here tells where it comes from."""
+    """Return one reply to rate, without its origin."""
     text = run.items[meme].form.context.get("text", "")
     shown = [Shown(label="Text", value=text)] if text else []
     return QueueItem(
@@ -88,7 +88,7 @@ def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
 
 
 def _copy(item: Item, queue: Path) -> list[str]:
-    """Put the meme's image into the queue."""
+    """Copy the meme's image into the queue."""
     name = copy_image(item.images[0].path, queue, item.group) if item.images else None
     return [name] if name else []
 

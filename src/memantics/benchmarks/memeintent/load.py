@@ -22,7 +22,7 @@ FILES = ("sigdial.json", "data/sigdial.json")
 IMAGE_FOLDERS = ("images", "img", "data/images")
 PREFIX = "the meme "
 SPLITS = ("all", "dev", "train", "test")
-# MemeCap's files by part, and the folders in which its images may lie.
+# MemeCap's files by split, and the possible folders of its images.
 MEMECAP: Mapping[IntentSplit, str] = {"train": "memes-trainval.json", "test": "memes-test.json"}
 MEMECAP_FOLDERS = ("", "data")
 MEMECAP_IMAGES = ("memes", "images", "data/memes", "data/images")
@@ -31,7 +31,7 @@ _KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class IntentMeme:
-    """One meme. ``split`` is the one of SemEval-2021 Task 6, whose images these are."""
+    """Store one meme; ``split`` is that of SemEval-2021 Task 6, the source of the images."""
 
     id: str
     file: str
@@ -55,7 +55,7 @@ class _Meme(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class IntentRelease:
-    """One copy of the release."""
+    """Hold one copy of the release."""
 
     source: Source
     index: Path
@@ -64,18 +64,20 @@ class IntentRelease:
     repairs: Mapping[str, int]
 
     def memes(self, split: str = "all") -> Iterator[IntentMeme]:
-        """The memes of a split, in the release's order."""
+        """Return the memes of a split, in release order."""
         require_known("split", split, SPLITS)
         chosen = tuple(row for row in self.rows if split in ("all", row.split))
         if not chosen:
             raise DataError(
-                self.index.name, f"no meme of split {split} is in this copy", hint="use --split all"
+                self.index.name,
+                f"this copy contains no meme of split {split}",
+                hint="use --split all",
             )
         return iter(chosen)
 
 
 def open_release(source: Source) -> IntentRelease:
-    """Read the annotations below the folder, in any official layout; MemeCap's, too."""
+    """Read the annotations in a folder, in any official layout, or in that of MemeCap."""
     root = source.root
     if source.published and find_memecap(root):
         return open_memecap(source)
@@ -107,47 +109,47 @@ def open_release(source: Source) -> IntentRelease:
 def _entries(index: Path) -> dict[str, JsonValue]:
     value = read_json(index)
     if not isinstance(value, dict):
-        raise DataError(index.name, "expected a JSON object of memes", hint="download it again")
+        raise DataError(index.name, "is not a JSON object of memes", hint="download it again")
     if not value:
-        raise DataError(index.name, "holds no meme", hint="download it again")
+        raise DataError(index.name, "contains no meme", hint="download it again")
     return value
 
 
 def _refuse_repeats(index: Path) -> None:
-    """The fast parser keeps the last of two equal keys and says nothing."""
+    """Raise for repeated keys, of which the fast parser silently keeps the last."""
     outer: list[str] = []
 
     def remember(pairs: list[tuple[str, object]]) -> None:
-        # Inner objects come first, so what remains is the outermost.
+        # Inner objects come first, so the last one is the outermost.
         outer[:] = [key for key, _ in pairs]
 
     json.loads(index.read_bytes(), object_pairs_hook=remember)
     for key, count in Counter(outer).items():
         if count > 1:
-            raise DataError(index.name, "this key stands there twice", row=key)
+            raise DataError(index.name, "the key appears twice", row=key)
 
 
 def _check(key: str, meme: _Meme, files: Mapping[str, str], where: str) -> None:
     if not _KEY.fullmatch(key):
-        raise DataError(where, "a key has letters, digits, - and _ only", row=key[:60])
+        raise DataError(where, "a key may contain only letters, digits, - and _", row=key[:60])
     if meme.img in (".", "..") or re.search(r"[/\\\0]", meme.img):
         raise DataError(where, f"image name {meme.img[:60]!r} points outside its folder", row=key)
     if meme.img in files:
         raise DataError(
-            where, f"image {meme.img} belongs to row {files[meme.img]} already", row=key
+            where, f"image {meme.img} already belongs to row {files[meme.img]}", row=key
         )
     for intent in meme.intents:
-        # The opening is English; a set in another script has none.
+        # The opening is English; data in another script have none.
         if not (intent.startswith(PREFIX) or read_script(intent)):
             raise DataError(
                 where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
             )
     if len(set(meme.intents)) < len(meme.intents):
-        raise DataError(where, "an intent stands there twice", row=key)
+        raise DataError(where, "an intent appears twice", row=key)
 
 
 def repair_text(text: str) -> str:
-    """Undo UTF-8 that was once read as Mac Roman; other text stays as it is.
+    """Undo UTF-8 that was decoded as Mac Roman; other text is unchanged.
 
     >>> repair_text("it‚Äôs fine‚Ä¶"), repair_text("café"), repair_text("plain")
     ('it’s fine…', 'café', 'plain')
@@ -159,7 +161,7 @@ def repair_text(text: str) -> str:
 
 
 def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
-    r"""The bullets of one text; a bullet without words means that there is none.
+    r"""Return the bullets of a text; an empty bullet means no background.
 
     >>> split_background("* one\n* two", "x", "1"), split_background("* ", "x", "1")
     (('one', 'two'), ())
@@ -173,7 +175,7 @@ def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
 
 
 def find_split(key: str) -> IntentSplit:
-    """The SemEval split, by the ranges of the release's keys; other keys count as test.
+    """Return the SemEval split, by the key ranges of the release; other keys count as test.
 
     >>> find_split("63"), find_split("64"), find_split("751"), find_split("en-001")
     ('dev', 'train', 'test', 'test')
@@ -185,7 +187,7 @@ def find_split(key: str) -> IntentSplit:
 
 
 class _Captioned(Lenient):
-    """A row of MemeCap: what the poster means (``meme_captions``), what one sees."""
+    """Schema of a MemeCap row: the poster's meaning (``meme_captions``) and the image."""
 
     img_fname: str
     post_id: str = Field(min_length=1)
@@ -194,7 +196,7 @@ class _Captioned(Lenient):
 
 
 def find_memecap(root: Path) -> dict[IntentSplit, Path]:
-    """The files of MemeCap below a folder, by part; none where it is no copy of it."""
+    """Return the MemeCap files in a folder, by split; empty if it is not a copy."""
     places = (
         (split, root / folder / name)
         for split, name in MEMECAP.items()
@@ -204,9 +206,9 @@ def find_memecap(root: Path) -> dict[IntentSplit, Path]:
 
 
 def open_memecap(source: Source) -> IntentRelease:
-    """MemeCap in the records of MemeIntent: captions of memes are their intents.
+    """Return MemeCap as MemeIntent records: captions of memes are their intents.
 
-    It has no text of the meme and no background; a row without a caption is left out and counted.
+    MemeCap has no printed text and no background; rows without a caption are skipped and counted.
     """
     root, files = source.root, find_memecap(source.root)
     images = source.images or next(
@@ -230,13 +232,13 @@ def open_memecap(source: Source) -> IntentRelease:
 
 
 def _list_captioned(path: Path) -> list[JsonValue]:
-    """The rows of a file; MemeCap writes NaN for what is missing, which is no JSON."""
+    """Return the rows of a file; MemeCap writes NaN for missing values, which is not valid JSON."""
     try:
         value = json.loads(read_file(path), parse_constant=lambda _: None)
     except ValueError as error:
         raise DataError(path.name, f"not valid JSON: {error}", hint="download it again") from error
     if not isinstance(value, list):
-        raise DataError(path.name, "expected a JSON list of memes", hint="download it again")
+        raise DataError(path.name, "is not a JSON list of memes", hint="download it again")
     return value
 
 

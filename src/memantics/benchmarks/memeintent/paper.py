@@ -1,4 +1,4 @@
-"""MemeIntent's paper, redone from data, runs and reviews: what ``paper.toml`` cannot look up."""
+"""Parts of MemeIntent's paper that are computed from data, runs and reviews."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SCALES = ("completeness", "relevance", "correctness")
 
 
 def figure_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Example memes with what their authors do."""
+    """Return example memes with their intents."""
     return part.show(
         texts=(
             PaperText(
@@ -62,7 +62,7 @@ def figure_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Data sets about memes, by size; the last is this one."""
+    """Return data sets about memes, by size; the last is this one."""
     name = "MemeIntent" if material.compared else material.name
     rows = show_declared(material, part).rows
     told = [
@@ -75,7 +75,7 @@ def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def section_3(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """The statistics of Section 3.3; ratings come from the review."""
+    """Return the statistics of Section 3.3; ratings come from the review."""
     rows = list(show_declared(material, part.model_copy(update={"rows": ()})).rows)
     for row in part.rows:
         name, spread = row.key.removesuffix("_sd"), row.key.endswith("_sd")
@@ -87,14 +87,15 @@ def section_3(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
-    """What reviewers gave to each intent that was kept, one mean over reviewers for each."""
+    """Return the mean rating of each kept intent over reviewers."""
     for review in material.reviews:
         if review.card.workflow != "collect-and-edit":
             continue
         for reviewed in review.annotated:
             votes = [] if reviewed.aggregated is None else reviewed.aggregated.annotations
             right = _list_columns(votes, "correctness")
-            # One reviewer below 4 drops an intent; where none is left, the best of a meme stay.
+            # An intent with a rating below 4 is dropped; if none is left, the best of the meme
+            # stay.
             kept = [bool(marks) and min(marks) >= _LEAST for marks in right]
             best = max((fmean(marks) for marks in right if marks), default=0.0)
             if not any(kept):
@@ -105,7 +106,7 @@ def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
 
 
 def _list_columns(votes: Sequence[IndividualAnnotation], name: str) -> list[list[float]]:
-    """What reviewers gave to each intent of a meme."""
+    """Return the ratings of each intent of a meme."""
     given = [v.values[name] for v in votes if v.stage == "review" and name in v.values]
     rows = [value for value in given if isinstance(value, list)]
     return [
@@ -115,7 +116,7 @@ def _list_columns(votes: Sequence[IndividualAnnotation], name: str) -> list[list
 
 
 def prompts(_: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """The prompts of a task, and what is shown with few shots."""
+    """Return the prompts of a task, and its demonstrations."""
     texts = []
     shown = tomllib.loads((Path(FOLDER) / "demonstrations.toml").read_text(encoding="utf-8"))
     for number, value in enumerate(shown["demonstration"], 1):
@@ -126,7 +127,7 @@ def prompts(_: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Two systems in all settings, then other models by setting, and the constant sentence."""
+    """Return two systems in all settings, then other models by setting, and the constant text."""
     rows, taken = fill_systems(material, part)
     task = part.metrics[0].task
     our_rows, baselines = list[PaperRow](), dict[str, PaperRow]()
@@ -150,7 +151,7 @@ def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """RQ1 and RQ2: what background, set-up and model do to ROUGE-L, setting by setting."""
+    """Return RQ1 and RQ2: effects of background, set-up and model on ROUGE-L, by setting."""
     runs = material.of_task("intent")
     marks = {run.folder: _mark(run) for run in runs}
     found = []
@@ -182,7 +183,7 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     return part.show(rows or part.empty("all"))
 
 
-# Levels of a factor from less to more: a contrast says what more does.
+# Levels of a factor in increasing order: a contrast is the effect of the higher level.
 _ORDER = ("none", "auto", "retrieved", "human", "zero", "few", "text", "vlm")
 
 
@@ -191,7 +192,7 @@ def _place(level: str) -> tuple[int, str]:
 
 
 def _mark(run: ScoredRun) -> Mapping[str, float]:
-    """Each meme's ROUGE-L."""
+    """Return each meme's ROUGE-L."""
     answers = last_answers(run.folder)
     outcomes = [
         Outcome(item, answers[item.id].status, answers[item.id].value)
@@ -208,7 +209,7 @@ def _mark(run: ScoredRun) -> Mapping[str, float]:
 
 
 def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Whether settings with better background knowledge also have better intents."""
+    """Return whether settings with better background knowledge also have better intents."""
     rows, pairs = [], []
     for run in material.of_task("intent"):
         asked = run.facts.options
@@ -232,12 +233,12 @@ def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
         pairs += [values] if len(values) == 2 else []
     value = spearman([first for first, _ in pairs], [second for _, second in pairs])
     said = "–" if value is None else f"{value:+.2f}"
-    note = f"Spearman's correlation over {len(pairs)} settings: {said} (from 3 settings on)."
+    note = f"Spearman's correlation over {len(pairs)} settings: {said} (needs at least 3 settings)."
     return part.show(rows or part.empty("AutoBK"), notes=[note])
 
 
 def figure_6(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """What people gave to the replies of each setting."""
+    """Return human ratings of the replies of each setting."""
     rows = [
         row
         for review in material.reviews

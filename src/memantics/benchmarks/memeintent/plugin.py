@@ -32,7 +32,7 @@ _LONGEST = 20_000
 
 
 def make(setup: TaskSetup) -> Task:
-    """The task ``intent``, ``background`` or ``caption``; without a source it parses and scores."""
+    """Build the task ``intent``, ``background`` or ``caption``."""
     name, chosen = setup.card.name, setup.options
     asking, scoring = read_asking(setup), read_scoring(chosen, setup.services)
     if setup.source is not None:
@@ -63,9 +63,9 @@ def make(setup: TaskSetup) -> Task:
 
 
 def find_main(scoring: Scoring, plain: str) -> str:
-    """The headline: consistency, or BERTScore, where a model for it is given.
+    """Return the main metric: consistency or BERTScore if its model is given, else ROUGE-L.
 
-    A constant sentence wins on ROUGE-L; it does not on meaning.
+    A constant text has the highest ROUGE-L, but not the highest similarity of meaning.
     """
     if scoring.nli is not None:
         return "nli_consistency"
@@ -73,13 +73,13 @@ def find_main(scoring: Scoring, plain: str) -> str:
 
 
 def parse_reply(text: str, *, first_line: bool) -> JsonValue:
-    """The text of a reply, without thinking aloud and Markdown; none without a letter is one.
+    """Return the text of a reply without reasoning and Markdown; raise if it has no letter.
 
     >>> parse_reply("<think>hm</think> the meme jokes", first_line=False)
     'the meme jokes'
     """
     body = re.sub(r"<think>.*?</think>", " ", text[:_LONGEST], flags=re.DOTALL)
-    # A model that was cut off while thinking has not answered.
+    # A reply cut off during reasoning is not an answer.
     body = body.partition("<think>")[0]
     body = "".join(char for char in body if char.isprintable() or char in "\n\t").strip()
     if first_line:
@@ -90,11 +90,11 @@ def parse_reply(text: str, *, first_line: bool) -> JsonValue:
     return body
 
 
-# Labels for classifiers: what the author does with a meme, as one verb.
+# Labels for classifiers: the author's action, as one verb.
 
 
 def find_verb(intent: str) -> str:
-    """The first word after "the meme"; empty for a set in another script.
+    """Return the first word after "the meme"; empty for data in another script.
 
     >>> find_verb("the meme accuses someone of lying"), find_verb("讽刺某人")
     ('accuses', '')
@@ -111,7 +111,7 @@ def _read_verbs(release: IntentRelease) -> Iterator[LabelledMeme]:
 
 LABELS: Mapping[str, LabelSource[IntentRelease]] = {
     "intent_verb": LabelSource(
-        "what the author does: accuses, praises, mocks, … (of the preferred intent)",
+        "action of the author: accuses, praises, mocks, … (of the preferred intent)",
         _read_verbs,
         topic="intent",
     ),

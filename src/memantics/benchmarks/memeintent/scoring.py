@@ -1,4 +1,4 @@
-"""Replies against references: figures of a run, and each reply's own."""
+"""Scores of replies against references: metrics of a run and of each reply."""
 
 from __future__ import annotations
 
@@ -29,19 +29,16 @@ from memantics.metrics.text import (
     tokenize,
 )
 
-# How near replies come in meaning, on a scale where a constant sentence gets nothing.
-#
-# ROUGE-L rewards a sentence that fits every meme a little. Here replies and references are
-# compared by meaning (an entailment model or an encoder in a folder, else the encoder that
-# ships), and what a reply gets on other memes is taken off: every constant sentence gets exactly
-# 0.
+# Calibrated similarity of meaning, on which a constant text scores 0. ROUGE-L rewards a sentence
+# that fits every meme a little. Here an entailment model or an encoder compares replies and
+# references, and the mean similarity of a reply to other memes' references is subtracted.
 
 ItemScores = list[float | None]
-_OTHERS = 16  # memes on which each reply is tried as a constant
+_OTHERS = 16  # number of other memes with which each reply is compared
 
 
 class MarksWithMeaning(Mapping[str, ItemScores]):
-    """Figures by name; the calibrated one needs an encoder and is computed when it is read."""
+    """Hold metrics by name; the calibrated one needs an encoder and is computed on access."""
 
     def __init__(self, ready: Mapping[str, ItemScores], meaning: Callable[[], ItemScores]) -> None:
         self._ready, self._meaning = ready, meaning
@@ -57,7 +54,7 @@ class MarksWithMeaning(Mapping[str, ItemScores]):
 
 
 def choose_scorer(scoring: Scoring) -> tuple[TextScorer | None, bool]:
-    """Who compares meanings, and whether it is the encoder that ships."""
+    """Return the model that compares meanings, and whether it is the embedded encoder."""
     if scoring.nli is not None:
         return scoring.services.nli(scoring.nli), False
     if scoring.bert is not None:
@@ -68,10 +65,10 @@ def choose_scorer(scoring: Scoring) -> tuple[TextScorer | None, bool]:
 def calibrate(
     replies: Sequence[str], references: Sequence[Sequence[str]], scorer: TextScorer
 ) -> ItemScores:
-    """Each reply's best similarity to its references, above what it gets on other memes.
+    """Return each reply's best similarity to its references, minus that to other memes.
 
-    The others are the memes at fixed distances in a ring, so that every meme is as often another
-    as it is asked about. Nothing for fewer than two memes with references.
+    The other memes are at fixed distances in a ring, so that each meme is used equally often. Empty
+    for fewer than two memes with references.
     """
     asked = [place for place, texts in enumerate(references) if texts]
     size = len(asked)
@@ -97,12 +94,12 @@ def calibrate(
 MarksByMetric = dict[str, list[float | None]]
 _OPENING_ZH = re.compile(r"^\s*(?:这张|这个|该)(?:表情包|梗图|图片?)\s*")
 _PARTS = ("rouge_l_precision", "rouge_l_recall")
-_DESCRIPTIVE = "descriptive only: the description in the data is one of many that would be right"
+_DESCRIPTIVE = "descriptive only: the description in the data is one of many correct ones"
 
 
 @dataclass(frozen=True, slots=True)
 class _ScoredReply:
-    """One outcome: the reply ("" where there is none) and its references."""
+    """Store one outcome: the reply ("" if missing) and its references."""
 
     reply: str
     references: tuple[str, ...]
@@ -110,7 +107,7 @@ class _ScoredReply:
 
 
 def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[str, ItemScores]:
-    """Each outcome's own value of the figures that two runs are compared by."""
+    """Return the metrics of each outcome by which two runs are compared."""
     sheets = _lay_out(outcomes)
     marks = _mark_all(task, sheets, scoring)
     ready = {key: values for key, values in marks.items() if key not in _PARTS}
@@ -120,7 +117,7 @@ def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[st
 
 
 def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Score, ...]:
-    """Means over memes with their intervals; for intents also with and without the prefix."""
+    """Return means with confidence intervals; for intents with and without the prefix."""
     sheets = _lay_out(outcomes)
     memes = [sheet.meme for sheet in sheets]
     notes = _write_notes(task, sheets, scoring)
@@ -158,10 +155,10 @@ def _lay_out(outcomes: Sequence[Outcome]) -> list[_ScoredReply]:
 
 
 def _pair_up(task: str, sheet: _ScoredReply, scoring: Scoring, strip: bool) -> list[list[TextPair]]:
-    """Groups of pairs of a reply and a reference.
+    """Return groups of pairs of a reply and a reference.
 
-    The value of a sheet is the mean over groups of the best pair: one group with a pair for
-    each reference, or one group for each fact with a pair for each line of the reply.
+    The value of a reply is the mean over groups of the best pair: one group with a pair per
+    reference, or one group per fact with a pair per line of the reply.
     """
     if not sheet.references:
         return []
@@ -177,7 +174,7 @@ def _pair_up(task: str, sheet: _ScoredReply, scoring: Scoring, strip: bool) -> l
 
 
 def strip_opening(text: str) -> str:
-    """Without the words that every intent goes on from, in its language.
+    """Remove the opening that all intents share, in its language.
 
     >>> strip_opening("The meme mocks updates"), strip_opening("这张表情包吐槽加班")
     ('mocks updates', '吐槽加班')
@@ -222,7 +219,7 @@ def _by_f1(similarity: RougeL) -> float:
 def _mark_meaning(
     task: str, sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool
 ) -> MarksByMetric:
-    """Neural figures, one pass over all pairs each."""
+    """Return neural metrics, each computed in one pass over all pairs."""
     groups = [_pair_up(task, sheet, scoring, strip) for sheet in sheets]
     pairs = [pair for members in groups for group in members for pair in group]
     marks: MarksByMetric = {}
@@ -238,7 +235,7 @@ def _mark_meaning(
 def _gather(
     groups: Sequence[Sequence[Sequence[TextPair]]], values: Sequence[float]
 ) -> list[float | None]:
-    """Put flat values back to their sheets: the best of each group, then the mean of groups."""
+    """Return values per reply: the best of each group, then the mean of groups."""
     rest = iter(values)
     return [_average([max([next(rest) for _ in group]) for group in members]) for members in groups]
 
@@ -248,7 +245,7 @@ def _average(values: Sequence[float]) -> float | None:
 
 
 def _mark_calibrated(sheets: Sequence[_ScoredReply], scoring: Scoring) -> tuple[ItemScores, str]:
-    """Each reply's meaning above a constant's, and how it was found; no note: not computed."""
+    """Return each reply's calibrated similarity and a note; an empty note: not computed."""
     scorer, embedded = choose_scorer(scoring)
     if scorer is None:
         return [], ""
@@ -259,14 +256,14 @@ def _mark_calibrated(sheets: Sequence[_ScoredReply], scoring: Scoring) -> tuple[
         scorer,
     )
     known = any(value is not None for value in values)
-    note = f"0 is what every constant sentence gets, 1 a reference; {scorer.note}"
+    note = f"0 is the value of every constant text, 1 that of a reference; {scorer.note}"
     return values, note if known else ""
 
 
 def _score_constant(
     sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool, label: str
 ) -> Score:
-    """What the best constant text gets on the same memes: a bar that shows no understanding."""
+    """Return the score of the best constant text on the same memes, as a trivial baseline."""
     references = [
         [strip_opening(text) if strip else text for text in sheet.references] for sheet in sheets
     ]
@@ -278,12 +275,12 @@ def _score_constant(
 
 @lru_cache(maxsize=4)
 def _find_constant(references: tuple[tuple[str, ...], ...], stem: bool) -> Constant | None:
-    """Remembered: a run is scored together with its baselines, on the same references."""
+    """Cached, since a run is scored together with its baselines on the same references."""
     return find_best_constant(references, _find_stem() if stem else None)
 
 
 def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> list[Score]:
-    """Where background knowledge or a description was wanted: how often there was none."""
+    """Return how often requested background knowledge or descriptions were missing."""
     rows = []
     for name in ("background", "image_caption"):
         states = [o.item.tags.get(name, "") for o in outcomes]
@@ -297,7 +294,8 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
                 f"without_{name}",
                 (empty + missing) / len(states),
                 len(states),
-                note=f"asked without it: {empty} memes have none, {missing} answers are missing",
+                note=f"missing in the prompt: {empty} memes have none, {missing} answers are "
+                "missing",
             )
         )
         if name == "background" and len(set(states)) > 1:
@@ -316,7 +314,7 @@ def _score_given(outcomes: Sequence[Outcome], marks: Sequence[float | None]) -> 
 
 
 def _write_notes(task: str, sheets: Sequence[_ScoredReply], scoring: Scoring) -> Mapping[str, str]:
-    """How each figure was computed, for whoever compares it with another."""
+    """Return notes on how each metric was computed."""
     parts = ["best F1 over references", "Porter stems" if scoring.stem else "no stemmer"]
     if task == "intent":
         parts.append(f"prefix {'stripped' if scoring.strip_prefix else 'kept'}")
@@ -336,7 +334,7 @@ def _write_notes(task: str, sheets: Sequence[_ScoredReply], scoring: Scoring) ->
         if scoring.neural_known and given is None
     ]
     if absent:
-        parts.append(f"not computed, for want of a model: {', '.join(absent)}")
+        parts.append(f"not computed, because no model was given: {', '.join(absent)}")
     case = "lower case" if scoring.lower else "case kept"
     notes = {
         "rouge_l": "; ".join(parts),

@@ -21,14 +21,14 @@ from memantics.core.finding import Finding, FindingWords, Maker, rank
 from memantics.metrics.text import best, find_best_constant, rouge_l, strip_prefix
 
 COMPLETE = 950
-_GET_IMAGES = "Request them from SemEval-2021 Task 6 and name their folder."
+_GET_IMAGES = "Request them from SemEval-2021 Task 6 and give their folder."
 SHOWN = {"intent": {"role": "text", "captions": "data"}}
 PLAIN = "the meme makes fun of something"
 _WORDS = FindingWords(__file__)
 
 
 def survey(release: IntentRelease) -> Found:
-    """Counts, repairs, and what follows from what is missing."""
+    """Summarise a release: counts, repairs, and the effect of missing files."""
     rows = release.rows
     splits = Counter(row.split for row in rows)
     found = sum(row.image is not None for row in rows)
@@ -53,7 +53,7 @@ def survey(release: IntentRelease) -> Found:
 
 
 def statistics(release: IntentRelease) -> dict[str, JsonValue]:
-    """Every figure under its stable key; None where this copy cannot tell."""
+    """Return every statistic by key; None if this copy does not contain it."""
     rows = release.rows
     intents = [intent for row in rows for intent in row.intents]
     per_meme = Counter(len(row.intents) for row in rows)
@@ -102,27 +102,27 @@ def _mean(values: Sequence[int]) -> float | None:
 
 
 def _deviation(values: Sequence[int]) -> float | None:
-    """Over the population, as in the paper."""
+    """Return the population standard deviation, as in the paper."""
     return round(stats.pstdev(values), 3) if values else None
 
 
 def pictures(release: IntentRelease) -> Iterator[str]:
-    """The images of a complete copy."""
+    """Return the image names of a complete copy."""
     return (row.file for row in release.rows)
 
 
 def makers(release: IntentRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
-    """The image descriptions, by which the captioning task is scored, are a model's."""
+    """Return the model that wrote the image descriptions, which score the captioning task."""
     return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
 
 
 def narrow(release: IntentRelease, split: str) -> IntentRelease:
-    """The memes of a split."""
+    """Restrict a release to the memes of a split."""
     return replace(release, rows=tuple(release.memes(split)))
 
 
 def findings(release: IntentRelease) -> tuple[Finding, ...]:
-    """ROUGE-L of constant texts with the shared opening and without, and empty background."""
+    """Yield findings: ROUGE-L of constant texts with and without the opening, empty background."""
     return (
         _judge_constant(release, keep=True),
         _judge_constant(release, keep=False),
@@ -131,7 +131,7 @@ def findings(release: IntentRelease) -> tuple[Finding, ...]:
 
 
 def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
-    """Fit a text to one half of the memes, score it on the other, both ways round."""
+    """Fit a constant text to one half of the memes and score it on the other, both ways."""
     references = [
         [intent if keep else strip_prefix(intent, PREFIX) for intent in row.intents]
         for row in release.rows
@@ -153,10 +153,10 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     beaten = sum(score <= (score.value or 0) for score in published)
     top = max(published, default=None)
     beats = top is not None and (score.value or 0) > top
-    compared = f"; {beaten} of {len(published)} published figures are not above it"
-    compared = (compared * bool(published)) + ", the best included" * beats
+    compared = f"; {beaten} of {len(published)} published values are not above it"
+    compared = (compared * bool(published)) + ", including the best" * beats
     found = _WORDS.find(
-        # In place of the general finding, whose text is fitted to the memes it is scored on.
+        # Replaces the general finding, whose text is fitted to the memes it is scored on.
         "shortcut.majority" if keep else "shortcut.majority_stripped",
         score,
         rank(bool(beaten) or not published, broken=beats),

@@ -12,7 +12,7 @@ PREFIX = "the meme "
 
 
 def write_intents(review: Review) -> writing.Made:
-    """One row a meme; memes that the format cannot hold stay out, and are counted."""
+    """Return one row per meme; memes that do not fit the format are skipped and counted."""
     memes = writing.gather_memes(review)
     rows: dict[str, writing.Record] = {}
     table: list[writing.Record] = []
@@ -49,9 +49,9 @@ def write_intents(review: Review) -> writing.Made:
 
 
 def complete(intent: str) -> str:
-    """An intent as the format writes it; people leave out the words that it goes on from.
+    """Return an intent with its English opening, which annotators omit.
 
-    Those words are English: an intent in another script stays as it is.
+    An intent in another script stays unchanged.
 
     >>> complete("mocks late trains"), complete("The meme mocks late trains")
     ('the meme mocks late trains', 'the meme mocks late trains')

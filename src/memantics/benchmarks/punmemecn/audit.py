@@ -1,4 +1,4 @@
-"""What only PunMemeCN's own data can show: how far captions and constant answers go."""
+"""Audit checks that need PunMemeCN's data: how well captions and constant answers perform."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ SHOWN = {"detection": {"prompt": "2"}, "sentiment": {"prompt": "2"}, "chat": {"p
 
 
 def pictures(release: PunRelease) -> Iterator[str]:
-    """The images of a complete copy."""
+    """Return the image names of a complete copy."""
     return (meme.file for meme in release.memes)
 
 
 def makers(release: PunRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
-    """Chats were written, and their distractors checked, by a model that is evaluated too."""
+    """Return the model that wrote the chats and checked distractors; it is evaluated, too."""
     return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
 
 
 def narrow(release: PunRelease, split: str) -> PunRelease:
-    """The memes of a split."""
+    """Restrict a release to the memes of a split."""
     if split == "all":
         return release
     kept = (meme for meme in release.memes if is_test(meme.group) == (split == "test"))
@@ -47,7 +47,7 @@ def narrow(release: PunRelease, split: str) -> PunRelease:
 
 
 def findings(release: PunRelease) -> tuple[Finding, ...]:
-    """Always "pun", the best that captions allow, readings printed elsewhere, annotators."""
+    """Yield findings on constant answers, caption-only rules, readings and annotators."""
     return (
         _judge_always_pun(release),
         _judge_captions(release.memes),
@@ -69,10 +69,10 @@ def _judge_always_pun(release: PunRelease) -> Finding:
         published, alone = _published(), _published("1")
         below, bare = (sum(row <= (value or 0) for row in rows) for rows in (published, alone))
         words = (
-            f" {below} of {len(published)} published figures are not above it, {bare} of "
-            f"{len(alone)} of those with the image alone."
+            f" {below} of {len(published)} published values are not above it, {bare} of "
+            f"{len(alone)} of those with the image only."
         )
-        # The general rule, on the rows that see no more than the image.
+        # The general rule, on the rows that use only the image.
         verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
     score = spanned(Score("f1", value, len(gold)), spans.f1)
     coin = 2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold))
@@ -100,7 +100,7 @@ def _published(prompt: str | None = None) -> list[float]:
 
 
 def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
-    """The best F1 of any rule that sees nothing but the caption."""
+    """Return the best F1 of any rule that uses only the caption."""
     puns = Counter(meme.caption for meme in memes if meme.is_pun)
     others = Counter(meme.caption for meme in memes if not meme.is_pun)
     both = puns.keys() & others.keys()
@@ -114,7 +114,7 @@ def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
 
 
 def _take(puns: int, plain: int) -> bool:
-    """Whether to call a caption a pun: in doubt yes, since misses cost F1 more."""
+    """Return whether to call a caption a pun; yes in doubt, since misses cost F1 more."""
     return puns >= plain and puns > 0
 
 
@@ -128,7 +128,7 @@ def _judge_readings(memes: Sequence[PunMeme]) -> Finding:
 
 
 def _judge_votes(memes: Sequence[PunMeme]) -> Finding:
-    """How much better annotators look when they vote on the label they are scored by."""
+    """Return how much annotators gain if the label they are scored against includes their vote."""
     puns = [meme for meme in memes if meme.is_pun and len(meme.votes) == 3]
     against_final = [(vote == meme.sentiment, meme.group) for meme in puns for vote in meme.votes]
     left = [
@@ -158,7 +158,7 @@ def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
 
 
 def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:
-    """By pun: the words that are played with, and what they sound like; a chain names both."""
+    """Return, by pun, its word and the homophone; a chain of thought must name both."""
     return {
         meme.id: [frozenset({printed}), frozenset({meant})]
         for meme in release.memes
@@ -169,7 +169,7 @@ def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:
 
 
 def find_difference(printed: str, meant: str) -> tuple[str, str]:
-    """The parts of two texts between their common beginning and their common end.
+    """Return the parts of two texts between their common beginning and end.
 
     >>> find_difference("左右为男", "左右为难"), find_difference("same", "same")
     (('男', '难'), ('', ''))
@@ -180,6 +180,6 @@ def find_difference(printed: str, meant: str) -> tuple[str, str]:
 
 
 def _count_shared(first: str, second: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Return the length of the common beginning of two texts."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -1,4 +1,4 @@
-"""Task 3: which of four pun memes answers a chat?"""
+"""Task 3: choose the pun meme, out of four, that answers a chat."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.factories import (
     LETTERS,
-    commonest,
-    list_options,
     accuracies_by,
     accuracy_score,
+    commonest,
+    list_options,
 )
 from memantics.benchmarks.parsing import parse_letter
 from memantics.benchmarks.punmemecn import examples
@@ -37,9 +37,9 @@ _MARKERS = {"zh": "正确答案：", "en": "Correct answer:"}
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """How the task asks. ``hashes`` is what a run remembers of it.
+    """Hold the prompts of the task; a run records ``hashes``.
 
-    ``official`` is the authors' own prompt, where it is asked for.
+    ``official`` is the authors' prompt, if requested.
     """
 
     wording: words.PunWording
@@ -50,7 +50,7 @@ class ChatPrompt:
     official: Prompt | None = None
 
     def ask(self, item: records.Item) -> records.Request:
-        """The request for an item: its four images in the order of its options."""
+        """Return the request for an item: its four images in the order of its options."""
         if self.official is not None:
             values = {**item.form.context}
             for shot in self.shots:
@@ -80,19 +80,19 @@ class ChatPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """A chat's four memes in the order in which they are offered; ``kinds`` says which is which."""
+    """Store a chat's four memes in option order; ``kinds`` gives the kind of each."""
 
     memes: tuple[PunMeme, ...]
     kinds: tuple[str, ...]
 
     @property
     def letter(self) -> str:
-        """The letter of the right one."""
+        """The letter of the correct option."""
         return LETTERS[self.kinds.index(CORRECT)]
 
 
 def make(brief: words.Brief) -> Task:
-    """The task ``chat``."""
+    """Build the task ``chat``."""
     prompt = _prepare(brief)
     _read_seed(brief)
     task = brief.make(
@@ -135,7 +135,7 @@ def _prepare(brief: words.Brief) -> ChatPrompt:
 
 
 def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> words.Shot:
-    """The example as the authors' prompt tells it: its numbered captions and the right letter."""
+    """Return the example in the authors' format: numbered captions and the correct letter."""
     known = {meme.id: meme for meme in picked.memes}
     laid = _lay(picked.chat, known, examples.authors_orders()[picked.chat.id])
     images = tuple(records.Image(meme.image) for meme in laid.memes if meme.image is not None)
@@ -144,7 +144,7 @@ def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> w
 
 
 def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[str, str]:
-    """What a style tells of each meme, under the place that the authors' prompt gives it."""
+    """Return what a style states about each meme, by its number in the authors' prompt."""
     return {
         f"{name}{number}": text
         for number, meme in enumerate(laid.memes, first)
@@ -154,7 +154,7 @@ def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[s
 
 def _work(brief: words.Brief, wording: words.PunWording, picked: examples.PickedChat) -> words.Shot:
     chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
-    # The authors' example has its own order, whatever the order of the chats that are asked.
+    # The authors' example has its own order, independent of the order of other chats.
     order = examples.authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
     laid = _lay(chat, known, order)
     options = _write_options(wording, brief.style, laid, first=1)
@@ -171,7 +171,7 @@ def _work(brief: words.Brief, wording: words.PunWording, picked: examples.Picked
 
 
 def write_history(chat: ChatRecord) -> str:
-    """The turns, and the last one as the place where the meme goes."""
+    """Return the turns; the last one marks the position of the meme."""
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
@@ -181,7 +181,7 @@ def _order(brief: words.Brief, chat: ChatRecord) -> examples.ChatOptionOrder:
     order = examples.authors_orders().get(chat.id)
     if order is None:
         raise DataError(
-            chat.id, "the authors' order is known for their own chats only", hint="order=seeded"
+            chat.id, "the authors' order exists only for their own chats", hint="order=seeded"
         )
     return order
 
@@ -216,7 +216,7 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
     if not chats:
         raise DataError(
             next(name for known_level, name in CHATS.items() if known_level == level),
-            f"no chats of the {level} level with all four memes in this copy",
+            f"this copy has no {level} chats with all four memes",
             hint=f"add the file, or use --set level={next(o for o in LEVELS if o != level)}",
         )
     wording = words.read_wording(brief)
@@ -240,7 +240,7 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
 
 
 def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:
-    """The chats that serve as examples: the authors' own, and the first that ours may be."""
+    """Return the example chats: the authors', and the first one that can serve as ours."""
     ours = [chat.id for chat in chats if examples.is_example(chat, "ours")][:1]
     return frozenset([*ours, *(chat.id for chat in chats if examples.is_example(chat, "authors"))])
 
@@ -275,7 +275,7 @@ def _parse(brief: words.Brief, text: str, form: records.Form) -> JsonValue:
 
 
 def parse_as_published(text: str, language: str, *, reasons: bool = False) -> str:
-    """The official rule: a letter alone, or before an ASCII colon; behind the marker if reasons.
+    """Apply the official rule: a letter, alone or before an ASCII colon.
 
     >>> parse_as_published("B: 第二张表情包", "zh")
     'B'
@@ -283,12 +283,12 @@ def parse_as_published(text: str, language: str, *, reasons: bool = False) -> st
     body = re.split(_MARKERS[language], text, flags=re.IGNORECASE)[-1] if reasons else text
     letter = body.strip().partition(":")[0].strip()
     if letter not in ("A", "B", "C", "D"):
-        raise Unparsed("reply does not begin with a letter from A to D and end or a colon")
+        raise Unparsed("reply must be a letter from A to D, alone or followed by a colon")
     return letter
 
 
 def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
-    """Accuracy over all, by topic and by the right letter; and which distractors were chosen."""
+    """Return accuracy overall, by topic and by correct letter, and the chosen distractors."""
     return (
         accuracy_score("accuracy", outcomes),
         *accuracies_by(outcomes, "topic", TOPICS, lambda outcome: outcome.item.tags["topic"]),
@@ -298,7 +298,7 @@ def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
 
 
 def _chosen(outcomes: Sequence[records.Outcome]) -> Iterator[records.Score]:
-    """How often each kind of option was taken, of all answers that name one."""
+    """Return how often each kind of option was chosen, among valid answers."""
     taken = [
         outcome.item.tags["kinds"].split()[LETTERS.index(str(outcome.value))]
         for outcome in outcomes

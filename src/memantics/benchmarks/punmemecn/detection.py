@@ -1,4 +1,4 @@
-"""Task 1: is this Chinese meme a pun?"""
+"""Task 1: decide whether a Chinese meme is a pun."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import commonest, accuracies_by, spanned
+from memantics.benchmarks.factories import accuracies_by, commonest, spanned
 from memantics.benchmarks.parsing import clean, parse_label
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.load import ROLES, PunMeme
@@ -31,7 +31,7 @@ ALIASES = {
     ),
 }
 QUESTION = {"zh": "这张表情包是不是双关表情包？", "en": "Is this meme a pun meme?"}
-# What the structured question asks for, in the order in which it is to be thought through.
+# Fields of the structured question, in reasoning order.
 PARTS = {
     "zh": ("词语", "字面意思", "另一层意思", "画面所示", "判断"),
     "en": ("word", "written", "other", "seen", "judgment"),
@@ -41,7 +41,7 @@ _LEFT_OUT = frozenset(name for ids in DETECTION.values() for name in ids)
 
 
 def make(brief: Brief) -> Task:
-    """The task ``detection``."""
+    """Build the task ``detection``."""
     words = WORDS[brief.language]
     _check(brief)
     prompt = prepare("detection", brief, DETECTION, lambda meme: words[_gold(meme)])
@@ -55,13 +55,13 @@ def make(brief: Brief) -> Task:
 
 
 def _check(brief: Brief) -> None:
-    """The structured question has no worked examples, and the official rule cannot read replies."""
+    """Raise for options that question=structured does not support."""
     style = brief.style
     if style.structured and (style.shots or brief.options["parser"] == "paper"):
         clash = f"prompt={brief.options['prompt']}" if style.shots else "parser=paper"
         raise InputError(
-            f"question=structured does not go with {clash}",
-            hint="use prompt=1 or prompt=2 and parser=tolerant, or leave question out",
+            f"question=structured cannot be combined with {clash}",
+            hint="use prompt=1 or prompt=2 and parser=tolerant, or omit question",
         )
 
 
@@ -122,7 +122,7 @@ _OPPOSITES = {PUN: NON_PUN, NON_PUN: PUN}
 
 
 def parse_structured(text: str, judgment: str) -> str:
-    """The judgment of the object that holds one; a reply without an object may be the label alone.
+    """Return the judgment of the reply's JSON object; a reply without one may be the label only.
 
     >>> parse_structured('{"word": "鱼", "seen": "written", "judgment": "pun"}', "judgment")
     'pun'
@@ -137,9 +137,9 @@ def parse_structured(text: str, judgment: str) -> str:
 
 
 def parse_as_published(text: str, *, reasons: bool = False) -> str:
-    """The official rule: the reply begins with the Chinese word, or is exactly the English one.
+    """Apply the official rule: the reply begins with the Chinese word or equals the English one.
 
-    With reasons only what follows the last 判断： (full-width colon) or judgment: counts.
+    With reasons, only the text after the last 判断： (full-width colon) or judgment: counts.
 
     >>> parse_as_published("非双关。"), parse_as_published("Pun")
     ('non-pun', 'pun')
@@ -158,7 +158,7 @@ def parse_as_published(text: str, *, reasons: bool = False) -> str:
 
 
 def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
-    """TPR, TNR, F1 of the pun class, and what a constant answer cannot inflate."""
+    """Return TPR, TNR, F1 of the pun class, and scores that a constant answer cannot inflate."""
     gold = [str(o.item.gold) for o in outcomes]
     guesses = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
     groups = [o.item.group for o in outcomes]

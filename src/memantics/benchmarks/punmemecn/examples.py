@@ -1,4 +1,4 @@
-"""Questions about a single meme, with worked examples: the authors' where this copy has them."""
+"""Tasks about a single meme, with examples: the authors' if this copy contains them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Item, Message
 
-# Which items are asked, how often, and in which order: every draw of the authors, and ours.
-#
-# All draws are made up front from ids alone, so a run that is resumed, limited, or made on part of
-# the release asks each item as the whole run does.
+# Selection, repetition and order of items: the authors' sampling, and ours. All samples depend on
+# ids only, so that a resumed, limited or partial run asks each item as a full run does.
 
-# The groups and the chat that the authors show as examples and leave out of evaluation.
+# Groups and the chat that the authors show as examples and exclude from evaluation.
 DETECTION_EXAMPLES = frozenset({"CN00601"})
 SENTIMENT_EXAMPLES = frozenset({"CN00601", "CN00603", "CN00604"})
 CHAT_EXAMPLE = "chat_00100"
@@ -42,7 +40,7 @@ T = TypeVar("T")
 
 
 def is_official(meme: str) -> bool:
-    """Whether an id is one of the release's.
+    """Return whether an id belongs to the release.
 
     >>> is_official("CN00653"), is_official("CN90001.similar_text")
     (True, False)
@@ -51,10 +49,10 @@ def is_official(meme: str) -> bool:
 
 
 def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tuple[PunMeme, int]]:
-    """As many items for each target: whole repetitions, then a sample of the remainder.
+    """Return equally many items per target: whole repetitions, then a sample of the rest.
 
-    Each comes with the number of its repetition, from 1. Targets that no meme has stay empty.
-    The order is that of the authors' ids as text (``CN00001.png@1``).
+    Each comes with the number of its repetition, from 1. Targets without memes stay empty. The
+    order is that of the authors' ids as text (``CN00001.png@1``).
     """
     chance = random.Random(_SEED)
     pool = sorted(memes, key=lambda meme: meme.file)
@@ -71,7 +69,7 @@ def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tupl
 
 
 def draw_transcribed() -> tuple[str, ...]:
-    """The puns on which the authors tried transcription and pinyin, in their order.
+    """Return the puns on which the authors tested transcription and pinyin, in their order.
 
     >>> len(set(draw_transcribed()))
     200
@@ -82,11 +80,11 @@ def draw_transcribed() -> tuple[str, ...]:
 
 @cache
 def authors_orders() -> dict[str, ChatOptionOrder]:
-    """The authors' order of options, by chat: places in [the right one, its distractors].
+    """Return the authors' order of options by chat, as positions in [correct, distractors].
 
-    One generator shuffles the chats twice and then each chat's options twice, in that order of
-    chats. A shuffle depends on the length of a list and not on what is in it, so this needs no
-    data. Their own resumed runs skipped shuffles and got other orders.
+    One generator shuffles the chats twice and then each chat's options twice. A shuffle depends
+    only on the length of a list, so no data are needed. The authors' resumed runs skipped shuffles
+    and have other orders.
     """
     chance = random.Random(_SEED)
     names = (f"chat_{number:05d}" for number in range(1, CHATS + 1))
@@ -97,7 +95,7 @@ def authors_orders() -> dict[str, ChatOptionOrder]:
 
 
 def seeded_order(chat: str, seed: int, options: int = 4) -> ChatOptionOrder:
-    """Our order of options: a draw that depends on the chat's id and the seed, on nothing else.
+    """Return our order of options, which depends only on the chat's id and the seed.
 
     >>> seeded_order("chat_00001", 2025) == seeded_order("chat_00001", 2025)
     True
@@ -108,7 +106,7 @@ def seeded_order(chat: str, seed: int, options: int = 4) -> ChatOptionOrder:
 
 
 def place(order: ChatOptionOrder, things: Sequence[str]) -> list[str]:
-    """The things in that order.
+    """Return the elements in a given order.
 
     >>> place((2, 0, 1), ["right", "wrong", "worse"])
     ['worse', 'right', 'wrong']
@@ -124,9 +122,9 @@ def _shuffle_twice(things: list[T], chance: random.Random) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class MemePrompt:
-    """How a task asks about one meme. ``hashes`` is what a run remembers of it.
+    """Hold the prompts of a task about one meme; a run records ``hashes``.
 
-    ``official`` is the authors' own prompt, where it is asked for.
+    ``official`` is the authors' prompt, if requested.
     """
 
     task: str
@@ -138,7 +136,7 @@ class MemePrompt:
     official: Prompt | None = None
 
     def write(self, item: Item) -> tuple[Message, ...]:
-        """The messages for an item."""
+        """Return the messages for an item."""
         if self.official is not None:
             values = {**item.form.context}
             for number, shot in enumerate(self.shots, 1):
@@ -173,7 +171,7 @@ class MemePrompt:
 def prepare(
     task: str, brief: words.Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
 ) -> MemePrompt:
-    """The prompt of a brief; ``label`` writes a meme's right answer. Examples need the data."""
+    """Return the prompt of a brief; ``label`` formats the correct answer of an example."""
     wording, style = words.read_wording(brief), brief.style
     hashes = wording.hashes(task, f"{task}_{style.rule}", "meme", *words.name_facts(style))
     shots: tuple[words.Shot, ...] = ()
@@ -226,20 +224,20 @@ OUR_CHAT_MEME = "CN90004"
 
 
 class PickedMemes(NamedTuple):
-    """Memes that serve as examples."""
+    """Store the memes that serve as examples."""
 
     who: Who
     memes: tuple[PunMeme, ...]
 
     @property
     def name(self) -> str:
-        """How a run remembers them."""
+        """Name under which a run records them."""
         return f"examples by {self.who}: {', '.join(meme.id for meme in self.memes)}"
 
 
 @dataclass(frozen=True, slots=True)
 class PickedChat:
-    """A chat that serves as an example, and its four memes: the right one first."""
+    """Store an example chat and its four memes, the correct one first."""
 
     who: Who
     chat: ChatRecord
@@ -247,17 +245,17 @@ class PickedChat:
 
     @property
     def name(self) -> str:
-        """How a run remembers it."""
+        """Name under which a run records it."""
         return f"example by {self.who}: {self.chat.id}, {self.chat.correct}"
 
 
 def open_sample() -> PunRelease:
-    """The sample that ships with this benchmark."""
+    """Open the sample that ships with this benchmark."""
     return open_release(Source("sample", words.FOLDER / "sample", words.SAMPLE_FOLDER / "images"))
 
 
 def pick_memes(brief: words.Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:
-    """The memes with these ids: the authors' if all of them and their images are here."""
+    """Return the memes with these ids: the authors' if all of them have images here."""
     for who in _wanted(brief):
         release = brief.release if who == "authors" else open_sample()
         known = release.by_id()
@@ -268,7 +266,7 @@ def pick_memes(brief: words.Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMem
 
 
 def pick_chat(brief: words.Brief, level: str) -> PickedChat:
-    """The example chat of a level."""
+    """Return the example chat of a difficulty level."""
     for who in _wanted(brief):
         release = brief.release if who == "authors" else open_sample()
         chat = next((c for c in release.chats(level) if is_example(c, who)), None)
@@ -282,14 +280,16 @@ def pick_chat(brief: words.Brief, level: str) -> PickedChat:
 
 
 def is_example(chat: ChatRecord, who: Who) -> bool:
-    """Whether a chat may serve as that example."""
+    """Return whether a chat can serve as that example."""
     if who == "authors":
         return chat.id == CHAT_EXAMPLE and is_official(chat.correct)
     return chat.correct == OUR_CHAT_MEME
 
 
 def _wanted(brief: words.Brief) -> tuple[Who, ...]:
-    if brief.options.get("wording") == "official":  # their words describe their own examples
+    if (
+        brief.options.get("wording") == "official"
+    ):  # the authors' prompts describe their own examples
         return ("authors",)
     chosen: dict[str, tuple[Who, ...]] = {"authors": ("authors",), "ours": ("ours",)}
     return chosen.get(brief.options["shots"], ("authors", "ours"))
@@ -298,6 +298,6 @@ def _wanted(brief: words.Brief) -> tuple[Who, ...]:
 def _absent(brief: words.Brief, ids: str) -> DataError:
     return DataError(
         brief.name,
-        f"the authors' examples ({ids}) are not in this copy, or lack their images",
+        f"this copy lacks the authors' examples ({ids}) or their images",
         hint="use --set shots=ours",
     )

@@ -1,9 +1,9 @@
-"""Stress test: do puns hide harm? Harmful puns against harmful memes without a pun.
+"""Stress test: do puns hide harm? Harmful puns compared with harmful memes without a pun.
 
-The official selections were never released: the user brings images in two folders beside the
-metadata, ``harmful_pun`` and ``harmful_nonpun``, and for the first column of the paper's table
-harmful memes of ToxiCN MM in a third, ``harmful_toxicn``. Every meme is harmful, so every figure is
-a recall, and whoever always says "harmful" has all of it; only the drops between them tell.
+The official selections were never released. The user adds images in two folders beside the
+metadata, ``harmful_pun`` and ``harmful_nonpun``, and optionally harmful memes of ToxiCN MM in
+``harmful_toxicn``. Every meme is harmful, so each score is a recall, and the constant answer
+"harmful" has a recall of 1. Only the differences are informative.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DECLINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Harmful:
-    """One harmful meme; its caption where it is known."""
+    """Store one harmful meme, with its caption if known."""
 
     id: str
     group: str
@@ -71,7 +71,7 @@ class Harmful:
 
 
 def make(brief: Brief) -> Task:
-    """The task ``harmful``."""
+    """Build the task ``harmful``."""
     wording, official = read_wording(brief), brief.read_official("harmful")
     prompts = wording.hashes("harmful", "facts_caption")
     keys = NAMES[brief.language]
@@ -80,7 +80,7 @@ def make(brief: Brief) -> Task:
         first, second, third = asked_keys(official, len(keys))
         keys = (first, second, third)
     if brief.source is not None and brief.options["memes"] == "folders":
-        # The checksum of the release does not cover what the user put beside it.
+        # The release's checksum does not cover files that the user added.
         names = " ".join(
             harmful_item.id for kind in FOLDERS for harmful_item in _list_folder(brief, kind)
         )
@@ -93,8 +93,10 @@ def make(brief: Brief) -> Task:
         elif "caption" in context:
             text = write_official(official, context)
         else:
-            hint = "leave wording out"
-            raise DataError(item.id, "its caption is not known; the authors tell it", hint=hint)
+            hint = "omit the option wording"
+            raise DataError(
+                item.id, "its caption is unknown, but the authors' prompt needs it", hint=hint
+            )
         return records.Request(
             (records.Message("user", (*item.images, text)),),
             item.form,
@@ -111,7 +113,7 @@ def make(brief: Brief) -> Task:
 
 
 def find_harmful(brief: Brief) -> list[Harmful]:
-    """The harmful memes: from the two folders, from labels in their stead, or from the sample."""
+    """Return the harmful memes: from the folders, from sentiment labels, or from the sample."""
     if brief.options["memes"] == "negative":
         return list(_stand_in(brief))
     found = [harmful_item for kind in FOLDERS for harmful_item in _list_folder(brief, kind)]
@@ -122,9 +124,9 @@ def find_harmful(brief: Brief) -> list[Harmful]:
         missing = " and ".join(FOLDERS[kind] for kind in NEEDED if kind not in kinds)
         raise DataError(
             missing,
-            "no harmful memes there: the official selection was not released",
-            hint=f"put images of harmful memes into {missing} beside _Meta.json, or "
-            "--set memes=negative takes the memes labelled other-negative",
+            "no harmful memes found: the official selection was not released",
+            hint=f"put images of harmful memes into {missing} beside _Meta.json, or use "
+            "--set memes=negative for the memes labelled other-negative",
         )
     return found
 
@@ -149,8 +151,8 @@ def _list_folder(brief: Brief, kind: MemeGroup) -> Iterator[Harmful]:
         if path.suffix.lower() not in SUFFIXES or not path.is_file():
             raise DataError(
                 f"{folder.name}/{path.name}",
-                "not an image file",
-                hint=f"the folder may hold {', '.join(SUFFIXES)} only",
+                "is not an image file",
+                hint=f"the folder may contain only {', '.join(SUFFIXES)} files",
             )
         meme = known.get(path.name)
         caption = one_line(meme.caption) if meme else ""
@@ -167,7 +169,7 @@ class _Pun(BaseModel):
 
 
 class _SampleRow(BaseModel):
-    """What this task reads of a meme of the sample data."""
+    """Schema of the sample fields that this task uses."""
 
     id: str
     file: str
@@ -235,7 +237,7 @@ def _declines(text: str, parser: str) -> bool:
 
 
 def parse_conclusion(text: str, name: str) -> str:
-    """The conclusion of the only object that has one.
+    """Return the conclusion of the only object that has one.
 
     >>> parse_conclusion('{"meaning": "a tease", "conclusion": "Harmless"}', "conclusion")
     'harmless'
@@ -253,7 +255,7 @@ def parse_conclusion(text: str, name: str) -> str:
 
 
 def parse_as_published(text: str, names: Sequence[str]) -> str:
-    """The official rule: all three keys in the first braces; whatever is not 有害 is harmless."""
+    """Apply the official rule: three keys in the first braces; any value but 有害 is harmless."""
     value = first_braces(text)
     if not isinstance(value, dict) or not all(isinstance(value.get(n), str) for n in names):
         raise Unparsed(f"no object with {', '.join(names)}")
@@ -263,7 +265,7 @@ def parse_as_published(text: str, names: Sequence[str]) -> str:
 def score(
     outcomes: Sequence[records.Outcome], *, refusals: bool = False
 ) -> tuple[records.Score, ...]:
-    """Recall of each kind and the drop between them; refusals as the task's option says."""
+    """Return recall of each kind and the differences; refusals count as the option states."""
     found = [_is_found(outcome, refusals=refusals) for outcome in outcomes]
     kinds = [outcome.item.tags["kind"] for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
@@ -297,7 +299,7 @@ def _drop(
     memes: Sequence[str],
     pair: tuple[str, str],
 ) -> records.Score:
-    """Recall of one kind less that of the other, resampling memes."""
+    """Return the recall of one kind minus that of another, resampling memes."""
     rows = np.array(
         [
             [part for one_kind in pair for part in (hit and kind == one_kind, kind == one_kind)]
@@ -315,5 +317,5 @@ def _drop(
 
     span = bootstrap(sum_by_cluster(rows, memes), drop) if value is not None else None
     low, high = span or (None, None)
-    note = f"recall of {WORDS_OF[pair[0]]} less that of {WORDS_OF[pair[1]]}"
+    note = f"recall of {WORDS_OF[pair[0]]} minus that of {WORDS_OF[pair[1]]}"
     return records.Score(key, value, len(found), low, high, note=note)

@@ -1,7 +1,7 @@
 """Reader of PunMemeCN in any official layout: memes in groups of three, chats that end in a meme.
 
-Faults in the released chats are repaired and counted. Chats with an unknown option are left out
-and listed.
+Errors in the released chats are repaired and counted. Chats with an unknown option are skipped and
+listed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LABELS = tuple(f"{target}-{type_}" for target in TARGETS for type_ in TYPES)
 
 @dataclass(frozen=True, slots=True)
 class PunMeme:
-    """One meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
+    """Store one meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
 
-    ``caption`` is what is printed, ``reading`` what it is meant to be heard as (None for memes
-    that are no puns; equal to the caption where one word has two senses). ``target`` and
-    ``type`` are the final sentiment, ``votes`` the three annotators' full labels.
+    ``caption`` is the printed text, ``reading`` the intended reading (None for non-puns; equal to
+    the caption if one word has two senses). ``target`` and ``type`` are the final sentiment,
+    ``votes`` the labels of three annotators.
     """
 
     id: str
@@ -66,7 +66,7 @@ class PunMeme:
 
     @property
     def sentiment(self) -> str:
-        """The full label.
+        """The full label, ``target-type``.
 
         >>> PunMeme("CN1", "CN1", "pun", "茶", "查", "self", "neutral", (), "", None).sentiment
         'self-neutral'
@@ -76,11 +76,11 @@ class PunMeme:
 
 @dataclass(frozen=True, slots=True)
 class ChatRecord:
-    """A chat whose last message is to be a meme: the right one and three distractors.
+    """Store a chat to be answered with a meme: the correct one and three distractors.
 
-    ``turns`` are whole, repaired turns with their speaker tags; ``speaker`` is who answers with the
-    meme. Memes are named by id. ``candidates`` holds, per kind of distractor, the longer list it
-    was drawn from (hard level only); those may lie outside a partial copy.
+    ``turns`` are complete, repaired turns with speaker tags; ``speaker`` sends the meme. Memes are
+    named by id. ``candidates`` holds, by kind of distractor, the list it was sampled from (hard
+    level only); its memes may be missing in a partial copy.
     """
 
     id: str
@@ -95,7 +95,7 @@ class ChatRecord:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A chat as it stands with its pun in the metadata.
+    """Store a chat from the metadata of its pun.
 
     ``lines`` are as released, the last one without its meme; ``turns`` are repaired.
     """
@@ -107,24 +107,23 @@ class Conversation:
     lines: tuple[str, ...]
 
 
-# Chat turns as released, with their slips repaired.
-#
-# A turn is ``甲：…`` or ``乙：…``; the last one is a bare speaker tag, where the meme goes.
+# Chat turns as released, with errors repaired. A turn is ``甲：…`` or ``乙：…``; the last one is a
+# bare speaker tag, where the meme goes.
 
-GLUED_TAG = "last speaker tags glued to the turn before"
+GLUED_TAG = "last speaker tags attached to the turn before"
 STRAY_STOP = "turns that began with a stray full stop"
-LOST_BREAK = "turns glued together by a lost line break"
+LOST_BREAK = "turns joined by a lost line break"
 NO_TAG = "lines without a speaker joined to the turn before"
 
 _TAG = re.compile(r"[甲乙]：")
 _LAST_TAG = re.compile(r"(?P<turn>[甲乙]：.*\S)(?P<tag>[甲乙]：)", re.DOTALL)
-# A line break that was lost on the way left its letter, or a backspace, before the next tag.
+# A lost line break left a letter or a backspace before the next tag.
 _BREAK = re.compile(r"(?:\x08|(?<=[。！？…])\\?n)(?=[甲乙]：)")
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Whole turns, who speaks next, and what was repaired on the way."""
+    """Store complete turns, the next speaker, and the repairs made."""
 
     turns: tuple[str, ...]
     speaker: str
@@ -134,9 +133,10 @@ class Repaired:
 def repair_turns(lines: Sequence[str]) -> Repaired:
     """Repair a history whose last line is the speaker tag before the meme.
 
-    Raises ``ValueError`` with the reason where the lines make no chat even so.
+    Raises ``ValueError`` with the reason if the lines are not a valid chat.
 
-    >>> repair_turns(["甲：早", "乙：早。甲："]).turns, repair_turns(["甲：早", "乙：早。甲："]).speaker
+    >>> repaired = repair_turns(["甲：早", "乙：早。甲："])
+    >>> repaired.turns, repaired.speaker
     (('甲：早', '乙：早。'), '甲')
     """
     repairs: Counter[str] = Counter()
@@ -158,7 +158,7 @@ def repair_turns(lines: Sequence[str]) -> Repaired:
 
 
 def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
-    """Undo glue: a lost line break between two turns, a last tag at the end of a turn."""
+    """Split turns joined by a lost line break, and a final tag attached to a turn."""
     for number, line in enumerate(lines, 1):
         *before, last = _BREAK.split(line)
         yield from before
@@ -173,7 +173,7 @@ def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
 
 
 def split_conversation(text: str, file: str) -> list[str] | None:
-    r"""The lines of a conversation of the metadata, its meme cut off; None if it has no meme.
+    r"""Return the lines of a conversation without its meme; None if it has no meme.
 
     >>> split_conversation("甲：早\n乙：![表情包](CN90001.png)", "CN90001.png")
     ['甲：早', '乙：']
@@ -182,13 +182,13 @@ def split_conversation(text: str, file: str) -> list[str] | None:
     return body.split("\n") if mark and not rest.strip() else None
 
 
-# The official files of PunMemeCN, row by row, checked as they enter.
+# Records of the official files, validated row by row.
 
 _FILE = re.compile(r"(?P<group>CN\d{5})(?:\.(?P<role>similar_image|similar_text))?\.png", re.A)
 _CHAT_ID = re.compile(r"[A-Za-z0-9_-]+")
 _ANNOTATORS = ("annotator_1", "annotator_2", "annotator_3")
 _LITERAL_LIMIT = 4096
-_LEFT_OUT = "topics without a chat left out instead of null"
+_LEFT_OUT = "topics without a chat are absent instead of null"
 
 Row = TypeVar("Row", bound=BaseModel)
 T = TypeVar("T")
@@ -243,7 +243,7 @@ class _HardRow(ReleaseRow):
 
 @dataclass(slots=True)
 class ReadingFindings:
-    """What reading brought to light besides the records."""
+    """Collect repairs and skipped chats while reading."""
 
     skips: list[Skip] = field(default_factory=list)
     repairs: Counter[str] = field(default_factory=Counter)
@@ -252,7 +252,7 @@ class ReadingFindings:
 def read_memes(
     path: Path, find_image: Callable[[str], Path | None], findings: ReadingFindings
 ) -> tuple[tuple[PunMeme, ...], tuple[Conversation, ...]]:
-    """Read the metadata: every meme, and the conversations that stand with the puns."""
+    """Read the metadata: every meme, and the conversations of the puns."""
     memes: list[PunMeme] = []
     conversations: list[Conversation] = []
     roles: defaultdict[str, set[GroupRole]] = defaultdict(set)
@@ -287,13 +287,13 @@ def read_memes(
             )
         )
         roles[group].add(role)
-    # Sets built with 'memantics publish' have no hard-negatives: there every group is one meme.
+    # Sets from 'memantics publish' may lack hard negatives: every group is then one meme.
     alone = all(len(present) == 1 for present in roles.values())
     for group, present in roles.items():
         if not alone and (missing := [role for role in ROLES if role not in present]):
             raise DataError(
                 path.name,
-                f"the group has no {' and no '.join(missing)} meme; a group is three memes",
+                f"the group has no {' and no '.join(missing)} meme; a group needs three memes",
                 row=group,
             )
     return tuple(memes), tuple(conversations)
@@ -302,15 +302,15 @@ def read_memes(
 def read_chats(
     path: Path, level: Difficulty, puns: frozenset[str], findings: ReadingFindings
 ) -> tuple[ChatRecord, ...]:
-    """Read one file of chats; a chat with an option outside ``puns`` is left out and listed."""
+    """Read one chat file; chats with an option outside ``puns`` are skipped and listed."""
     chats: list[ChatRecord] = []
     for key, value in _entries(path):
         if not _CHAT_ID.fullmatch(key):
-            raise DataError(path.name, "not a chat id (letters, digits, _ and -)", row=key)
+            raise DataError(path.name, "is not a valid chat id (letters, digits, _ and -)", row=key)
         chat, repairs = _read_chat(value, level, path, key)
         options = (chat.correct, *(meme for _, meme in chat.distractors))
         if len(set(options)) != len(options):
-            raise DataError(path.name, "the four options are not four memes", row=key)
+            raise DataError(path.name, "the four options are not four different memes", row=key)
         absent = [meme for meme in options if meme not in puns]
         if absent:
             reason = f"not in this copy: {', '.join(f'{meme}.png' for meme in absent)}"
@@ -322,26 +322,26 @@ def read_chats(
 
 
 def _entries(path: Path) -> Iterator[tuple[str, JsonValue]]:
-    """The entries of a JSON object; a key that comes twice is an error, not a replacement."""
+    """Yield the entries of a JSON object; a repeated key is an error."""
     top = read_json(path)
     if not isinstance(top, dict):
-        raise DataError(path.name, "not a JSON object keyed by name", hint="download it again")
+        raise DataError(path.name, "is not a JSON object keyed by name", hint="download it again")
     if not top:
-        raise DataError(path.name, "no records", hint="download the file again")
+        raise DataError(path.name, "contains no records", hint="download the file again")
 
     names: list[str] = []
 
     def keep_names(pairs: list[tuple[str, JsonValue]]) -> None:
-        # Objects close from the inside out: the last one seen is the whole file.
+        # Objects close from the inside out, so the last one is the whole file.
         names[:] = [name for name, _ in pairs]
 
     try:
         json.loads(path.read_bytes(), object_pairs_hook=keep_names)
     except RecursionError as error:
-        raise DataError(path.name, "nested too deeply", hint="download it again") from error
+        raise DataError(path.name, "is nested too deeply", hint="download it again") from error
     name, times = Counter(names).most_common(1)[0]
     if times > 1:
-        raise DataError(path.name, f"the key comes {times} times", row=name)
+        raise DataError(path.name, f"the key appears {times} times", row=name)
     yield from top.items()
 
 
@@ -358,7 +358,8 @@ def _parse_name(name: str, path: Path, key: str) -> tuple[str, GroupRole]:
     if parts is None:
         raise DataError(
             path.name,
-            f"{name!r} is not CN, five digits, .similar_image or .similar_text or nothing, .png",
+            f"{name!r} is not a valid name: CN, five digits, optional .similar_image or "
+            ".similar_text, .png",
             row=key,
         )
     for role in ROLES:
@@ -375,21 +376,23 @@ def _parse_pun(name: str, path: Path, key: str) -> str:
 
 
 def _parse_literal(text: str, path: Path, key: str, name: str) -> object:
-    """Parse a value that was stored as Python source; only plain literals pass."""
+    """Parse a value stored as Python source; only plain literals are accepted."""
     try:
-        # No official value has an escape; without them nothing can hide in a string either.
+        # No official value has an escape, so escapes are rejected.
         if len(text) > _LITERAL_LIMIT or "\\" in text:
-            raise ValueError("too long or escaped")
+            raise ValueError("is too long or contains an escape")
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise DataError(path.name, f"{name}: not a plain Python literal", row=key) from error
+        raise DataError(path.name, f"{name} is not a plain Python literal", row=key) from error
 
 
 def _parse_votes(text: str, path: Path, key: str) -> tuple[str, ...]:
     votes = _parse_literal(text, path, key, "meme_sentiment_annotations")
     if not isinstance(votes, dict) or set(votes) != set(_ANNOTATORS):
         raise DataError(
-            path.name, f"meme_sentiment_annotations: not {', '.join(_ANNOTATORS)}", row=key
+            path.name,
+            f"meme_sentiment_annotations must have the keys {', '.join(_ANNOTATORS)}",
+            row=key,
         )
     for vote in votes.values():
         if vote not in LABELS:
@@ -406,7 +409,7 @@ def _read_conversations(
             continue
         lines = split_conversation(text, name)
         if lines is None:
-            raise DataError(path.name, f"meme_chat.{topic}: does not end in its meme", row=name)
+            raise DataError(path.name, f"meme_chat.{topic} does not end in its meme", row=name)
         repaired = _repair(lines, path, name, f"meme_chat.{topic}")
         findings.repairs.update(repaired.repairs)
         yield Conversation(
@@ -460,13 +463,13 @@ def _read_chat(
 def _parse_candidates(text: str, path: Path, key: str) -> tuple[str, ...]:
     names = _parse_literal(text, path, key, "wrong_candidates")
     if not isinstance(names, list):
-        raise DataError(path.name, "wrong_candidates: not a list of file names", row=key)
+        raise DataError(path.name, "wrong_candidates is not a list of file names", row=key)
     return tuple(_parse_pun(name, path, key) for name in names if _is_text(name, path, key))
 
 
 def _is_text(name: object, path: Path, key: str) -> bool:
     if not isinstance(name, str):
-        raise DataError(path.name, "wrong_candidates: not a list of file names", row=key)
+        raise DataError(path.name, "wrong_candidates is not a list of file names", row=key)
     return True
 
 
@@ -477,7 +480,7 @@ CHATS: Mapping[Difficulty, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class PunRelease:
-    """A copy of PunMemeCN: all memes in file order, their conversations, the chats by level."""
+    """Hold a copy of PunMemeCN: all memes in file order, their conversations, chats by level."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -489,7 +492,7 @@ class PunRelease:
     repairs: Mapping[str, int]
 
     def chats(self, level: str) -> tuple[ChatRecord, ...]:
-        """The chats of a level whose four options lie in this copy."""
+        """Return the chats of a level whose four options are in this copy."""
         require_known("level", level, LEVELS)
         return self.easy if level == "easy" else self.hard
 
@@ -499,13 +502,14 @@ class PunRelease:
 
 
 def open_release(source: Source) -> PunRelease:
-    """Read a copy of the release; what is not as it should be is named with file and row."""
+    """Read a copy of the release; errors name the file and the row."""
     folder = find_folder(source.root)
     images = _list_images(folder, source.images)
     findings = ReadingFindings()
     memes, conversations = read_memes(folder / META, images.get, findings)
     puns = frozenset(meme.id for meme in memes if meme.is_pun)
-    # The same slips stand in the metadata and in both chat files: count each file by itself.
+    # The same errors occur in the metadata and in both chat files, so each file is counted
+    # separately.
     repairs = Counter({f"{META}: {what}": n for what, n in (+findings.repairs).items()})
     chats: dict[Difficulty, tuple[ChatRecord, ...]] = {"easy": (), "hard": ()}
     files = [folder / META]
@@ -528,9 +532,9 @@ def open_release(source: Source) -> PunRelease:
 
 
 def _list_images(folder: Path, given: Path | None) -> dict[str, Path]:
-    """The PNG files by name: in the folder given, else beside the metadata or in ``images``."""
+    """Return PNG files by name: from the given folder, beside the metadata, or in ``images``."""
     if given is not None and not given.is_dir():
-        raise DataError(given, "no such folder of images", hint="check the path")
+        raise DataError(given, "image folder not found", hint="check the path")
     places = (given,) if given is not None else (folder, folder / "images")
     found: dict[str, Path] = {}
     for place in places:

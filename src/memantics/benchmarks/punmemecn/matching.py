@@ -29,7 +29,7 @@ _OBJECTS = 50
 
 
 def keep_chinese(text: str) -> str:
-    """The Chinese characters of a text.
+    """Return the Chinese characters of a text.
 
     >>> keep_chinese("好巧，OK 藕遇！")
     '好巧藕遇'
@@ -38,7 +38,7 @@ def keep_chinese(text: str) -> str:
 
 
 def simplify_text(text: str) -> str:
-    """Traditional characters in their simplified form.
+    """Return a text in simplified characters.
 
     >>> simplify_text("蝦餃")
     '虾饺'
@@ -50,25 +50,25 @@ def simplify_text(text: str) -> str:
 
 
 def spell(text: str) -> str:
-    """Pinyin with tone marks, the first reading of each character, what is no Chinese kept.
+    """Return pinyin with tone marks, first reading per character; other characters stay.
 
     >>> spell("好巧，藕遇")
     'hǎo qiǎo ， ǒu yù'
     """
     need_offline("pypinyin")
-    from pypinyin import pinyin  # loaded at first use
+    from pypinyin import pinyin  # imported on first use
 
     return " ".join(readings[0] for readings in pinyin(text))
 
 
 def read_syllables(text: str) -> str:
-    """The syllables in a reply, behind its last label, with tone marks, joined by spaces.
+    """Return the syllables after the last label of a reply, with tone marks.
 
     >>> read_syllables("拼音：Hǎo qiǎo, ou3 yu4!")
     'hǎo qiǎo ǒu yù'
     """
     need_offline("pypinyin")
-    from pypinyin.contrib.tone_convert import to_tone  # loaded at first use
+    from pypinyin.contrib.tone_convert import to_tone  # imported on first use
 
     body = unicodedata.normalize("NFC", _LABEL.split(text)[-1]).lower()
     found = re.findall(r"[^\W\d_]+[1-5]?", body)
@@ -77,7 +77,7 @@ def read_syllables(text: str) -> str:
 
 
 def drop_tones(text: str) -> str:
-    """Pinyin without tone marks; ü stays.
+    """Return pinyin without tone marks; ü stays.
 
     >>> drop_tones("nǚ hái")
     'nü hai'
@@ -88,7 +88,7 @@ def drop_tones(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Letters, digits and Chinese characters only; width and case folded.
+    """Return only letters, digits and Chinese characters, with width and case normalised.
 
     >>> plain("好巧， ＯＫ！")
     '好巧ok'
@@ -98,7 +98,7 @@ def plain(text: str) -> str:
 
 
 def longest_run(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> int:
-    """The length of the longest run that both have.
+    """Return the length of the longest common substring.
 
     >>> longest_run("藕遇啊", "好巧，藕遇")
     2
@@ -116,7 +116,7 @@ def longest_run(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> int:
 
 
 def run_share(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
-    """The longest common run as a share of what is wanted.
+    """Return the longest common substring as a proportion of the expected text.
 
     >>> run_share("藕遇啊呀", "藕遇")
     0.5
@@ -125,7 +125,7 @@ def run_share(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
 
 
 def recall(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
-    """The share of the wanted elements that are found, each as often as it is wanted.
+    """Return the proportion of expected elements that are found, counting repeats.
 
     >>> recall("哈哈哈啊", "哈哈呀")
     0.5
@@ -135,7 +135,7 @@ def recall(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
 
 
 def find_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
-    """Every flat object in a reply, as JSON or as a Python literal, in its order.
+    """Return every flat object in a reply, as JSON or as a Python literal, in order.
 
     >>> list(find_objects('''So: {'target': 'self'} or {"target": "both"}'''))
     [{'target': 'self'}, {'target': 'both'}]
@@ -157,7 +157,7 @@ def _read_object(text: str) -> Mapping[str, JsonValue] | None:
 
 
 def _read_literal(text: str) -> object:
-    """A dict of strings in single quotes: many models write one where JSON was asked for."""
+    """Parse a dict of single-quoted strings, which many models write instead of JSON."""
     if len(text) > _LONGEST_LITERAL:
         return None
     try:
@@ -172,7 +172,7 @@ def read_choice(
     name: str,
     opposites: Mapping[str, str] | None = None,
 ) -> str:
-    """The one key that the value names, by any of its aliases.
+    """Return the only key that the value names, by any of its aliases.
 
     >>> read_choice(" Self ", {"self": ("自己", "self")}, "target")
     'self'
@@ -184,7 +184,7 @@ def read_choice(
 
 
 def first_braces(text: str) -> object:
-    """What the official scripts evaluate: from the first { to the first }; None if no literal."""
+    """Return the literal from the first { to the first }, as the official scripts do; else None."""
     start, end = text.find("{"), text.find("}")
     body = text[start : end + 1] if 0 <= start < end else ""
     return _read_literal(body.replace("\n", " ").strip()) if body else None

@@ -1,7 +1,7 @@
-"""The authors' own prompts, read from ``utils/eval/task.py`` of the user's clone.
+"""The authors' prompts, parsed from ``utils/eval/task.py`` of the user's clone.
 
-Nothing of it is run. Its functions choose a text by language and by the prompt's number: the same
-branches are followed here, and the expressions in a text become our placeholders.
+The script is not executed. Its functions choose a text by language and prompt number; the same
+branches are followed here, and expressions in a text become placeholders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 
 SCRIPT = "utils/eval/task.py"
-# Data lie in data/pun_meme/cn of a clone; a user may have registered that folder, or the clone.
+# The data are in data/pun_meme/cn of a clone; either folder may be registered.
 _DEPTH = 3
 _FUNCTIONS = {
     "detection": "vlm_pun_meme_detection",
@@ -37,10 +37,10 @@ _PINYIN = frozenset("57")
 
 
 def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
-    """The prompt of each task as its authors send it, named ``official_TASK.LANGUAGE``.
+    """Return the authors' prompt of each task, named ``official_TASK.LANGUAGE``.
 
-    ``options`` say the language and, where a task has several, the prompt's number. The placeholders of
-    what is asked are ``caption``, ``pinyin``, ``history``; those of examples have a number.
+    ``options`` give the language and, if a task has several, the prompt number. Placeholders of the
+    item are ``caption``, ``pinyin``, ``history``; those of examples have a number.
     """
     place = find_script(source)
     tree, language = parse_file(place), options["language"]
@@ -52,30 +52,30 @@ def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Pr
         if text:
             found[f"official_{task}.{language}"] = Prompt(f"official_{task}.{language}", text)
     if not found:
-        raise DataError(place, "does not hold the prompts in the form that we know")
+        raise DataError(place, "does not contain the prompts in the expected form")
     return found
 
 
 def find_script(source: Source) -> Path:
-    """The authors' script in a registered clone; refused where there is none."""
+    """Return the authors' script in a registered clone; raise if there is none."""
     places = (root / SCRIPT for root in list_roots(source.root))
     place = next((path for path in places if path.is_file()), None)
     if source.kind != "release" or place is None:
         raise DataError(
             source.root,
-            f"holds no {SCRIPT}, from which wording=official reads the authors' prompts",
-            hint="memantics data add punmemecn DIR, with a clone of the official repository",
+            f"wording=official needs {SCRIPT}, which is not in this folder",
+            hint="register a clone of the official repository: memantics data add punmemecn DIR",
         )
     return place
 
 
 def list_roots(folder: Path) -> tuple[Path, ...]:
-    """Where the clone may be that a folder of data lies in."""
+    """Return the possible roots of the clone that contains a data folder."""
     return (folder, *folder.resolve().parents[:_DEPTH])
 
 
 def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:
-    r"""The prompt with its placeholders filled, each line stripped as the authors do before sending.
+    r"""Fill the placeholders of a prompt and strip each line, as the authors do.
 
     >>> write_official(Prompt("p", "Read.\n   Caption: $caption\n"), {"caption": "x", "n": "1"})
     'Read.\nCaption: x'
@@ -84,24 +84,24 @@ def write_official(prompt: Prompt, values: Mapping[str, str]) -> str:
 
 
 def strip_lines(text: str) -> str:
-    """A text without blanks around its lines and empty lines around it."""
+    """Strip the lines of a text, and empty lines around it."""
     return "\n".join(line.strip() for line in text.split("\n")).strip("\n")
 
 
 def asked_keys(prompt: Prompt, count: int) -> tuple[str, ...]:
-    """The keys of the JSON object that a prompt asks for, in their order.
+    """Return the keys of the JSON object that a prompt asks for, in order.
 
     >>> asked_keys(Prompt("p", 'Reply {"Whom": "XXX", "How": "XXX"}.'), 2)
     ('Whom', 'How')
     """
     keys = tuple(dict.fromkeys(re.findall(r'"([^"$]+)": "', prompt.text)))
     if len(keys) != count:
-        raise DataError(prompt.name, f"asks for {len(keys)} keys in place of {count}")
+        raise DataError(prompt.name, f"asks for {len(keys)} keys instead of {count}")
     return keys
 
 
 def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str | None:
-    """Definition and instruction, or the one text of a task that has no definition."""
+    """Return definition and instruction, or the single text of a task without a definition."""
     facts = _know(language, number)
     placeholders = _list_placeholders()
     for inner in function.body:
@@ -114,7 +114,7 @@ def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str |
 
 
 def _know(language: str, number: str) -> dict[str, bool]:
-    """Which of the conditions in the script hold."""
+    """Return which conditions of the script hold."""
     facts = {f"prompt_mode == {mode}": str(mode) == number for mode in range(1, 8)}
     facts["language == 'cn'"] = language == "zh"
     facts["'pinyin' in mode[prompt_mode]"] = number in _PINYIN
@@ -123,7 +123,7 @@ def _know(language: str, number: str) -> dict[str, bool]:
 
 
 def _list_placeholders() -> dict[str, str]:
-    """Which expression of the script is which placeholder."""
+    """Return the placeholder of each expression in the script."""
     placeholders = {"caption": "$caption", "caption4": "$caption"}
     placeholders |= {f"caption{n}": f"$caption{n}" for n in (1, 2, 3)}
     for name in ("captions", "example_captions"):
@@ -141,7 +141,7 @@ def _list_placeholders() -> dict[str, str]:
 def _read_parts(
     function: ast.FunctionDef, facts: Mapping[str, bool], number: str
 ) -> dict[str, str]:
-    """What inner functions put into the prompt of a chat: its options, a worked analysis."""
+    """Return what inner functions add to a chat prompt: its options, a worked analysis."""
     nodes = _follow(function.body, facts)
     parts: dict[str, str] = {}
     if "example_analysis" in nodes:
@@ -161,7 +161,7 @@ def _read_lines(node: ast.expr) -> str:
 
 
 def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, ast.expr]:
-    """What each name is assigned last, in the branches whose conditions are known to hold."""
+    """Return the last assignment of each name in the branches whose conditions hold."""
     found: dict[str, ast.expr] = {}
     for one in body:
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
@@ -174,7 +174,7 @@ def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, as
 
 
 def _read(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
-    """A text, dedented and stripped where the script does so; of a function, what it returns."""
+    """Return a text, dedented and stripped as in the script; of a function, its result."""
     if isinstance(node, ast.Lambda):
         return _read(node.body, placeholders)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -187,10 +187,9 @@ def _read(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
     return read_text(node, placeholders)
 
 
-# Results that the authors released with their code: ``results/*/*_metrics.json`` of a clone.
-#
-# They hold what the paper only draws or leaves out: seven prompts, English prompts, one example for
-# OCR and pinyin, models that its tables do not name.
+# Results released with the authors' code: ``results/*/*_metrics.json`` of a clone. They contain
+# values that the paper plots or omits: seven prompts, English prompts, one example for OCR and
+# pinyin, additional models.
 
 SOURCE = "released results"
 _LANGUAGES = {"cn": "zh", "en": "en"}
@@ -199,7 +198,7 @@ _PROMPTS: Mapping[str, Mapping[str, str]] = _RELEASED["prompts"]
 
 
 def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
-    """All released figures of a registered clone; none where its ``results`` are not there."""
+    """Return all released values of a registered clone; empty without its ``results``."""
     rows: list[PublishedRow] = []
     for task, told in _RELEASED["files"].items():
         metrics = told["metrics"]
@@ -243,5 +242,5 @@ def _list_rows(
 
 
 def _fields(value: JsonValue) -> Mapping[str, JsonValue]:
-    """An object; what is none has no fields."""
+    """Return the fields of an object; empty for other values."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""PunMemeCN's paper, redone from data, runs and people: what ``paper.toml`` cannot look up."""
+"""Parts of PunMemeCN's paper that are computed from data, runs and annotations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PunMaterial = papers.PaperMaterial[PunRelease]
 
 
 def figure_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Two puns: one by sound, one by two senses."""
+    """Return two puns: one by sound, one by two senses."""
     puns = [meme for meme in material.release.memes if meme.is_pun]
     sound = next((meme for meme in puns if meme.reading != meme.caption), None)
     senses = next((meme for meme in puns if meme.reading == meme.caption), None)
@@ -39,7 +39,7 @@ def figure_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def annotation(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Sections 3.1 and 5.1: agreement, and annotators against the final label."""
+    """Return sections 3.1 and 5.1: agreement, and annotators compared with the final label."""
     shown = show_declared(material, part)
     agreed, n = _agree_on_punchlines(material) or (None, 0)
     title = material.expected["agreement.punchline"].title
@@ -51,7 +51,7 @@ def annotation(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _agree_on_punchlines(material: PunMaterial) -> tuple[float, int] | None:
-    """How often all people named the same pun word and homophone, in reviews by the pun form."""
+    """Return how often all annotators named the same pun word and homophone."""
     said = [
         {
             (vote.values.get("pun"), vote.values.get("pun_word"), vote.values.get("homophone"))
@@ -71,7 +71,7 @@ def _agree_on_punchlines(material: PunMaterial) -> tuple[float, int] | None:
 
 
 def hard_negatives(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """How many of the release's groups ``build hard-negatives`` finds again."""
+    """Return how many groups of the release ``build hard-negatives`` recovers."""
     groups = material.values.get("hard_negatives.groups")
     n = groups if isinstance(groups, int) else 0
     cells = (
@@ -82,7 +82,7 @@ def hard_negatives(material: PunMaterial, part: DeclaredPart) -> papers.PaperPar
 
 
 def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Chats beside two other data sets, and any that the user measured."""
+    """Return chat statistics with two other data sets, and files that the user measured."""
     *others, ours = part.rows
     printed = {row.label: row.printed for row in others}
     keys = [key.removeprefix("chats.") for key in ours.keys]
@@ -93,8 +93,8 @@ def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     for name in (*printed, "", *unprinted):
         start = f"chats.{name}" if name else "chats"
         known = [material.expected[key].paper if not name else None for key in ours.keys]
-        # Nobody knows whether a file of that name is the copy that the paper measured, nor with
-        # which model it measured perplexity and BERTScore.
+        # It is unknown whether a file of that name is the copy measured in the paper, and which
+        # models measured perplexity and BERTScore.
         same = name not in printed and material.comparable
         cells = (
             papers.Cell(
@@ -115,7 +115,7 @@ def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _fits(run: papers.ScoredRun, options: Mapping[str, str]) -> bool:
-    """Whether a run was asked so; in Chinese, as the paper's, where nothing else is said."""
+    """Return whether a run used these options; Chinese prompts by default, as in the paper."""
     wanted = {"language": "zh", **options}
     return all(run.facts.options.get(name, value) == value for name, value in wanted.items())
 
@@ -127,7 +127,7 @@ def _ask_model(
     model: str,
     options: Mapping[str, str],
 ) -> papers.Cell:
-    """The figure of a model, or of a system of the paper's, where the paper prints none."""
+    """Return the score of a model, or of a system for which the paper prints none."""
     wanted = {**options, **metric.options}
     named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
     runs = [
@@ -147,7 +147,7 @@ def _ask_model(
 def _others(
     material: PunMaterial, part: DeclaredPart, options: Mapping[str, str], section: str = ""
 ) -> Iterator[papers.PaperRow]:
-    """The user's other models."""
+    """Return the user's other models."""
     models = dict.fromkeys(
         run.model
         for metric in part.metrics
@@ -161,7 +161,7 @@ def _others(
 
 
 def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Zero-shot results: image alone, and with the caption; then other models, and annotators."""
+    """Return zero-shot results: image only, and with the caption; other models, annotators."""
     rows: list[papers.PaperRow] = []
     shown, _ = fill_systems(material, part)
     sections = {row.section: row.options for row in part.rows}
@@ -173,7 +173,7 @@ def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
-    """The annotators, where a run of the sentiment task knows their votes."""
+    """Return the annotators' rows, if a run of the sentiment task has their votes."""
     for run in material.of_task("sentiment"):
         for baseline in run.results.baselines:
             if baseline.model == "annotators":
@@ -187,12 +187,12 @@ def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> lis
 
 
 def figure_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """The seven prompts, task by task: of models that were asked more than prompts 1 and 2."""
+    """Return results of the seven prompts by task, for models with more than prompts 1 and 2."""
     return _show_prompts(material, part, "zh", [row.system for row in part.rows])
 
 
 def figure_4_english(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """The same with English prompts, of systems whose results were released."""
+    """Return the same with English prompts, for systems with released results."""
     released = {
         material.name_system(row.system)
         for row in read_released(material.release)
@@ -212,7 +212,7 @@ _PROMPTED = (
 def _show_prompts(
     material: PunMaterial, part: DeclaredPart, language: str, explored: Sequence[str]
 ) -> papers.PaperPart:
-    """Models by prompt in a language; what the authors released stands where the paper's would."""
+    """Return models by prompt in a language; released values replace those of the paper."""
     released, other = read_released(material.release), {"language": language}
     others = dict.fromkeys(
         run.model
@@ -254,12 +254,12 @@ def _find_released(
 
 
 def _put_beside(cell: papers.Cell, told: float | None, part: DeclaredPart) -> papers.Cell:
-    """Our figure beside a released one, with which it is not compared."""
+    """Return our value beside a released one, without a comparison."""
     return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
 
 
 def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Fine-tuned models on held-out groups, and on memes from elsewhere."""
+    """Return fine-tuned models on held-out groups, and on other memes."""
     tuned = [detector for detector in material.detectors if detector.facts.get("question") == "pun"]
     rows, taken = [], set[Path]()
     for row in part.rows:
@@ -286,7 +286,7 @@ def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 def _tuned_cells(
     part: DeclaredPart, detector: papers.ScoredDetector | None, style: str
 ) -> tuple[papers.Cell, ...]:
-    """TPR and TNR on held-out groups, TNR on other memes."""
+    """Return TPR and TNR on held-out groups, TNR on other memes."""
     places = (("held out", "tpr"), ("held out", "tnr"), ("external", "tnr"))
     scores = [
         papers.find_score(detector.scores.get(name, ()), key) if detector else None
@@ -299,7 +299,7 @@ def _tuned_cells(
 
 
 def table_5(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Harmful memes found: of ToxiCN MM, without a pun, behind a pun."""
+    """Return the proportion of harmful memes detected: ToxiCN MM, without a pun, with a pun."""
     rows, taken = fill_systems(material, part)
     shown = [
         replace(
@@ -327,18 +327,18 @@ def _answered(row: papers.PaperRow) -> bool:
 
 
 def _close(row: papers.PaperRow, reason: str) -> papers.PaperRow:
-    """The sample lacks memes: no command fills what a run of it left empty."""
+    """Remove the fill command of cells that the sample cannot fill."""
     return replace(row, cells=tuple(replace(cell, fill="", reason=reason) for cell in row.cells))
 
 
 def table_7(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Reading captions and their sound."""
+    """Return results of caption transcription and pinyin."""
     rows, _ = fill_systems(material, part)
     return part.show([*rows, *_others(material, part, {})])
 
 
 def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Reading with an example, and in English: what the authors released, and our runs."""
+    """Return transcription with an example and in English: released values, and our runs."""
     released = read_released(material.release)
     systems = dict.fromkeys(
         material.name_system(row.system) or row.system
@@ -368,7 +368,7 @@ def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def table_8(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Wrong homophones: how many, of what sort, and which."""
+    """Return wrong homophones: number, kind and list."""
     runs = material.of_task("punchline")
     rows, texts = [], []
     for run, label in zip(runs, papers.name_runs(runs), strict=True):

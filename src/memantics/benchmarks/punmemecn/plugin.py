@@ -36,7 +36,7 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
 
 
 def make(setup: TaskSetup) -> Task:
-    """The task of that name."""
+    """Build the task with a name."""
     brief = Brief.of(setup)
     return _add_readings(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
 
@@ -46,7 +46,7 @@ def _split(task: Task, brief: Brief, split: str) -> Task:
         return task
 
     def items() -> Iterator[Item]:
-        # Items of one meme or chat are grouped by a meme: its group decides.
+        # Items are grouped by a meme, whose group decides.
         groups = {meme.id: meme.group for meme in brief.release.memes}
         for item in task.items():
             if is_test(groups.get(item.group, item.group)) == (split == "test"):
@@ -56,9 +56,9 @@ def _split(task: Task, brief: Brief, split: str) -> Task:
 
 
 def _add_readings(task: Task, setup: TaskSetup) -> Task:
-    """With ``hint=readings`` a prompt also tells what its caption sounds like.
+    """Return the task; with ``hint=readings``, prompts also contain homophone readings.
 
-    The readings come from the sound alone, never from the annotated one.
+    The readings come from the sound of the caption, never from its annotated reading.
     """
     if setup.options.get("hint") != "readings" or setup.source is None:
         return task
@@ -95,7 +95,9 @@ LABELS: Mapping[str, LabelSource[PunRelease]] = {
         "positive, neutral or negative", _read(lambda meme: meme.type), topic="sentiment"
     ),
     "sentiment_target": LabelSource(
-        "whom it is about: self, other or both", _read(lambda meme: meme.target), topic="about"
+        "target of the sentiment: self, other or both",
+        _read(lambda meme: meme.target),
+        topic="about",
     ),
     "pun": LabelSource(
         "pun or no pun", _read(lambda meme: "pun" if meme.is_pun else "no pun"), topic="pun"

@@ -1,7 +1,7 @@
-"""Does a model name the pun? The word that is played with, and what it is meant to be heard as.
+"""Task ``punchline``: name the pun word and its intended homophone.
 
-The question is that of the annotators' form: pun word, like-sounding word, explanation. The paper
-shows three wrong homophones (its Table 8) and counts none; here every wrong one is listed.
+The question is that of the annotation form: pun word, like-sounding word, explanation. The paper
+shows three wrong homophones (Table 8) and counts none; here all wrong ones are listed.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ Wrong = Literal[
     "as printed",
     "another word of that sound",
     "a word of another sound",
-    "another word",  # without the extra ``offline``: sounds cannot be compared
+    "another word",  # without the extra ``offline``, sounds cannot be compared
     "nothing",
 ]
-# The commonest wrong homophones that are listed one by one.
+# Maximum number of wrong homophones that are listed, most frequent first.
 LISTED = 40
 
 
 def make(brief: Brief) -> Task:
-    """The task ``punchline``; the authors have no words for it."""
+    """Build the task ``punchline``; the authors have no prompt for it."""
     if brief.options.get("wording") == "official":
         raise InputError(
-            "punmemecn/punchline has no official wording: the paper does not ask it",
-            hint="leave the task out, or add --set punmemecn/punchline:wording=ours",
+            "punmemecn/punchline has no official wording: the paper has no such task",
+            hint="omit the task, or add --set punmemecn/punchline:wording=ours",
         )
     wording = read_wording(brief)
 
@@ -73,7 +73,7 @@ def make(brief: Brief) -> Task:
 
 
 def find_homophones(memes: Sequence[PunMeme]) -> Iterator[tuple[PunMeme, str, str]]:
-    """Puns on a like sound with what is printed and what is meant, where both can be named."""
+    """Yield homophone puns with printed and intended words, if both can be located."""
     for meme in memes:
         if meme.reading and meme.reading != meme.caption:
             printed, meant = find_difference(plain(meme.caption), plain(meme.reading))
@@ -113,7 +113,7 @@ def _parse(text: str, form: Form) -> JsonValue:
 
 
 def names_part(said: str, whole: str, part: str) -> bool:
-    """Whether what is said stands in the whole and covers the part that counts.
+    """Return whether an answer appears in the text and covers the relevant part.
 
     >>> names_part("饱", "吃饱了撑的", "饱"), names_part("吃饱了", "吃饱了撑的", "饱")
     (True, True)
@@ -124,9 +124,9 @@ def names_part(said: str, whole: str, part: str) -> bool:
 
 
 def names_pair(word: str, homophone: str, caption: str, reading: str) -> bool:
-    """Whether a word and what it is heard as stand at the same place of caption and reading.
+    """Return whether a word and its homophone are at the same position in caption and reading.
 
-    One pair of homophones is enough where a caption has several, or where it was marked whole.
+    One pair of homophones is enough if a caption has several, or if it was marked as a whole.
 
     >>> names_pair("虾头", "下头", "虾头男和虾头女", "下头男和下头女")
     True
@@ -145,7 +145,7 @@ def names_pair(word: str, homophone: str, caption: str, reading: str) -> bool:
 
 
 def judge_wrong(said: str, caption: str) -> Wrong:
-    """What a wrong homophone is.
+    """Classify a wrong homophone.
 
     >>> judge_wrong("争夺鱼", "蒸多鱼"), judge_wrong("蒸鱼", "蒸多鱼"), judge_wrong("", "蒸多鱼")
     ('another word of that sound', 'a word of another sound', 'nothing')
@@ -158,7 +158,7 @@ def judge_wrong(said: str, caption: str) -> Wrong:
         return "as printed"
     if find_spec("pypinyin") is None:
         return "another word"
-    from pypinyin import lazy_pinyin  # loaded at first use
+    from pypinyin import lazy_pinyin  # imported on first use
 
     sounds, spoken = lazy_pinyin(caption), lazy_pinyin(said)
     size = len(spoken)
@@ -168,7 +168,7 @@ def judge_wrong(said: str, caption: str) -> Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What a model named, and whether it is right."""
+    """Store what a model named, and whether it is correct."""
 
     outcome: Outcome
     homophone: str
@@ -178,7 +178,7 @@ class Named:
 
     @property
     def caption(self) -> str:
-        """What is printed."""
+        """The printed text."""
         return self.outcome.item.tags["caption"]
 
 
@@ -199,7 +199,7 @@ def _read(outcome: Outcome) -> Named:
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Punchline accuracy, that of the pun word alone, of any right pair, and what was wrong."""
+    """Return punchline accuracy, that of the pun word, of any correct pair, and the errors."""
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
@@ -211,7 +211,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 
 
 def _confuse(named: Sequence[Named]) -> Iterator[Score]:
-    """Of what sort the wrong homophones are, and which they are, the commonest first."""
+    """Return the kinds of wrong homophones and the most frequent ones."""
     wrong = [case for case in named if not case.right and case.outcome.status == "answered"]
     kinds = Counter(judge_wrong(case.homophone, plain(case.caption)) for case in wrong)
     others: tuple[Wrong, ...] = ("another word of that sound", "a word of another sound")

@@ -1,4 +1,4 @@
-"""Task 2: whom is a pun meme about, and is it meant well?"""
+"""Task 2: target and type of the sentiment of a pun meme."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from memantics.metrics.classification import accuracy_by, macro, macro_interval
 
 KEYS = ("accuracy", "target_accuracy", "type_accuracy")
 NOTES = {
-    "published": "annotators against the final label, each meme once; n counts votes",
-    "same_items": "annotators against the final label, on the items asked; n counts votes",
-    "leave_one_out": "each annotator against what the other two agree on; n counts such votes",
-    "model_leave_one_out": "the model against what two annotators agree on; n counts such pairs",
+    "published": "annotators compared with the final label, each meme once; n counts votes",
+    "same_items": "annotators compared with the final label, on the run's items; n counts votes",
+    "leave_one_out": (
+        "each annotator compared with the agreed label of the other two; n counts such votes"
+    ),
+    "model_leave_one_out": "the model compared with two agreeing annotators; n counts such pairs",
 }
 
 PEOPLE = {
     "same_items": "annotators",
-    "leave_one_out": "annotators, each against the other two",
+    "leave_one_out": "annotators, each compared with the other two",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SentimentJudgement:
-    """Something said about a meme, and what it is compared with; both as "target-type"."""
+    """Store a label and its reference; both as "target-type"."""
 
     meme: str
     said: str
@@ -44,7 +46,7 @@ class SentimentJudgement:
 
 
 def part(label: str, key: str) -> str:
-    """The part of a full label that a figure is about.
+    """Return the part of a full label that a metric uses.
 
     >>> [part("self-negative", key) for key in KEYS]
     ['self-negative', 'self', 'negative']
@@ -54,12 +56,11 @@ def part(label: str, key: str) -> str:
 
 
 def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
-    """The annotators' figures, and the model's own against leave-one-out labels.
+    """Return annotators' scores, and the model's against leave-one-out labels.
 
-    The votes made the gold label, so comparing them with it flatters annotators. Leaving one out
-    repairs that: each vote, and the model's answer, is compared with what the other two agree on.
-    Where they differ there is nothing to compare with: set these figures beside each other, not
-    beside those on all items.
+    The votes determine the gold label, so that comparing them with it favours annotators. Instead,
+    each vote and the model's answer are compared with the label on which the other two agree. Items
+    on which they disagree are excluded, so compare these scores only with each other.
     """
     once = {outcome.item.group: outcome for outcome in outcomes}
     for key in KEYS:
@@ -74,7 +75,7 @@ def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
 
 
 def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]]:
-    """The annotators as rows beside models: against the final label, and against each other."""
+    """Return annotators as rows: against the final label, and against each other."""
     rows: dict[str, list[Score]] = {name: [] for name in PEOPLE.values()}
     for row in score_human_eval(outcomes):
         if row.label in PEOPLE and row.n:
@@ -97,7 +98,7 @@ def _against_others(
         for place, vote in enumerate(votes):
             others = {part(other, key) for i, other in enumerate(votes) if i != place}
             if len(others) == 1 and len(votes) > 1:
-                # Any of the other votes will do: on this part they agree.
+                # Any of the other votes works, since they agree here.
                 wanted = votes[place - 1]
                 said = join_value(outcome) if model else vote
                 yield SentimentJudgement(outcome.item.group, said, wanted)
@@ -109,12 +110,12 @@ def _row(key: str, label: str, judgements: list[SentimentJudgement]) -> Score:
 
 
 def read_votes(outcome: Outcome) -> list[str]:
-    """The annotators' labels, as the item carries them."""
+    """Return the annotators' labels stored in the item."""
     return outcome.item.tags["votes"].split()
 
 
 def join_value(outcome: Outcome) -> str:
-    """What the model said, as one label; invalid answers match nothing."""
+    """Return the model's answer as one label; invalid answers match nothing."""
     if outcome.status != "answered" or not isinstance(outcome.value, dict):
         return "-"
     return f"{outcome.value['target']}-{outcome.value['type']}"
@@ -153,7 +154,7 @@ _LEFT_OUT = frozenset(name for ids in examples.SENTIMENT.values() for name in id
 
 
 def make(brief: Brief) -> Task:
-    """The task ``sentiment``."""
+    """Build the task ``sentiment``."""
     official = brief.read_official("sentiment")
     names = NAMES[brief.language]
     if official is not None:
@@ -173,7 +174,7 @@ def make(brief: Brief) -> Task:
 
 
 def write_label(language: str, names: Mapping[str, str], meme: PunMeme) -> str:
-    """The right answer, as a model should write it."""
+    """Return the correct answer in the requested format."""
     words = WORDS[language]
     label = {names["target"]: words[meme.target], names["type"]: words[meme.type]}
     return json.dumps(label, ensure_ascii=False)
@@ -184,7 +185,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
         meme
         for meme in brief.release.memes
         if meme.is_pun and not (brief.excludes and meme.id in _LEFT_OUT)
-        # Balance what can be asked: a copy without all images would be skewed afterwards.
+        # Balance only usable items; a copy without all images would otherwise be unbalanced.
         if brief.show(meme) is not None
     ]
     drawn = [(meme, 0) for meme in puns]
@@ -218,7 +219,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
 
 
 def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
-    """How many items a target gets: the sample is too small to be blown up to the paper's size."""
+    """Return the number of items per target; the sample is too small for the paper's number."""
     if brief.options["per_target"] != "auto":
         return brief.read_whole("per_target", 1, 100_000)
     if brief.source is not None and brief.source.kind == "release":
@@ -227,9 +228,9 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
 
 
 def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -> Field:
-    """One half of the label; its majority is that half of the commonest whole label.
+    """Return the field of one half of the label; its majority is that of the most frequent label.
 
-    The commonest target and the commonest type together may be a rare label.
+    The most frequent target and the most frequent type together may be a rare label.
     """
     words = WORDS[language]
     whole = commonest(meme.sentiment for meme in memes)
@@ -243,8 +244,8 @@ def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -
 
 
 def _ask(prompt: examples.MemePrompt, item: Item, temperature: float) -> Request:
-    # Repetitions of a meme are one request: only a seed of their own makes them draws of their
-    # own, with the server as with the cache.
+    # Repetitions of a meme are the same request: only different seeds make them independent
+    # samples, for the server and the cache.
     turn = int(item.tags["turn"])
     seed = SEED + turn if temperature > 0 and turn else None
     return Request(prompt.write(item), item.form, Sampling(temperature=temperature, seed=seed))
@@ -259,9 +260,9 @@ def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
 
 
 def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[str, JsonValue]:
-    """Target and type from the object that names both: the last one behind reasons.
+    """Return target and type from the object that names both; after reasons, the last one.
 
-    Without reasons a reply that gives two different answers gives none.
+    Without reasons, a reply with two different answers is invalid.
 
     >>> names = {"target": "target", "type": "type"}
     >>> parse_sentiment('Sure: {"target": "Self", "type": "消极"}', names, last=False)
@@ -280,9 +281,10 @@ def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[
 
 
 def parse_as_published(text: str, names: Mapping[str, str], language: str) -> dict[str, JsonValue]:
-    """The official rule: the first braces as a Python literal, with exactly the asked words.
+    """Apply the official rule: the first braces as a Python literal with exactly the given words.
 
-    They evaluate it; we read a literal. In English they take any words at all: ours must be known.
+    The authors evaluate it as code; we parse a literal. In English they accept any words; ours must
+    be known.
     """
     value = first_braces(text.lower())
     words = {WORDS[language][name]: name for names_ in VALUES.values() for name in names_}
@@ -297,7 +299,7 @@ def parse_as_published(text: str, names: Mapping[str, str], language: str) -> di
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Accuracy of target, type and both, their means over classes, and the annotators' own."""
+    """Return accuracy of target, type and both, means over classes, and annotators' scores."""
     memes = [outcome.item.group for outcome in outcomes]
     right = {
         "accuracy": [_says(o, "target") and _says(o, "type") for o in outcomes],
@@ -316,7 +318,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
                 len(hits),
                 low,
                 high,
-                note="unweighted mean of the accuracies of the classes",
+                note="unweighted mean of the class accuracies",
             )
         )
     for part, names in VALUES.items():

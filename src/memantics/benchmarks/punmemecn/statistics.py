@@ -1,4 +1,4 @@
-"""What a copy of PunMemeCN holds, and the paper's figures recomputed from it."""
+"""PunMemeCN's survey, and the paper's statistics recomputed from a copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMPLETE = 1959
 
 
 def survey(release: PunRelease) -> Found:
-    """Count the parts of a copy and say in plain sentences what follows from what is missing."""
+    """Count the parts of a copy and describe the effect of missing files."""
     images = sum(meme.image is not None for meme in release.memes)
     return Found(
         records=len(release.memes),
@@ -58,24 +58,24 @@ def _notes(release: PunRelease, images: int) -> list[str]:
     memes = len(release.memes)
     if memes < COMPLETE:
         notes.append(
-            f"This copy has {memes:,} of the {COMPLETE:,} memes of the official release:"
-            " figures of the paper are not expected to come out."
+            f"This copy has {memes:,} of the {COMPLETE:,} memes of the official "
+            "release: statistics will differ from the paper's."
         )
     if images == 0:
         notes.append(
-            "Images are not in this copy: tasks that need them cannot run;"
-            " they lie beside _Meta.json in the official repository."
+            "This copy contains no images: tasks that need them cannot run; they are "
+            "beside _Meta.json in the official repository."
         )
     elif images < memes:
         notes.append(
-            f"{memes - images:,} of {memes:,} images are not in this copy:"
-            " tasks that need images can run on the rest only."
+            f"{memes - images:,} of {memes:,} images are not in this copy: tasks that "
+            "need images can only use the others."
         )
     if find_spec("pypinyin") is None or find_spec("jieba") is None:
-        notes.append("Sounds and words are not counted: pip install 'memantics[offline]'.")
+        notes.append("Pinyin and words are not counted: install 'memantics[offline]'.")
     present = {path.name for path in release.files}
     notes += [
-        f"{name} is not in this copy: there are no chats of the {level} level."
+        f"{name} is not in this copy: there are no {level} chats."
         for level, name in CHATS.items()
         if name not in present
     ]
@@ -83,7 +83,7 @@ def _notes(release: PunRelease, images: int) -> list[str]:
     for level, name in CHATS.items():
         chats = len(release.chats(level)) + sum(skip.file == name for skip in release.skips)
         if name in present and chats < told:
-            notes.append(f"{name} has {chats:,} of the {told:,} conversations that {META} names.")
+            notes.append(f"{name} has {chats:,} of the {told:,} conversations in {META}.")
     return notes
 
 
@@ -92,9 +92,9 @@ PUBLISHED = Path(__file__).parent / "expected" / "published.json"
 
 
 def statistics(release: PunRelease) -> dict[str, JsonValue]:
-    """Every figure under its key; None where this copy, or any copy, cannot tell.
+    """Return every statistic by key; None if this copy, or any copy, does not contain it.
 
-    Sounds and words need the extra ``offline``; their figures are None without it.
+    Pinyin and words need the extra ``offline``; their statistics are None without it.
     """
     puns = [meme for meme in release.memes if meme.is_pun]
     return {
@@ -112,14 +112,14 @@ def statistics(release: PunRelease) -> dict[str, JsonValue]:
 
 
 def _published_drop(system: str) -> float | None:
-    """What Table 5's cells give for the drop that it prints beside them: no data are needed."""
+    """Return the drop that follows from the cells of Table 5, beside the printed one."""
     rows = (row for row in read_published(PUBLISHED) if row.task == "harmful")
     cells = next((row.metrics for row in rows if row.system == system), None)
     return round(cells["recall_nonpun"] - cells["recall_toxicn"], 3) if cells else None
 
 
 def share(part: int, whole: int, digits: int) -> float | None:
-    """A percentage, rounded; None of nothing.
+    """Return a rounded percentage; None if the total is 0.
 
     >>> share(1454, 1959, 2), share(0, 0, 1)
     (74.22, None)
@@ -202,7 +202,7 @@ def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, Js
 
 
 def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
-    """The F1 of the best detector that sees captions only: each caption gets one answer."""
+    """Return the F1 of the best detector on captions only: one answer per caption."""
     mixed = sorted(
         (caption for caption in as_pun if caption in as_other),
         key=lambda caption: as_other[caption] / as_pun[caption],
@@ -211,7 +211,7 @@ def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
     best, false = hits, 0
     missed = as_pun.total() - hits
     top = 2 * best / (2 * best + missed) if best else 0.0
-    for caption in mixed:  # from the captions that are cheapest to call puns
+    for caption in mixed:  # in increasing cost of calling a caption a pun
         hits, missed = hits + as_pun[caption], missed - as_pun[caption]
         false += as_other[caption]
         top = max(top, 2 * hits / (2 * hits + missed + false))
@@ -238,16 +238,16 @@ def _conversations(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, Js
 
 
 def _count_same_sounds(pairs: Sequence[tuple[str, str]]) -> int | None:
-    """How many of the pairs sound alike without tones; None without the extra ``offline``."""
+    """Count pairs that sound alike without tones; None without the extra ``offline``."""
     if find_spec("pypinyin") is None:
         return None
-    from pypinyin import lazy_pinyin  # loaded at first use
+    from pypinyin import lazy_pinyin  # imported on first use
 
     return sum(lazy_pinyin(printed) == lazy_pinyin(heard) for printed, heard in pairs)
 
 
 def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
-    """Distinct-1 and -2: different n-grams over all n-grams, within lines as released."""
+    """Return Distinct-1 and -2: different n-grams over all n-grams, within released lines."""
     if find_spec("jieba") is None:
         return {"chats.distinct_1": None, "chats.distinct_2": None}
     plain = (line.removeprefix("甲：").removeprefix("乙：") for line in lines)

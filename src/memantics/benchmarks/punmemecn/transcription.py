@@ -1,4 +1,4 @@
-"""Two abilities that puns presuppose: reading the caption, and knowing how it sounds."""
+"""Tasks ``ocr`` and ``pinyin``: transcribe the caption, and write its pinyin."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TextMeasure = Callable[[str, str], float]
 
 
 def make_ocr(brief: Brief) -> Task:
-    """The task ``ocr``: copy out the caption."""
+    """Build the task ``ocr``: transcribe the caption."""
     return _make(brief, "ocr", parse_caption, CAPTION_MEASURES)
 
 
 def make_pinyin(brief: Brief) -> Task:
-    """The task ``pinyin``: write the caption in pinyin; no image is shown."""
+    """Build the task ``pinyin``: write the caption in pinyin, without the image."""
     return _make(brief, "pinyin", parse_pinyin, PINYIN_MEASURES)
 
 
@@ -58,7 +58,7 @@ def _make(
 
 
 def choose_puns(brief: Brief) -> list[PunMeme]:
-    """The authors' 200 puns where this copy has any of them, else every pun."""
+    """Return the authors' 200 puns if this copy has any of them, else every pun."""
     puns = {meme.id: meme for meme in brief.release.memes if meme.is_pun}
     drawn = [puns[name] for name in draw_transcribed() if name in puns]
     return drawn if drawn and brief.options["set"] == "paper" else list(puns.values())
@@ -74,7 +74,7 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
                 continue
         else:
             written = matching.keep_chinese(caption)
-            if brief.options.get("wording") == "official":  # their script converts it, too
+            if brief.options.get("wording") == "official":  # the authors' script converts it, too
                 written = matching.simplify_text(written)
             gold, context = matching.spell(written), {"caption": written}
         if matching.plain(gold):
@@ -95,7 +95,7 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
 
 
 def parse_caption(text: str, _form: Form) -> str:
-    """The reply as it is."""
+    """Return the reply unchanged."""
     body = clean(text)
     if not body:
         raise Unparsed("empty reply")
@@ -103,7 +103,7 @@ def parse_caption(text: str, _form: Form) -> str:
 
 
 def parse_pinyin(text: str, _form: Form) -> str:
-    """The reply's syllables, with tone marks; none at all is a reply too, and scores nothing."""
+    """Return the reply's syllables with tone marks; an empty result is valid and scores 0."""
     body = parse_caption(text, _form)
     return matching.read_syllables(body) or body
 
@@ -116,25 +116,25 @@ def _letters(text: str, *, tones: bool = True) -> str:
 CAPTION_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
     "substring": (
         lambda gold, said: float(matching.plain(gold) in matching.plain(said)),
-        "the caption stands in the reply; letters, digits and Chinese characters only",
+        "the reply contains the caption; letters, digits and Chinese characters only",
     ),
     "exact": (
         lambda gold, said: float(matching.plain(gold) == matching.plain(said)),
-        "the reply is the caption and nothing else; punctuation aside",
+        "the reply is exactly the caption, without punctuation",
     ),
     "longest_run": (
         lambda gold, said: matching.run_share(matching.plain(gold), matching.plain(said)),
-        "longest run of the caption that the reply holds, as a share of the caption",
+        "longest substring of the caption in the reply, as a proportion of the caption",
     ),
     "characters": (
         lambda gold, said: matching.recall(matching.plain(gold), matching.plain(said)),
-        "share of the caption's characters that the reply holds",
+        "proportion of the caption's characters in the reply",
     ),
 }
 PINYIN_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
     "substring": (
         lambda gold, said: float(_letters(gold) in _letters(said)),
-        "the pinyin stands in the reply, tones included; spaces aside",
+        "the reply contains the pinyin with tones, ignoring spaces",
     ),
     "toneless": (
         lambda gold, said: float(_letters(gold, tones=False) in _letters(said, tones=False)),
@@ -142,11 +142,11 @@ PINYIN_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
     ),
     "longest_run": (
         lambda gold, said: matching.run_share(_letters(gold), _letters(said)),
-        "longest run of the pinyin's letters that the reply holds, as a share of them",
+        "longest substring of the pinyin's letters in the reply, as a proportion",
     ),
     "syllables": (
         lambda gold, said: matching.recall(gold.split(), said.split()),
-        "share of the syllables that the reply holds as words of their own",
+        "proportion of the syllables that the reply contains as separate words",
     ),
 }
 
@@ -154,7 +154,7 @@ PINYIN_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
 def score(
     outcomes: Sequence[Outcome], measures: Mapping[str, tuple[TextMeasure, str]]
 ) -> tuple[Score, ...]:
-    """Means over items; an invalid answer counts 0."""
+    """Return means over items; an invalid answer counts 0."""
     memes = [outcome.item.group for outcome in outcomes]
     rows = []
     for key, (measure, note) in measures.items():

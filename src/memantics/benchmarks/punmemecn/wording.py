@@ -1,6 +1,6 @@
-"""What every task of PunMemeCN is made from: its options, and the prompts of one language.
+"""Options and prompts that the tasks of PunMemeCN share.
 
-Blocks that a style leaves out are empty; the blank lines around them fold.
+Blocks that a style omits are empty; blank lines around them are removed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SAMPLE_FOLDER = FOLDER.parent.parent / "core" / "samples"
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """What a prompt shows besides the image, and what is asked for besides the answer.
+    """Define what a prompt contains besides the image, and what it asks for.
 
-    ``structured`` asks for the word with two readings and which of them is seen.
+    ``structured`` asks for the word with two readings and which of them the image shows.
     """
 
     caption: bool = False
@@ -41,7 +41,7 @@ class PromptStyle:
 
     @property
     def rule(self) -> str:
-        """The ending of the prompt file that says how to reply."""
+        """Suffix of the prompt file with the reply instructions."""
         return "structured" if self.structured else "reasons" if self.reasons else "reply"
 
 
@@ -58,11 +58,11 @@ STYLES: Mapping[str, PromptStyle] = {
 
 @dataclass(frozen=True)
 class Brief(TaskSetup):
-    """A task's setup, with the options that the tasks of PunMemeCN share read out."""
+    """Hold a task's setup, with the parsed options that PunMemeCN's tasks share."""
 
     @classmethod
     def of(cls, setup: TaskSetup) -> Brief:
-        """The same setup as a brief."""
+        """Return a setup as a brief."""
         return cls(**{field.name: getattr(setup, field.name) for field in fields(setup)})
 
     @cached_property
@@ -77,19 +77,19 @@ class Brief(TaskSetup):
 
     @cached_property
     def style(self) -> PromptStyle:
-        """What the prompt shows: its number, and the hint that may be laid over it."""
+        """The prompt's content: by its number, and the hint that may change it."""
         numbered = STYLES[self.options["prompt"]]
         hint = self.options["hint"]
         pinyin = numbered.pinyin if hint == "prompt" else hint == "pinyin"
-        # Readings say the caption anyway, so it is shown with them.
+        # Readings contain the caption, so it is shown with them.
         told = numbered.caption or hint == "readings"
         structured = self.options.get("question") == "structured"
         return PromptStyle(told, pinyin, numbered.shots, numbered.reasons, structured)
 
     def read_official(self, task: str) -> Prompt | None:
-        """The authors' own prompt for these options; None where ours is asked for.
+        """Return the authors' prompt for these options; None if ours is requested.
 
-        They have words for the seven prompts alone, with their own examples in one message.
+        The authors have only the seven prompts, with their examples in one message.
         """
         if self.options.get("wording") != "official" or self.source is None:
             return None
@@ -100,24 +100,26 @@ class Brief(TaskSetup):
             chosen = self.options.get(name, value)
             if chosen not in (value, "authors"):
                 raise InputError(
-                    f"wording=official has no words for {name}={chosen}",
-                    hint=f"use {name}={value}, or leave wording out",
+                    f"wording=official has no prompt for {name}={chosen}",
+                    hint=f"use {name}={value}, or omit wording",
                 )
         prompt = self.prompts.get(f"official_{task}.{self.language}")
         if prompt is None:
             raise DataError(
-                self.name, "the authors' script holds no such prompt", hint="leave wording out"
+                self.name,
+                "the authors' script contains no such prompt",
+                hint="omit the option wording",
             )
         return prompt
 
     @property
     def excludes(self) -> bool:
-        """Whether what serves as an example is left out."""
+        """Whether examples are excluded from evaluation."""
         return self.options["examples"] == "exclude"
 
     def show(self, meme: PunMeme) -> Image | None:
-        """The image of a meme; without it, an error or None (the item is left out)."""
-        hint = "add the images, or leave such memes out with --set images=present"
+        """Return the image of a meme; if missing, raise or return None (the item is skipped)."""
+        hint = "add the images, or skip such memes with --set images=present"
         return self.picture(meme.image, meme.id, hint)
 
 
@@ -129,7 +131,7 @@ _ORDINALS = {
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example: its images, what is told about them, and the reply it should get."""
+    """Store a worked example: its images, texts, and the expected reply."""
 
     images: tuple[Image, ...]
     context: Mapping[str, str]
@@ -138,21 +140,21 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class PunWording:
-    """The prompt files of one language, by name without the language."""
+    """Hold the prompt files of one language, by name without the language."""
 
     language: str
     texts: Mapping[str, Prompt]
 
     def say(self, name: str, **values: str) -> str:
-        """A prompt with its placeholders filled."""
+        """Return a prompt with its placeholders filled."""
         return tidy(self.texts[name].fill(**values))
 
     def ordinal(self, number: int) -> str:
-        """The name of a place, from 1."""
+        """Return the name of a position, from 1."""
         return _ORDINALS[self.language][number - 1]
 
     def tell(self, context: Mapping[str, str]) -> str:
-        """What is known of a meme besides its image."""
+        """Return the texts about a meme besides its image."""
         known = {name: context[name] for name in ("caption", "pinyin") if name in context}
         told = [self.say("_".join(["facts", *known]), **known)] if known else []
         if "readings" in context:
@@ -160,7 +162,7 @@ class PunWording:
         return "\n".join(told)
 
     def explain(self, meme: PunMeme) -> str:
-        """The reasons that a worked example gives, from what the annotators wrote of the meme."""
+        """Return the reasons of a worked example, from the meme's annotations."""
         values = {"explanation": one_line(meme.explanation), "caption": one_line(meme.caption)}
         if not meme.reading:
             return self.say("reason_none", **values)
@@ -169,20 +171,20 @@ class PunWording:
         return self.say("reason_homophone", reading=one_line(meme.reading), **values)
 
     def hashes(self, *names: str) -> dict[str, str]:
-        """What a run remembers of the prompts it used."""
+        """Return the hashes of the used prompts, which a run records."""
         used = [self.texts[name] for name in names]
         return {prompt.name: prompt.hash for prompt in used}
 
 
 def read_wording(brief: Brief) -> PunWording:
-    """The prompts in the language of a brief."""
+    """Return the prompts in the language of a brief."""
     ending = f".{brief.language}"
     prompts = {n.removesuffix(ending): p for n, p in brief.prompts.items() if n.endswith(ending)}
     return PunWording(brief.language, prompts)
 
 
 def tidy(text: str) -> str:
-    r"""Fold the blanks that empty blocks leave behind.
+    r"""Collapse blank lines that empty blocks leave behind.
 
     >>> tidy("Look. \n\n\n\nReply.")
     'Look.\n\nReply.'
@@ -191,7 +193,7 @@ def tidy(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""A text without its line breaks, as the authors send captions.
+    r"""Return a text without line breaks, as the authors send captions.
 
     >>> one_line("好巧，\n藕遇啊")
     '好巧，藕遇啊'
@@ -200,14 +202,14 @@ def one_line(text: str) -> str:
 
 
 def describe(meme: PunMeme, style: PromptStyle) -> dict[str, str]:
-    """What a style tells about a meme."""
+    """Return what a style states about a meme."""
     caption = one_line(meme.caption)
     known = {"caption": caption} if style.caption else {}
     return known | ({"pinyin": spell(caption)} if style.pinyin else {})
 
 
 def name_facts(style: PromptStyle) -> list[str]:
-    """The names of the prompt files by which a style tells them."""
+    """Return the names of the prompt files that a style uses for facts."""
     known = [name for name in ("caption", "pinyin") if getattr(style, name)]
     return ["_".join(["facts", *known])] if known else []
 
@@ -219,10 +221,10 @@ def lay_out(
     write: Callable[[Mapping[str, str], bool], str],
     layout: str,
 ) -> tuple[Message, ...]:
-    """One message with the examples' images first, or the examples as earlier turns.
+    """Return one message with the examples' images first, or the examples as earlier turns.
 
-    ``write`` makes the text of a context; its second argument says whether the examples are to
-    be told in it.
+    ``write`` makes the text of a context; its second argument states whether it includes the
+    examples.
     """
     if shots and layout == "message":
         shown = tuple(image for shot in shots for image in shot.images)
@@ -241,13 +243,13 @@ def lay_out(
 def ask_officially(
     prompt: Prompt, images: tuple[Image, ...], shots: Sequence[Shot], values: Mapping[str, str]
 ) -> tuple[Message, ...]:
-    """One message in the authors' words, the examples' images first."""
+    """Return one message with the authors' prompt, the examples' images first."""
     shown = tuple(image for shot in shots for image in shot.images)
     return (Message("user", (*shown, *images, write_official(prompt, values))),)
 
 
 def hash_shots(shots: Sequence[Shot]) -> str:
-    """One hash of what the examples show and say."""
+    """Return one hash of the examples' images and texts."""
     body = [
         [[image.path.name for image in shot.images], sorted(shot.context.items()), shot.answer]
         for shot in shots

@@ -1,4 +1,4 @@
-"""PunMemeCN's format: metadata by file name, with the votes on sentiment behind each label."""
+"""PunMemeCN's format: metadata by file name, with the votes behind each sentiment label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.queue import Review, Reviewed
 
-# Chats that end in a meme, added to published puns: PunMemeCN's two files of chats.
+# Chats that end in a meme, added to published puns as PunMemeCN's two chat files.
 
 _SPOKEN = re.compile(r"([ABab甲乙])\s*[:：]\s*(.+)")
 _SPEAKERS: dict[str, Literal["A", "B"]] = {"A": "A", "B": "B", "甲": "A", "乙": "B"}
@@ -32,7 +32,7 @@ class _Options(BaseModel):
 
 
 class _ChatLine(BaseModel):
-    """What is read of a line of ``chats.jsonl``."""
+    """Schema of the fields read from ``chats.jsonl``."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -45,11 +45,11 @@ class _ChatLine(BaseModel):
 
 
 def add_chats(made: Made, review: Review) -> Made:
-    """The published puns with the chats that were kept and whose memes are all published.
+    """Add the kept chats whose memes are all published to the published puns.
 
-    A wrong answer that was not published would be no option: such a chat stays out.
+    A distractor that is not published cannot be an option, so such a chat is skipped.
     """
-    # The format takes chats about puns only, wrong answers included.
+    # The format only allows chats about puns, including distractors.
     puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
     names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
     kept = {reviewed.item.id: reviewed for reviewed in review.items if reviewed.kept}
@@ -58,7 +58,7 @@ def add_chats(made: Made, review: Review) -> Made:
     if not lines:
         raise DataError(
             review.folder,
-            "no chat was kept whose meme and wrong answers are all published as puns",
+            "no kept chat has its meme and all distractors published as puns",
             hint="build chats and fill in the pun form for the same memes",
         )
     files = {file: pack(_write(lines, names, level)) for level, file in chats.LEVELS.items()}
@@ -76,7 +76,7 @@ def add_chats(made: Made, review: Review) -> Made:
 
 
 def _edit(line: _ChatLine, reviewed: Reviewed) -> _ChatLine:
-    """The chat as people left it: lines that say who speaks, the meme's own not among them."""
+    """Return the edited chat: lines with speakers, without the meme's line."""
     written = reviewed.values.get("turns")
     if not isinstance(written, str) or written == reviewed.item.values.get("turns", written):
         return line
@@ -86,12 +86,14 @@ def _edit(line: _ChatLine, reviewed: Reviewed) -> _ChatLine:
         if found is None:
             raise DataError(
                 reviewed.item.id,
-                f"{text[:40]!r} does not begin with who speaks",
+                f"{text[:40]!r} does not begin with a speaker",
                 hint="write every message as 'A: …' or 'B: …'",
             )
         turns.append(chats.Turn(speaker=_SPEAKERS[found[1].upper()], text=found[2]))
     if not turns:
-        raise DataError(reviewed.item.id, "nothing is left of the chat", hint="drop it instead")
+        raise DataError(
+            reviewed.item.id, "no message of the chat is left", hint="drop the chat instead"
+        )
     return line.model_copy(update={"turns": turns})
 
 
@@ -102,7 +104,7 @@ def _read(queue: Path) -> Iterator[_ChatLine]:
             for row, value in read_jsonl(path):
                 yield _check(value, path, row)
             return
-    raise DataError(queue, f"neither it nor the folder around it holds {chats.CHATS}")
+    raise DataError(queue, f"neither it nor its parent folder contains {chats.CHATS}")
 
 
 def _check(value: JsonValue, path: Path, row: int) -> _ChatLine:
@@ -141,7 +143,7 @@ _ALONE = ".similar_text"
 
 
 def write_puns(review: Review) -> writing.Made:
-    """One entry a meme; the format's file names say whether it is a pun, so memes are renamed."""
+    """Return one entry per meme; memes are renamed, since file names encode whether it is a pun."""
     memes = writing.gather_memes(review)
     meta: dict[str, writing.Record] = {}
     table: list[writing.Record] = []
@@ -163,7 +165,7 @@ def write_puns(review: Review) -> writing.Made:
         tuple(named),
         {"_Meta.json": writing.pack(meta)},
         {"puns": table},
-        left_out={"memes in no group of three": len(kept) - len(names)},
+        left_out={"memes not in a group of three": len(kept) - len(names)},
     )
 
 
@@ -172,7 +174,7 @@ def _has_homophone(entry: writing.Record) -> bool:
 
 
 class _Group(BaseModel):
-    """A line of ``hard-negatives.jsonl``."""
+    """Schema of a line of ``hard-negatives.jsonl``."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -184,9 +186,9 @@ class _Group(BaseModel):
 def _name_groups(
     folder: Path, kept: Sequence[tuple[Reviewed, writing.PublishedMeme]]
 ) -> dict[str, str]:
-    """The name of each meme in the format: groups of three where they were made, else alone.
+    """Return the name of each meme in the format: in groups of three if available, else alone.
 
-    Where nobody made groups, a meme that is no pun makes a group of its own.
+    Without groups, each non-pun forms its own group.
     """
     path = folder / writing.HARD_NEGATIVES
     if not path.is_file():
@@ -206,7 +208,7 @@ def _name_groups(
                 members, (first, f"{first}.similar_image", f"{first}{_ALONE}"), strict=True
             )
     if not names:
-        raise DataError(path, "no group of three was kept whole", hint="make the groups again")
+        raise DataError(path, "no complete group of three was kept", hint="create the groups again")
     return names
 
 
@@ -243,16 +245,16 @@ def _entry(reviewed: Reviewed, *, is_pun: bool) -> writing.Record:
 
 
 def _label(values: Mapping[str, object]) -> str:
-    """``target-type``, with the middle of both where nobody said."""
+    """Return ``target-type``, with neutral values if missing."""
     target = str(values.get("sentiment_target") or "both")
     kind = str(values.get("sentiment_type") or "neutral")
     return f"{target}-{kind}"
 
 
 def _votes(reviewed: Reviewed, label: str) -> dict[str, str]:
-    """Three votes, as the format asks for; where fewer people voted the label fills up.
+    """Return three votes, as the format requires; missing votes repeat the final label.
 
-    Who decided a tie at a later stage is no fourth voter.
+    An adjudicator's decision on a tie is not a fourth vote.
     """
     votes = reviewed.aggregated.annotations if reviewed.aggregated else []
     cast = [_label(vote.values) for vote in votes if vote.stage == votes[0].stage]

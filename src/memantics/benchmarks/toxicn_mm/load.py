@@ -19,7 +19,7 @@ from memantics.core.errors import DataError, first_row_fault, require_known
 from memantics.core.releases import ReleaseRow, ReleaseText
 from memantics.metrics.grouping import find_near_duplicates
 
-# The official files of ToxiCN MM, row by row, checked as they enter.
+# Records of the official files, validated row by row.
 
 ReleaseVersion = Literal["v1", "v2"]
 HarmSplit = Literal["train", "test"]
@@ -37,12 +37,11 @@ TARGETS = tuple(CLASSES["targets"])
 
 @dataclass(frozen=True, slots=True)
 class HarmMeme:
-    """One meme under one label version; ``id`` is its file name without extension.
+    """Store one meme under one label version; ``id`` is its file name without extension.
 
-    ``text`` is printed on the meme; the two captions were written by a language model.
-    ``modality`` says where the harm lies (None: harmless): in text and image only when taken
-    together, in the text, in the image, or in both by themselves. ``target`` is known in version
-    2.0 only.
+    ``text`` is printed on the meme; a language model wrote the two captions. ``modality`` states
+    where the harm lies (None: harmless): in the combination of text and image, in the text, in the
+    image, or in each of them. ``target`` is available in version 2.0 only.
     """
 
     id: str
@@ -58,7 +57,7 @@ class HarmMeme:
 
 
 def name_modality(*, harmful: bool, text: bool, image: bool) -> str | None:
-    """The modality from its two flags; both off is ambiguous without the label.
+    """Return the modality from its two flags; both off is ambiguous without the label.
 
     >>> name_modality(harmful=True, text=False, image=False)
     'fusion'
@@ -72,10 +71,10 @@ def name_modality(*, harmful: bool, text: bool, image: bool) -> str | None:
     )
 
 
-# Version 2.0 has one harmful meme without a type; it is kept as it is.
+# Version 2.0 has one harmful meme without a type; it is kept unchanged.
 UNTYPED = ("v2", "train", "7630")
 UNTYPED_KEPT = "kept as released: 7630.jpg is harmful but has no type"
-COPIES_DIFFER = "rows whose one-hot copies say otherwise: label, type and modal were believed"
+COPIES_DIFFER = "rows whose one-hot columns differ: label, type and modal are used"
 
 _FILE = re.compile(r"([A-Za-z0-9_-]+)\.(?:jpg|png)", re.ASCII)
 ZeroOne = Annotated[int, Field(ge=0, le=1)]
@@ -110,7 +109,7 @@ class _SecondRow(ReleaseRow):
 
 @dataclass(frozen=True, slots=True)
 class LabelFile:
-    """One file of one label version and split."""
+    """Describe one file of one label version and split."""
 
     path: Path
     version: ReleaseVersion
@@ -120,21 +119,21 @@ class LabelFile:
 def read_memes(
     file: LabelFile, find_image: Callable[[str], Path | None], repairs: Counter[str]
 ) -> tuple[HarmMeme, ...]:
-    """Read one file; what is repaired or kept on purpose is counted in ``repairs``."""
+    """Read one file; ``repairs`` counts repaired values and known errors that are kept."""
     top = read_json(file.path)
     if not isinstance(top, list):
-        raise DataError(file.path.name, "not a JSON array of memes", hint="download it again")
+        raise DataError(file.path.name, "is not a JSON array of memes", hint="download it again")
     if not top:
-        raise DataError(file.path.name, "no records", hint="download the file again")
+        raise DataError(file.path.name, "contains no records", hint="download the file again")
     memes: dict[str, HarmMeme] = {}
     for number, value in enumerate(top, 1):
         meme = _read_row(value, file, number, find_image, repairs)
         if meme.id in memes:
-            raise DataError(file.path.name, f"meme {meme.id} comes twice", row=number)
+            raise DataError(file.path.name, f"meme {meme.id} appears twice", row=number)
         memes[meme.id] = meme
         if meme.harmful == (meme.type == "none"):
             if (file.version, file.split, meme.id) != UNTYPED:
-                problem = f"label {int(meme.harmful)} does not go with type {meme.type}"
+                problem = f"label {int(meme.harmful)} does not match type {meme.type}"
                 raise DataError(file.path.name, problem, row=number)
             repairs[UNTYPED_KEPT] += 1
     return tuple(memes.values())
@@ -151,7 +150,7 @@ def _read_row(
     if file.version == "v1":
         row, target = _check(_FirstRow, value, file, number), 0
         path, (text, image) = row.new_path, row.modal
-        # The last code counts what the pair and the label already say: 0 harmless, 1 fusion, 2-4.
+        # The last code repeats the pair and the label: 0 harmless, 1 fusion, 2-4.
         code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
         copies = (row.new_label, row.new_type, row.new_modal)
         repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
@@ -189,7 +188,7 @@ def _check(model: type[Row], value: JsonValue, file: LabelFile, number: int) -> 
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        hint = f"this file should hold labels of version {file.version}"
+        hint = f"this file should contain labels of version {file.version}"
         problem = first_row_fault(error, shown=True)
         raise DataError(file.path.name, problem, row=number, hint=hint) from error
 
@@ -203,7 +202,7 @@ NAMES: Mapping[tuple[ReleaseVersion, HarmSplit], str] = MappingProxyType(
     }
 )
 CODE_BOOK = "target_info.csv"
-# The files alone (or the data folder itself), a clone, the folder around a clone.
+# Layouts: the files alone (or the data folder), a clone, the parent folder of a clone.
 _PLACES = ("", "data", "ToxiCN_MM/data")
 _IMAGE_PLACES = ("images", "image", "memes", "meme", "../images", "../image", "")
 _EXTENSIONS = (".jpg", ".png")
@@ -211,7 +210,7 @@ _EXTENSIONS = (".jpg", ".png")
 
 @dataclass(frozen=True, slots=True)
 class HarmRelease:
-    """A copy of ToxiCN MM; either or both label versions, either or both splits."""
+    """Hold a copy of ToxiCN MM: one or both label versions and splits."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -220,11 +219,11 @@ class HarmRelease:
 
     @property
     def versions(self) -> tuple[ReleaseVersion, ...]:
-        """The label versions of which this copy has at least one split."""
+        """The label versions with at least one split in this copy."""
         return tuple(version for version in VERSIONS if any(v == version for v, _ in self.parts))
 
     def memes(self, version: str, split: str = "all") -> tuple[HarmMeme, ...]:
-        """The memes of a label version: ``train``, ``test`` or ``all`` there are."""
+        """Return the memes of a label version: ``train``, ``test`` or ``all`` available."""
         require_known("label version", version, VERSIONS)
         require_known("split", split, (*SPLITS, "all"))
         wanted = [key for key in self.parts if key[0] == version and split in (key[1], "all")]
@@ -232,14 +231,14 @@ class HarmRelease:
             names = [name for (v, s), name in NAMES.items() if v == version and split in (s, "all")]
             raise DataError(
                 self.folder,
-                f"labels {version}, split {split}: not in this copy",
+                f"labels {version}, split {split} are not in this copy",
                 hint=f"add {' and '.join(names)}, or choose another split or version",
             )
         return tuple(meme for key in wanted for meme in self.parts[key])
 
 
 def open_release(source: Source) -> HarmRelease:
-    """Read a copy of the release; what is not as it should be is named with file and row."""
+    """Read a copy of the release; errors name the file and the row."""
     folder = _find_folder(source.root)
     find_image = _find_images(folder, source.images)
     repairs: Counter[str] = Counter()
@@ -267,15 +266,15 @@ def _find_folder(root: Path) -> Path:
             return root / place
     raise DataError(
         root,
-        f"no ToxiCN MM release: looked for {', '.join(NAMES.values())}, here and in data/",
-        hint="give the folder of a clone of the official repository, or the one with its files",
+        f"no ToxiCN MM release found: expected {', '.join(NAMES.values())}, here or in data/",
+        hint="give the folder of a clone of the official repository, or the folder with its files",
     )
 
 
 def _find_images(folder: Path, given: Path | None) -> Callable[[str], Path | None]:
-    """A look-up from id to image, in the folder given or in the first that has any."""
+    """Return a map from id to image, from the given folder or the first one with images."""
     if given is not None and not given.is_dir():
-        raise DataError(given, "no such folder of images", hint="check the path")
+        raise DataError(given, "image folder not found", hint="check the path")
     places = [given] if given is not None else [folder / place for place in _IMAGE_PLACES]
     found: dict[str, Path] = {}
     for place in places:
@@ -295,14 +294,14 @@ def _refuse_overlap(parts: Mapping[tuple[ReleaseVersion, HarmSplit], tuple[HarmM
             if meme.id in train:
                 raise DataError(
                     NAMES[version, "test"],
-                    f"meme {meme.id} is in {NAMES[version, 'train']} too",
+                    f"meme {meme.id} is also in {NAMES[version, 'train']}",
                     row=number,
                     hint="download both files again",
                 )
 
 
 def _check_code_book(path: Path) -> None:
-    """The code book names 15 targets; another number means other codes than we know."""
+    """Raise unless the code book lists the 15 known targets."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             codes = [row[0] for row in csv.reader(file) if row and row[0].isdecimal()]
@@ -316,17 +315,17 @@ def _check_code_book(path: Path) -> None:
         )
 
 
-# Test texts that the training part holds: one definition for statistics, audit and page.
+# Test texts that also appear in the training split: one definition for statistics, audit and page.
 
 NEAR = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class TextLeakage:
-    """For each test meme: whether its text is a training text, nearly one, and that one's label.
+    """Store, for each test meme, whether its text (nearly) equals a training text, and its label.
 
-    Texts are taken as they were released. Nearly the same: the Jaccard index of their sets of
-    characters is at least 0.8.
+    Texts are compared as released. "Nearly" means that the Jaccard index of their character sets is
+    at least 0.8.
     """
 
     test: tuple[HarmMeme, ...]
@@ -340,7 +339,7 @@ class TextLeakage:
 
 
 def find_leakage(release: HarmRelease) -> TextLeakage | None:
-    """Compare the parts of one label version, whichever is there: texts are the same in both."""
+    """Compare the splits of one label version; texts are the same in both versions."""
     for version in release.versions:
         train, test = (release.parts.get((version, part)) for part in ("train", "test"))
         if train and test:

@@ -1,4 +1,7 @@
-"""ToxiCN MM's paper, redone from data, votes and questionnaires; models are in paper_models.py."""
+"""Parts of ToxiCN MM's paper computed from data, annotations and questionnaires.
+
+Parts about models are in ``paper_models.py``.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from memantics.metrics.agreement import fleiss_kappa
 
 _LABELS = {"none": "harmless", "offence": "general offence", "sexual": "sexual innuendo"}
 _LANGUAGES = {"zh": "Chinese", "en": "English"}
-_TEXTS = 200  # enough to tell the language of a data set
+_TEXTS = 200  # enough to detect the language of a data set
 
 
 def _version(material: paper_models.HarmMaterial, *, targets: bool = False) -> str:
-    """The labels of the paper's tables: the first version; targets are in the second only."""
+    """Return the labels of the paper's tables: version 1; only version 2 has targets."""
     known = material.release.versions
     wanted = "v2" if targets else "v1"
     return wanted if wanted in known else known[0]
@@ -32,7 +35,7 @@ def _version(material: paper_models.HarmMaterial, *, targets: bool = False) -> s
 def _part(
     material: paper_models.HarmMaterial, name: str, *, targets: bool = False
 ) -> tuple[HarmMeme, ...] | None:
-    """The memes of a split; ``total`` is both, or the only one that these data have."""
+    """Return the memes of a split; ``total`` is both, or the only one in these data."""
     version = _version(material, targets=targets)
     parts = {split: memes for (own_version, split), memes in material.release.parts.items()
              if own_version == version}  # fmt: skip
@@ -54,17 +57,17 @@ def _count(
     digits: int | None = None,
     reason: str = "",
 ) -> Cell:
-    """A count of these data beside the paper's; ``reason`` says why there is none."""
+    """Return a count of these data with the paper's value; ``reason`` states why there is none."""
     if material.source.published:
-        reason = reason or "These data have no such part: publish them with --split 8:2."
+        reason = reason or "These data have no such split: publish them with --split 8:2."
     elif material.compared and not material.complete:
-        reason = reason or "This copy is a part of the release and has no such part."
+        reason = reason or "This copy is a part of the release and lacks this split."
     fill = "" if reason else f"memantics data add {material.name} DIR"
     return Cell(paper, value, digits=digits, compared=material.comparable, fill=fill, reason=reason)
 
 
 def figure_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """One meme of each kind."""
+    """Return one meme of each kind."""
     memes = _any_part(material)
     texts = []
     for kind in ("none", *HARMS):
@@ -76,7 +79,7 @@ def figure_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPa
 
 
 def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Data sets of harmful memes: language, size, share of harmful ones, harm without a target."""
+    """Return data sets of harmful memes with language, size and proportion harmful."""
     memes = _part(material, "total") or ()
     *rows, ours = show_declared(material, part).rows
     spoken = Counter(guess_language(meme.text).language for meme in memes[:_TEXTS])
@@ -97,7 +100,7 @@ def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Who labelled the memes, from a questionnaire that is kept apart from their votes."""
+    """Return annotators' demographics, from a questionnaire stored separately."""
     forms = [
         (reviewed.aggregated, vote.values)
         for review in material.reviews
@@ -107,7 +110,7 @@ def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
         for vote in reviewed.aggregated.annotations
         if vote.values.get("consent") in ("yes", True)
     ]
-    # Who failed the test of proficiency labels nothing.
+    # Annotators who failed the proficiency test label nothing.
     answers = [values for verdict, values in forms if verdict.kept]
     rows = []
     for name in dict.fromkeys(row.section for row in part.rows):
@@ -124,7 +127,7 @@ def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
-    """Harmless, harmful, the four types, the three modalities ("both" in two of them), all."""
+    """Return counts: harmless, harmful, four types, three modalities ("both" in two), all."""
     kinds = Counter(meme.type for meme in memes)
     where = Counter(meme.modality for meme in memes)
     harmful, both = sum(meme.harmful for meme in memes), where["both"]
@@ -134,7 +137,7 @@ def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
 
 
 def table_3(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Memes by split, type and modality."""
+    """Return memes by split, type and modality."""
     rows = []
     for row in part.rows:
         memes = _part(material, row.key)
@@ -145,7 +148,7 @@ def table_3(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def table_4(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Where the harm lies, by type; also with labels 2.0, which the paper does not use."""
+    """Return the modality of harm by type, also with labels 2.0, which the paper does not use."""
     rows = []
     for version in material.release.versions:
         parts = [memes for (v, _), memes in material.release.parts.items() if v == version]
@@ -162,7 +165,7 @@ def table_4(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Why models go wrong, as people coded it; the paper names two types and counts none."""
+    """Return coded reasons of model errors; the paper names two types and counts none."""
     said = Counter(
         str(reviewed.values.get("error"))
         for review in material.reviews
@@ -180,7 +183,7 @@ def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> Pape
 
 
 def figure_b2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Memes whose image is harmful by itself."""
+    """Return memes whose image alone is harmful."""
     found = [meme for meme in _any_part(material) if meme.modality in ("image", "both")][:2]
     texts = [
         PaperText(f"{meme.id}: {meme.modality}", f"{meme.text}\nimage: {meme.image_caption}")
@@ -190,7 +193,7 @@ def figure_b2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperP
 
 
 def agreement(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Fleiss' kappa of the votes."""
+    """Return Fleiss' kappa of the annotations."""
     votes = [
         reviewed.aggregated.annotations
         for review in material.reviews
@@ -217,7 +220,7 @@ def _answer(value: JsonValue) -> str | None:
 
 
 def table_b7(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Targets of targeted memes (labels 2.0)."""
+    """Return the targets of targeted memes (labels 2.0)."""
     memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
     none = part.lacking if memes else ""
     counts = Counter(meme.target for meme in memes or ())
@@ -231,20 +234,23 @@ def table_b7(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPa
         share = None if value is None or not total else round(100 * value / total, 2)
         number, ratio = row.cells
         whole = _count(material, ratio, share, 2, none)
-        # All of a whole is 100 per cent whatever the data are.
+        # The total is 100 per cent for any data.
         whole = replace(whole, compared=whole.compared and row.label != "Total")
         rows.append(PaperRow(row.label, (_count(material, number, value), whole)))
     return part.show(rows)
 
 
 def versions(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """How types changed from labels 1 to labels 2.0; the paper knows the first only."""
-    reason = "" if len(material.release.versions) == 2 else "These data have one label version."
+    """Return how types changed from labels 1 to labels 2.0; the paper uses only the first."""
+    reason = (
+        "" if len(material.release.versions) == 2 else "These data have only one label version."
+    )
     return part.show(
         PaperRow(
             title,
             tuple(
-                material.statistic(f"versions.type.{one}.{two}", reason=reason) for two in part.names
+                material.statistic(f"versions.type.{one}.{two}", reason=reason)
+                for two in part.names
             ),
         )
         for one, title in part.names.items()

@@ -1,4 +1,4 @@
-"""What ToxiCN MM's paper says of detectors and language models, redone from studies and runs."""
+"""Parts of ToxiCN MM's paper about detectors and language models, from studies and runs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from memantics.core.records import Answer, Score
 from memantics.core.rundir import last_answers
 
 HarmMaterial = PaperMaterial[HarmRelease]
-# Cards of single detectors name their figures otherwise, and hold those on held-out memes.
+# Cards of single detectors use other metric names, and report on held-out memes.
 _CARDS = {"detection": "harmful", "type": "types"}
 _LONG = 700
 
 
 def _find(detector: ScoredDetector, metric: PaperMetric) -> Score | None:
-    """A detector's figure, by the names of a study or of a single detector's card."""
+    """Return a detector's metric, by its name in a study or in a single detector's card."""
     task, name = metric.task, metric.key
     if task in detector.scores:
         return find_score(detector.scores[task], name)
@@ -51,9 +51,9 @@ def _find(detector: ScoredDetector, metric: PaperMetric) -> Score | None:
 
 
 def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """All systems on both tasks: the paper's rows, other detectors, other runs, baselines."""
-    # Of several studies the first that has a variant stands in the paper's row. Other encoders
-    # than the paper's are other systems: their figures are not compared.
+    """Return all systems on both tasks: the paper's, other detectors and runs, baselines."""
+    # The first of several studies with a variant fills the paper's row. Encoders other than the
+    # paper's are other systems and are not compared.
     named = {detector.name: detector for detector in reversed(material.detectors)}
     used = {row.key: named[row.key] for row in part.rows if row.key in named}
 
@@ -78,14 +78,14 @@ def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
         rows,
         notes=(
             f"Trained rows: means ± standard deviations over seeds on {_tested(material)}.",
-            "Intervals resample memes. Darker is better within a column.",
-            "The paper chose its models by their test scores; here a validation part does.",
+            "Confidence intervals resample memes. Darker is better within a column.",
+            "The paper selected models by test scores; here a validation split is used.",
         ),
     )
 
 
 def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
-    """Whether a detector stands on the paper's encoders: names of its system are theirs."""
+    """Return whether a detector uses the paper's encoders, by the names of its system."""
     settings = detector.facts.get("settings") if detector else None
     if not isinstance(settings, dict):
         return False
@@ -94,7 +94,7 @@ def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetecto
 
 
 def _tested(material: HarmMaterial) -> str:
-    """How many memes studies were tested on."""
+    """Return the number of memes that studies were tested on."""
     facts = (detector.facts for detector in material.detectors)
     sizes = {known.get("tested_on") for known in facts if "study" in known}
     told = " or ".join(sorted(f"{size:,}" for size in sizes if isinstance(size, int)))
@@ -102,7 +102,10 @@ def _tested(material: HarmMaterial) -> str:
 
 
 def _name(detector: ScoredDetector, material: HarmMaterial) -> str:
-    """Its name; namesakes with their folder. A single detector has no test part of its own."""
+    """Return a detector's name, with its folder if the name is not unique.
+
+    A single detector has no test split.
+    """
     twins = sum(other.name == detector.name for other in material.detectors) > 1
     marks = [detector.folder.name] if twins else []
     marks += [] if "study" in detector.facts else ["held out inside training"]
@@ -110,7 +113,7 @@ def _name(detector: ScoredDetector, material: HarmMaterial) -> str:
 
 
 def table_5_tests(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """The paper says that all results are significant (p < 0.01): the contrasts of a study."""
+    """Return the contrasts of a study; the paper states that all results have p < 0.01."""
     rows = []
     for detector in material.detectors:
         contrasts = detector.facts.get("contrasts")
@@ -139,7 +142,7 @@ def _round(value: JsonValue) -> float | None:
     return round(float(value), 4) if isinstance(value, int | float) else None
 
 
-# Variants of a study that a figure of the text sets against others: those above, those below.
+# Study variants that a statement in the text compares: the better ones, the worse ones.
 _AGAINST = {
     "+MKE": (("fusion+both", "clip+both"), ("fusion", "clip")),
     "+image": (("fusion+image", "clip+image"), ("fusion", "clip")),
@@ -149,7 +152,7 @@ _AGAINST = {
 
 
 def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Figures that sentences state: from a study, or else from what Table 5 prints."""
+    """Return values stated in the text: from a study, or else from Table 5."""
     systems = dict(zip(_VARIANTS, list(material.systems)[-len(_VARIANTS) :], strict=True))
     studied = {detector.name: detector for detector in reversed(material.detectors)}
     rows = []
@@ -187,7 +190,7 @@ _VARIANTS = (
 
 
 def case_study(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Harmful memes on which models part: captions, reasons, and who found the harm."""
+    """Return harmful memes on which models disagree, with captions and reasons."""
     every = material.of_task("detection")
     runs = [run for run in every if material.repeats_of(run)[0] is run]
     labels = name_runs(runs)
@@ -209,7 +212,7 @@ def case_study(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     }
 
     def spread(name: str) -> float:
-        """How far the judges are from agreeing: nobody missing, half of them right is 0."""
+        """Return the disagreement of judges; 0 means that exactly half of them are correct."""
         given = [said[name] for said in verdicts.values() if name in said]
         return abs(2 * sum(given) - len(given)) + len(verdicts) - len(given)
 
@@ -248,7 +251,7 @@ def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """The share of harmful memes that is found, by where the harm lies."""
+    """Return the proportion of harmful memes detected, by modality of the harm."""
     runs = material.of_task("detection")
     named: dict[str, tuple[Sequence[Score], str]] = {
         detector.name: (detector.scores["detection"], "")
@@ -272,12 +275,12 @@ def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Chinese multimodal language models."""
+    """Return results of Chinese multimodal language models."""
     return part.show(fill_systems(material, part)[0])
 
 
 def table_b8(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Which encoders and models stood behind the rows of Table 5."""
+    """Return the encoders and models of the rows of Table 5."""
     known = {detector.name: detector.facts.get("settings") for detector in material.detectors}
     rows = []
     for row in part.rows:
@@ -293,7 +296,7 @@ def table_b8(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_b9(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """With what the trained rows were trained."""
+    """Return the hyperparameters of the trained rows."""
     by_place: list[Mapping[str, JsonValue]] = [{}, {}]
     for detector in material.detectors:
         settings = detector.facts.get("settings")

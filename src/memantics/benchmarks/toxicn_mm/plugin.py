@@ -14,10 +14,10 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.factories import (
     Prompts,
-    commonest,
-    label_task,
     accuracies_by_tag,
     accuracy_score,
+    commonest,
+    label_task,
     spanned,
 )
 from memantics.benchmarks.parsing import clean, parse_label, parse_letter
@@ -73,7 +73,7 @@ TARGET_ALIASES: Mapping[str, list[str]] = {
 
 
 def find_conclusion(text: str, reasons: str) -> str:
-    r"""The part of a reply that holds the conclusion, where reasons were asked for.
+    r"""Return the part of a reply that contains the conclusion, if reasons were requested.
 
     >>> find_conclusion("有害\n没有无害的意思", "last"), find_conclusion("有害", "none")
     ('有害', '有害')
@@ -93,7 +93,7 @@ def find_conclusion(text: str, reasons: str) -> str:
 
 
 def parse_verdict(text: str) -> str:
-    """Harmful or harmless, as the conclusion of a reply names it.
+    """Return harmful or harmless, as the conclusion of a reply names it.
 
     >>> parse_verdict("分析：话里没有脏字。结论：有害"), parse_verdict("It is not harmful.")
     ('harmful', 'harmless')
@@ -105,7 +105,7 @@ def parse_verdict(text: str) -> str:
 
 
 def parse_type(text: str, form: Form) -> str:
-    """The type of harm, by its letter or, where there is none, by its name.
+    """Return the type of harm by its letter or, without one, by its name.
 
     >>> from memantics.benchmarks.factories import letter_field
     >>> form = Form("?", (letter_field(["targeted", "offence", "sexual", "gloom", "harmless"]),))
@@ -120,7 +120,7 @@ def parse_type(text: str, form: Form) -> str:
 
 
 def parse_target(text: str, form: Form) -> str:
-    """The target, by its name; a target that was not offered is no answer.
+    """Return the target by its name; a target that was not offered is not an answer.
 
     >>> from memantics.core.records import Field, Option
     >>> form = Form("?", (Field("target", "choice", (Option("地域", "地域"),)),))
@@ -133,7 +133,7 @@ def parse_target(text: str, form: Form) -> str:
 
 
 def parse_strictly(text: str, keys: Mapping[str, str]) -> str:
-    """The class whose key is the whole reply, whatever its case and final mark.
+    """Return the class whose key is the whole reply, ignoring case and final punctuation.
 
     >>> parse_strictly(" Harmful. ", {"harmful": "harmful", "harmless": "harmless"})
     'harmful'
@@ -148,11 +148,11 @@ def parse_strictly(text: str, keys: Mapping[str, str]) -> str:
 # Metrics of the three tasks.
 
 MACRO_NOTE = "unweighted mean over the classes that occur"
-HARMFUL_NOTE = "F1 of the harmful class; no answer is a miss, not a claim of harm"
+HARMFUL_NOTE = "F1 of the harmful class; a missing answer counts as harmless"
 
 
 def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Macro figures, F1 of the harmful class; accuracy by modality, type and target."""
+    """Return macro scores and F1 of the harmful class; accuracy by modality, type and target."""
     counts, spans = _count(outcomes, (HARMLESS, HARMFUL))
     span = spans.f1_by_class[HARMFUL]
     members = sum(o.item.gold == HARMFUL for o in outcomes)
@@ -167,7 +167,7 @@ def score_detection(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 
 
 def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Macro figures over five classes, F1 of each; accuracy by modality and target."""
+    """Return macro scores over five classes and F1 of each; accuracy by modality and target."""
     return (
         *_score_classes(outcomes, TYPE_NAMES, "type"),
         *accuracies_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
@@ -176,7 +176,7 @@ def score_type(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 
 
 def score_target(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Macro figures over the targets, F1 of each; accuracy by modality."""
+    """Return macro scores over the targets and F1 of each; accuracy by modality."""
     return (
         *_score_classes(outcomes, (*TARGETS, NOBODY), "target"),
         *accuracies_by_tag(outcomes, "modality", (*MODALITIES, HARMLESS)),
@@ -229,7 +229,7 @@ SCORERS: Mapping[str, Callable[[Sequence[records.Outcome]], tuple[records.Score,
 
 
 def make(setup: TaskSetup) -> Task:
-    """The task ``detection``, ``type`` or ``target``."""
+    """Build the task ``detection``, ``type`` or ``target``."""
     name, chosen = setup.card.name, setup.options
     language = chosen["language"]
     again, given = (setup.prompts[f"{s}.{language}"] for s in ("again", f"given_{chosen['input']}"))
@@ -247,7 +247,7 @@ def make(setup: TaskSetup) -> Task:
 
 
 def _find_main(setup: TaskSetup) -> Prompt:
-    """The instruction: short, or as the paper prints it; reasons are a step of the latter."""
+    """Return the instruction: short, or as in the paper, which may ask for reasons."""
     name, language = setup.card.name, setup.options["language"]
     reasons = setup.options.get("reasons", "none")
     if reasons == "none" and setup.options.get("wording", "short") == "short":
@@ -260,13 +260,13 @@ def _find_main(setup: TaskSetup) -> Prompt:
 
 
 def pick_split(source: Source) -> str:
-    """The split to run on where the user names none: test, or train in a copy without it."""
+    """Return the default split: test, or train in a copy without it."""
     parts = open_once(open_release, source).parts
     return "test" if any(split == "test" for _, split in parts) else "train"
 
 
 def _keys(name: str, language: str) -> dict[str, str]:
-    """What is replied for each class."""
+    """Return the expected reply for each class."""
     if name == "type":
         return dict(LETTERS)
     words = VERDICTS if name == "detection" else TARGET_NAMES
@@ -285,18 +285,18 @@ def _items(setup: TaskSetup) -> Iterator[records.Item]:
         if (gold := _gold(name, meme, chosen)) is not None and not (left_out and not meme.image)
     ]
     field = _field(name, chosen, commonest(gold for _, gold in pairs))
-    hint = "add the images, or --set input=text, or --set images=present"
+    hint = "add the images, or use --set input=text or --set images=present"
     for meme, gold in pairs:
         picture = setup.picture(meme.image, meme.id, hint) if shown else None
         yield _item(meme, gold, field, setup, (picture,) if picture else ())
 
 
 def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
-    """The class of a meme, or None where the task does not ask about it."""
+    """Return the class of a meme; None if the task does not include it."""
     if name == "detection":
         return HARMFUL if meme.harmful else HARMLESS
     if name == "type":
-        # One meme of version 2.0 is harmful but has no type: nothing could be right there.
+        # One meme of version 2.0 is harmful without a type, so no answer could be correct.
         return None if meme.harmful and meme.type == "none" else meme.type
     if meme.target is None:
         return NOBODY if chosen["memes"] == "all" else None
@@ -353,7 +353,7 @@ def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | N
 def _read(
     label_of: Callable[[HarmMeme], str | None], version: str = ""
 ) -> Callable[[HarmRelease], Iterator[LabelledMeme]]:
-    """Memes with a label; those of version 1 where no version is named and it is there."""
+    """Return memes with a label; version 1 by default, if available."""
 
     def read(release: HarmRelease) -> Iterator[LabelledMeme]:
         for meme in release.memes(version or release.versions[0]):
@@ -383,14 +383,15 @@ LABELS: Mapping[str, LabelSource[HarmRelease]] = {
         _read(lambda meme: "harmful" if meme.harmful else "harmless"),
         topic="harm",
     ),
-    "type": LabelSource("the type of harm, or none", _read(_name_type), topic="harm type"),
+    "type": LabelSource("type of harm, or none", _read(_name_type), topic="harm type"),
     "modality": LabelSource(
-        "where the harm of a harmful meme lies: text, image, both, or only both together (fusion)",
+        "modality of the harm of a harmful meme: text, image, both, or only their "
+        "combination (fusion)",
         _read(lambda meme: meme.modality),
         topic="harm modality",
     ),
     "target": LabelSource(
-        "whom a meme attacks, of those with a target (label version 2.0)",
+        "target of memes that have one (label version 2.0)",
         _read(lambda meme: meme.target, "v2"),
         topic="target",
     ),

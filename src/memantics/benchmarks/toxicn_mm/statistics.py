@@ -1,6 +1,6 @@
 """ToxiCN MM's survey, the paper's statistics recomputed, and audit findings on its data.
 
-The findings measure how far file numbers predict labels, and how labels changed between versions.
+The findings measure how well file numbers predict labels, and how labels changed between versions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _WORDS = FindingWords(__file__)
 
 
 def survey(release: HarmRelease) -> Found:
-    """Count the parts of a copy and say in plain sentences what follows from what is missing."""
+    """Count the parts of a copy and describe the effect of missing files."""
     ids: dict[str, bool] = {}
     for memes in release.parts.values():
         ids.update({meme.id: meme.image is not None for meme in memes})
@@ -80,13 +80,13 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
     notes: list[str] = []
     if images == 0:
         notes.append(
-            "Images are not in this copy: tasks that need them cannot run;"
-            " request them through the form that the official README names."
+            "This copy contains no images: tasks that need them cannot run; request "
+            "them through the form in the official README."
         )
     elif images < memes:
         notes.append(
-            f"{memes - images:,} of {memes:,} images are not in this copy:"
-            " tasks that need images can run on the rest only."
+            f"{memes - images:,} of {memes:,} images are not in this copy: tasks that "
+            "need images can only use the others."
         )
     for version in VERSIONS:
         missing = [split for split in SPLITS if (version, split) not in release.parts]
@@ -95,8 +95,8 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
         elif missing:
             name = NAMES[version, missing[0]]
             notes.append(
-                f"Labels {version} have no {missing[0]} split in this copy ({name} is missing):"
-                " totals of the paper's tables cannot be recomputed."
+                f"Labels {version} have no {missing[0]} split in this copy ({name} is "
+                "missing): totals of the paper's tables cannot be recomputed."
             )
     notes += [
         f"{NAMES[version, split]} has {len(part):,} memes; the official file has {SIZES[split]:,}."
@@ -107,7 +107,7 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
 
 
 def statistics(release: HarmRelease) -> dict[str, JsonValue]:
-    """Every figure under its key; None where this copy, or any copy, cannot tell."""
+    """Return every statistic by key; None if this copy, or any copy, does not contain it."""
     found: dict[str, JsonValue] = {}
     for version in VERSIONS:
         for part in PARTS:
@@ -130,7 +130,7 @@ def statistics(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def find_part(release: HarmRelease, version: str, part: str) -> tuple[HarmMeme, ...] | None:
-    """One split, or both as ``total``; None where the copy lacks any of it."""
+    """Return one split, or both as ``total``; None if the copy lacks a part of it."""
     wanted = SPLITS if part == "total" else [split for split in SPLITS if split == part]
     memes: list[HarmMeme] = []
     for split in wanted:
@@ -158,7 +158,7 @@ def _table_3(memes: Sequence[HarmMeme] | None, prefix: str) -> dict[str, JsonVal
 
 
 def _count_modalities(memes: Sequence[HarmMeme]) -> tuple[int, int, int, int]:
-    """Fusion, text, image, both. As in the paper, "both" counts in text and in image too."""
+    """Count fusion, text, image, both; as in the paper, "both" also counts as text and as image."""
     kinds = Counter(meme.modality for meme in memes)
     both = kinds["both"]
     return kinds["fusion"], kinds["text"] + both, kinds["image"] + both, both
@@ -199,7 +199,7 @@ def _table_b7(memes: Sequence[HarmMeme] | None) -> dict[str, JsonValue]:
 
 
 def _changes(release: HarmRelease, part: str) -> dict[str, JsonValue]:
-    """What version 2.0 changed, meme by meme."""
+    """Count what version 2.0 changed, meme by meme."""
     keys = ("label", "type", "modality", "text", "targeted_without_target")
     first, second = find_part(release, "v1", part), find_part(release, "v2", part)
     if first is None or second is None:
@@ -217,7 +217,7 @@ def _changes(release: HarmRelease, part: str) -> dict[str, JsonValue]:
 
 
 def _transitions(release: HarmRelease) -> dict[str, JsonValue]:
-    """How many memes went from each type of version 1 to each of version 2.0."""
+    """Count memes by type in version 1 and type in version 2.0."""
     pairs: Counter[tuple[str, str]] = Counter()
     there = False
     for split in SPLITS:
@@ -235,7 +235,7 @@ def _transitions(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _flags(meme: HarmMeme) -> tuple[bool, bool]:
-    """The two flags of the files, in which a fusion looks like a harmless meme."""
+    """Return the two flags of the files, which are equal for fusion and harmless memes."""
     return meme.modality in ("text", "both"), meme.modality in ("image", "both")
 
 
@@ -257,7 +257,7 @@ def _harm(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _any_version(release: HarmRelease, part: str) -> tuple[HarmMeme, ...] | None:
-    """Texts and ids are the same in both versions: take whichever is there."""
+    """Return any available version, since texts and ids are the same in both."""
     return find_part(release, "v1", part) or find_part(release, "v2", part)
 
 
@@ -273,7 +273,7 @@ def _lengths(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _ids(release: HarmRelease) -> dict[str, JsonValue]:
-    """File numbers follow the crawl, and the crawl followed the harm."""
+    """Return how file numbers relate to labels: they follow the crawl, which targeted harm."""
     memes = _any_version(release, "total")
     numbers = [int(m.id) for m in memes or () if m.id.isdecimal()]
     gaps = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else None
@@ -314,13 +314,13 @@ def _leakage(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def pictures(release: HarmRelease) -> Iterator[str]:
-    """The images of a complete copy."""
+    """Return the image names of a complete copy."""
     names = {meme.id for part in release.parts.values() for meme in part}
     return (f"{name}.jpg" for name in sorted(names))
 
 
 def findings(release: HarmRelease) -> tuple[Finding, ...]:
-    """Labels from file numbers, and labels that changed between versions."""
+    """Yield findings: labels predicted from file numbers, labels changed between versions."""
     found: list[Finding] = []
     memes = [meme for meme in release.memes(release.versions[0]) if meme.id.isdecimal()]
     if len(memes) > 10 * NEIGHBOURS:
@@ -331,7 +331,7 @@ def findings(release: HarmRelease) -> tuple[Finding, ...]:
 
 
 def narrow(release: HarmRelease, split: str) -> HarmRelease:
-    """The memes of a split, in every label version."""
+    """Restrict a release to the memes of a split, in every label version."""
     if split == "all":
         return release
     return replace(
@@ -340,7 +340,7 @@ def narrow(release: HarmRelease, split: str) -> HarmRelease:
 
 
 def across(release: HarmRelease) -> tuple[Finding, ...]:
-    """Test texts that the training part holds; in place of the general check of splits."""
+    """Yield findings on test texts in the training split, instead of the general check."""
     leaked = find_leakage(release)
     if leaked is None:
         return ()
@@ -362,7 +362,7 @@ def across(release: HarmRelease) -> tuple[Finding, ...]:
 
 
 def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
-    """Guess each label from the labels of the nearest file numbers, its own left out."""
+    """Predict each label from the labels of the nearest file numbers, without its own."""
     ordered = sorted(memes, key=lambda meme: int(meme.id))
     base = sum(meme.harmful for meme in ordered) / len(ordered)
     gold = [meme.harmful for meme in ordered]
@@ -378,7 +378,9 @@ def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
     rows = (
         spanned(replace(balance, by="metric", label="balanced accuracy"), spans.balanced_accuracy),
         *(
-            Score("proportion", rate, tenth, by="numbers, harmful share", label=f"tenth {place}")
+            Score(
+                "proportion", rate, tenth, by="numbers, proportion harmful", label=f"tenth {place}"
+            )
             for place, rate in enumerate(rates, 1)
         ),
     )

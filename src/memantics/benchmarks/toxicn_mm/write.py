@@ -1,4 +1,4 @@
-"""ToxiCN MM's format: harm labels in version 2.0, all of them for testing unless split."""
+"""ToxiCN MM's format: harm labels in version 2.0, all in the test split unless divided."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from memantics.core.queue import Review, Reviewed
 
 TYPES = {"targeted": 1, "innuendo": 2, "offence": 3, "dispirited": 4}
 MODALITIES = {"fusion": (0, 0), "text": (1, 0), "image": (0, 1), "both": (1, 1)}
-# The official code book's names, in its order, and the answers of the voting form.
+# Names of the official code book, in its order, and the answers of the annotation form.
 TARGETS = {told["form"]: told["official"] for told in CLASSES["targets"].values()}
 _CODES = {name: code for code, name in enumerate(TARGETS, 1)}
 _TEST, _TRAIN = "test_data_discription_2.0.json", "train_data_discription_2.0.json"
 
 
 def write_harms(review: Review) -> writing.Made:
-    """One row a meme, with label, type, modalities and target."""
+    """Return one row per meme, with label, type, modalities and target."""
     memes = writing.gather_memes(review)
     rows: list[writing.Record] = []
     table: list[writing.Record] = []
@@ -58,7 +58,7 @@ def write_harms(review: Review) -> writing.Made:
 
 
 def split_harms(made: writing.Made, shares: Sequence[int]) -> writing.Made:
-    """Write the rows in two files, stratified by type; template clusters stay in one file."""
+    """Write the rows to two files, stratified by type and cluster-disjoint."""
     rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
     kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
     clusters = {meme.id: meme.template_cluster for meme in made.memes}
@@ -71,7 +71,7 @@ def split_harms(made: writing.Made, shares: Sequence[int]) -> writing.Made:
     if not all(divided):
         raise InputError(
             f"{len(rows)} memes in {len(set(clusters.values()))} template clusters cannot be split",
-            hint="collect more memes, or leave --split out",
+            hint="collect more memes, or omit --split",
         )
     files = {_TRAIN: writing.pack(divided[0]), _TEST: writing.pack(divided[1])}
     names = ("train", "test")
@@ -109,7 +109,7 @@ def _name(
 ) -> str:
     value = reviewed.values.get(field)
     if not isinstance(value, str) or value not in known:
-        raise DataError(reviewed.item.id, f"{field} {value!r} is none of {', '.join(known)}")
+        raise DataError(reviewed.item.id, f"{field} {value!r} is not one of {', '.join(known)}")
     return value
 
 
