@@ -1,7 +1,7 @@
-"""``analyze``: the text, image content, meaning, intent, puns and harm of memes in one result.
+"""``analyze``: text, image content, meaning, intent, puns and harm of memes in one result.
 
-An analysis can be written as a self-contained page with a graph of the meaning. For a terminal, a
-chat or an e-mail it is a list of short lines, each with a title and a tone.
+An analysis can be saved as a self-contained page with a knowledge graph. For a terminal, a chat or
+an e-mail it is a list of short lines, each with a title and a tone.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ Line = tuple[str, str, Tone]
 
 
 def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
-    """The page as text; ``warn`` gives the content warning of the data that an image is of."""
+    """Render the page as text; ``warn`` returns the content warning of an image's dataset."""
     return fill_page(
         "analysis.html",
         (read_style(), "knowledge.css", "analysis.css"),
@@ -100,7 +100,7 @@ def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") ->
 
 
 def _make_sheet(findings: Findings, warning: str) -> TemplateValues:
-    """One meme on the page."""
+    """Build the page section of one meme."""
     known = findings.knowledge
     entries = tuple(make_entries(known)) if known else ()
     drawn = known if known and known.individuals else None
@@ -124,16 +124,16 @@ CALL_LOG = Path("builds/analyze")
 
 @dataclass(frozen=True, slots=True)
 class Analysis(Findings):
-    """One meme's analysis; a notebook shows it as the page that :meth:`save` writes."""
+    """The analysis of one meme; a notebook shows it as the page that :meth:`save` writes."""
 
     @property
     def harm(self) -> Harm | None:
-        """The first verdict: a model's, else the detector's; None where nobody judged."""
+        """The first verdict: a model's, else the detector's; None if there is no verdict."""
         return self.harms[0] if self.harms else None
 
     @property
     def readings(self) -> tuple[HomophoneFinding, ...]:
-        """What its text may be heard as."""
+        """The homophone readings of the text."""
         return self.homophones
 
     def save(self, page: ImagePath) -> Path:
@@ -149,7 +149,7 @@ class Analysis(Findings):
 class Analyses(Result):
     """Analyses of several memes; ``refused`` are the images that could not be read.
 
-    ``tokens`` are what was sent and got.
+    ``tokens`` counts input and output tokens.
     """
 
     analyses: tuple[Analysis, ...]
@@ -166,11 +166,11 @@ class Analyses(Result):
         return self.analyses[place]
 
     def save(self, page: ImagePath) -> Path:
-        """Write one self-contained page for all of them."""
+        """Write one self-contained page for all memes."""
         return write_text(page, render_page(self.analyses, find_warning))
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Both lists as plain data."""
+        """Return both lists as plain data."""
         return {
             "analyses": [one.to_dict() for one in self],
             "refused": [str(error) for error in self.refused],
@@ -178,7 +178,7 @@ class Analyses(Result):
 
 
 class LocalParts:
-    """What this machine says about memes, loaded once for many calls."""
+    """Local tools for analyses, loaded once for many calls."""
 
     def __init__(
         self,
@@ -199,11 +199,11 @@ class LocalParts:
         )
 
 
-_NEAR = 3  # known memes that are shown
+_NEAR = 3  # maximum similar memes shown
 
 
 def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], TemplateClusterUse | None]:
-    """Known memes on the same picture or with nearly the same meaning, and its template cluster."""
+    """Find known memes with the same image or a similar meaning, and the template cluster."""
     found = known.find_memes(meme.text, meme.image, _NEAR, without={meme.id})
     near = tuple(near_meme for near_meme in found if near_meme.shown)
     return near, known.find_template_cluster(meme.image, without={meme.id})
@@ -214,33 +214,32 @@ class AnalyzeSettings:
     """Settings of :func:`analyze`.
 
     Attributes:
-        language: Language of what the model writes. Default: the meme's.
-        known: What is known about other memes: knowledge stores, builds, collections, or
-            ``sample``.
-        faces: ONNX file of YuNet, a face detector; faces are counted with it.
+        language: Language of the model's output. Default: the meme's language.
+        known: Sources of known memes: knowledge stores, builds, collections, or ``sample``.
+        faces: ONNX file of the YuNet face detector, to count faces.
         text: Which text of an image is its caption: lines with that role (``"caption"``), or
             ``"all"``.
-        call_log: Folder of the model's calls; logged calls are reused.
+        call_log: Call log folder; logged calls are reused.
     """
 
     language: Annotated[
-        str | None, Flag("Language of what the model writes. Default: the meme's.")
+        str | None, Flag("Language of the model's output. Default: the meme's language.")
     ] = None
     known: Annotated[
         KnownMemes | None,
         Flag(
-            "What is known of other memes: stores, builds, collections, sample.",
+            "Known memes to compare with: stores, builds, collections or sample; repeatable.",
             metavar="PATH",
             kind=list[str],
         ),
     ] = None
     faces: Annotated[
-        ImagePath | None, Flag("The ONNX file of YuNet: faces are counted with it.")
+        ImagePath | None, Flag("ONNX file of the YuNet face detector, to count faces.")
     ] = None
     text: TextTaken = "caption"
     call_log: Annotated[
         ImagePath,
-        Flag("Folder of the call log: what is in there is not asked again.", "--calls"),
+        Flag("Call log folder; logged calls are reused.", "--calls"),
     ] = CALL_LOG
 
 
@@ -330,11 +329,15 @@ def analyze(
     *,
     model: Annotated[
         str | None,
-        Flag("KIND/NAME; without one only this machine's parts speak.", "--model -m"),
+        Flag(
+            "Vision-language model, KIND/NAME. Default: none; only OCR, homophone readings and "
+            "the local detector run.",
+            "--model -m",
+        ),
     ] = None,
     detector: Annotated[
         ImagePath | None,
-        Flag("A detector file. Default: a tiny one trained on the sample data."),
+        Flag("Detector file. Default: the one in use, else the sample detector."),
     ] = None,
     parts: LocalParts | None = None,
     settings: AnalyzeSettings | None = None,
@@ -349,10 +352,10 @@ def analyze(
     Args:
         image: One image file, or a list of them.
         model: Vision-language model, ``KIND/NAME``, such as ``openai/NAME``.
-        detector: A detector file. Default: the one in use, else the sample detector that ships.
+        detector: A detector file. Default: the one in use, else the sample detector.
         parts: Detector and OCR loaded before, for many calls; replaces ``detector``.
         settings: Language, known memes, faces and call log; see :class:`AnalyzeSettings`.
-        calls: How the model is called; see :class:`CallSettings`.
+        calls: Settings of the model calls; see :class:`CallSettings`.
         progress: Called with the counts so far.
 
     Returns:
@@ -383,7 +386,9 @@ def analyze(
 def _name_memes(images: Sequence[Path]) -> list[Meme]:
     for path in images:
         if path.is_dir():
-            raise InputError(f"{path} is a folder", hint="name image files, such as memes/*.png")
+            raise InputError(
+                f"{path} is a folder", hint="give image files, for example memes/*.png"
+            )
     return name_apart(Meme(path.stem, path) for path in images)
 
 
@@ -395,7 +400,7 @@ async def analyze_memes(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Analyses:
-    """Analyse memes that are known already, text and language included."""
+    """Analyse memes whose text and language are already known."""
     settings = settings or AnalyzeSettings()
     seen, refused = await asyncio.to_thread(_look_all, memes, detector, settings)
     return await _complete(seen, refused, model, settings, calls, progress)
@@ -409,7 +414,7 @@ async def analyze_with(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Analyses:
-    """The same with parts that are loaded already."""
+    """Analyse memes with local tools that are already loaded."""
     seen, refused = await asyncio.to_thread(_look_each, memes, parts.tools)
     return await _complete(seen, refused, model, settings, calls, progress)
 
@@ -422,7 +427,7 @@ async def _complete(
     calls: CallSettings | None,
     progress: ProgressWatch | None,
 ) -> Analyses:
-    """Add what a model says, where one is named."""
+    """Add the model's answers, if a model is named."""
     tokens = (0, 0)
     if model is not None and seen:
         async with open_client(
@@ -436,7 +441,7 @@ async def _complete(
 def _look_all(
     memes: Sequence[Meme], detector: ImagePath | None, settings: AnalyzeSettings
 ) -> tuple[list[Findings], list[ImageError]]:
-    """What this machine says; one bad image must not end the others."""
+    """Analyse memes with local tools; an unreadable image does not stop the others."""
     file = find_detector(detector)
     with open_reader(text=settings.text) as ocr:
         opened = Detector.load(file) if file is not None else Detector.load_sample()
@@ -458,7 +463,7 @@ def _look_each(memes: Sequence[Meme], tools: Tools) -> tuple[list[Findings], lis
 async def _ask_all(
     client: ModelClient, seen: Sequence[Findings], language: str | None
 ) -> list[Findings]:
-    """What a model says of each."""
+    """Ask the model about each meme."""
 
     async def ask(found: Findings, asker: ModelClient | Trial = client) -> Findings:
         known = found.language if found.language != UNKNOWN else "en"
@@ -504,22 +509,22 @@ def _open_screen(detector: Detector) -> Callable[[Meme, ImageReading], Harm | st
 
 
 def describe(found: Analysis) -> Iterator[Line]:
-    """What was found, in the order in which people want to know it."""
-    yield "says", found.text or "nothing that could be read", ""
+    """Describe an analysis in short lines, the most important first."""
+    yield "text", found.text or "no readable text", ""
     if found.beside:
         told = " · ".join(f"{line.text} ({line.role})" for line in found.beside)
-        yield "not taken", told, "dim"
+        yield "other text", told, "dim"
     yield "", found.form, "dim"
     yield from _list(
-        "shows", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9
+        "image", (f"{sight.part}: {sight.says} (by {sight.by})" for sight in found.shows), 9
     )
     for homophone in found.homophones:
-        yield "puns on", f"{homophone.reading} ({homophone.confidence:.0%} sure)", ""
+        yield "homophone", f"{homophone.reading} (confidence {homophone.confidence:.0%})", ""
     if found.pun is not None and found.pun.is_pun:
-        yield "puns on", f"{found.pun.word}: {found.pun.other} (by {found.pun.by})", ""
+        yield "pun", f"{found.pun.word}: {found.pun.other} (by {found.pun.by})", ""
         yield "", found.pun.reason, "dim"
-    yield from _list("intends", found.intents)
-    yield from _list("one must know", found.background)
+    yield from _list("intent", found.intents)
+    yield from _list("background", found.background)
     yield from _judge(found)
     yield from _compare(found)
     for contradiction in found.contradictions:
@@ -530,24 +535,24 @@ def describe(found: Analysis) -> Iterator[Line]:
         for title, members in outline(found.knowledge):
             yield from _list(title, (_tell(individual) for individual, _ in members))
     if found.gaps:
-        yield "left out", found.gaps, "yellow"
+        yield "missing", found.gaps, "yellow"
     if found.statuses:
         counts = ", ".join(f"{count} {name}" for name, count in sorted(found.statuses.items()))
-        yield "asked", f"{found.model}: {counts}", "dim"
+        yield "model calls", f"{found.model}: {counts}", "dim"
 
 
 def _judge(found: Analysis) -> Iterator[Line]:
-    """Harm, feelings and what classifiers say, each with its source."""
+    """Describe harm, emotions and classifier predictions, each with its source."""
     for harm in found.verdicts:
-        yield ("harm, a guess" if harm.baseline else "harm", *tell_harm(harm))
+        yield ("harm (baseline)" if harm.baseline else "harm", *tell_harm(harm))
         yield "", f"by {harm.by}" + (f"; {harm.reason}" if harm.reason else ""), "dim"
     for feeling in found.moods:
-        yield ("feels, a guess" if feeling.baseline else "feels"), feeling.emotion, ""
+        yield ("emotion (baseline)" if feeling.baseline else "emotion"), feeling.emotion, ""
         yield "", f"by {feeling.by}; {feeling.reason}".rstrip("; "), "dim"
     for prediction in found.predictions:
         if prediction.known:
             yield (
-                f"{prediction.topic}{', a guess' if prediction.sample else ''}",
+                f"{prediction.topic}{' (baseline)' if prediction.sample else ''}",
                 _chance(prediction),
                 "",
             )
@@ -556,22 +561,22 @@ def _judge(found: Analysis) -> Iterator[Line]:
 
 
 def _compare(found: Analysis) -> Iterator[Line]:
-    """Known memes on the same picture and near in meaning, and how often such memes agree."""
+    """Describe known memes with the same image or a similar meaning, and how often they agree."""
     if found.template_cluster is not None:
         yield "template", found.template_cluster.summary, ""
         yield "", f"by {BY_PICTURE}", "dim"
-    yield from _list("like", (meme.summary for meme in found.near))
+    yield from _list("similar", (meme.summary for meme in found.near))
     if any(not meme.same_picture for meme in found.near):
         yield "", f"by {BY_MEANING}", "dim"
 
 
 def _chance(prediction: ClassifierPrediction) -> str:
-    share = "" if prediction.probability is None else f" (chance {prediction.probability:.0%})"
+    share = "" if prediction.probability is None else f" (probability {prediction.probability:.0%})"
     return f"{prediction.label}{share}"
 
 
 def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:
-    """The first few lines below one title; the page and --json have all."""
+    """Show the first lines below one title; the page and --json have all of them."""
     found = list(lines)
     for place, line in enumerate(found[:most]):
         yield (title if not place else ""), line, ""
@@ -585,12 +590,12 @@ def _tell(one: Individual) -> str:
 
 
 def tell_harm(harm: Harm) -> tuple[str, Tone]:
-    """The verdict in one line, and its tone."""
+    """Describe a verdict in one line, with its tone."""
     parts = ["harmful" if harm.harmful else "not harmful"]
     if harm.score is not None:
-        parts.append(f"chance {harm.score:.0%}")
+        parts.append(f"probability {harm.score:.0%}")
     parts += [f"{harm.type}" if harm.type else "", f"against {harm.target}" if harm.target else ""]
     if harm.elements:
-        parts.append("through " + ", ".join(f"“{part}”" for part in harm.elements[:4]))
+        parts.append("based on " + ", ".join(f"“{part}”" for part in harm.elements[:4]))
     colour: Tone = "dim" if harm.baseline else "red" if harm.harmful else "green"
     return "; ".join(part for part in parts if part), colour

@@ -1,6 +1,6 @@
-"""``demo``: take the sample data through every part of Memantics, offline, and write a start page.
+"""``demo``: run all parts of Memantics on the sample data, offline, and write a start page.
 
-The page shows memes, puns, kinder versions and benchmarks, in English and in Chinese.
+The page shows analysed memes, puns, kinder versions and benchmarks, in English and in Chinese.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OTHER: dict[PageLanguage, PageLanguage] = {"en": "zh", "zh": "en"}
 
 
 class TourWords(NamedTuple):
-    """Texts by key (``t``), translations of our sentences, and patterns of faults of tables."""
+    """Texts of the page by key (``t``), translations of sentences, and patterns of table faults."""
 
     language: PageLanguage
     t: dict[str, Markup]
@@ -63,11 +63,11 @@ class TourWords(NamedTuple):
     faults: tuple[tuple[re.Pattern[str], str], ...]
 
     def say(self, text: str) -> str:
-        """A sentence of ours in this language; English where there is no translation."""
+        """Translate a sentence; English if there is no translation."""
         return self.said.get(text, text) if self.language == "zh" else text
 
     def sure(self, confidence: float) -> str:
-        """A probability in words that never say 100 %."""
+        """Format a probability; values above 99 % are written as "over 99 %"."""
         if confidence > _CERTAIN:
             return self.t["over"]
         return f"{confidence * 100:.0f} %"
@@ -77,20 +77,20 @@ class TourWords(NamedTuple):
         return translate(reason, self.language).partition("; --force")[0]
 
     def fault(self, reason: str) -> str:
-        """Why a printed figure cannot be true, in plain words."""
+        """Explain why a printed value cannot be true."""
         for pattern, told in self.faults:
             if found := pattern.fullmatch(reason):
                 return told.format(*(self.say(part.replace("_", " ")) for part in found.groups()))
         return reason
 
     def tell_faults(self, checked: int, certain: int, more: int) -> str:
-        """How many rows of a table cannot be true, and how many more with the stated sizes."""
+        """Report how many rows cannot be true, and how many more with the stated sizes."""
         told = self.t["faulty"].format(certain=certain, n=checked)
         gap = " " if self.language == "en" else ""
         return told + gap + self.t["faulty_stated"].format(more) if more else told
 
     def standing(self, board: Standings) -> Markup:
-        """How many systems of a table are above its trivial baseline, and how that was judged."""
+        """Report how many systems score above the trivial baseline, and how this was judged."""
         above = board.count("above")
         return self.t["all_above" if above == len(board.rows) else "some_above"].format(
             n=len(board.rows),
@@ -104,7 +104,7 @@ class TourWords(NamedTuple):
 
 
 def read_words(language: PageLanguage) -> TourWords:
-    """The words of one language, from ``tour.toml``."""
+    """Read the texts of one language from ``tour.toml``."""
     source = Path(__file__).with_name("tour.toml")
     read = tomllib.loads(source.read_text(encoding="utf-8"))
     said, faults = read.pop("said"), read.pop("fault")
@@ -118,10 +118,10 @@ def read_words(language: PageLanguage) -> TourWords:
 
 @dataclass(frozen=True, slots=True)
 class TourMeme:
-    """One meme taken apart; ``why`` and ``homophones`` are what this machine's parts say.
+    """One analysed meme; ``why`` and ``homophones`` come from local programs.
 
-    ``gloss`` and ``background`` tell in English what a Chinese caption says and plays on;
-    ``printed`` are its lines of text with their roles, in an image of that ``size``.
+    ``gloss`` and ``background`` explain a Chinese caption in English. ``printed`` are its text
+    lines with their roles, in an image of that ``size``.
     """
 
     image: Path
@@ -141,28 +141,28 @@ class TourMeme:
 
     @property
     def beside(self) -> list[str]:
-        """Text of the picture that was not taken for its caption."""
+        """Text in the image that is not a caption."""
         others = [line.text for line in self.printed if line.role != "caption"]
         return [text for text in others if any(map(str.isalnum, text))]
 
     @property
     def picture(self) -> Thumbnail:
-        """A copy small enough for the page."""
+        """A small copy of the image for the page."""
         return make_thumbnail(self.image, _SIDE)
 
     @property
     def wide(self) -> Markup:
-        """The graph for screens."""
+        """The knowledge graph for wide screens."""
         return draw(self.knowledge, linked=False)
 
     @property
     def narrow(self) -> Markup:
-        """The graph for phones."""
+        """The knowledge graph for phones."""
         return draw_narrow(self.knowledge, linked=False)
 
     @property
     def misread(self) -> bool:
-        """Whether OCR read other words than are printed; capitals, breaks and order aside."""
+        """Whether OCR read other words than printed, ignoring capitals, breaks and order."""
         said = " ".join((self.read, *self.beside))
         return bool(self.read) and sorted(said.casefold().split()) != sorted(
             self.text.casefold().split()
@@ -170,13 +170,13 @@ class TourMeme:
 
     @property
     def letters(self) -> list[tuple[str, str, str]]:
-        """The characters of its text, coloured by what they did to the verdict."""
+        """The characters of the text, coloured by their influence on the verdict."""
         return colour_letters(self.why)[0][1] if self.why else []
 
 
 @dataclass(frozen=True, slots=True)
 class TourPun:
-    """A caption read aloud, what was meant (in Chinese and English), and whether it was found."""
+    """A caption with its homophone readings and the intended reading in both languages."""
 
     image: Path
     readings: HomophoneReadings
@@ -187,18 +187,18 @@ class TourPun:
 
     @property
     def found(self) -> bool:
-        """Whether the engine gives the reading that we had in mind as the one that is meant."""
+        """Whether the intended reading was found."""
         return self.readings.intended is not None and self.readings.intended.text == self.intended
 
     @property
     def picture(self) -> Thumbnail:
-        """A small copy."""
+        """A small copy of the image for the page."""
         return make_thumbnail(self.image, _SIDE)
 
 
 @dataclass(frozen=True, slots=True)
 class TourPair:
-    """A meme before and after; ``reason`` says why there is no after."""
+    """A meme before and after rewriting; ``reason`` explains a missing result."""
 
     image: Path
     before: str
@@ -209,14 +209,14 @@ class TourPair:
 
     @property
     def pictures(self) -> tuple[Thumbnail, Thumbnail | None]:
-        """Both as small copies."""
+        """Small copies of both images."""
         after = make_thumbnail(self.kinder, _SIDE) if self.kinder else None
         return make_thumbnail(self.image, _SIDE), after
 
 
 @dataclass(frozen=True, slots=True)
 class TableFault:
-    """A printed row that cannot be true: ``certain`` whatever the numbers of items are."""
+    """A printed row that cannot be true; ``certain`` if this holds for any number of items."""
 
     source: str
     system: str
@@ -226,7 +226,7 @@ class TableFault:
 
 @dataclass(frozen=True, slots=True)
 class TourTable:
-    """What arithmetic says of the tables of one paper; the plainest fault comes first."""
+    """Arithmetic checks of one paper's tables; the clearest fault comes first."""
 
     title: str
     paper: str
@@ -235,18 +235,18 @@ class TourTable:
 
     @property
     def certain(self) -> int:
-        """How many rows cannot be true whatever the numbers of items are."""
+        """The number of rows that cannot be true for any number of items."""
         return sum(fault.certain for fault in self.faults)
 
     @property
     def more(self) -> int:
-        """How many more cannot be true with the numbers of items that the paper states."""
+        """The number of further rows that cannot be true with the stated number of items."""
         return len(self.faults) - self.certain
 
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A command to go on with, its guide, and the extra of the package that it needs."""
+    """A suggested command, its guide, and the extra that it needs."""
 
     goal: str
     chinese: str
@@ -257,7 +257,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class TourContent:
-    """Everything on the page."""
+    """All content of the page."""
 
     memes: Sequence[TourMeme]
     puns: Sequence[TourPun]
@@ -270,7 +270,7 @@ class TourContent:
 
 
 def write_tour(content: TourContent, out: Path) -> None:
-    """Write the start page, and beside it the same page in Chinese, each in one step."""
+    """Write the start page in English and in Chinese, each atomically."""
     styles = ("page.css", read_style(), "detector.css", "tour.css")
     pages: dict[PageLanguage, Path] = {"en": out, "zh": out.with_suffix(f".zh{out.suffix}")}
     for language, other in _OTHER.items():
@@ -290,13 +290,13 @@ def write_tour(content: TourContent, out: Path) -> None:
 
 
 def put_first(memes: Sequence[TourMeme], language: PageLanguage) -> list[TourMeme]:
-    """Of each two memes, the one in the reader's language first."""
+    """Order each pair of memes so that the reader's language comes first."""
     placed = sorted(enumerate(memes), key=lambda one: (one[0] // 2, one[1].language != language))
     return [meme for _, meme in placed]
 
 
 def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
-    """Addresses of guides in the folder ``docs`` beside the page's own; none where it is not."""
+    """Find the URLs of guides in the folder ``docs`` beside the page; empty if there is none."""
     return {
         step.guide: f"../docs/{quote(step.guide)}"
         for step in steps
@@ -306,7 +306,7 @@ def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
 
 TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the last one is declined
+KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the planner declines the last one
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
@@ -321,7 +321,7 @@ STEPS = tuple(NextStep(**told) for told in toml_beside(__file__, "demo.toml")["s
 
 @dataclass(frozen=True, slots=True)
 class Tour(Result):
-    """Where the pages are, and the most interesting lines of them."""
+    """Paths of the pages, and highlights of their content."""
 
     page: Path
     report: Path
@@ -329,10 +329,10 @@ class Tour(Result):
 
 
 def demo(
-    out: Annotated[str | Path, Flag("Folder of the pages.")] = "demo",
+    out: Annotated[str | Path, Flag("Output folder of the pages.")] = "demo",
     progress: Callable[[str], None] | None = None,
 ) -> Tour:
-    """Take the sample data through every part of Memantics, offline, and write one page.
+    """Run all parts of Memantics on the sample data, offline, and write one page.
 
     Args:
         out: Folder of the pages.
@@ -351,11 +351,11 @@ def demo(
     need_offline("rapidocr", "onnxruntime", "jieba", "pyoxigraph", what="demonstrations")
     tell, folder = progress or (lambda _: None), Path(out)
     memes = {meme.id: meme for meme in read_samples()}
-    tell("taking memes apart")
+    tell("analysing memes")
     apart = list(_take_apart([memes[name] for name in TAKEN_APART]))
-    tell("reading puns aloud")
+    tell("finding homophone puns")
     puns = [_read_pun(memes[name]) for name in PUNS]
-    tell("making memes kinder")
+    tell("rewriting negative memes")
     pairs = list(_make_kinder([memes[name] for name in KINDER], folder / "kinder"))
     tell("checking published tables")
     tables = list(check_published())
@@ -371,7 +371,7 @@ def demo(
 
 
 def _take_apart(memes: Sequence[SampleMeme]) -> Iterator[TourMeme]:
-    """What the sample data's annotators and this machine's parts say of each meme."""
+    """Combine the annotations of the sample data with the results of local programs."""
     known = {one.meme: one for one in read_sample_knowledge()}
     found = analyze([image_path(meme.id) for meme in memes])
     detector = Detector.load_sample()
@@ -397,7 +397,7 @@ def _take_apart(memes: Sequence[SampleMeme]) -> Iterator[TourMeme]:
 
 
 def _gloss(meme: SampleMeme) -> str:
-    """What a Chinese caption says in English: the annotations give both, the Chinese first."""
+    """Return the English translation of a Chinese caption from the annotations."""
     texts = [
         individual.description
         for individual in meme.knowledge
@@ -408,7 +408,7 @@ def _gloss(meme: SampleMeme) -> str:
 
 
 def _explain(meme: SampleMeme) -> str:
-    """The first thing that a reader has to know, in English."""
+    """Return the first piece of background knowledge, in English."""
     known = [
         individual for individual in meme.knowledge if individual.dimension == "BackgroundKnowledge"
     ]
@@ -446,7 +446,7 @@ def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
 
 
 def check_published() -> Iterator[TourTable]:
-    """Can the figures of each paper's tables be true together? Arithmetic only, no data."""
+    """Check the published tables by arithmetic, without data."""
     for name in FAMILIES:
         card = find_benchmark(name).card
         rows = [row for row in _read_rows(name) if is_checkable(row)]
@@ -464,7 +464,7 @@ def _read_rows(name: str) -> tuple[PublishedRow, ...]:
 
 
 def rank_published() -> Iterator[Standings]:
-    """Published tables as leaderboards, each beside what answering blindly scores."""
+    """Build leaderboards of published tables with trivial baselines."""
     puns = [row for row in _read_rows("punmemecn") if row.options.get("prompt") == "1"]
     detection = [row for row in puns if row.task == "detection" and row.source == "Table 2"]
     positives, negatives = detection[0].classes or (1, 1)
@@ -475,16 +475,16 @@ def rank_published() -> Iterator[Standings]:
     yield make_standings("PunMemeCN: which meme answers the chat?", "accuracy", hard, guess)
     toxic = [row for row in _read_rows("toxicn_mm") if row.task == "detection"]
     table = [row for row in toxic if row.source == "Table 5"]
-    share = 765 / 2400  # harmful memes of the test part, the paper's Table 3
+    share = 765 / 2400  # harmful memes of the test set, Table 3 of the paper
     never = Trivial("always answering “harmless”", (1 - share) / (2 - share))
-    note = "The paper gives no confusion table, so macro-F1 has no interval here."
+    note = "The paper gives no confusion matrix, so macro-F1 has no confidence interval here."
     yield make_standings("ToxiCN MM: is it harmful?", "macro_f1", table, never, note)
     rows = _read_rows("mquest")
-    third = Trivial("guessing among the three options that are ever right", 1 / 3)
+    third = Trivial("guessing among the three options that are ever correct", 1 / 3)
     pooled = (
-        "“None of the others” is the key of 1 of the 13,141 released questions: guessing among the "
-        "other three scores one in three, among all four one in four. Intervals assume that "
-        "accuracy is over all 609 questions."
+        "The option “None of the others” is correct in 1 of the 13,141 released questions. "
+        "Guessing among the other three options scores 1/3, among all four 1/4. The intervals "
+        "assume that accuracy covers all 609 questions."
     )
     yield make_standings("M-QUEST: questions about meaning", "accuracy", rows, third, pooled)
 
@@ -507,11 +507,11 @@ def _find_highlights(
     if found:
         best = max(found, key=lambda one: one.readings.confidence)
         sure = words.sure(best.readings.confidence)
-        yield f"{best.readings.caption} is heard as {best.intended}, {sure} sure"
+        yield f"{best.readings.caption} is a homophone pun on {best.intended} (confidence {sure})"
     done = [one for one in pairs if one.kinder]
     if done:
         first = " / ".join(done[0].after.split("\n"))
-        yield f"A meme made kinder: {first}"
+        yield f"A meme rewritten more kindly: {first}"
     for table in tables:
         if table.faults:
             yield f"{table.title}: {words.tell_faults(table.checked, table.certain, table.more)}"

