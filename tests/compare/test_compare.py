@@ -233,7 +233,7 @@ def test_only_shared_items_that_count_are_compared(tmp_path: Path) -> None:
     )
     found = one(first, second)
     assert found.shared == 1
-    assert found.left_out == {
+    assert found.skipped == {
         "in the first run only": 1,
         "in the second run only": 1,
         "failed or dropped": 1,
@@ -250,7 +250,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     elsewhere = choices(tmp_path / "c", {"9": True})
     with pytest.raises(InputError, match="different tasks"):
         one(first, other)
-    with pytest.raises(InputError, match="share no scored item"):
+    with pytest.raises(InputError, match="no scored item in common"):
         one(first, elsewhere)
     with pytest.raises(InputError, match="one run"):
         compare_sides([side(first)])

@@ -51,7 +51,7 @@ def test_files_that_the_tools_wrote_give_the_metrics_of_a_hand_computation(
 ) -> None:
     (path,) = FIXTURES.glob(pattern)
     done = bring(path, tmp_path)
-    assert (done.format, done.rows, done.answers, done.left_out) == (kind, 24, 24, ())
+    assert (done.format, done.rows, done.answers, done.skipped) == (kind, 24, 24, ())
     accuracy = done.run.scores["accuracy"]
     assert accuracy.value == pytest.approx(RIGHT / scored)
     assert accuracy.n == scored
@@ -135,7 +135,7 @@ def test_epochs_of_inspect_are_repeats_and_their_reasoning_can_be_audited(tmp_pa
     path = Path(log.location.removeprefix("file://"))
     done = mm.import_answers(path, task=TASK, model="some-vlm", settings=settings)
     runs = [done.run, *done.repeats]
-    assert (done.rows, done.answers, done.left_out, done.without_answer) == (12, 12, (), 0)
+    assert (done.rows, done.answers, done.skipped, done.without_answer) == (12, 12, (), 0)
     assert [run.facts.repeat for run in runs] == [0, 1, 2]
     assert [run.scores["accuracy"].value for run in runs] == pytest.approx(
         [sum(own) / 4 for own in right.values()]
@@ -281,8 +281,8 @@ def test_rows_that_fit_no_item_or_several_are_listed_and_not_guessed(tmp_path: P
     rows[7][5] = ""  # an image with two questions
     rows += [rows[8], [*rows[10][:3], "ABCD".replace(rows[10][3], "")[0], *rows[10][4:]]]
     done = bring(write_pilot(tmp_path / "full.csv", rows), tmp_path)
-    assert [own.row for own in done.left_out] == [2, 3, 5, 6, 8, 11, 26]
-    reasons = [own.reason for own in done.left_out]
+    assert [own.row for own in done.skipped] == [2, 3, 5, 6, 8, 11, 26]
+    reasons = [own.reason for own in done.skipped]
     assert reasons[0] == "no item has this image and this question"
     assert reasons[1] == "no item has this image"
     assert reasons[2].startswith("gold answers differ")
@@ -290,7 +290,7 @@ def test_rows_that_fit_no_item_or_several_are_listed_and_not_guessed(tmp_path: P
     assert reasons[4] == "ambiguous: 2 items match"
     assert reasons[5] == reasons[6]
     assert reasons[6].startswith("ambiguous: 2 rows answer item")
-    assert "\x1b" not in done.left_out[1].image
+    assert "\x1b" not in done.skipped[1].image
     assert (done.repeated, done.answers, done.without_answer) == (1, 18, 6)
     assert done.run.counts["failed"] == 0
     assert done.run.facts.origin == "imported from full.csv, 18 of 24 items"
@@ -325,7 +325,7 @@ def test_columns_and_values_are_named_by_flags(tmp_path: Path) -> None:
     ran = shell.run(*named, "--json")
     assert orjson.loads(ran.out)["counts"]["unparsed"] == 6
     assert "unknown column" in shell.refused(*base, "--column", "answer=sad")
-    assert "role of a column" in shell.refused(*base, "--column", "replies=said")
+    assert "column role" in shell.refused(*base, "--column", "replies=said")
 
 
 def test_what_was_imported_is_compared_scored_and_reported_like_any_run(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
     joined = join([make_item("one", here)], [give(id="one", gold=there)])
     same = there.strip().upper() in ("", here.upper())
     assert set(joined.answers) == ({"one"} if same else set())
-    assert [left.reason for left in joined.left_out] == (
+    assert [left.reason for left in joined.skipped] == (
         [] if same else [f"gold answers differ: {there.strip()!r} in the file, {here!r} in the task"]
     )
 
@@ -41,7 +41,7 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
 )
 def test_the_text_of_the_right_option_must_be_ours(text: str, reason: str) -> None:
     joined = join([make_item("one")], [give(id="one", gold_text=text)])
-    assert [left.reason for left in joined.left_out] == ([reason] if reason else [])
+    assert [left.reason for left in joined.skipped] == ([reason] if reason else [])
 
 
 def test_a_row_finds_its_item_or_the_reason() -> None:
@@ -63,7 +63,7 @@ def test_a_row_finds_its_item_or_the_reason() -> None:
         "cat1": 3,
         "cat2": 7,
     }
-    assert [(left.row, left.reason) for left in joined.left_out] == [
+    assert [(left.row, left.reason) for left in joined.skipped] == [
         (2, "no item has this id"),
         (4, "ambiguous: 2 items match"),
         (5, "no item has this image and this question"),
@@ -79,7 +79,7 @@ def test_an_answer_wins_over_a_failed_call_whichever_came_first() -> None:
     for rows in ([failed, said], [said, failed]):
         joined = join([make_item("one")], rows)
         assert joined.answers == {"one": said}
-        assert [(left.row, left.reason) for left in joined.left_out] == [(1, "timed out")]
+        assert [(left.row, left.reason) for left in joined.skipped] == [(1, "timed out")]
 
 
 def test_rows_that_disagree_are_all_left_out_and_equal_ones_are_counted() -> None:
@@ -87,7 +87,7 @@ def test_rows_that_disagree_are_all_left_out_and_equal_ones_are_counted() -> Non
     joined = join([make_item("one")], rows)
     assert (joined.answers, joined.rows, joined.repeated) == ({}, 4, 1)
     reason = "ambiguous: 3 rows answer item one differently"
-    assert [(left.row, left.reason) for left in joined.left_out] == [(n, reason) for n in (1, 3, 4)]
+    assert [(left.row, left.reason) for left in joined.skipped] == [(n, reason) for n in (1, 3, 4)]
 
 
 def test_epochs_are_joined_apart_in_their_order() -> None:
@@ -99,5 +99,5 @@ def test_epochs_are_joined_apart_in_their_order() -> None:
 
 
 def test_what_is_shown_of_a_row_is_bounded_and_printable() -> None:
-    (left,) = join([], [give(id="x" * 300, image="a\x1b[31m", question="q" * 201)]).left_out
+    (left,) = join([], [give(id="x" * 300, image="a\x1b[31m", question="q" * 201)]).skipped
     assert (len(left.id), len(left.question), "\x1b" in left.image) == (200, 200, False)

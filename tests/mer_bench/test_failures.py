@@ -26,11 +26,11 @@ def test_only_memes_whose_images_all_decode_are_kept(tmp_path: Path) -> None:
     kept = keep_judgeable(release, ("one", "two"))
     assert [row.id for row in kept.rows] == ["5.png", "6.png", "7.png"]
     assert kept.total == 8
-    assert kept.left_out["source missing"] == 1
-    assert kept.left_out["one missing"] == 1
-    assert kept.left_out["one truncated"] == 1
-    assert kept.left_out["source format"] == 1
-    assert sum(count for reason, count in kept.left_out.items() if reason.startswith("two")) == 2
+    assert kept.skipped["source missing"] == 1
+    assert kept.skipped["one missing"] == 1
+    assert kept.skipped["one truncated"] == 1
+    assert kept.skipped["source format"] == 1
+    assert sum(count for reason, count in kept.skipped.items() if reason.startswith("two")) == 2
     # With one editor fewer, its failures no longer matter.
     assert len(keep_judgeable(release, ("two",)).rows) == 4
 

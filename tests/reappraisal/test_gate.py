@@ -41,7 +41,7 @@ def test_clear_cases_pass_and_others_say_why_not(tmp_path: Path) -> None:
     gate = pass_gate(MEMES, path)
     assert [meme.id for meme in gate.memes] == ["a"]
     assert gate.emotions == {"a": "angry"}
-    assert gate.left_out == {
+    assert gate.skipped == {
         "b": "not clearly negative: unclear",
         "c": "not clearly negative: no",
         "d": "broken image",

@@ -53,7 +53,7 @@ def test_the_examples_for_curl_run(site: Site, client: Path) -> None:
 @pytest.mark.slow
 def test_the_examples_for_python_run(site: Site, client: Path) -> None:
     with_client, plain = (block.replace(ADDRESS, site.address) for block in blocks("python"))
-    assert "judged 0." in run([sys.executable, "-c", with_client], client)
+    assert "scored 0." in run([sys.executable, "-c", with_client], client)
     assert run([sys.executable, "-c", plain], client).startswith("declined ")
     shutil.copy(IMAGES / "en-012.png", client / "meme.png")
     assert not run([sys.executable, "-c", plain], client)
@@ -67,7 +67,7 @@ def test_the_example_for_javascript_runs(site: Site, client: Path) -> None:
     file.write_text(shown.replace(ADDRESS, site.address), encoding="utf-8")
     lines = run(["node", str(file)], client).splitlines()
     assert "scored false" in lines[0]
-    assert "not_scored false the text is in ja" in lines[1]
+    assert "not_scored true the text is in ja" in lines[1]
 
 
 def test_commands_of_the_guide_are_understood(shell: Shell, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_metrics_are_kept_by_detector_and_the_shadow_is_compared(site: tuple[Sit
         time.sleep(0.1)
     assert wanted in shown
     assert 'memantics_score_bucket{detector="live.zip@' in shown
-    assert 'memantics_judged_total{detector="live.zip@' in shown
+    assert 'memantics_detector_verdicts_total{detector="live.zip@' in shown
 
 
 def test_verdicts_of_a_day_are_kept_for_drift(english: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_all_text_is_the_caption_where_a_person_says_so(ocr: RememberingOcr) -> 
         "memelord" in read_image_text(RememberingOcr(RapidReader(), None, "all"), data, "m").caption
     )
     found = read_image_text(ocr, data, "m")
-    assert "memelord" in found.left_out
+    assert "memelord" in found.other_text
     assert "memelord" in found.text
     assert found.caption == "MONDAY AGAIN"
 
@@ -160,8 +160,8 @@ def test_a_reading_keeps_every_line() -> None:
     found = ImageReading(lines)
     assert found.text.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "sin", "and"]
     assert found.caption.split("\n") == ["WHEN YOU DIVIDE BY ZERO", "and"]
-    assert found.left_out == "sin"
+    assert found.other_text == "sin"
     letters = [replace(TITLE, text=char, role="scene") for char in "HAT?"]
-    assert ImageReading((TITLE, *letters)).left_out == "H\nA\nT"
-    assert ImageReading((TITLE, *letters[1:])).left_out == ""
+    assert ImageReading((TITLE, *letters)).other_text == "H\nA\nT"
+    assert ImageReading((TITLE, *letters[1:])).other_text == ""
     assert ImageReading((TITLE, *letters[1:])).said == TITLE.text

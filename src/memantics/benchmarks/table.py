@@ -325,8 +325,8 @@ def choice_benchmark(
         def count() -> int:
             table = look(setup.need_source(), setup.options).table
             # An error, unless such memes are skipped or images are not shown.
-            left_out = [name for name in table.missing if setup.picture(None, name) is None]
-            return table.count - len(left_out)
+            skipped = [name for name in table.missing if setup.picture(None, name) is None]
+            return table.count - len(skipped)
 
         def walk(has_ended: Callable[[str], bool]) -> Iterator[Item | str]:
             found = look(setup.need_source(), setup.options)

@@ -46,7 +46,7 @@ class PublishedMeme:
 class Made:
     """Store what is published: ``files`` below ``data/``, and the ``tasks`` they support.
 
-    ``left_out`` counts, by reason, items that annotators kept but the format cannot represent.
+    ``skipped`` counts, by reason, items that annotators kept but the format cannot represent.
     """
 
     format: str
@@ -56,7 +56,7 @@ class Made:
     tables: Mapping[str, Sequence[Record]]
     splits: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +192,9 @@ def find_lacking(reviewed: Reviewed, *names: str) -> str:
     return ""
 
 
-def refuse_nothing(review: Review, base: str, left_out: Mapping[str, int]) -> DataError:
+def refuse_nothing(review: Review, base: str, skipped: Mapping[str, int]) -> DataError:
     """Return the error that explains why no meme of a review fits a format."""
-    why = ", ".join(f"{count:,} with {name}" for name, count in left_out.items())
+    why = ", ".join(f"{count:,} with {name}" for name, count in skipped.items())
     return DataError(
         review.folder,
         f"contains no meme that fits the format of {base}: {why}",

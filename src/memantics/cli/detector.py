@@ -151,8 +151,8 @@ def _show_tuned(done: moderation.TunedModel, as_json: bool) -> None:
         print_json(tuned)
         return
     show_table(tuned.table())
-    if done.left_out:
-        console().print(plain(f"skipped: {done.left_out} memes without an image"))
+    if done.skipped:
+        console().print(plain(f"skipped: {done.skipped} memes without an image"))
     adapter = f"adapter: {tuned.folder / 'adapter'}, trained on {tuned.trained_on:,} memes"
     console().print(plain(f"{adapter}; card: CARD.md"))
 
@@ -270,6 +270,8 @@ def retrain(done: Retrained) -> None:
     for name, lines in (("now correct", done.better), ("now wrong", done.worse)):
         print_lines(f"{name}: {line}" for line in lines)
     print_lines(f"note: {note}" for note in done.notes)
+    for warning in done.warnings:
+        console().print(plain(f"warning: {warning}", "yellow"))
     if not done.refused:
         console().print(plain(f"{done.file}: trained with {done.learnt_from:,} reviewed memes"))
 

@@ -133,8 +133,8 @@ def _show_ends(
 ) -> None:
     """Print the scores, the run folders, and what is missing."""
     if as_json:
-        left_out = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
-        print_json([*map(evaluation.dump_end, ends), *left_out])
+        missing = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
+        print_json([*map(evaluation.dump_end, ends), *missing])
         return
     out = console()
     scored = [end for end in ends if end.ended is not None and end.ended.scores is not None]
@@ -315,9 +315,9 @@ def _end(done: evaluation.Imported, file: Path) -> None:
     if done.without_answer:
         asked = f"{done.without_answer} of {done.answers + done.without_answer} items"
         tell(f"{asked} are missing in {file.name}: metrics cover the others")
-    if done.left_out:
-        tell(f"{len(done.left_out)} of {done.rows} rows were skipped: {done.listed}")
-    if done.left_out or any(run.counts["failed"] for run in (done.run, *done.repeats)):
+    if done.skipped:
+        tell(f"{len(done.skipped)} of {done.rows} rows were skipped: {done.listed}")
+    if done.skipped or any(run.counts["failed"] for run in (done.run, *done.repeats)):
         raise typer.Exit(1)
 
 
@@ -325,7 +325,7 @@ def _end(done: evaluation.Imported, file: Path) -> None:
 def bring_in(done: evaluation.Imported) -> None:
     """Import answers of another tool as a run: matched to items, scored, marked as imported.
 
-    Rows that match no item, or several, are listed in the run's left_out.jsonl.
+    Rows that match no item, or several, are listed in the run's skipped.jsonl.
     """
     console().print(tabulate([done.run, *done.repeats]))
     for run in (done.run, *done.repeats):

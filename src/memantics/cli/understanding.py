@@ -335,7 +335,7 @@ def reappraise(results: Sequence[Reappraisal], model: str, versions: int) -> Non
 
 def _count(made: ReappraisalDrafts) -> dict[str, object]:
     facts = {"folder": str(made.folder), "drafts": len(made.drafts), "editors": made.counts}
-    return facts | {"left_out": dict(made.left_out)}
+    return facts | {"skipped": dict(made.skipped)}
 
 
 def _end_drafts(made: ReappraisalDrafts) -> None:
@@ -361,6 +361,6 @@ def build_reappraisal(made: ReappraisalDrafts) -> None:
     for name, results in made.made.items():
         for result in [r for r in results if r.status in ("failed", "flawed", "declined")][:5]:
             out.print(plain(f"{name} {result.meme}: {result.status}: {result.reason}"[:300]))
-    for reason, count in Counter(made.left_out.values()).items():
+    for reason, count in Counter(made.skipped.values()).items():
         out.print(plain(f"skipped, {reason}: {count}"))
     out.print(plain(f"{len(made.drafts)} drafts; queue for review: {made.queue}"))

@@ -47,7 +47,7 @@ from memantics.evaluation.exchange import (
     AnswerFormat,
     GivenAnswer,
     Joined,
-    LeftOut,
+    SkippedRow,
     ReadSettings,
     join_epochs,
     read_given,
@@ -204,7 +204,7 @@ def _write_text(path: Path, write: Callable[[IO[str]], None]) -> Path:
     return path
 
 
-LEFT_OUT = "left_out.jsonl"
+SKIPPED = "skipped.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class Imported(Result):
     rows: int
     answers: int
     repeated: int
-    left_out: tuple[LeftOut, ...]
+    skipped: tuple[SkippedRow, ...]
     without_answer: int
     listed: Path | None
     repeats: tuple[Run, ...] = ()
@@ -297,7 +297,7 @@ class Imported(Result):
         names = ("format", "rows", "answers", "repeated", "without_answer")
         counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
         listed = None if self.listed is None else str(self.listed)
-        more: dict[str, JsonValue] = {"left_out": len(self.left_out), "listed": listed}
+        more: dict[str, JsonValue] = {"skipped": len(self.skipped), "listed": listed}
         more["repeats"] = [str(run.folder) for run in self.repeats]
         return counts | more | self.run.to_dict()
 
@@ -321,7 +321,7 @@ def import_answers(
     """Make a run of the answers that another tool wrote, and score it.
 
     Rows are joined to the items of the task by id, else by image and question. A row that fits no
-    item, or several, is listed in ``left_out.jsonl`` of the run. The run holds the items of the
+    item, or several, is listed in ``skipped.jsonl`` of the run. The run holds the items of the
     file; ``run.json`` and every report state that the answers were imported, and of how many items.
     Epochs of Inspect become repeats.
 
@@ -356,7 +356,7 @@ def import_answers(
     folders: list[Path] = []
     for number, joined in enumerate(epochs):
         facts = repeat_facts(described, number)
-        counts = {"rows": joined.rows, "left_out": len(joined.left_out)}
+        counts = {"rows": joined.rows, "skipped": len(joined.skipped)}
         counts |= {"items": len(joined.answers), "of": len(items)}
         facts = replace(facts, imported={**facts.imported, **counts})
         folders.append(Path(wanted.out) / folder_name(facts))
@@ -364,7 +364,7 @@ def import_answers(
         run_sync(score_run(folders[-1], posed.task, open_baselines(posed.cards[1])))
     if len(folders) > 1:
         note_repeats(folders, posed.task)
-    left_out = tuple(omission for joined in epochs for omission in joined.left_out)
+    skipped = tuple(omission for joined in epochs for omission in joined.skipped)
     first, *others = map(load_run, folders)
     return Imported(
         first,
@@ -372,9 +372,9 @@ def import_answers(
         sum(joined.rows for joined in epochs),
         answers,
         sum(joined.repeated for joined in epochs),
-        left_out,
+        skipped,
         len(items) * len(epochs) - answers,
-        _list(folders[0], left_out),
+        _list(folders[0], skipped),
         tuple(others),
     )
 
@@ -415,9 +415,9 @@ def _count_answers(epochs: Sequence[Joined]) -> int:
 
 
 def _explain_nothing(path: Path, joined: Joined) -> InputError:
-    if not joined.left_out:
+    if not joined.skipped:
         return DataError(path.name, "has no answers", hint="give the file with the answers")
-    first = joined.left_out[0]
+    first = joined.skipped[0]
     about = first.id or first.image or "no id"
     return DataError(
         path.name,
@@ -466,11 +466,11 @@ def _judge(task: Task, item: Item, reply: Reply, failed: str) -> Answer:
     return Answer(item.id, 0, status, reply, value, reason, calls=0)
 
 
-def _list(folder: Path, left_out: Sequence[LeftOut]) -> Path | None:
-    if not left_out:
+def _list(folder: Path, skipped: Sequence[SkippedRow]) -> Path | None:
+    if not skipped:
         return None
-    path = folder / LEFT_OUT
-    replace_file(path, b"".join(dump_line(asdict(omission)) for omission in left_out))
+    path = folder / SKIPPED
+    replace_file(path, b"".join(dump_line(asdict(omission)) for omission in skipped))
     return path
 
 

@@ -229,7 +229,7 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
     remarks: dict[str, list[str]] = {}
     for one in found:
         noted = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
-        noted += [f"excluded: {count} items, {reason}" for reason, count in one.left_out.items()]
+        noted += [f"excluded: {count} items, {reason}" for reason, count in one.skipped.items()]
         noted += [f"note: {note}" for note in one.notes]
         for remark in noted:
             remarks.setdefault(remark, []).append(f"{names[one.first]} → {names[one.second]}")

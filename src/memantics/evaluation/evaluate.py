@@ -116,7 +116,7 @@ def conclude(
     Calls overlap, so the summed call time is reported separately.
 
     >>> conclude(Progress(tokens_in=9000, tokens_out=100, seconds=61.0), [], (10.0, 100.0))
-    '1:01 by the clock, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
+    '1:01 elapsed, 0:00 summed over calls; 9,000 tokens in, 100 out; cost 0.1000'
     """
     if not progress.tokens_in + progress.tokens_out:
         return ""

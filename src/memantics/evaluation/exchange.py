@@ -78,7 +78,7 @@ class GivenAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class SkippedRow:
     """An excluded row, and the reason."""
 
     row: int
@@ -108,7 +108,7 @@ class Joined:
     """
 
     answers: Mapping[str, GivenAnswer]
-    left_out: tuple[LeftOut, ...]
+    skipped: tuple[SkippedRow, ...]
     rows: int
     repeated: int = 0
 
@@ -163,30 +163,30 @@ def join(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> Joined:
     known, count, repeated = _Items(items), 0, 0
     held: dict[str, GivenAnswer] = {}
     disputed: dict[str, list[GivenAnswer]] = {}
-    left_out: list[LeftOut] = []
+    skipped: list[SkippedRow] = []
     for given in rows:
         count += 1
         item = known.find(given)
         reason = item if isinstance(item, str) else _differs(item, given)
         if reason or isinstance(item, str):
-            left_out.append(_leave(given, reason))
+            skipped.append(_leave(given, reason))
         elif item.id not in held:
             held[item.id] = given
         elif _same(held[item.id], given):
             repeated += 1
         elif given.failure:
-            left_out.append(_leave(given, given.failure))
+            skipped.append(_leave(given, given.failure))
         elif held[item.id].failure:
-            left_out.append(_leave(held[item.id], held[item.id].failure))
+            skipped.append(_leave(held[item.id], held[item.id].failure))
             held[item.id] = given
         else:
             disputed.setdefault(item.id, []).append(given)
     for name, others in disputed.items():
         several = [held.pop(name), *others]
         reason = f"ambiguous: {len(several)} rows answer item {name} differently"
-        left_out += [_leave(given, reason) for given in several]
-    left_out.sort(key=lambda omission: omission.row)
-    return Joined(held, tuple(left_out), count, repeated)
+        skipped += [_leave(given, reason) for given in several]
+    skipped.sort(key=lambda omission: omission.row)
+    return Joined(held, tuple(skipped), count, repeated)
 
 
 def _same(first: GivenAnswer, second: GivenAnswer) -> bool:
@@ -207,9 +207,9 @@ def _differs(item: Item, given: GivenAnswer) -> str:
     return ""
 
 
-def _leave(given: GivenAnswer, reason: str) -> LeftOut:
+def _leave(given: GivenAnswer, reason: str) -> SkippedRow:
     shown = (mask_unseen(text)[:_SHOWN] for text in (given.id, given.image, given.question))
-    return LeftOut(given.row, mask_unseen(reason)[:_SHOWN], *shown)
+    return SkippedRow(given.row, mask_unseen(reason)[:_SHOWN], *shown)
 
 
 def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:

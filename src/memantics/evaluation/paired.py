@@ -95,7 +95,7 @@ class Comparison(Result):
     second: str
     task: str
     shared: int
-    left_out: Mapping[str, int]
+    skipped: Mapping[str, int]
     differences: tuple[Difference, ...]
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
@@ -189,8 +189,8 @@ def _jackknife(
     blocks = min(_BLOCKS, len(memes))
     values = []
     for block in range(blocks):
-        left_out = set(order[block::blocks])
-        kept = [pair for n, meme in enumerate(memes) if n not in left_out for pair in meme]
+        skipped = set(order[block::blocks])
+        kept = [pair for n, meme in enumerate(memes) if n not in skipped for pair in meme]
         value = _differ(task, kept)
         if value is None:
             return None
@@ -336,7 +336,7 @@ def _check(sides: Sequence[Side]) -> None:
 
 def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str]) -> Comparison:
     first, second = one.side, other.side
-    pairs, left_out = _match(first, second)
+    pairs, skipped = _match(first, second)
     if not pairs:
         raise InputError(
             f"{first.folder} and {second.folder} have no scored item in common",
@@ -351,7 +351,7 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
         second=str(second.folder),
         task=first.facts.task,
         shared=len(pairs),
-        left_out={reason: count for reason, count in left_out.items() if count},
+        skipped={reason: count for reason, count in skipped.items() if count},
         differences=tuple(differences),
         changes=tuple(changes),
         notes=(*_note(first.facts, second.facts), *_note_repeats(first), *_note_repeats(second)),
@@ -362,7 +362,7 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
     """Pair the outcomes that both runs have, and count the excluded ones by reason."""
     others = {outcome.item.id: outcome for outcome in second.outcomes}
     mine = {outcome.item.id for outcome in first.outcomes}
-    left_out = {
+    skipped = {
         "in the first run only": len(mine - others.keys()),
         "in the second run only": len(others.keys() - mine),
         "failed or dropped": 0,
@@ -376,12 +376,12 @@ def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], di
         if other is None:
             continue
         if not (counts(outcome, first.task.invalid) and counts(other, second.task.invalid)):
-            left_out["failed or dropped"] += 1
+            skipped["failed or dropped"] += 1
         elif outcome.item.gold != other.item.gold and not permuted:
-            left_out["gold answers differ"] += 1
+            skipped["gold answers differ"] += 1
         else:
             pairs.append((outcome, other))
-    return pairs, left_out
+    return pairs, skipped
 
 
 def _note(first: RunFacts, second: RunFacts) -> list[str]:

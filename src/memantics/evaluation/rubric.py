@@ -213,7 +213,7 @@ def describe_agreement(agreed: Agreement) -> str:
     """Describe the agreement in words.
 
     >>> describe_agreement(Agreement("coverage", None, 0, None, None, None))
-    'one judge, not checked against people'
+    'one judge, no human ratings to compare'
     """
     first = "one judge"
     if agreed.alpha_judges is not None:

@@ -24,7 +24,7 @@ from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, sp
 from memantics.models.engine import read_reply
 
 # The random baseline, its maximum number of repetitions, and enough random answers in total.
-RANDOM, MOST_DRAWS, _ENOUGH = "baseline/random", 40, 2000
+RANDOM, MOST_SAMPLES, _ENOUGH = "baseline/random", 40, 2000
 # Number of forms per read; two reads are kept. More than the calls in flight, whose answers
 # arrive in any order.
 _FORMS = 1000
@@ -233,7 +233,7 @@ async def _score_baselines(
     """
     if not models:
         return ()
-    most = max(1, min(MOST_DRAWS, _ENOUGH // len(items)))
+    most = max(1, min(MOST_SAMPLES, _ENOUGH // len(items)))
     # Free text has no options to sample: every repetition would be the same.
     if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
         most = 1

@@ -1,4 +1,4 @@
-"""The model card that is written at each training: data, licence, selection, figures, limits."""
+"""The model card that training writes: data, licence, selection, metrics and limits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from memantics.core.records import Score
 from memantics.moderation.evaluation import DetectorEvaluation, name_metric
 from memantics.moderation.examples import Loaded
 from memantics.moderation.fast import FastDetector
+from memantics.moderation.identity import IdentityErrors, tabulate_identity
 from memantics.moderation.labels import LabelEvaluation
 from memantics.moderation.operating_points import (
     TargetErrors,
@@ -30,7 +31,7 @@ LIMITS = (
     "It reads texts and captions, not images: it misses harm that is only in the image.",
     "It reproduces the judgements of its annotators, including their biases.",
     "It was trained on data of one time and place: new words and obfuscations reduce its accuracy.",
-    "Its file holds the pieces of its training texts: share it only where you may share these.",
+    "Its file contains n-grams of its training texts: share it only if you may share those texts.",
     "It is a filter for human reviewers: do not act on its verdicts without review.",
 )
 SAMPLE_LIMIT = (
@@ -65,6 +66,7 @@ class ModelCard:
     targets: tuple[TargetErrors, ...] = ()
     thresholds: tuple[ThresholdMetrics, ...] = ()
     threshold: float | None = None
+    identity: tuple[IdentityErrors, ...] = ()
 
     def dump(self) -> dict[str, object]:
         """Return the card as JSON values."""
@@ -100,7 +102,7 @@ def make_card(
             f"ridge {detector.ridge} of {list(settings.ridges)},"
             f" {chosen}: all on predictions for"
             f" {'groups' if classifier else 'examples'} held out in {settings.inner_folds}"
-            f" {settings.inner} folds of the training data; no test data was looked at"
+            f" {settings.inner} folds of the training data; no test data were used"
         ),
         metrics=metrics,
         metrics_note=note,
@@ -130,6 +132,7 @@ def format_card(card: ModelCard) -> str:
         labels=_count_labels(card),
         thresholds=tabulate_thresholds(card.thresholds, card.threshold),
         targets=tabulate_targets(card.targets),
+        identity=tabulate_identity(card.identity),
     )
 
 
@@ -168,7 +171,7 @@ def write_card(card: ModelCard, model: Path, picture: str = "") -> tuple[Path, P
     text = format_card(card)
     if picture:
         place = pages[0].with_suffix(".svg")
-        replace_file(place, picture.encode(), "picture of the model card")
+        replace_file(place, picture.encode(), "chart of the model card")
         shown = f"![Precision and recall along thresholds]({quote(place.name)})"
         text = text.replace("## Thresholds\n", f"## Thresholds\n\n{shown}\n", 1)
     for page, body in zip(pages, (text, dump_json(card.dump())), strict=True):

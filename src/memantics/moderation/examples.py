@@ -77,20 +77,19 @@ HARM = LabelSet("", LABELS)
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Examples from one place. ``skips`` were left out, ``notes`` say what else to know.
+    """Examples from one source. ``skips`` are skipped rows, ``notes`` remarks on the data.
 
-    ``licence`` is that of the data, ``checksum`` pins the files and the part they came from;
-    ``sample`` marks the sample data, whose figures mean nothing. Labels other than harm are in
-    ``gold``, one or several for each example; ``groups`` are never parted between what is learnt
-    from and what is judged; ``topic`` is what the labels are about. ``memes`` are the rows behind
-    the examples, where labels other than harm were read.
+    ``licence`` is that of the data, ``checksum`` identifies files and split. ``sample`` marks the
+    sample data (demonstration only). ``gold`` has labels other than harm, one or several per
+    example. ``groups`` are never split between training and test. ``topic`` is the topic of the
+    labels. ``memes`` are the source rows, for labels other than harm.
     """
 
     name: str
     examples: tuple[Example, ...]
     skips: tuple[Skip, ...] = ()
     notes: tuple[str, ...] = ()
-    licence: str = "not said"
+    licence: str = "not stated"
     checksum: str = ""
     sample: bool = False
     labels: LabelSet = HARM
@@ -422,7 +421,7 @@ def split_blocks(ids: Sequence[str], count: int) -> Folds:
 def split_examples(
     examples: Sequence[Example], split: FoldScheme, count: int, seed: int = 0
 ) -> Folds:
-    """Folds of labelled examples: random ones keep the shares of the types."""
+    """Assign folds to labelled examples; random folds are stratified by type."""
     if split == "blocks":
         return split_blocks([example.id for example in examples], count)
     return split_random([f"{e.label}/{e.type}" for e in examples], count, seed)

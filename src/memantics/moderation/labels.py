@@ -26,8 +26,8 @@ from memantics.moderation.evaluation import percent, show_span
 from memantics.moderation.examples import TYPES, Example, LabelSet, Loaded, Type
 from memantics.moderation.fast import LabelPrediction
 
-# Memes of a class: rarer ones cannot be held out and learnt at once. In a large set a class needs
-# a share of the memes, too (less where several can hold: each is a question of its own).
+# Minimum number of memes per class, for cross-validation. In large datasets a class also needs a
+# minimum proportion of the memes, which is lower for multi-label data.
 FEWEST_MEMBERS = 5
 _FEWEST_SHARE = {False: 0.03, True: 0.01}
 OTHER = "other"
@@ -217,12 +217,11 @@ def hide_labels(examples: Iterable[Example]) -> list[Example]:
 
 @dataclass(frozen=True, slots=True)
 class LabelEvaluation(Result):
-    """Figures on labelled memes.
+    """Metrics of a classifier on labelled memes.
 
-    ``figures`` are accuracy, macro-F1 and calibration error; where several labels can hold, each
-    label is a question of its own and the figures are means over labels. ``classes`` has F1 (and
-    AUROC where several can hold) of each class, ``baselines`` the accuracy and macro-F1 of answers
-    that look at no meme.
+    ``figures`` are accuracy, macro-F1 and calibration error; for multi-label data they are means
+    over labels. ``classes`` has F1 (and AUROC for multi-label data) of each class. ``baselines``
+    are accuracy and macro-F1 of trivial baselines.
     """
 
     label: str
@@ -233,11 +232,11 @@ class LabelEvaluation(Result):
     baselines: Mapping[str, tuple[float, float]]
 
     def find(self, key: str) -> float | None:
-        """One figure by its key: ``accuracy``, ``macro_f1``, ``auroc``, ``calibration_error``."""
+        """Return one metric: ``accuracy``, ``macro_f1``, ``auroc`` or ``calibration_error``."""
         return next((score.value for score in self.metrics if score.key == key), None)
 
     def table(self, title: str = "") -> Table:
-        """Every figure in per cent with its interval."""
+        """Show all metrics in per cent with confidence intervals."""
         rows = [
             (
                 score.label or "all",
@@ -250,7 +249,7 @@ class LabelEvaluation(Result):
         ]
         for name, (right, macro) in self.baselines.items():
             rows.append(("baseline", name, percent(right), f"macro-F1 {percent(macro)}", ""))
-        return Table(("class", "metric", ">value", ">95 %", ">n"), tuple(rows), title)
+        return Table(("class", "metric", ">value", ">95 % CI", ">n"), tuple(rows), title)
 
     def _repr_html_(self) -> str:
         return self.table(f"{self.label}: {self.count:,} memes")._repr_html_()
@@ -259,7 +258,7 @@ class LabelEvaluation(Result):
 def evaluate_labels(
     data: Loaded, said: Sequence[LabelPrediction], resamples: int = 1000
 ) -> LabelEvaluation:
-    """Figures with 95 % intervals; groups are drawn as wholes."""
+    """Evaluate predictions, with 95 % confidence intervals by a cluster bootstrap over groups."""
     if data.labels.several:
         metrics, classes = _rate_several(data, said, resamples)
     else:
@@ -333,13 +332,13 @@ def _score(key: str, found: Measure, label: str = "", n: int | None = None) -> S
 
 
 def _rate_baselines(data: Loaded) -> dict[str, tuple[float, float]]:
-    """Accuracy and macro-F1 of always the commonest label, and of labels drawn by their shares."""
+    """Compute accuracy and macro-F1 of the majority class and of random labels."""
     size = len(data.gold)
     if data.labels.several:
         shares = [sum(name in gold for gold in data.gold) / size for name in data.labels.classes]
         never = [(1 - p, (1 - p) * 2 / (2 - p) / 2) for p in shares]
         return {
-            "never any": (
+            "no label": (
                 float(np.mean([a for a, _ in never])),
                 float(np.mean([m for _, m in never])),
             )
@@ -348,6 +347,6 @@ def _rate_baselines(data: Loaded) -> dict[str, tuple[float, float]]:
     top = max(known.values()) / size
     drawn = sum((count / size) ** 2 for count in known.values())
     return {
-        "always the commonest": (top, 2 * top / (1 + top) / len(known)),
-        "drawn by shares": (drawn, 1 / len(known)),
+        "majority class": (top, 2 * top / (1 + top) / len(known)),
+        "random by class frequency": (drawn, 1 / len(known)),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +16,22 @@ from memantics.core.text import cut_off
 from memantics.moderation import labels as decisions
 from memantics.moderation.data import RELEASE, SAMPLE, LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
-from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluation, compare
+from memantics.moderation.evaluation import DetectorEvaluation
 from memantics.moderation.examples import Example, Loaded, need_labels
 from memantics.moderation.fast import Prediction, Trained, fit
+from memantics.moderation.identity import explain_more_false_positives
 from memantics.moderation.judges import FastJudge
+from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.replacement import (
+    LEVEL,
+    ReplacementComparison,
+    ShuffleTest,
+    compare_detectors,
+    match_threshold,
+    measure_gain,
+    tabulate,
+)
+from memantics.moderation.rules import choose_point, count_scores
 from memantics.moderation.training import describe_trained
 
 _SHOWN = 5
@@ -31,6 +44,8 @@ class Retrained(Result):
     """Comparison of the old and the new detector on held-out and on reviewed memes.
 
     ``refused`` is the reason why the new detector was not written; empty if it was written.
+    ``shuffled`` tests the gain on reviewed memes against shuffled labels. ``warnings`` are changes
+    for the worse that do not stop the replacement.
     """
 
     file: str
@@ -39,28 +54,17 @@ class Retrained(Result):
     reviewed: int
     undecided: int
     changed: int
-    held_out: DetectorComparison
-    on_reviewed: DetectorComparison
+    held_out: ReplacementComparison
+    on_reviewed: ReplacementComparison
+    shuffled: ShuffleTest
     better: tuple[str, ...]
     worse: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Show macro-F1 of both detectors on both sets, with the difference."""
-        rows = []
-        for name, found in (("held out", self.held_out), ("reviewed", self.on_reviewed)):
-            span = "–"
-            if found.low is not None and found.high is not None:
-                span = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-            moved = f"{100 * found.difference:+.1f}"
-            values = (f"{100 * found.first:.1f}", f"{100 * found.second:.1f}", moved, span)
-            only = (f"{found.only_first:,}", f"{found.only_second:,}")
-            rows.append((name, f"{found.count:,}", *values, *only))
-        columns = (
-            "memes", ">count", ">old macro-F1", ">new macro-F1", ">difference", ">95 % CI",
-            ">only old correct", ">only new correct",
-        )  # fmt: skip
-        return Table(columns, tuple(rows), "Old and new detector, paired by meme")
+        """Show AUROC, precision and recall of both detectors on both sets of memes."""
+        return tabulate((("held out", self.held_out), ("reviewed", self.on_reviewed)))
 
 
 def retrain(
@@ -87,8 +91,9 @@ def retrain(
 ) -> Retrained:
     """Train a new detector on old labels and new annotations, and replace the old one.
 
-    Both are compared on a fixed held-out part and on the reviewed memes. The old file is kept if
-    the new detector is significantly worse, unless ``force`` is set.
+    Both are compared on a fixed held-out part and on the reviewed memes, at one operating point.
+    The old file is kept if the new detector is significantly worse, or if its gain is within that
+    of shuffled labels, unless ``force`` is set.
 
     Args:
         model: Detector file to retrain; neural networks are not supported.
@@ -124,39 +129,141 @@ def retrain(
     rest = [example for example in kept if not decisions.is_held_out(example)]
     watch(f"comparing on {len(held):,} held-out memes")
     before, after = _train(old.machine, rest, None), _train(old.machine, rest, decided)
-    on_held = compare(held, *(_ask(old.machine, each, held) for each in (before, after)))
+    on_held = _compare_held(old, (before, after), rest, held)
     watch("training the new detector")
     trained = _train(old.machine, kept, decided)
+    made = replace(old.machine, detector=trained.detector)
     told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
-    was = old.say(decisions.hide_labels(decided.examples))
-    on_reviewed = compare(decided.examples, was, told)
-    refused = explain_refusal(on_held, on_reviewed, force=force)
+    was = old.machine.predict(decisions.hide_labels(decided.examples))
+    on_reviewed = _compare_reviewed(old, trained, kept, decided, was, told)
+    watch(f"testing the gain against shuffled labels of {len(decided.examples):,} memes")
+    gain = measure_gain(
+        old.machine,
+        kept,
+        decided.examples,
+        decided.weights,
+        [one.probability for one in was],
+        trained.detector.ridge,
+    )
+    refused = explain_refusal(on_held, on_reviewed, gain, force=force)
     name = f"{known.name}{_AND}{len(decided.examples):,} reviewed memes"
     loaded = replace(known, name=name, examples=(*kept, *decided.examples))
-    target, notes = out or model, _describe_decided(decided)
+    target, notes = out or model, (*_describe_decided(decided), *_describe_gain(gain))
     if not refused:
         notes += _save(old, loaded, trained, target)
-    better, worse = _list_changes(decided.examples, was, told)
+    better, worse = _list_changes(decided.examples, was, told, on_reviewed.thresholds)
     counts = len(loaded.examples), len(decided.examples), decided.undecided, changed
-    return Retrained(str(target), refused, *counts, on_held, on_reviewed, better, worse, notes)
+    return Retrained(
+        str(target),
+        refused,
+        *counts,
+        on_held,
+        on_reviewed,
+        gain,
+        better,
+        worse,
+        notes,
+        _warn_identity(old, made, trained),
+    )
+
+
+def _compare_held(
+    old: Detector, pair: tuple[Trained, Trained], rest: Sequence[Example], held: Sequence[Example]
+) -> ReplacementComparison:
+    """Compare trainings without and with the annotations on memes that neither has seen."""
+    assert isinstance(old.machine, FastJudge)
+    judges = [replace(old.machine, detector=each.detector) for each in pair]
+    hidden = decisions.hide_labels(held)
+    said = [[one.probability for one in judge.predict(hidden)] for judge in judges]
+    point = old.point
+    chosen = [_apply_rule(each, rest, point, old.threshold) for each in pair]
+    first = chosen[0] or (pair[0].detector.decision.threshold or 0.5)
+    second = chosen[1] if chosen[0] and chosen[1] else match_threshold(said[0], first, said[1])
+    return compare_detectors(held, said[0], said[1], (first, second))
+
+
+def _compare_reviewed(
+    old: Detector,
+    trained: Trained,
+    kept: Sequence[Example],
+    decided: decisions.Decided,
+    was: Sequence[Prediction],
+    told: Sequence[Prediction],
+) -> ReplacementComparison:
+    """Compare on the annotated memes; those of the new detector are held-out predictions."""
+    first = old.point.threshold
+    chosen = _apply_rule(trained, kept, old.point, old.threshold)
+    before, after = [one.probability for one in was], [one.probability for one in told]
+    second = chosen if chosen else match_threshold(before, first, after)
+    return compare_detectors(decided.examples, before, after, (first, second))
+
+
+def _apply_rule(
+    trained: Trained, known: Sequence[Example], point: OperatingPoint, threshold: float
+) -> float | None:
+    """Apply the stored rule to held-out predictions; None without a rule that can be applied."""
+    if not point.rule:
+        return None
+    said = trained.held_out[: len(known)]
+    pairs = [(one.probability, e.label == 1) for one, e in zip(said, known, strict=True)]
+    try:
+        return choose_point(count_scores(pairs), point.rule, point.volume, threshold).threshold
+    except InputError:
+        return None
 
 
 def explain_refusal(
-    held: DetectorComparison, reviewed: DetectorComparison, *, force: bool = False
+    held: ReplacementComparison,
+    reviewed: ReplacementComparison,
+    gain: ShuffleTest,
+    *,
+    force: bool = False,
 ) -> str:
     """Explain why the old detector is kept; empty if the new one may replace it.
 
-    It is kept if the new one is significantly worse, or worse on held-out memes and not better on
-    reviewed ones.
+    It is kept if the AUROC of the new one is significantly lower, or if its gain on the reviewed
+    memes is within what shuffled labels give.
     """
     if force:
         return ""
     for name, found in (("held-out", held), ("reviewed", reviewed)):
         if found.high is not None and found.high < 0:
             return f"the new detector is significantly worse on the {name} memes"
-    if held.difference < 0 and reviewed.difference <= 0:
-        return "the new detector is worse on held-out memes and not better on reviewed memes"
+    if gain.gain is not None and gain.gain <= 0:
+        return "the new detector ranks the reviewed memes no better than the old one"
+    if gain.p is not None and gain.p > LEVEL:
+        return (
+            f"the gain on reviewed memes is within that of shuffled labels (p = {gain.p:.2f}):"
+            " the annotations teach nothing that the old detector does not know"
+        )
+    if gain.p is None and (held.difference or 0.0) <= 0:
+        return "all annotations have one label, and the AUROC on held-out memes is not higher"
     return ""
+
+
+def _describe_gain(gain: ShuffleTest) -> tuple[str, ...]:
+    if gain.p is None or gain.gain is None or gain.highest is None:
+        return ("the gain was not tested against shuffled labels: all annotations have one label",)
+    null = f"highest of {gain.shuffles} shuffles of their labels {100 * gain.highest:+.1f}"
+    return (f"gain in AUROC on reviewed memes {100 * gain.gain:+.1f}; {null} (p = {gain.p:.2f})",)
+
+
+def _warn_identity(old: Detector, made: FastJudge, trained: Trained) -> tuple[str, ...]:
+    """Warn if the new detector flags more harmless sentences about groups than the old one."""
+
+    def score(judge: FastJudge, texts: Sequence[str]) -> list[float]:
+        examples = [Example(str(n), text) for n, text in enumerate(texts)]
+        return [one.probability for one in judge.predict(examples)]
+
+    assert isinstance(old.machine, FastJudge)
+    points = (
+        OperatingPoint(old.threshold),
+        OperatingPoint(trained.detector.decision.threshold or 0.5),
+    )
+    more = explain_more_false_positives(
+        partial(score, old.machine), partial(score, made), points, old.languages
+    )
+    return (more,) if more else ()
 
 
 def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded:
@@ -185,10 +292,6 @@ def _train(
     return fit(examples, judge.detector.settings, judge.embedder, weights=heavy)
 
 
-def _ask(judge: FastJudge, trained: Trained, held: Sequence[Example]) -> list[Prediction]:
-    return replace(judge, detector=trained.detector).predict(decisions.hide_labels(held))
-
-
 def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
     left = f"; {decided.undecided:,} are undecided" if decided.undecided else ""
     notes = (f"{len(decided.examples):,} memes labelled by {decided.people:,} annotators{left}",)
@@ -201,7 +304,7 @@ def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
 def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tuple[str, ...]:
     """Write the new detector with its card; the stored operating-point rule is applied again."""
     assert isinstance(old.machine, FastJudge)
-    found, card, facts = describe_trained(loaded, trained)
+    found, card, facts = describe_trained(loaded, trained, old.machine.embedder)
     assert isinstance(found, DetectorEvaluation)
     made = Detector(replace(old.machine, detector=trained.detector, card=facts), target.name)
     made.record_training(loaded, found, card)
@@ -230,14 +333,22 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
 
 
 def _list_changes(
-    examples: Sequence[Example], was: Sequence[Prediction], told: Sequence[Prediction]
+    examples: Sequence[Example],
+    was: Sequence[Prediction],
+    told: Sequence[Prediction],
+    thresholds: tuple[float, float],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List reviewed memes that only the new, and that only the old detector gets right."""
+    """List reviewed memes that only the new detector, and only the old one, labels correctly."""
     better: list[str] = []
     worse: list[str] = []
+    old, new = (OperatingPoint(value) for value in thresholds)
     for example, before, after in zip(examples, was, told, strict=True):
         short = cut_off(example.text, _WIDTH)
         line = f"{('harmless', 'harmful')[example.label or 0]}: {short}"
-        if (before.label == example.label) != (after.label == example.label):
-            (better if after.label == example.label else worse).append(line)
+        right = [
+            point.is_harmful(one.probability) == bool(example.label)
+            for point, one in ((old, before), (new, after))
+        ]
+        if right[0] != right[1]:
+            (better if right[1] else worse).append(line)
     return tuple(better[:_SHOWN]), tuple(worse[:_SHOWN])

@@ -103,11 +103,11 @@ class TrainedNetwork(Result):
         return (*self.data.skips, *self.trained.skips)
 
     def table(self) -> Table:
-        """Mean and spread of each figure over the seeds, in per cent."""
+        """Show mean and standard deviation over seeds, in per cent."""
         return seeds.tabulate(self.trained.seeds)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The folder, the seed that validation chose, and the figures."""
+        """Return the folder, the seed with the best validation score, and the metrics."""
         found = to_plain(seeds.summarise(self.trained.seeds))
         chosen = self.trained.chosen
         return {"detector": str(self.trained.folder), "chosen": chosen, "metrics": found}
@@ -151,10 +151,10 @@ class TuneOptions:
 
 @dataclass(frozen=True, slots=True)
 class TunedModel(Result):
-    """A tuned model; ``left_out`` is the number of memes skipped without an image."""
+    """A tuned model; ``skipped`` is the number of memes skipped without an image."""
 
     tuned: Tuned | TunedWriter
-    left_out: int = 0
+    skipped: int = 0
 
 
 def tune_model(options: TuneOptions, say: ProgressLog = print) -> TunedModel:

@@ -418,7 +418,7 @@ def _look(
 def _decide(
     detector: OpenDetector, known: Verdict, said: Prediction, point: OperatingPoint, text: str
 ) -> Verdict:
-    """What a chance means: the label, whether a person should decide, and the type."""
+    """Decide label, type and human review from a prediction and the operating point."""
     share = outside = None
     if detector.unseen_ngram_rate is not None and text.strip():
         share = detector.unseen_ngram_rate.measure_worst(text)

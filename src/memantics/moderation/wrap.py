@@ -35,7 +35,7 @@ _LIMITS = (
 
 @dataclass(frozen=True, slots=True)
 class WrappedDetector(Result):
-    """The file of a wrapped classifier, and its figures where rows were given to calibrate on."""
+    """A wrapped classifier: its file and, with calibration rows, its metrics."""
 
     file: Path
     card: Path
@@ -77,7 +77,10 @@ def wrap_classifier(
 def calibrate(
     judge: wrapped.WrappedJudge, loaded: Loaded
 ) -> tuple[wrapped.WrappedJudge, DetectorEvaluation]:
-    """Fit probabilities and the threshold; figures are on rows that their calibration left out."""
+    """Fit calibration and threshold; the metrics are on rows held out from calibration.
+
+    Raises InputError if there are too few rows.
+    """
     need_training()
     need_labels(loaded.examples, loaded.name)
     truth = np.array([int(example.label or 0) for example in loaded.examples], np.int64)

@@ -44,19 +44,22 @@ class ServiceMetrics:
             "memantics_requests", "Requests answered.", ("route", "method", "status")
         )
         self._seconds = spread(
-            "memantics_request_seconds", "Seconds of a request.", ("route",), buckets=_SECONDS
+            "memantics_request_seconds",
+            "Duration of a request in seconds.",
+            ("route",),
+            buckets=_SECONDS,
         )
         self._verdicts = count("memantics_verdicts", "Verdicts given.", ("status", "label"))
         self._scores = spread(
             "memantics_score", "Probability of harm, by detector.", ("detector",), buckets=_SCORES
         )
-        words = "Verdicts by detector: judged, not scored, failed, or out of its domain."
-        self._judged = count("memantics_judged", words, ("detector", "status"))
-        words = "Outcomes by the detector that answers and by the one in the shadow."
+        words = "Verdicts by detector and status: scored, not scored, failed, out of domain."
+        self._by_detector = count("memantics_detector_verdicts", words, ("detector", "status"))
+        words = "Verdicts of the active and the shadow detector, and whether they agree."
         self._shadow = count("memantics_shadow", words, ("said", "shadow", "agree"))
-        words = "Items that wait, by queue."
+        words = "Waiting items, by queue."
         self._waiting = state("memantics_waiting", words, ("queue",), multiprocess_mode="livesum")
-        words = "Items in a batch, by queue."
+        words = "Items per batch, by queue."
         self._batches = spread("memantics_batch_size", words, ("queue",), buckets=_SIZES)
         words = "Jobs, by status."
         self._jobs = state("memantics_jobs", words, ("status",), multiprocess_mode="mostrecent")
@@ -82,7 +85,7 @@ class ServiceMetrics:
         """Count one verdict."""
         self._verdicts.labels(verdict.status, verdict.label or "").inc()
         status = "out of domain" if verdict.out_of_domain else verdict.status
-        self._judged.labels(verdict.detector, status).inc()
+        self._by_detector.labels(verdict.detector, status).inc()
         if verdict.probability is not None:
             self._scores.labels(verdict.detector).observe(verdict.probability)
 

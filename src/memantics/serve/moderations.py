@@ -101,11 +101,10 @@ class ModerationBody(BaseModel):
 class ModerationResult(BaseModel):
     """The result for one input: OpenAI's fields, plus the detector and its verdicts.
 
-    ``status`` is ``not_scored`` if no part could be scored, ``partly scored`` if only some parts
-    could, and ``failed`` if an image could not be read. In these cases the category ``not_scored``
-    is true, and ``reason`` explains it. ``flagged`` is then false, unless the service runs with
-    ``--flag-not-scored``. A text unlike the training texts is scored anyway, and ``reason``
-    recommends human review. ``verdicts`` has one entry per part.
+    ``flagged`` is true if any category is, as in OpenAI's results: the meme is harmful, or it needs
+    human review. Inputs that could not be scored need review: ``status`` is then ``not_scored``,
+    ``failed`` (an image could not be read) or ``partly scored`` (some parts were scored), and
+    ``reason`` explains it. ``verdicts`` has one entry per part.
     """
 
     flagged: bool

@@ -183,9 +183,8 @@ class ServedModels:
     knowledge of the sample data is used. ``images`` is the image folder of the store's memes.
     ``language`` is the declared language of all texts, if their script allows it. ``others`` are
     detectors for other languages. ``shadow`` scores the same inputs, and only its disagreements are
-    counted. With ``flag_not_scored`` inputs without a verdict are flagged. ``preferences`` is the
-    file for users' choices in the studio (None: not stored). ``text`` selects the text of an image
-    that counts as caption.
+    counted. ``preferences`` is the file for users' choices in the studio (None: not stored).
+    ``text`` selects the text of an image that counts as caption.
     """
 
     detector: Path | None = None

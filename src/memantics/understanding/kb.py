@@ -391,7 +391,7 @@ class MemeCard:
 
 @dataclass(frozen=True, slots=True)
 class MemeSheet:
-    """All that a page shows about one meme; ``left_out`` individuals are not drawn."""
+    """All that a page shows about one meme; ``skipped`` individuals are not drawn."""
 
     known: Knowledge
     picture: Thumbnail
@@ -401,7 +401,7 @@ class MemeSheet:
     narrow: Markup
     legend: tuple[Legend, ...]
     entries: tuple[Entry, ...]
-    left_out: int
+    skipped: int
 
 
 class StoreReader:

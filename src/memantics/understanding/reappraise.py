@@ -365,13 +365,13 @@ async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Res
 class ReappraisalDrafts(Result):
     """Dataset drafts in ``folder``; ``made`` are the results by editor.
 
-    ``left_out`` maps each meme that the annotations excluded to the reason.
+    ``skipped`` maps each meme that the annotations excluded to the reason.
     """
 
     folder: Path
     drafts: tuple[ReappraisalDraft, ...]
     made: Mapping[str, Results]
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def queue(self) -> Path:
@@ -468,7 +468,7 @@ async def draft_reappraisals_async(
     write_drafts(place, drafts)
     if drafts:
         write_reappraisal_queue(place, drafts, f"memantics build reappraisal, {model}")
-    return ReappraisalDrafts(place, tuple(drafts), made, gate.left_out)
+    return ReappraisalDrafts(place, tuple(drafts), made, gate.skipped)
 
 
 def _describe(meme: Meme, ocr: RememberingOcr) -> Meme:

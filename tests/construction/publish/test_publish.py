@@ -187,7 +187,7 @@ def test_what_the_format_cannot_hold_is_left_out_and_counted(tmp_path: Path) -> 
     judge(queue, "collect-and-edit", values | {memes[3].id: {"intents": []}})
     made = write_intents(read_review(queue, None))
     assert [meme.id for meme in made.memes] == [memes[2].id]
-    assert made.left_out == {
+    assert made.skipped == {
         "no printed text": 1,
         "no description of the image": 1,
         "no intent": 1,

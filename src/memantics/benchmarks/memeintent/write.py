@@ -17,7 +17,7 @@ def write_intents(review: Review) -> writing.Made:
     rows: dict[str, writing.Record] = {}
     table: list[writing.Record] = []
     used: set[str] = set()
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for reviewed, meme in writing.walk_kept(review, memes):
         intents, background = (
             writing.take_texts(reviewed, "intents"),
@@ -25,7 +25,7 @@ def write_intents(review: Review) -> writing.Made:
         )
         lacking = writing.find_lacking(reviewed, "text", "description") if intents else "no intent"
         if lacking:
-            left_out[lacking] += 1
+            skipped[lacking] += 1
             continue
         used.add(reviewed.item.group)
         rows[str(len(rows) + 1)] = {
@@ -37,14 +37,14 @@ def write_intents(review: Review) -> writing.Made:
         }
         table.append({"meme": meme.id, "intents": list(intents), "background": list(background)})
     if not rows:
-        raise writing.refuse_nothing(review, "MemeIntent", left_out)
+        raise writing.refuse_nothing(review, "MemeIntent", skipped)
     return writing.Made(
         "memeintent",
         ("intent", "background", "caption"),
         tuple(meme for group, meme in memes.items() if group in used),
         {"sigdial.json": writing.pack(rows)},
         {"intents": table},
-        left_out=left_out,
+        skipped=skipped,
     )
 
 

@@ -108,7 +108,7 @@ def _items(setup: TaskSetup, seed: int) -> Iterator[Item]:
     facts = {
         "view": chosen["view"],
         "kept": f"{len(kept.rows)}/{kept.total}",
-        "left out": "; ".join(f"{reason} {count}" for reason, count in kept.left_out.items()),
+        "left out": "; ".join(f"{reason} {count}" for reason, count in kept.skipped.items()),
     }
     for pair in views.draw_pairs(kept, cast("View", chosen["view"]), seed):
         yield _item(release, pair, fields, chosen, facts)

@@ -32,13 +32,13 @@ _MOST_THREADS = 8
 class KeptMemes:
     """Store the memes that can be judged, in index order.
 
-    ``left_out`` counts unusable images by kind and error; a meme may have several.
+    ``skipped`` counts unusable images by kind and error; a meme may have several.
     """
 
     rows: tuple[ReappraisalRow, ...]
     editors: tuple[str, ...]
     total: int
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
 
 def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:

@@ -221,12 +221,12 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
         )
     wording = words.read_wording(brief)
     first = 5 if brief.style.shots and brief.options["layout"] == "message" else 1
-    left_out = _find_examples(chats) if brief.excludes else frozenset()
+    skipped = _find_examples(chats) if brief.excludes else frozenset()
     kept = []
     for chat in chats:
         laid = _lay(chat, known, _order(brief, chat))
         images = tuple(image for meme in laid.memes if (image := brief.show(meme)))
-        if chat.id not in left_out and len(images) == len(laid.memes):
+        if chat.id not in skipped and len(images) == len(laid.memes):
             kept.append((chat, laid, images))
     majority = commonest(laid.letter for _, laid, _ in kept)
     for chat, laid, images in kept:

@@ -71,7 +71,7 @@ def add_chats(made: Made, review: Review) -> Made:
         tasks=(*made.tasks, "chat"),
         files={**made.files, **files},
         tables={**made.tables, "chats": table},
-        left_out={**made.left_out, _UNFIT: len(wanted) - len(lines)},
+        skipped={**made.skipped, _UNFIT: len(wanted) - len(lines)},
     )
 
 
@@ -165,7 +165,7 @@ def write_puns(review: Review) -> writing.Made:
         tuple(named),
         {"_Meta.json": writing.pack(meta)},
         {"puns": table},
-        left_out={"memes not in a group of three": len(kept) - len(names)},
+        skipped={"memes not in a group of three": len(kept) - len(names)},
     )
 
 

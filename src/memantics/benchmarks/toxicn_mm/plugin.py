@@ -278,11 +278,11 @@ def _items(setup: TaskSetup) -> Iterator[records.Item]:
     release = open_once(open_release, setup.need_source())
     memes = release.memes(chosen.get("labels", "v2"), setup.split)
     shown = chosen["input"] == "image_text"
-    left_out = shown and chosen["images"] == "present"
+    skipped = shown and chosen["images"] == "present"
     pairs = [
         (meme, gold)
         for meme in memes
-        if (gold := _gold(name, meme, chosen)) is not None and not (left_out and not meme.image)
+        if (gold := _gold(name, meme, chosen)) is not None and not (skipped and not meme.image)
     ]
     field = _field(name, chosen, commonest(gold for _, gold in pairs))
     hint = "add the images, or use --set input=text or --set images=present"

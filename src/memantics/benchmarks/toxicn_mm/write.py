@@ -28,10 +28,10 @@ def write_harms(review: Review) -> writing.Made:
     rows: list[writing.Record] = []
     table: list[writing.Record] = []
     used: dict[str, writing.PublishedMeme] = {}
-    left_out: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for reviewed, meme in writing.walk_kept(review, memes):
         if lacking := writing.find_lacking(reviewed, "text", "description", "meaning"):
-            left_out[lacking] += 1
+            skipped[lacking] += 1
             continue
         used[reviewed.item.group] = meme
         rows.append(_row(reviewed, meme))
@@ -39,7 +39,7 @@ def write_harms(review: Review) -> writing.Made:
         labels = {name: str(reviewed.values.get(name) or "") for name in fields}
         table.append({"meme": meme.id, **labels})
     if not rows:
-        raise writing.refuse_nothing(review, "ToxiCN MM", left_out)
+        raise writing.refuse_nothing(review, "ToxiCN MM", skipped)
     counts = Counter(int(str(row["target"])) for row in rows)
     lines = [f"{code},{title},{counts[code]}" for code, title in enumerate(TARGETS.values(), 1)]
     total = sum(counts[code] for code in _CODES.values())
@@ -53,7 +53,7 @@ def write_harms(review: Review) -> writing.Made:
         {"labels": table},
         splits=("test",),
         defaults={"labels": "v2"},
-        left_out=left_out,
+        skipped=skipped,
     )
 
 

@@ -53,7 +53,7 @@ def render_page(done: Collected) -> str:
         meanings={
             r.name: f"Default minimum: {r.threshold:g}. Measure: {r.what}." for r in DEFAULT_RULES
         },
-        left_out=sum(kept_item.dropped is not None for kept_item in done.memes) - len(dropped),
+        skipped=sum(kept_item.dropped is not None for kept_item in done.memes) - len(dropped),
     )
 
 

@@ -116,7 +116,7 @@ def render_page(check: PairCheck) -> str:
         groups=groups,
         meanings=read_meanings(),
         same=SAME,
-        left_out=len(check.failing) - len(shown),
+        skipped=len(check.failing) - len(shown),
     )
 
 

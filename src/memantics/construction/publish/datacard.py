@@ -59,7 +59,7 @@ def describe_contents(made: Made) -> CardSection:
             spread = Counter(str(record.get(column)) for record in records)
             shown = ", ".join(f"{value or '–'} {count:,}" for value, count in spread.most_common())
             rows.append((f"{name} by {column}", shown))
-    rows += [(f"left out: {why}", f"{count:,}") for why, count in made.left_out.items() if count]
+    rows += [(f"left out: {why}", f"{count:,}") for why, count in made.skipped.items() if count]
     return CardSection("Contents", (), tuple(rows))
 
 

@@ -58,13 +58,13 @@ class PublishedBenchmark(Result):
     format: str
     memes: int
     records: Mapping[str, int]
-    left_out: Mapping[str, int]
+    skipped: Mapping[str, int]
 
     def lines(self) -> Iterator[str]:
         """Yield lines on what was written and what was left out."""
         shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
         yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.format}"
-        yield from (f"left out: {reason}: {count:,}" for reason, count in self.left_out.items())
+        yield from (f"left out: {reason}: {count:,}" for reason, count in self.skipped.items())
 
 
 def publish(
@@ -146,8 +146,8 @@ def publish(
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
     counts = {table: len(records) for table, records in bundle.tables.items()}
-    left_out = {reason: count for reason, count in made.left_out.items() if count}
-    return PublishedBenchmark(folder, made.format, len(bundle.memes), counts, left_out)
+    skipped = {reason: count for reason, count in made.skipped.items() if count}
+    return PublishedBenchmark(folder, made.format, len(bundle.memes), counts, skipped)
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:

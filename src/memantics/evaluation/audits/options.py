@@ -180,7 +180,7 @@ def _judge_lengths(exam: Exam) -> Finding:
         "options.length",
         score,
         rank(leak, broken=far),
-        {"left_out": ", without recurring options" if recurring else ""},
+        {"skipped": ", without recurring options" if recurring else ""},
         expected=expected,
         task=exam.name,
         rows=(place(score, "key", "strictly longest"), least),

@@ -49,16 +49,16 @@ from memantics.moderation.neural.training import (
 PREDICTIONS, RUNNING = "predictions.jsonl", "training"
 CARD = "CARD.md"
 _JOINED = {
-    "attention": "the text's tokens attend to the captions' tokens",
-    "pooled": "the paper's formula as printed, in which captions cancel out",
+    "attention": "tokens of the text attend to tokens of the captions",
+    "pooled": "the paper's formula as printed, in which captions have no effect",
     "sum": "vectors are added, as in the official code",
-    "none": "captions are not read",
+    "none": "captions are not used",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class SeedPlan:
-    """All that is chosen before a training."""
+    """All settings of a training."""
 
     backbones: settings.Backbones
     shape: settings.NetworkShape
@@ -67,9 +67,9 @@ class SeedPlan:
 
 @dataclass(frozen=True, slots=True)
 class TrainedSeeds:
-    """What a training gave: a detector per seed, and the seed that validation chose.
+    """The result of a training: a detector per seed, and the seed with the best validation score.
 
-    ``first`` is false in all but one of several processes: that one speaks.
+    ``first`` is True only for rank 0 of a distributed training, which prints results.
     """
 
     folder: Path
@@ -87,10 +87,10 @@ def train_neural(
     say: ProgressLog = print,
     parts: SplitRows | None = None,
 ) -> TrainedSeeds:
-    """Train every seed of a plan into ``out``; what is there already is not done again.
+    """Train every seed of a plan into ``out``; finished seeds are skipped.
 
-    ``parts`` are rows of the examples; without them a share is held out as the plan says. Only
-    the validation part decides anything; a test part is scored once, by the chosen epoch.
+    ``parts`` are the rows of each set; by default a validation set is held out as planned. Only the
+    validation set is used for selection. The test set is scored once, with the selected epoch.
     """
     settings.check_training(plan.training)
     ranks = machine.join_ranks(plan.training.device)
@@ -200,9 +200,9 @@ def _fit(
     except RuntimeError as error:
         if not machine.lacks_fixed_kernel(error):
             raise
-        say(f"this network cannot be trained twice the same on {place.device}: going on without")
+        say(f"training on {place.device} is not deterministic for this network; it continues")
         machine.fix_arithmetic(material.training.deterministic, strict=False)
-        # The step that failed left half of its gradient behind.
+        # The failed step left partial gradients.
         network.zero_grad(set_to_none=True)
     warnings.filterwarnings("ignore", message=".*deterministic.*")
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
@@ -214,11 +214,11 @@ def _finished(
     facts = saved.read_facts(folder)
     if facts.fingerprint != material.fingerprint:
         raise StoreError(
-            f"{folder} holds a detector trained with other data or settings",
-            hint="choose another --out, or repeat the first command",
+            f"{folder} has a detector trained with other data or settings",
+            hint="choose another --out, or use the same data and settings",
         )
     saved.check_files(folder, facts)
-    say(f"seed {seed}: done before, validation macro-F1 {100 * facts.valid.f1:.2f}")
+    say(f"seed {seed}: already trained, validation macro-F1 {100 * facts.valid.f1:.2f}")
     return facts
 
 
@@ -244,13 +244,13 @@ def _counts(material: TrainingMaterial) -> dict[str, int]:
         "train": len(parts.train),
         "valid": len(parts.valid),
         "test": len(parts.test),
-        "held out with a text of the training part": parts.shared,
+        "held out with a text of the training set": parts.shared,
         "skipped": len(material.encoded.skips),
     }
 
 
 def _write_predictions(path: Path, material: TrainingMaterial, chances: dict[int, Chances]) -> None:
-    """One line per held-out example, for error pages and paired comparisons."""
+    """Write one line per held-out example, for error pages and paired comparisons."""
     named = {"valid": material.parts.valid, "test": material.parts.test}
     lines = [
         orjson.dumps(
@@ -268,7 +268,7 @@ def _write_predictions(path: Path, material: TrainingMaterial, chances: dict[int
 
 
 def summarise(facts: Sequence[saved.SavedFacts]) -> dict[str, dict[str, dict[str, float]]]:
-    """Mean and spread over the seeds, by part and figure."""
+    """Compute mean and standard deviation over seeds, by set and metric."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name, metrics in (
         ("valid", [one.valid for one in facts]),
@@ -288,7 +288,7 @@ def summarise(facts: Sequence[saved.SavedFacts]) -> dict[str, dict[str, dict[str
 
 
 def tabulate(facts: Sequence[saved.SavedFacts]) -> Table:
-    """Mean and spread of each figure over the seeds, in per cent."""
+    """Show mean and standard deviation over seeds, in per cent."""
     rows = tuple(
         (part, name, f"{100 * found['mean']:.2f}", f"{100 * found['sd']:.2f}")
         for part, metrics in summarise(facts).items()
@@ -298,13 +298,13 @@ def tabulate(facts: Sequence[saved.SavedFacts]) -> Table:
 
 
 def write_summary(out: Path, facts: Sequence[saved.SavedFacts], chosen: int) -> None:
-    """Write the summary, for people and for ``find_detector``."""
+    """Write the summary file, which ``find_detector`` reads."""
     summary = {"chosen": chosen, "seeds": [one.seed for one in facts], **summarise(facts)}
     write_whole(out / saved.SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2))
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Mean and standard deviation over seeds (0 for a single one).
+    """Compute mean and standard deviation over seeds (0 for a single one).
 
     >>> spread([0.5, 0.7])
     {'mean': 0.6, 'sd': 0.141421}
@@ -314,7 +314,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: machine.Ranks) -> SeedPlan:
-    """Make the encoder from scratch, where that is wanted, of the training part's letters."""
+    """Create the encoder ``scratch`` from the characters of the training set, if requested."""
     for place in (plan.backbones.text, plan.backbones.image, plan.backbones.clip):
         if place is not None and str(place) != settings.SCRATCH:
             backbone.check_folder(Path(place), plan.backbones.from_scratch)
@@ -329,7 +329,7 @@ def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: machine.
 
 
 def _keep(parts: SplitRows, kept: Sequence[int]) -> SplitRows:
-    """Parts as rows of the examples that are left."""
+    """Convert the split to row indices of the remaining examples."""
     places = {row: place for place, row in enumerate(kept)}
 
     def move(rows: Sequence[int]) -> tuple[int, ...]:
@@ -339,7 +339,7 @@ def _keep(parts: SplitRows, kept: Sequence[int]) -> SplitRows:
 
 
 def _fingerprint(data: Loaded, plan: SeedPlan, parts: SplitRows, ranks: machine.Ranks) -> str:
-    """A hash of what shapes the weights: not of where files lie or how often they are written."""
+    """Hash everything that determines the weights; not paths or checkpoint settings."""
     total = hashlib.sha256()
     chosen = asdict(replace(plan.training, seeds=(), device="", save_every=0, workers=0))
     facts = [asdict(plan.shape), chosen, asdict(parts), ranks.size, plan.backbones.from_scratch]
@@ -354,7 +354,7 @@ def _fingerprint(data: Loaded, plan: SeedPlan, parts: SplitRows, ranks: machine.
 
 
 def hash_folder(folder: Path, more: bytes = b"") -> str:
-    """SHA-256 over a checkpoint's files by name and content, and over ``more``."""
+    """Compute SHA-256 over names and contents of the files in a folder, and over ``more``."""
     total = hashlib.sha256(more)
     for path in sorted(folder.iterdir()):
         if path.suffix in (".json", ".safetensors", ".bin", ".txt", ".jinja"):
@@ -364,12 +364,12 @@ def hash_folder(folder: Path, more: bytes = b"") -> str:
 
 @contextmanager
 def _locked(out: Path, ranks: machine.Ranks) -> Iterator[None]:
-    """The first process holds the folder for all that train together."""
+    """Lock the output folder in rank 0 for all processes."""
     if ranks.first:
         with hold_folder(out):
             yield
     else:
-        out.mkdir(parents=True, exist_ok=True)  # whoever comes first
+        out.mkdir(parents=True, exist_ok=True)  # any process may create it
         yield
 
 
@@ -385,7 +385,7 @@ def write_card(trained: TrainedSeeds, data: Loaded) -> Path:
 
 
 def describe(trained: TrainedSeeds, data: Loaded) -> str:
-    """The card as Markdown."""
+    """Format the card as Markdown."""
     facts = trained.seeds[0]
     return fill_template(
         __file__,
@@ -401,7 +401,7 @@ def describe(trained: TrainedSeeds, data: Loaded) -> str:
 
 
 def _say_captions(shape: NetworkShape) -> str:
-    """Which captions are read and how they join, and how texts become vectors."""
+    """Describe which captions are used and how they are combined, and the pooling."""
     if not shape.joined:
         said = _JOINED["none"]
     else:

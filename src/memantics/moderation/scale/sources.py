@@ -188,7 +188,7 @@ def _list_refs(sample: _Sample, path: Path, stamp: str) -> Iterator[Ref]:
         yield place
     if not sample.images:
         empty = ref.text is None and not ref.fault
-        fault = f"{path.name} holds neither an image nor a text of this sample"
+        fault = f"{path.name} has neither an image nor a text for this sample"
         yield replace(ref, fault=fault) if empty else ref
 
 
@@ -200,7 +200,7 @@ _LISTS = (MEMES, "metadata.jsonl", "metadata.csv", "metadata.parquet")
 _PICTURES = SUFFIXES | {".avif", ".heic", ".heif", ".jfif", ".jxl", ".svg", ".tif", ".tiff"}
 _LONGEST_ID, _LONGEST_TEXT = 1_000, 25_000
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")
-_ASIDE = re.compile(rb'"kept"\s*:\s*false')  # what ``collect`` set aside
+_ASIDE = re.compile(rb'"kept"\s*:\s*false')  # rejected by ``collect``
 
 
 def read_sources(

@@ -100,7 +100,7 @@ ScoreFunction = Callable[[Floats], Floats]
 
 
 def list_metrics(classes: Sequence[str]) -> Mapping[tuple[str, str, str], ScoreFunction]:
-    """The figures of the paper's table, by key, breakdown and part; one value for each seed."""
+    """List the metrics of the paper's table, by key, breakdown and part; one value per seed."""
     metrics: dict[tuple[str, str, str], ScoreFunction] = {
         ("macro_precision", "", ""): lambda tables: macro_precision(*split_confusions(tables)),
         ("macro_recall", "", ""): lambda tables: macro_recall(*split_confusions(tables)),
@@ -123,7 +123,7 @@ def _f1_of(place: int, tables: Floats) -> Floats:
 
 
 def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tuple[Score, ...]:
-    """Means over seeds with intervals over memes; the note says the spread over seeds."""
+    """Compute means over seeds with confidence intervals over memes; the note has the SD."""
     cells = sheet.cells
     whole = sheet.count(cells.sum(0)[None])
     scores = []
@@ -166,7 +166,7 @@ def say_spread(by_seed: Sequence[float]) -> str:
 
 
 def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> list[Score]:
-    """The share of harmful memes that is found, by where the harm lies (the paper's Figure C1)."""
+    """Compute recall of harmful memes by modality (the paper's Figure C1)."""
     found = []
     for modality in MODALITIES:
         rows = [
@@ -188,11 +188,11 @@ def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Macro-F1 of two variants, second minus first.
+    """The difference in macro-F1 of two variants, second minus first.
 
-    ``low``, ``high`` and ``p`` come from resampling memes with the answers of all seeds of both;
-    ``p_seeds`` is Welch's t-test between the seeds' figures. ``corrected`` and ``seeds_corrected``
-    are Holm's, over all contrasts of the task.
+    ``low``, ``high`` and ``p`` come from a paired bootstrap over memes. ``p_seeds`` is from Welch's
+    t-test over seeds. ``corrected`` and ``seeds_corrected`` have Holm's correction over all
+    contrasts of the task.
     """
 
     task: str
@@ -272,9 +272,9 @@ class StudyPlan:
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
-    """One variant on one task: figures on the test part, mean over ``seeds``.
+    """One variant on one task: test metrics, averaged over ``seeds``.
 
-    ``settings`` are what its networks were trained with, and the names of their encoders.
+    ``settings`` are the training settings, and the names of the encoders.
     """
 
     variant: str
@@ -284,7 +284,7 @@ class StudyRow:
     settings: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def find(self, key: str, label: str = "") -> Score | None:
-        """A figure by its key, and the part that it is of."""
+        """Return a metric by its key and label."""
         return next((s for s in self.scores if (s.key, s.label) == (key, label)), None)
 
 
@@ -300,7 +300,7 @@ class Study(Result):
     notes: tuple[str, ...] = ()
 
     def table(self) -> Table:
-        """Macro figures on the test part in per cent."""
+        """Show macro metrics on the test set in per cent."""
         keys = ("macro_precision", "macro_recall", "macro_f1")
         rows = []
         for row in self.rows:
@@ -567,7 +567,7 @@ def read_study(folder: Path) -> Study:
 
 
 def read_verdicts(folder: Path, study: Study) -> dict[str, dict[str, float]]:
-    """By variant: the share of its seeds that call each test meme harmful.
+    """Read, per variant, the proportion of seeds that predict each test meme as harmful.
 
     A variant without predictions in the folder is skipped.
     """

@@ -61,7 +61,7 @@ def render_page(known: Knowledge, image: Path | None) -> str:
         narrow=draw_narrow(known),
         legend=make_legend(known),
         entries=make_entries(known),
-        left_out=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
+        skipped=len(known.individuals) - sum(len(card.numbers) for card in choose_cards(known)),
         unlisted=max(0, len(known.individuals) - _LISTED),
         lost=tuple(known.dangling())[:_LISTED],
         picture=picture,

@@ -49,7 +49,7 @@ class FeelingGate:
 
     memes: tuple[Meme, ...]
     emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
@@ -61,23 +61,23 @@ def pass_gate(memes: Sequence[Meme], annotations: Path | None) -> FeelingGate:
         return FeelingGate(tuple(memes))
     known = {annotation.item: annotation for annotation in read_annotations(annotations)}
     named = {emotion: emotion for emotion in get_args(SourceEmotion)}
-    kept, emotions, left_out = [], dict[str, SourceEmotion](), dict[str, str]()
+    kept, emotions, skipped = [], dict[str, SourceEmotion](), dict[str, str]()
     for meme in memes:
         annotation = known.get(meme.id)
         said = {} if annotation is None else annotation.values
         emotion = named.get(str(said.get("source_emotion")))
         if annotation is None:
-            left_out[meme.id] = "not annotated"
+            skipped[meme.id] = "not annotated"
         elif not annotation.kept:
-            left_out[meme.id] = annotation.reason or "excluded by annotators"
+            skipped[meme.id] = annotation.reason or "excluded by annotators"
         elif said.get("negative") != "yes" or emotion is None:
-            left_out[meme.id] = f"not clearly negative: {said.get('negative', 'no majority')}"
+            skipped[meme.id] = f"not clearly negative: {said.get('negative', 'no majority')}"
         else:
             kept.append(meme)
             emotions[meme.id] = emotion
     if not kept:
         raise DataError(annotations, "no meme of the folder is annotated as clearly negative")
-    return FeelingGate(tuple(kept), emotions, left_out)
+    return FeelingGate(tuple(kept), emotions, skipped)
 
 
 def find_motto(text: str, source: str = "") -> str | None:
