@@ -150,7 +150,7 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     groups = [row.id for row in release.rows]
     score = mean_score("rouge_l", values, groups)
     published = _published() if release.source.kind == "release" else []
-    beaten = sum(score <= (score.value or 0) for score in published)
+    beaten = sum(row <= (score.value or 0) for row in published)
     top = max(published, default=None)
     beats = top is not None and (score.value or 0) > top
     compared = f"; {beaten} of {len(published)} published values are not above it"
