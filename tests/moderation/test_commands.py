@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_training_writes_a_detector_and_its_card(folder: Path) -> None:
     card = json.loads((folder / "fast.card.json").read_text(encoding="utf-8"))
     assert card["examples"] == 100
-    assert card["licence"] == "not said"
+    assert card["licence"] == "not stated"
     assert "macro-f1" in (folder / "fast.card.md").read_text(encoding="utf-8")
     assert (folder / "fast.zip").stat().st_size < 25_000_000
 
@@ -191,7 +191,7 @@ def test_a_split_that_is_named_is_the_one_that_is_used(monkeypatch: pytest.Monke
 
 def test_wrong_use_is_one_line(shell: Shell) -> None:
     (shell.folder / "m.csv").write_text("text,label\nhi,1\nho,1\n")
-    assert "one class only" in shell.refused("detector", "train", "--data", "m.csv")
+    assert "only one class" in shell.refused("detector", "train", "--data", "m.csv")
 
 
 @pytest.mark.parametrize(

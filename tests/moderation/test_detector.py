@@ -69,12 +69,12 @@ def test_metrics_and_reasons(detector: Detector) -> None:
     why = detector.explain(bitter)
     assert why.prediction == detector.predict(bitter)[0]
     assert abs(why.gap) < 1e-4
-    assert "chance of harm" in why._repr_html_()
+    assert "probability of harm" in why._repr_html_()
     other = Detector.train(make_examples(160), preset="ridge")
     both = detector.compare(other, unseen)
     assert both.count == 80
     assert "McNemar" in both._repr_html_()
-    with pytest.raises(InputError, match="no text to judge by"):
+    with pytest.raises(InputError, match="no text to"):
         detector.explain(" ")
     with pytest.raises(InputError, match="has no label"):
         detector.evaluate([replace(bitter, label=None)])
@@ -83,7 +83,7 @@ def test_metrics_and_reasons(detector: Detector) -> None:
 def test_a_network_is_not_trained_in_passing() -> None:
     with pytest.raises(InputError, match="is a network; use memantics detector train-neural"):
         Detector.train(make_examples(40), preset="mke")
-    with pytest.raises(InputError, match="--embedder has no use"):
+    with pytest.raises(InputError, match="--embedder has no effect"):
         Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))
 
 

@@ -155,9 +155,9 @@ def test_blocks_follow_the_ids_and_not_the_order_of_the_file() -> None:
 def test_one_class_folds_are_refused() -> None:
     examples = [replace(e, label=int(i < 30), type=None) for i, e in enumerate(make_examples(60))]
     trainer = make_trainer(find_preset("ridge"))
-    with pytest.raises(InputError, match=r"all but fold 1 holds one class only"):
+    with pytest.raises(InputError, match=r"all but fold 1 has only one class"):
         cross_validate(examples, trainer, "blocks", 2)
-    with pytest.raises(InputError, match="cannot be cut"):
+    with pytest.raises(InputError, match="too few for"):
         cross_validate(examples[:5], trainer, "blocks", 10)
 
 

@@ -72,7 +72,7 @@ def train() -> Trained:
 def test_it_learns_what_words_tell() -> None:
     found = evaluate_labels(gather(), train().said)
     assert (found.find("accuracy") or 0) > 0.9
-    assert found.baselines["always the commonest"] == pytest.approx((1 / 3, 2 / 3 / (4 / 3) / 3))
+    assert found.baselines["majority class"] == pytest.approx((1 / 3, 2 / 3 / (4 / 3) / 3))
     said = train().detector.classify(
         [Example("x", "cake with friends"), Example("y", "broken, LATE")]
     )
@@ -111,7 +111,7 @@ def test_rare_labels_become_other_or_are_left_out() -> None:
     few = [LabelledMeme(f"r{n}", "odd one", (f"rare{n % 2}",)) for n in range(FEWEST_MEMBERS)]
     found = gather_examples([*memes, *few], "moods")
     assert found.labels.classes == ("cross", "glad", "sad", OTHER)
-    assert f"{FEWEST_MEMBERS} memes with labels of fewer" in found.notes[0]
+    assert f"{FEWEST_MEMBERS} memes whose label has fewer" in found.notes[0]
     fewer = gather_examples([*memes, *few[1:]], "moods")
     assert OTHER not in fewer.labels.classes
     assert len(fewer.skips) == FEWEST_MEMBERS - 1
@@ -207,7 +207,7 @@ def test_a_detector_is_no_classifier_and_the_other_way_round(tmp_path: Path) -> 
     from memantics.moderation.detect import Detector
 
     other = Detector.load_sample().save(tmp_path / "detector.zip")
-    with pytest.raises(InputError, match="is a detector of harm, no classifier"):
+    with pytest.raises(InputError, match="is a harm detector, not a classifier"):
         load_classifier(other)
     place.write_bytes(b"no zip")
     with pytest.raises(InputError, match="no classifier file"):
@@ -281,7 +281,7 @@ def test_a_table_of_ones_own_is_learnt_saved_used_and_forgotten(tmp_path: Path) 
     assert classifiers.tabulate_used().rows[0][1] == "mine.jsonl/mood"
     place.unlink()
     assert classifiers.tabulate_used().rows[0][1] == "gone"
-    with pytest.raises(InputError, match="in use is gone"):
+    with pytest.raises(InputError, match="does not exist any more"):
         find_in_use("mood")
     classifiers.forget_classifier("mood")
     with pytest.raises(InputError, match="no classifier is in use for 'mood'"):
@@ -307,7 +307,7 @@ def test_what_is_asked_for_must_be_there(tmp_path: Path) -> None:
     for name, problem in (
         (f"{table}/feeling", "column of mine.jsonl"),
         ("mer_bench/colour", "label of mer_bench"),
-        ("mer_bench", "names no label"),
+        ("mer_bench", "is not of the form NAME/LABEL"),
         ("nobody/emotion", "benchmark"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -85,7 +85,7 @@ def test_the_same_vision_model_is_needed(memes: Path, clip: Path, tmp_path: Path
     )
     with pytest.raises(InputError, match="needs the embedder local/"):
         mm.Classifier.load(place).predict("the cat sees")
-    with pytest.raises(InputError, match="which other commands do not open"):
+    with pytest.raises(InputError, match="which other commands cannot open"):
         classifiers.use_classifier(place)
 
 
@@ -103,7 +103,7 @@ def test_a_set_without_pictures_has_no_use_for_a_vision_model(clip: Path, tmp_pa
     table = tmp_path / "words.csv"
     lines = ["text,mood", *(f"{WORDS[n % 8]} {n},{'ab'[n % 2]}" for n in range(20))]
     table.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(InputError, match="no meme has its picture"):
+    with pytest.raises(InputError, match="no meme has an image"):
         Classifier.train(f"{table}/mood", ClassifierOptions("words", pictures=clip))
 
 
@@ -122,11 +122,11 @@ def test_captions_by_a_model_tell_what_words_do_not(memes: Path, tmp_path: Path)
     assert told.held_out is not None
     assert (told.held_out.find("accuracy") or 0) > 0.95
     assert told.trained_on is not None
-    assert "40 of 40 memes have new ones" in told.trained_on.notes[-1]
+    assert "40 of 40 memes have new captions" in told.trained_on.notes[-1]
     place = told.save(tmp_path / "told.zip")
     command = ["classifier", "eval", f"{memes}/light", "--classifier", str(place), "--json"]
     done = CliRunner().invoke(make_app(), [*command, "--captions", str(captions)])
     assert done.exit_code == 0, done.output
     captions.write_text('{"id": "no such meme", "text_caption": "x", "image_caption": "y"}')
-    with pytest.raises(DataError, match="names no meme"):
+    with pytest.raises(DataError, match="has no id of"):
         find_labelled(f"{memes}/light", captions=captions)

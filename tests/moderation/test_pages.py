@@ -76,9 +76,9 @@ def test_images_are_blurred_until_asked_and_mistakes_can_be_sorted(pages: Path) 
         picture.click()
         assert image.evaluate("own => getComputedStyle(own).filter") == "none"
         everything = page.locator(".mistake:visible").count()
-        page.get_by_label("harmful, but missed").check()
+        page.get_by_label("false negatives (harmful, predicted harmless)").check()
         missed = page.locator(".mistake:visible").count()
-        page.get_by_label("harmless, but called harmful").check()
+        page.get_by_label("false positives (harmless, predicted harmful)").check()
         alarms = page.locator(".mistake:visible").count()
         assert missed + alarms == everything
         assert min(missed, alarms) > 0

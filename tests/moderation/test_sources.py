@@ -61,7 +61,7 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
     loaded = read_examples(tmp_path)
     assert loaded.examples[0].image == tmp_path / "a.png"
     assert loaded.examples[1].image is None
-    assert loaded.notes == ("1 images are named but missing: their texts are used alone",)
+    assert loaded.notes == ("1 images are named but missing: only the texts are used",)
     write(tmp_path / "metadata.csv", "file_name,text\n../../etc/passwd,hi\n")
     with pytest.raises(DataError, match="points outside"):
         read_examples(tmp_path)
@@ -75,10 +75,10 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
         ("text,type\nhi,rude\n", "row 2: unknown type 'rude'"),
         ("text,modality\nhi,smell\n", "row 2: unknown modality"),
         ("text,lable\nhi,1\n", "row 2: unknown field 'lable'"),
-        ("text,label\nhi,1,2\n", "row 2: has more or fewer cells than the header"),
-        ("text,label,type\nhi,0,sexual\n", "label 0 does not match type sexual"),
-        ("id,text\n1,hi\n1,ho\n", "row 3: id '1' comes twice"),
-        ("text\n", "holds no examples"),
+        ("text,label\nhi,1,2\n", "row 2: the number of cells differs from the"),
+        ("text,label,type\nhi,0,sexual\n", "label 0 contradicts type sexual"),
+        ("id,text\n1,hi\n1,ho\n", "row 3: id '1' is not unique"),
+        ("text\n", "has no examples"),
         ('text\n"hi', "cannot be read as CSV"),
     ],
 )
@@ -114,5 +114,5 @@ def test_labels_are_needed_in_two_classes(tmp_path: Path) -> None:
     path = write(tmp_path / "m.csv", "text,label\nhi,1\nho,\n")
     with pytest.raises(InputError, match="has no label"):
         need_labels(read_examples(path).examples, "m.csv")
-    with pytest.raises(InputError, match="one class only"):
+    with pytest.raises(InputError, match="only one class"):
         need_two_classes([0, 0], "fold 1")

@@ -161,7 +161,7 @@ def test_memes_without_an_image_are_nobody_s(encoder: Make, tmp_path: Path) -> N
     bare = replace(second, examples=tuple(replace(own, image=None) for own in second.examples))
     with pytest.raises(InputError, match="no meme of the test part has an image"):
         run_study(first, bare, plan, tmp_path / "none", lambda _: None)
-    with pytest.raises(InputError, match="in the training and in the test part"):
+    with pytest.raises(InputError, match="in both the training and the test set"):
         run_study(first, first, plan, tmp_path / "same", lambda _: None)
 
 
@@ -247,7 +247,7 @@ def test_new_captions_take_the_place_of_the_data_s(tmp_path: Path) -> None:
     assert f"1 of {len(plain.examples)}" in found.notes[-1]
     assert found.checksum != plain.checksum, "a detector knows what it was trained on"
     path.write_text(json.dumps({"id": "nobody", "text_caption": "new"}) + "\n", encoding="utf-8")
-    with pytest.raises(DataError, match="names no meme"):
+    with pytest.raises(DataError, match="has no id of"):
         put_captions(plain, path)
 
 
@@ -276,7 +276,7 @@ def test_the_command_studies_fast_detectors_without_torch(tmp_path: Path) -> Non
     captions.write_text("".join(json.dumps(own) + "\n" for own in lines), encoding="utf-8")
     words = ("detector", "study", "ridge", "--data", "sample", "--captions", captions, "--json")
     other = json.loads(shell.done(*words, "--out", "other"))
-    assert any("have new ones" in note for note in other["notes"])
+    assert any("have new captions" in note for note in other["notes"])
     marks = {
         json.loads((tmp_path / own / "ridge.json").read_bytes())["mark"]
         for own in ("study", "other")

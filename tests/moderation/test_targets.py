@@ -101,7 +101,7 @@ def test_a_table_says_whom_memes_attack_and_info_shows_the_errors(tmp_path: Path
     assert "| north |" in run("info", model)
     assert json.loads(run("info", model, "--json"))["targets"][1]["target"] == "north"
     run("eval", model, "--data", table, "--page", page)
-    assert "Whom it fails" in page.read_text(encoding="utf-8")
+    assert "Errors by target" in page.read_text(encoding="utf-8")
 
 
 def test_no_target_reaches_a_prediction() -> None:

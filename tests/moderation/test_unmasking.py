@@ -23,12 +23,12 @@ WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
         ("𝐤𝐢𝐥𝐥 ⓣⓗⓔⓜ", "kill them", "full-width or styled letters"),
         ("%6b%69%6c%6c them", "kill them", "percent-encoded letters"),
         ("%e4%bd%a0 them", "你 them", "percent-encoded letters"),
-        ("kіll", "kill", "look-alike letters"),
+        ("kіll", "kill", "homoglyphs"),
         ("k\u0336i\u0336l\u0336l\u0336", "kill", "marks over letters"),
-        ("k.i.l.l them", "kill them", "letters pulled apart"),
-        ("k i l l t h e m a l l", "kill them all", "letters pulled apart"),
-        ("你 真 笨", "你真笨", "letters pulled apart"),
-        ("你.真.笨", "你真笨", "letters pulled apart"),
+        ("k.i.l.l them", "kill them", "spaced letters"),
+        ("k i l l t h e m a l l", "kill them all", "spaced letters"),
+        ("你 真 笨", "你真笨", "spaced letters"),
+        ("你.真.笨", "你真笨", "spaced letters"),
         ("ki.ll th-em", "kill them", "marks inside words"),
         ("k1ll th3m", "kill them", "digits for letters"),
     ],
@@ -124,5 +124,5 @@ def test_kind_words_around_a_cruel_sentence_do_not_hide_it(detector: Detector) -
     text = f"{kind} {kind} you are all so stupid. {kind}"
     padded, alone = detector.verdicts([text, kind], "en")
     assert padded.label == "harmless"
-    assert padded.review.startswith("one of its sentences is harmful on its own (")
+    assert padded.review.startswith("one sentence is harmful on its own (probability ")
     assert (padded.outcome, alone.outcome) == ("review", "harmless")

@@ -70,7 +70,7 @@ def wrap(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Wrap:
             (folder / f"{kind}.toml").write_text(MAPS[kind], encoding="utf-8")
             words = ("detector", "wrap", folder / kind, "--map", folder / f"{kind}.toml")
             said = Shell(folder).done(*words, "--data", table, "--out", file)
-            assert "Held out of calibration" in said
+            assert "On rows held out from calibration" in said
         return file
 
     return make
@@ -124,7 +124,7 @@ def test_a_wrapped_classifier_is_measured_compared_and_set_like_ours(
     assert "macro-F1" in shell.done("detector", "compare", file, "ours.zip", "--data", table)
     card = shell.done("detector", "info", file)
     assert "Platt's scaling" in card
-    assert "Harmful memes along thresholds" in card or "## Thresholds" in card
+    assert "Metrics of harmful memes by threshold" in card or "## Thresholds" in card
     copy = file.with_name(f"{kind}-set.json")  # beside the folder that it names
     copy.write_bytes(file.read_bytes())
     chances = [one.probability for one in Detector.load(copy).say(read_table(table))]
@@ -226,9 +226,9 @@ def test_hiding_words_or_parts_of_the_picture_explains(
         )
         odds = math.log(without.probability / (1 - without.probability))
         assert same(part.contribution, why.score - odds)
-    assert why.sense.startswith("each is what hiding it")
+    assert why.sense.startswith("each value is the score drop")
     page = detector.save_explanation(tmp_path / "why.html", example, why)
-    assert "hiding it takes" in page.read_text(encoding="utf-8")
+    assert "when that part is hidden" in page.read_text(encoding="utf-8")
     source = tmp_path / "few"
     source.mkdir()
     assert example.image is not None
@@ -289,8 +289,8 @@ def test_several_labels_may_hold_and_one_logit_stands_for_itself(tmp_path: Path)
         (MAPS["text"].replace("offence", "evil"), "labels.rude"),
         ("[labels", "cannot be read"),
         (MAPS["text"].replace("offence", "ignore").replace("sexual", "ignore"), "needs harmless"),
-        (MAPS["image-text"], "has labels and no prompts"),
-        (MAPS["text"], "which languages it reads is not known"),
+        (MAPS["image-text"], "has labels, not prompts"),
+        (MAPS["text"], "the languages of the classifier are unknown"),
     ],
 )
 def test_maps_that_do_not_fit_are_refused_in_one_line(
@@ -318,7 +318,7 @@ def test_pickles_foreign_code_and_changed_folders_are_refused(tmp_path: Path) ->
     folder = moved / "model"
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps(config | {"dropout": 0.3}), encoding="utf-8")
-    with pytest.raises(MemanticsError, match="its files were changed"):
+    with pytest.raises(MemanticsError, match="changed since"):
         Detector.load(moved / "wrapped.json")
     words = ("detector", "wrap", str(folder), "--map", "labels.toml")
     other = config | {"architectures": ["BertForMaskedLM"]}
@@ -330,7 +330,7 @@ def test_pickles_foreign_code_and_changed_folders_are_refused(tmp_path: Path) ->
     assert "cannot be loaded" in shell.refused(*words)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    assert "holds no *.safetensors" in shell.refused(*words)
+    assert "has no *.safetensors" in shell.refused(*words)
     (folder / "pytorch_model.bin").unlink()
     damaged: dict[str, Any] = json.loads((moved / "wrapped.json").read_text(encoding="utf-8"))
     damaged["slope"] = "steep"

@@ -107,17 +107,17 @@ def fit_even(scores: Floats, labels: Ints, groups: Ints) -> Softmax:
 
 
 def fit_types(scores: Floats, classes: Ints, count: int) -> Softmax:
-    """A softmax in whose fit rare classes weigh more; chances are brought back to their shares."""
+    """Fit a softmax with higher weights for rare classes, then correct for class frequencies."""
     heavy = np.maximum(1, np.bincount(classes, minlength=count)) ** -0.5
     found = fit_softmax(scores, classes, count, heavy[classes])
     return replace(found, intercepts=found.intercepts - np.log(heavy))
 
 
 def even_out(labels: Ints, groups: Ints, power: float = 1.0) -> Floats:
-    """Weights under which classes weigh the same in each group, up to very small cells.
+    """Compute weights that balance the classes within each group, except for very small cells.
 
-    Where groups differ in their share of harmful memes, what tells groups apart would pass for
-    what tells harm apart; evened out, it does not.
+    Without balancing, features that identify a group with many harmful memes would be used as
+    evidence of harm.
 
     >>> even_out(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]), 1.0).round(2).tolist()
     [0.99, 0.99, 0.99, 1.03]
@@ -132,9 +132,9 @@ def even_out(labels: Ints, groups: Ints, power: float = 1.0) -> Floats:
 
 
 def choose_threshold(chances: Floats, truth: Ints) -> float:
-    """The threshold with the best macro-F1, once its curve is smoothed.
+    """Choose the threshold with the best macro-F1 on a smoothed curve.
 
-    The very best point of a jagged curve is luck; the middle of a high stretch carries over.
+    Smoothing avoids a threshold that is best only by chance.
 
     >>> round(choose_threshold(np.array([0.1, 0.2, 0.7, 0.9]), np.array([0, 0, 1, 1])), 2)
     0.45
@@ -176,7 +176,7 @@ def choose_biases(logits: Floats, truth: Ints, rounds: int = 4) -> Floats:
 def reliability(
     chances: Sequence[float], truth: Sequence[int], bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Mean chance, share of harmful memes and count, in bins of equal size.
+    """Compute mean probability, proportion of harmful memes and count, in bins of equal size.
 
     >>> reliability([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 2)
     [(0.15000000000000002, 0.0, 2), (0.8500000000000001, 1.0, 2)]
@@ -192,7 +192,7 @@ def reliability(
 
 
 def calibration_error(points: Sequence[tuple[float, float, int]]) -> float:
-    """Expected calibration error: mean distance of chance and share, weighted by count.
+    """Compute the expected calibration error: mean gap of probability and proportion per bin.
 
     >>> calibration_error([(0.2, 0.1, 10), (0.8, 0.9, 10)])
     0.1
@@ -201,7 +201,7 @@ def calibration_error(points: Sequence[tuple[float, float, int]]) -> float:
     return round(sum(abs(a - b) * count for a, b, count in points) / total, 12) if total else 0.0
 
 
-# From scores of heads to chances and labels: of harm with its types, and of any other labels.
+# Decisions: from head scores to probabilities and labels.
 
 Flags = NDArray[np.bool_]
 _NESTED = 5
@@ -223,7 +223,7 @@ class Decision:
     several: bool = False
 
     def decide_harm(self, scores: Floats) -> tuple[Floats, Ints, Floats | None, Ints | None]:
-        """Chance of harm, label, chances of the types, place of the type."""
+        """Return probability of harm, label, type probabilities and type index."""
         harm, *kinds = self.softmaxes
         chances = harm.probabilities(scores)[:, 1]
         labels = (settle(chances) >= settle(self.threshold or 0.0)).astype(np.int64)
@@ -235,7 +235,7 @@ class Decision:
         return chances, labels, kinds[0].probabilities(scores), logits.argmax(axis=1)
 
     def decide(self, scores: Floats) -> tuple[Floats, list[tuple[int, ...]]]:
-        """Chances of the classes, and the places of those that hold."""
+        """Return class probabilities, and the indices of the predicted classes."""
         if not self.several:
             (whole,) = self.softmaxes
             best = (whole.logits(scores) + self.biases).argmax(axis=1)

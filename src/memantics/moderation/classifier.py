@@ -153,7 +153,7 @@ def _read_benchmark(
         made,
         name=f"{name}/{label}{part}",
         topic=known[label].topic or label,
-        licence=facts.licence or "not said",
+        licence=facts.licence or "not stated",
         checksum=f"{facts.checksum}/{label}/{split}",
         sample=facts.kind == "sample",
     )

@@ -237,7 +237,7 @@ def read_release(benchmark: Benchmark, split: str, labels: LabelVersion) -> Load
         name=f"{benchmark.card.title}, labels {labels}, split {split}",
         examples=examples,
         notes=tuple(f"{what}: {count}" for what, count in release.repairs.items()),
-        licence=licence or "not said",
+        licence=licence or "not stated",
         checksum=f"{checksum(release.files, release.folder)}/{labels}/{split}",
     )
 
@@ -274,7 +274,7 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
         name=f"{benchmark.card.title}, {label}, split {split}",
         examples=examples,
         notes=(told,),
-        licence=benchmark.card.release.licence if benchmark.card.release else "not said",
+        licence=benchmark.card.release.licence if benchmark.card.release else "not stated",
         checksum=f"{benchmark.survey(release).checksum}/{label}/{','.join(harmful)}/{split}",
     )
 
@@ -347,7 +347,7 @@ def load_pun_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin
     )
     if kind == "sample":
         return cases, DataOrigin(SAMPLE, "CC0-1.0", sample=True)
-    return cases, DataOrigin("PunMemeCN", licence or "not said")
+    return cases, DataOrigin("PunMemeCN", licence or "not stated")
 
 
 def load_harm_cases(data: str | None) -> tuple[tuple[TuningCase, ...], DataOrigin]:

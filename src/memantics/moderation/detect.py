@@ -81,7 +81,7 @@ MetricsT = TypeVar("MetricsT", DetectorEvaluation, LabelEvaluation)
 
 @dataclass(frozen=True, slots=True)
 class Measured(Result):
-    """Figures of a detector with all that is shown beside them."""
+    """Metrics of a detector with the data, notes and predictions behind them."""
 
     title: str
     data: Loaded
@@ -93,16 +93,16 @@ class Measured(Result):
     def save(self, page: Path | str) -> Path:
         """Write a page with the reliability curve and the errors (only for harm)."""
         if not isinstance(self.metrics, DetectorEvaluation):
-            raise InputError("a page is made of figures of harm alone", hint="use --json")
+            raise InputError("only harm detectors have an evaluation page", hint="use --json")
         found = (self.predictions, self.metrics, self.robustness)
         write_evaluation(Path(page), self.title, self.data, *found)
         return Path(page)
 
 
 class TrainedDetector(OpenDetector, Generic[MetricsT]):
-    """A detector of harm or of other labels that stays loaded.
+    """A loaded detector or classifier.
 
-    ``trained_on`` and ``held_out`` are the data and the figures of a training in this process.
+    ``trained_on`` and ``held_out`` are data and metrics, if it was trained in this process.
     """
 
     word = "detector"
@@ -143,7 +143,7 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
         return target
 
     def show_card(self) -> str:
-        """Its model card as Markdown: data, figures, errors by target, limits (fast detectors)."""
+        """Return its model card as Markdown (fast detectors only)."""
         card = format_card(read_stored(self.card, self.name))
         if self.stored_point is None:
             return card
@@ -166,7 +166,7 @@ class TrainedDetector(OpenDetector, Generic[MetricsT]):
         return examples
 
     def list_notes(self, data: Loaded) -> tuple[str, ...]:
-        """What belongs beside its figures on these data."""
+        """List caveats about metrics on these data."""
         seen = f"this {self.word} was trained on these files"
         return (f"{seen}: the metrics are too high; evaluate on other memes",) * self.has_seen(data)
 
@@ -282,7 +282,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     def evaluate(
         self, data: ExampleSource = "toxicn_mm", split: str = "test"
     ) -> DetectorEvaluation:
-        """Figures on labelled memes, with 95 % intervals, at its operating point."""
+        """Evaluate on labelled memes at its operating point, with 95 % confidence intervals."""
         loaded = find_examples(data, split)
         need_labels(loaded.examples, loaded.name)
         return evaluate(loaded.examples, self.say(loaded.examples), self.point.threshold)
@@ -290,7 +290,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     def measure(
         self, data: Loaded, obfuscation: bool = False, seen: Loaded | None = None
     ) -> Measured:
-        """Figures with predictions and notes; ``obfuscation`` adds evasion and near-duplicates.
+        """Evaluate with predictions and notes; ``obfuscation`` adds the robustness tests.
 
         ``seen`` are the training data, which are searched for near-duplicates.
         """

@@ -148,7 +148,7 @@ def measure_detector(
     pictures: detector_training.ImageEncoder = None,
     watch: _Watch = _ignore,
 ) -> Measured:
-    """Figures of a detector of harm on labelled memes, or of a preset by cross-validation."""
+    """Evaluate a harm detector on labelled memes, or cross-validate a preset."""
     if model is None:
         loaded = load_examples(data, split or "train", labels, captions)
         options = detector_training.TrainOptions(preset, embedder=embedder, pictures=pictures)
@@ -177,7 +177,7 @@ def measure_classifier(
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
     watch: _Watch = _ignore,
 ) -> Measured:
-    """Figures of a classifier on labelled memes, or of a preset by cross-validation over groups."""
+    """Evaluate a classifier on labelled memes, or cross-validate a preset over groups."""
     options = detector_training.TrainOptions(preset, split, data, embedder, pictures, captions)
     if model is None:
         return validate_labels(load_labelled(label, options), options, folds, watch)

@@ -36,7 +36,7 @@ _FILES = "sample-*.jsonl"
 
 
 class SampleChoice(Closed):
-    """Where samples go, the share of verdicts that is kept, and whether their texts are."""
+    """Sampling settings: folder, proportion of verdicts, and whether texts are stored."""
 
     folder: Path
     share: float = Field(default=0.05, gt=0, le=1)
@@ -48,7 +48,9 @@ def choose_sample(
     sample: Annotated[
         Path | None, Flag("Folder for daily samples of verdicts, for drift. Default: no samples.")
     ] = None,
-    sample_rate: Annotated[float, Flag("Share of verdicts in it.", min=0.0001, max=1)] = 0.05,
+    sample_rate: Annotated[
+        float, Flag("Proportion of verdicts in the sample.", min=0.0001, max=1)
+    ] = 0.05,
     sample_texts: Annotated[bool, Flag("Also store the texts of sampled verdicts.")] = False,
 ) -> SampleChoice | None:
     """Make the sampling settings from service flags; None if no samples are kept."""
@@ -219,7 +221,7 @@ def _name_bin(value: float) -> str:
 
 
 def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
-    """The category whose share grew most."""
+    """Find the category whose proportion grew most."""
     now, then = sum(row[1] for row in rows), sum(row[2] for row in rows)
     return max(rows, key=lambda row: settle(row[1] / now - row[2] / then))[0]
 

@@ -1,4 +1,4 @@
-"""How good a detector is: the paper's Table 5, parts of the data, calibration, baselines."""
+"""Evaluation of detectors: metrics of the paper's Table 5, breakdowns, calibration, baselines."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from memantics.moderation.operating_points import (
 
 @dataclass(frozen=True, slots=True)
 class DetectorEvaluation(Result):
-    """All figures, and what draws and browses them.
+    """All metrics of a detector.
 
-    ``harmful`` and ``types`` hold precision, recall, macro-F1 and F1 by class; ``recalls`` the
-    share of harmful memes that is found, by where the harm lies; ``curve`` mean chance, share of
-    harmful memes and count in bins; ``targets`` errors by the group that is attacked;
-    ``thresholds`` what other thresholds would do, ``threshold`` the one in force.
+    ``harmful`` and ``types`` have precision, recall, macro-F1 and F1 per class. ``recalls`` is the
+    recall by modality of the harm. ``curve`` has mean probability, proportion of harmful memes and
+    count per bin. ``targets`` are errors by attacked group. ``thresholds`` are metrics at other
+    thresholds; ``threshold`` is the current one.
     """
 
     count: int
@@ -52,12 +52,12 @@ class DetectorEvaluation(Result):
     threshold: float | None = None
 
     def find(self, key: str, section: str = "harmful") -> float | None:
-        """One figure by its key (``macro_f1``) from ``harmful`` or ``types``."""
+        """Return one metric by its key (``macro_f1``) from ``harmful`` or ``types``."""
         scores = self.harmful if section == "harmful" else self.types
         return next((score.value for score in scores if score.key == key), None)
 
     def table(self, title: str = "") -> Table:
-        """Every figure in per cent with its interval."""
+        """Show all metrics in per cent with confidence intervals."""
         rows = [
             (task, name_metric(score.key), percent(score.value), show_span(score))
             for task, scores in (("harmful", self.harmful), ("types", self.types))
@@ -70,7 +70,7 @@ class DetectorEvaluation(Result):
         for name, (first, second) in self.baselines.items():
             beside = "" if second is None else f"types {percent(second)}"
             rows.append(("baseline", f"macro-f1 {name}", percent(first), beside))
-        return Table(("task", "metric", ">value", ">95 %"), tuple(rows), title)
+        return Table(("task", "metric", ">value", ">95 % CI"), tuple(rows), title)
 
     @property
     def threshold_table(self) -> Table:
@@ -90,7 +90,7 @@ class DetectorEvaluation(Result):
 
 
 def percent(value: float | None) -> str:
-    """A share as people read it.
+    """Format a proportion in per cent.
 
     >>> percent(0.7512), percent(None)
     ('75.1', '–')
@@ -99,7 +99,7 @@ def percent(value: float | None) -> str:
 
 
 def name_metric(key: str) -> str:
-    """What a figure is: means over classes are called so.
+    """Return the display name of a metric; means over classes get the prefix macro.
 
     >>> [name_metric(key) for key in ("precision", "precision/harmful", "f1/none", "auroc")]
     ['macro-precision', 'precision/harmful', 'f1/none', 'AUROC']
@@ -109,7 +109,7 @@ def name_metric(key: str) -> str:
 
 
 def show_span(score: Score) -> str:
-    """A score's interval as people read it."""
+    """Format the confidence interval of a score."""
     return "–" if score.low is None else f"{percent(score.low)}–{percent(score.high)}"
 
 
@@ -118,9 +118,9 @@ def evaluate(
     predictions: Sequence[Prediction],
     threshold: float | None = None,
 ) -> DetectorEvaluation:
-    """Figures with 95 % intervals; ``threshold`` is the one that the predictions were made with.
+    """Evaluate predictions, with 95 % confidence intervals.
 
-    Precision is the share of claims that are right, recall the share of memes that are found.
+    ``threshold`` is the threshold of the predictions. Raises InputError if an example has no label.
     """
     need_labels(examples, "the data")
     gold = [LABELS[int(e.label or 0)] for e in examples]
@@ -217,21 +217,21 @@ def _score_recalls(
 
 
 def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, float | None]]:
-    """Macro-F1 of answers that look at no meme: harmful or not, and types where all are known.
+    """Compute macro-F1 of trivial baselines, for harm and, if all types are known, for types.
 
-    For the random one these are the figures that it reaches on average.
+    The random baseline is given by its expected value.
     """
     rate = sum(int(e.label or 0) for e in examples) / len(examples)
     kinds = [str(e.type) for e in examples if e.type is not None]
     shares = [kinds.count(kind) / len(kinds) for kind in TYPES if kind in kinds]
     whole = bool(kinds) and len(kinds) >= 0.99 * len(examples)
     none = kinds.count("none") / len(kinds) if kinds else 0.0
-    # Claiming a class at random by its share p hits p of it: precision, recall and F1 are p.
+    # Predicting a class at random with its frequency p gives precision, recall and F1 of p.
     members = np.array([1 - rate, rate])
     claims = np.array([[1.0, 0.0], [0.0, 1.0], members])
     firsts = classification.macro_f1(claims * members, claims, members).tolist()
     seconds = (2 * none / (1 + none), None, sum(shares))
-    names = ("always harmless", "always harmful", "random by shares")
+    names = ("always harmless", "always harmful", "random by class frequency")
     return {
         name: (first, second / len(shares) if whole and second is not None else None)
         for name, first, second in zip(names, firsts, seconds, strict=True)
@@ -240,7 +240,7 @@ def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, floa
 
 @dataclass(frozen=True, slots=True)
 class DetectorComparison(Result):
-    """Macro-F1 of both, second minus first with its interval, and McNemar's test."""
+    """Macro-F1 of two detectors, second minus first with confidence interval, McNemar's test."""
 
     count: int
     first: float
@@ -313,7 +313,7 @@ def compare(
 
 
 def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
-    """One row a meme: harmful and found, missed, harmless and left alone, false alarm."""
+    """Return one row per meme: true positive, false negative, true negative, false positive."""
     kinds = np.where(truth == 1, np.where(said == 1, 0, 1), np.where(said == 0, 2, 3))
     return np.eye(4)[kinds]
 

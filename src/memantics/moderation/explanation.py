@@ -146,7 +146,7 @@ class Explanation(Reasons):
         return (
             f"not scored: {said.not_scored}"
             if said.not_scored
-            else f"{said.name}, chance of harm {said.probability:.2f}{kind}{doubt}",
+            else f"{said.name}, probability of harm {said.probability:.2f}{kind}{doubt}",
             f"{self.sum}; harmful from {self.needed:+.2f}",
         )
 
@@ -162,7 +162,10 @@ class LabelExplanation(Reasons):
         """The verdict, and how its score is composed."""
         chance = self.prediction.chances[self.label]
         rest = f" rather than {self.against}" if self.against else ""
-        return f"{self.label}{rest}, chance {chance:.2f}", f"{self.sum}; from {self.needed:+.2f}"
+        return (
+            f"{self.label}{rest}, probability {chance:.2f}",
+            f"{self.sum}; from {self.needed:+.2f}",
+        )
 
 
 def _covers(part: PieceContribution, other: PieceContribution) -> bool:
@@ -374,7 +377,7 @@ def _hide_words(example: Example) -> Iterator[tuple[PieceContribution, Example]]
     for place in range(0, len(found), size):
         start, end = found[place].start(), found[place : place + size][-1].end()
         text = example.text
-        part = PieceContribution("text", "left out", text[start:end], 0.0, start, end)
+        part = PieceContribution("text", "hidden", text[start:end], 0.0, start, end)
         yield part, replace(example, text=text[:start] + text[end:])
 
 

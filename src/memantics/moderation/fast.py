@@ -63,11 +63,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Prediction(Result):
-    """What a detector says about one meme; ``types`` are chances, empty without type labels.
+    """The prediction of a detector for one meme.
 
-    ``not_scored`` is why label and chance are no verdict: the text is in another language, or
-    empty. ``out_of_domain``: the text is unlike the training texts; None where that was not looked
-    at. ``review`` is why a person should decide, whatever the label is.
+    ``types`` are type probabilities, empty without type labels. ``not_scored`` is the reason why
+    label and probability are not a verdict. ``out_of_domain`` is True if the text differs from the
+    training texts, None if that was not checked. ``review`` is the reason for human review.
     """
 
     id: str
@@ -87,10 +87,10 @@ class Prediction(Result):
 
 @dataclass(frozen=True, slots=True)
 class LabelPrediction(Result):
-    """What a classifier says about one meme.
+    """The prediction of a classifier for one meme.
 
-    ``labels`` is one label, or any number where several can hold; ``label`` the likeliest.
-    ``chances`` add up to 1 unless several labels can hold.
+    ``labels`` is one label, or any number for multi-label classifiers; ``label`` is the most
+    probable one. ``chances`` are the probabilities, which add up to 1 unless multi-label.
     """
 
     id: str
@@ -109,7 +109,7 @@ class FastDetector(HeadModel):
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of harm that it tells apart; empty where it was trained without."""
+        """The harm types that it predicts; empty without type labels."""
         return () if self.labels.name else list_types(self.heads)
 
     def widen(self, scores: Singles) -> Floats:
@@ -155,7 +155,7 @@ class FastDetector(HeadModel):
     def name_labels(
         self, examples: Sequence[known.Example], chances: Floats, places: Sequence[tuple[int, ...]]
     ) -> list[LabelPrediction]:
-        """Chances and places of classes in words."""
+        """Convert probabilities and class indices to label predictions."""
         classes = self.labels.classes
         found = []
         for example, row, held in zip(examples, chances.tolist(), places, strict=True):
@@ -168,10 +168,10 @@ class FastDetector(HeadModel):
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A detector, and what it said about each training example while that was held out.
+    """A trained detector with its cross-validated predictions for the training examples.
 
-    Thresholds of harm were chosen on ``held_out`` itself, so its figures are slightly flattering;
-    ``said`` are labels other than harm.
+    Thresholds were chosen on ``held_out``, so its metrics are slightly too high. ``said`` are
+    predictions of labels other than harm.
     """
 
     detector: FastDetector

@@ -131,13 +131,13 @@ def measure_image(path: Path) -> Singles:
 
 @dataclass(frozen=True, slots=True)
 class FastSettings:
-    """How a fast detector or a classifier is trained.
+    """Training settings of fast detectors and classifiers.
 
-    ``ridges`` are tried in turn and the one is kept whose predictions for held-out examples have
-    the best macro-F1; with the solver ``svm`` they are costs. ``inner`` says how examples are
-    held out for that, for calibration and for thresholds. ``copies`` is the share of memes from
-    which a detector of harm also learns the text alone, misspelt by its sound; with ``whole`` a
-    meme without captions has the same length as one with them.
+    ``ridges`` are candidate ridge penalties (SVM costs for the solver ``svm``); the best macro-F1
+    on held-out examples decides. ``inner`` is the inner cross-validation, also used for calibration
+    and thresholds. ``copies`` is the proportion of memes that are also trained on as text only,
+    with homophone misspellings. With ``whole``, rows without captions are normalized to the same
+    norm.
     """
 
     preset: str

@@ -42,9 +42,9 @@ _SMOOTH = 0.1
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What one judge says of each meme from the other folds: chances of the classes, and a class.
+    """Held-out predictions of one baseline classifier: class probabilities and a class per meme.
 
-    ``name`` is the judge.
+    ``name`` is the name of the classifier.
     """
 
     name: str
@@ -54,7 +54,10 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class HeldOutVerdicts:
-    """All judges under one way to hold out; ``nearness`` is the cosine to the nearest meme kept."""
+    """Predictions of all baseline classifiers for one fold assignment.
+
+    ``nearness`` is the cosine similarity to the nearest training meme.
+    """
 
     judges: tuple[HeldOut, ...]
     nearness: Floats
@@ -65,7 +68,7 @@ class HeldOutVerdicts:
 
     @property
     def mean(self) -> Floats:
-        """The mean of the judges' chances."""
+        """Mean class probabilities over the classifiers."""
         return np.asarray(np.mean([judge.chances for judge in self.judges], axis=0))
 
 
@@ -113,7 +116,7 @@ class RunAnswers(NamedTuple):
 
 
 def weigh_answers(data: Loaded, run: RunAnswers, folds: Ints) -> HeldOut:
-    """What a run's answers mean: shares of labels among memes of other folds with that answer."""
+    """Estimate label probabilities from a run's answers, by label frequencies in other folds."""
     flags = np.eye(len(data.labels.classes))[number_labels(data)]
     names = [run.said.get(example.id, "") for example in data.examples]
     known = {name: place for place, name in enumerate(dict.fromkeys(names))}
@@ -136,7 +139,7 @@ def number_labels(data: Loaded) -> Ints:
 def _find_nearest(
     rows: kernels.Rows, flags: NDArray[np.bool_], ways: Mapping[str, Ints], kernel: kernels.Kernel
 ) -> tuple[kernels.Singles, dict[str, tuple[Floats, Floats]]]:
-    """The kernel between all memes; by way the votes of the nearest, and how near the first is."""
+    """Compute the kernel of all memes and, per fold assignment, nearest-neighbour votes."""
     size = len(rows)
     gram = np.empty((size, size), np.float32)
     votes = {name: np.zeros(flags.shape) for name in ways}
@@ -161,7 +164,7 @@ def _find_nearest(
 
 
 def _judge_by_pieces(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
-    """Log chances by naive Bayes over weighted pieces, all classes alike beforehand."""
+    """Compute log-probabilities by naive Bayes over weighted n-grams, with a uniform prior."""
     matrix = rows.sparse.to_scipy()
     table = np.zeros(flags.shape)
     for fold in np.unique(folds):
@@ -172,7 +175,7 @@ def _judge_by_pieces(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) 
 
 
 def _calibrate(name: str, table: Floats, flags: NDArray[np.bool_], folds: Ints) -> HeldOut:
-    """Chances and decisions of each fold, by what the scores of the others mean."""
+    """Calibrate the scores of each fold on the other folds, and predict classes."""
     spread = float(table.std()) or 1.0
     centred = (table - table.mean(axis=1, keepdims=True)) / spread
     nested = decide_nested(centred, flags, folds, several=False)

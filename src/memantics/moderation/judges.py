@@ -263,7 +263,7 @@ class OpenDetector:
         return not example.empty or self.fast is None or self.machine.sees_images
 
     def ask(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Predictions; one without a chance for what it cannot look at."""
+        """Predict examples; an example without usable input gets no probability."""
         seen = [example for example in examples if not self.needs_image or example.image]
         said = dict(zip(map(id, seen), self.machine.predict(seen), strict=True))
         return [said.get(id(e)) or Prediction(e.id, 0, 0.0, None, {}) for e in examples]

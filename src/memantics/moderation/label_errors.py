@@ -28,9 +28,9 @@ from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_ca
 
 WORKFLOW = "review-labels"
 FIRST = 100  # probable label errors in the review queue
-OTHERS = 100  # drawn from all the rest, for the share of wrong labels
-# Of what the commonest label leaves open, judges must agree with so much: else most of their
-# disagreement is their own error, or lies in pictures that they do not see.
+OTHERS = 100  # random memes in the queue, to estimate the error rate
+# Minimum accuracy of the classifiers above the majority class, as a proportion of the rest. Below
+# it, most disagreement is their own error, or depends on images that they do not use.
 _AGREED = 0.7
 _COPIES, _JUDGES = "a near-duplicate has another label", "held-out classifiers predict another"
 
@@ -49,7 +49,7 @@ class LabelIssue:
 def rank_label_issues(
     data: Loaded, copies: Sequence[str], chances: Floats
 ) -> tuple[LabelIssue, ...]:
-    """Memes in doubt, contradicting near-duplicates first, each by the chance of its label."""
+    """Rank probable label errors: contradicting near-duplicates first, then by probability."""
     labels, classes = number_labels(data), data.labels.classes
     judged = find_doubtful(labels, chances).tolist()
     contradicted = _find_contradicted(copies, labels, chances)
@@ -72,9 +72,9 @@ def rank_label_issues(
 
 
 def _find_contradicted(groups: Sequence[str], labels: Ints, chances: Floats) -> list[int]:
-    """In groups of near-duplicates with several labels, those of the rarer ones, doubtful first.
+    """Find memes with a minority label among their near-duplicates, least probable first.
 
-    Where labels are equally common, the one is named whose chances are lowest.
+    If labels are equally frequent, the one with the lowest probability counts as the minority.
     """
     members: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -124,19 +124,19 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
 
 
 def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
-    """The share of labels that judges hold for wrong; a gap where the judges themselves err."""
+    """Estimate the label error rate from classifiers; a gap if the classifiers are too weak."""
     labels, chances, classes = number_labels(data), held.mean, len(data.labels.classes)
     joint = estimate_joint(labels, chances)
     share = float(joint.sum() - np.trace(joint))
     right = float((settle(chances).argmax(axis=1) == labels).mean())
     top = float(np.bincount(labels).max() / len(labels))
-    who = "judges" if len(held.judges) > len(JUDGES) else "judges that read words alone"
+    who = "classifiers" if len(held.judges) > len(JUDGES) else "text-only classifiers"
     gap = Gap(
         data.labels.name,
-        "share of wrong labels",
-        f"{who} agree with {right:.0%} of the labels (always the commonest: {top:.0%}), "
-        "so that most disagreement is their own error",
-        "review the queue, then --reviewed ANNOTATIONS gives the share",
+        "label error rate",
+        f"{who} agree with {right:.0%} of the labels (majority class: {top:.0%}), "
+        "so most disagreement is their own error",
+        "review the queue, then use --reviewed ANNOTATIONS",
     )
     if settle(right - top) < settle(_AGREED * (1 - top)):
         return None, gap
@@ -157,7 +157,9 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
         "worth knowing",
         {"judges": len(held.judges), "share": share},
         task=data.labels.name,
-        rows=(Score("accuracy", right, len(labels), by="judges", label="judges agree"),),
+        rows=(
+            Score("accuracy", right, len(labels), by="judges", label="agreement of classifiers"),
+        ),
         details=(f"{len(flagged):,} memes are ranked, of {len(labels):,}",),
     )
     p = 1 - NormalDist().cdf((share - KNOW) / max((high - low) / 3.92, 1e-9))
@@ -210,7 +212,7 @@ def queue_label_issues(
 def judge_reviews(
     data: Loaded, texts: Grouping, held: HeldOutVerdicts, annotations: Path
 ) -> tuple[Finding, ...]:
-    """The share of wrong labels as people found it, and figures without the wrong ones."""
+    """Estimate the label error rate from reviews, and metrics without the wrong labels."""
     given = {annotation.item: annotation for annotation in queue.read_annotations(annotations)}
     known = [v for v in given.values() if v.workflow == WORKFLOW and v.kept]
     if not known:
@@ -233,7 +235,9 @@ def judge_reviews(
         ),
         Score("proportion", sum(rest) / max(1, len(rest)), len(rest), by="memes", label="drawn"),
         measure_macro(cases, "judge", f"{FAST}, all memes"),
-        measure_macro([c for c in cases if c.id not in wrong], "judge", f"{FAST}, without them"),
+        measure_macro(
+            [c for c in cases if c.id not in wrong], "judge", f"{FAST}, without wrong labels"
+        ),
     )
     counts = {"first": len(first), "rest": len(rest), "wrong": len(wrong), "known": len(known)}
     found = WORDING.find(

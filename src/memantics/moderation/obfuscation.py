@@ -63,7 +63,7 @@ class Augmented:
 
 
 def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
-    """The examples, and obfuscated copies of a share of them, with their labels.
+    """Add obfuscated copies of a proportion ``share`` of the examples, with their labels.
 
     Homophones come from the characters of the data, which is fast and needs no other package.
     Copies get new ids. Random characters are obfuscated, since there is no detector yet.
@@ -84,7 +84,7 @@ def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> A
 def add_copies(
     examples: Sequence[Example], origins: Sequence[int], share: float, seed: int
 ) -> Augmented:
-    """The examples, and copies of a share of them: the text alone, some characters misspelt.
+    """Add text-only copies of a proportion ``share`` of the examples, with misspelt characters.
 
     Characters are replaced by homophones from the data. A copy has no captions, so that the model
     learns to use pinyin and the text alone. ``origins`` has the index of the example that each one
@@ -144,7 +144,7 @@ _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
 _HIDDEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\uffa0"
 _WORD = re.compile(r"[^\W\d_]+")
 _MIXED = re.compile(r"[^\W_]+")
-# Cyrillic, Greek and other letters that look like Latin ones.
+# Homoglyphs: Cyrillic, Greek and other letters that look like Latin ones.
 _ALIKE = str.maketrans(
     "аАвВгеЕзкКмМнНоОрРсСтТуУхХѕЅіІјЈһԁԛԝӏαΑΒεΕΖΗιΙκΚΜνΝοΟρΡτΤυΥΧχɑɡıʟ",
     "aAbBreE3kKmMhHoOpPcCtTyYxXsSiIjJhdqwlaABeEZHiIkKMvNoOpPtTuYXxagiL",

@@ -24,7 +24,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.features import clean, name_pieces
 
 EVERYBODY = "all memes"
-FEWEST = 5  # harmful memes of a group, below which a share says nothing
+FEWEST = 5  # minimum harmful memes of a group for a rate
 _WORDS = 6
 _SURE = 2.5  # standard deviations of the log-odds ratio
 _PRIOR = 10.0
@@ -34,7 +34,7 @@ NEAR = 0.1  # distance from the threshold that counts as uncertain
 
 @dataclass(frozen=True, slots=True)
 class Rate(Result):
-    """A share of ``count`` memes with its 95 % interval; None where there are none."""
+    """A proportion of ``count`` memes with its 95 % confidence interval; None for no memes."""
 
     count: int
     value: float | None = None
@@ -55,7 +55,7 @@ class TargetErrors(Result):
 def find_target_errors(
     examples: Sequence[Example], labels: Sequence[int]
 ) -> tuple[TargetErrors, ...]:
-    """Recall and false alarms over all memes and by group, the largest first.
+    """Compute recall and false positive rate over all memes and by group, largest first.
 
     Empty if no group has enough harmful memes.
     """
@@ -111,7 +111,7 @@ def _rate(places: Sequence[int], labels: Sequence[int]) -> Rate:
 
 
 def rate(hits: int, count: int) -> Rate:
-    """A share with its interval.
+    """Compute a proportion with its 95 % confidence interval.
 
     >>> rate(1, 2).value, rate(0, 0).value
     (0.5, None)
@@ -123,7 +123,7 @@ def rate(hits: int, count: int) -> Rate:
 
 
 def tabulate_targets(rows: Sequence[TargetErrors]) -> Table:
-    """Recall and false alarms by group, in per cent."""
+    """Show recall and false positive rate by group, in per cent."""
     cells = tuple(
         (
             errors.target,
@@ -157,8 +157,8 @@ class OperatingPoint:
     Without ``review_range``, memes are blocked from ``threshold`` on and allowed below it. A
     review range puts a review band between both. A range that does not reach the threshold would
     leave a gap, so that the band is extended to the threshold: see :attr:`gap`. ``rule`` is the
-    rule that chose them, if any, and ``volume`` the memes per time that it counts with. With ``homophones``, Chinese texts are also scored by
-    their homophone reading.
+    rule that chose them, if any, and ``volume`` the memes per time that it assumes. With
+    ``homophones``, Chinese texts are also scored by their homophone reading.
     """
 
     threshold: float
@@ -246,10 +246,10 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdMetrics(Result):
-    """What a threshold does to memes with known labels: shares with 95 % intervals.
+    """Metrics at one threshold, each with a 95 % confidence interval.
 
-    ``precision`` is the share of flagged memes that are harmful, ``recall`` the share of harmful
-    memes that are flagged, ``flagged`` and ``near`` (within 0.1 of the threshold) shares of all.
+    ``precision`` and ``recall`` are of harmful memes. ``flagged`` and ``near`` (within 0.1 of the
+    threshold) are proportions of all memes.
     """
 
     threshold: float
@@ -262,7 +262,7 @@ class ThresholdMetrics(Result):
 def measure_thresholds(
     said: Sequence[tuple[float, bool]], chosen: float | None = None
 ) -> tuple[ThresholdMetrics, ...]:
-    """Figures along thresholds in steps of 0.05, and at the one that was chosen.
+    """Compute metrics at thresholds in steps of 0.05, and at the chosen threshold.
 
     >>> rows = measure_thresholds([(0.9, True), (0.6, False), (0.2, False)], 0.6)
     >>> [(row.threshold, row.flagged.value) for row in rows if row.threshold == 0.6]
@@ -297,10 +297,10 @@ def tabulate_thresholds(rows: Sequence[ThresholdMetrics], chosen: float | None =
             shares = (_show(row.precision), _show(row.recall), _show(row.flagged, 1000))
             cells.append((f"{row.threshold:.2f}{mark}", *shares, _show(row.near, 1000)))
     columns = (
-        "threshold", ">precision %", ">recall %", ">flagged in 1,000", ">within 0.1, in 1,000",
+        "threshold", ">precision %", ">recall %", ">flagged per 1,000", ">within 0.1, per 1,000",
     )  # fmt: skip
-    title = "Harmful memes along thresholds, with 95 % intervals" + (
-        "; *: in force" if kept is not None else ""
+    title = "Metrics of harmful memes by threshold, with 95 % CI" + (
+        "; *: current threshold" if kept is not None else ""
     )
     return Table(columns, tuple(cells), title)
 

@@ -47,7 +47,7 @@ _Kept = tuple[float, int, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A meme that was judged wrongly; ``sure`` is how far the chance is from its label."""
+    """A misclassified meme; ``sure`` is the distance of the probability from the label."""
 
     example: Example
     prediction: Prediction
@@ -64,7 +64,7 @@ def write_evaluation(
     found: DetectorEvaluation,
     report: Robustness | None,
 ) -> None:
-    """Write figures, calibration curve and error browser as one page."""
+    """Write metrics, calibration curve and error browser as one page."""
     mistakes = find_mistakes(loaded.examples, said)
     shown = mistakes[:_MOST_ERRORS]
     _write(
@@ -165,7 +165,7 @@ def _up(value: float) -> float:
 
 
 def draw_curve(points: Sequence[tuple[float, float, int]]) -> Markup:
-    """The calibration curve: on the diagonal, a chance of 0.7 means 7 of 10 memes are harmful."""
+    """Draw the calibration curve; on the diagonal, probabilities are calibrated."""
     return draw("calibration", points, _across, _up)
 
 
@@ -384,7 +384,7 @@ class Drift(Result):
     memes: tuple[int, int]
     aspects: tuple[DriftedAspect, ...]
     alpha: float
-    distance: float
+    min_shift: float
     note: str = ""
 
     @property
@@ -416,7 +416,7 @@ class Drift(Result):
 
 
 def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:
-    """Categories with both shares, and both widths of bars in per cent of the largest share."""
+    """Compute both proportions of each category, and bar widths relative to the largest."""
     total_now = max(1, sum(now for _, now, _ in counts))
     total_then = max(1, sum(then for _, _, then in counts))
     shares = [(name, now / total_now, then / total_then) for name, now, then in counts]

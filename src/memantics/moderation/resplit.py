@@ -1,6 +1,6 @@
 """Group-disjoint evaluation: how far groups of memes predict labels and inflate scores.
 
-Groups are templates, times, sources, authors or texts. Every judge is scored twice on all memes:
+Groups are templates, times, sources, authors or texts. Each classifier is scored twice:
 with random folds, as papers do, and with group-disjoint folds. The difference is the part of the
 score that depends on memes of the same group in training.
 """
@@ -43,7 +43,7 @@ FOLDS = 5
 NEAR_TEXT = 0.8
 CLUSTER_BITS = 8  # as in ``collect``: the same template with another text
 _BLOCKS = 50
-_KNOWN = 0.9  # share of the memes that must have a date, a source, …
+_KNOWN = 0.9  # minimum proportion of memes with a date, source or author
 WORDS: dict[GroupKind, str] = {
     "template": "memes with one image (perceptual hash within 8 bits) or nearly the same text",
     "time": "neighbours in the order of collection (date, else id)",
@@ -51,15 +51,15 @@ WORDS: dict[GroupKind, str] = {
     "author": "memes of one author",
     "text": "memes with nearly the same text (Jaccard 0.8 on words or Chinese characters)",
 }
-ALPHA = 0.025  # the other half of five false alarms in a hundred pages is left to tasks
-KNOW, BREAK = 0.02, 0.1  # from which size on a finding is worth knowing, or breaks a score
-_BESIDE = 10  # neighbours on each side in the order of collection
+ALPHA = 0.025  # half of a family-wise error rate of 5 %; the other half is for tasks
+KNOW, BREAK = 0.02, 0.1  # minimum effect sizes of the verdicts worth knowing and broken
+_BESIDE = 10  # neighbours per side in the order of collection
 _RESAMPLES = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
 _MACRO, _ACCURACY = MetricSpec("macro_f1"), MetricSpec("accuracy")
 WORDING = FindingWords(__file__)
-_SOUND = f"It concerns less than {KNOW:g} of the set, or cannot be told from chance."
+_SOUND = f"The effect is below {KNOW:g} or not significant."
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,13 @@ def judge_groups(data: Loaded, grouping: Grouping) -> Draft | None:
         details=(f"{many:,} groups of two or more memes",) if many else (),
         task=data.labels.name,
         rows=(
-            Score("proportion", share, len(labels), by="memes", label="memes with such companions"),
+            Score(
+                "proportion",
+                share,
+                len(labels),
+                by="memes",
+                label="memes with others in their group",
+            ),
         ),
     )
     return Draft(finding, vote.p, size)
@@ -251,7 +257,7 @@ def judge_resplit(
     again: HeldOutVerdicts,
     disjoint: HeldOutVerdicts,
 ) -> Draft:
-    """How far each judge falls when no group crosses; ``again`` is by other random folds."""
+    """Measure the score drop with group-disjoint folds; ``again`` has other random folds."""
     rows: list[Score] = []
     falls: dict[str, tuple[Score, float]] = {}
     moves = [
@@ -268,7 +274,7 @@ def judge_resplit(
         falls[before.name] = _compare(cases[0], cases[1], reach, before.name)
     fall, p = falls[FAST]
     known = [score for score, _ in falls.values()]
-    baseline = measure_macro(_list_constant(data, grouping), "judge", "always the commonest")
+    baseline = measure_macro(_list_constant(data, grouping), "judge", "majority class")
     crossing = _list_crossing(data, grouping)
     nearness = _list_nearness(data, grouping, random)
     by, words, by_how_much = _name(grouping.by), _tell(data, grouping), fall.value or 0.0

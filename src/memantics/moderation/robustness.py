@@ -39,10 +39,10 @@ _OPTIONS = 40
 
 @dataclass(frozen=True, slots=True)
 class StressScores:
-    """Recall of a judge on harmful captions: plain, obfuscated, and obfuscated but read aloud.
+    """Recall on harmful captions: plain, obfuscated, and obfuscated with homophone readings.
 
-    ``alarms_plain`` and ``alarms_read`` are the shares of harmless captions called harmful
-    without and with readings: what hearing more costs.
+    ``alarms_plain`` and ``alarms_read`` are false positive rates on harmless captions, without and
+    with homophone readings.
     """
 
     recall_plain: float
@@ -177,9 +177,9 @@ class Evasion:
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """Macro-F1 on all memes, and on those without a near-duplicate where it was learnt from.
+    """Macro-F1 on all memes, and on those without a near-duplicate in the training data.
 
-    ``where`` says in words what that was.
+    ``where`` describes the training data in words.
     """
 
     duplicates: int

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,14 @@ from memantics.moderation.classifiers import (
 from memantics.moderation.data import CAPTIONS_HELP, LabelVersionFlag, describe_texts
 from memantics.moderation.evaluation import DetectorEvaluation, evaluate
 from memantics.moderation.examples import Example, FoldScheme, Loaded
-from memantics.moderation.fast import LabelPrediction, Prediction, Trained, fit, fit_labels
+from memantics.moderation.fast import (
+    FastDetector,
+    LabelPrediction,
+    Prediction,
+    Trained,
+    fit,
+    fit_labels,
+)
 from memantics.moderation.features import Dense, Embedder, FeatureBlock
 from memantics.moderation.heads import (
     AUTO,
@@ -38,6 +46,7 @@ from memantics.moderation.heads import (
     choose_preset,
     need_training,
 )
+from memantics.moderation.identity import measure_identity_terms
 from memantics.moderation.judges import (
     FastJudge,
     OpenDetector,
@@ -246,15 +255,15 @@ class TrainOptions:
     image_statistics: Annotated[bool, Flag("Add features for brightness, colour and edges.")] = (
         False
     )
-    obfuscated: Annotated[float, Flag("Share of examples to add in obfuscation.", min=0, max=1)] = (
-        0.0
-    )
+    obfuscated: Annotated[
+        float, Flag("Proportion of examples to add as obfuscated copies.", min=0, max=1)
+    ] = 0.0
 
 
 def train_judge(
     loaded: Loaded, options: TrainOptions
 ) -> tuple[FastJudge, Loaded, DetectorEvaluation | LabelEvaluation, ModelCard]:
-    """Train on labels of any kind: what judges, the data as used, figures and the model card."""
+    """Train a detector or classifier; return it with its data, metrics and model card."""
     need_training()
     settings, encoder = choose_settings(loaded, options)
     if options.ocr:
@@ -266,14 +275,14 @@ def train_judge(
         trained = fit_labels(loaded, settings, encoder)
     else:
         trained = fit(grown.examples, settings, encoder, grown.origins)
-    found, card, facts = describe_trained(loaded, trained)
+    found, card, facts = describe_trained(loaded, trained, encoder)
     return FastJudge(trained.detector, encoder, facts), loaded, found, card
 
 
 def describe_trained(
-    loaded: Loaded, trained: Trained
+    loaded: Loaded, trained: Trained, encoder: Embedder | None
 ) -> tuple[DetectorEvaluation | LabelEvaluation, ModelCard, dict[str, object]]:
-    """Figures on held-out memes, the model card, and all that is stored with a detector."""
+    """Return held-out metrics, the model card, and the metadata stored in the file."""
     known: dict[str, object]
     found: DetectorEvaluation | LabelEvaluation
     if loaded.labels.name:
@@ -286,8 +295,18 @@ def describe_trained(
         pairs = [(p.probability, e.label == 1) for p, e in zip(said, loaded.examples, strict=True)]
         known = {"held_out_scores": rules.count_scores(pairs).dump()}
     card = make_card(trained.detector, loaded, found, _describe_held_out(loaded))
-    facts = {"sample": loaded.sample, **card.dump(), **describe_texts(loaded.texts), **known}
+    texts = describe_texts(loaded.texts)
+    if not loaded.labels.name:
+        point = operating_points.OperatingPoint(trained.detector.decision.threshold or 0.5)
+        score = partial(_score, trained.detector, encoder)
+        card = replace(card, identity=measure_identity_terms(score, point, texts["languages"]))
+    facts = {"sample": loaded.sample, **card.dump(), **texts, **known}
     return found, card, facts
+
+
+def _score(detector: FastDetector, encoder: Embedder | None, texts: Sequence[str]) -> list[float]:
+    said = detector.predict([Example(str(n), text) for n, text in enumerate(texts)], encoder)
+    return [one.probability for one in said]
 
 
 def _describe_held_out(loaded: Loaded) -> str:

@@ -1,6 +1,6 @@
-"""How unlike its training texts a text is: the share of pieces not met there.
+"""The unseen-n-gram rate: proportion of a text's n-grams that no training text has.
 
-Pieces are characters and pairs of them, or words where a detector learnt words.
+N-grams are single characters and character pairs, or words for detectors with word features.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class UnseenNgrams:
-    """The pieces of training texts, and the share of others that 99 of 100 of them stay within."""
+    """The n-grams of training texts, and the 99th percentile of their own unseen-n-gram rates."""
 
     known: Container[str]
     most: float
     kind: PieceKind = "chars"
 
     def measure(self, text: str) -> float:
-        """The share of a text's different pieces that are not known.
+        """Compute the proportion of a text's distinct n-grams that are not in the training texts.
 
         >>> UnseenNgrams({"a", "b", "ab"}, 0.4).measure("abc")
         0.4
@@ -49,7 +49,7 @@ class UnseenNgrams:
         return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
 
     def measure_worst(self, text: str) -> float:
-        """The highest share of the text and of its sentences: kind words around one hide nothing.
+        """Compute the highest rate over the whole text and each of its sentences.
 
         >>> known = UnseenNgrams({"so", "it"}, 0.4, "phrases")
         >>> known.measure_worst("so it. so it so it is all gone")
@@ -102,7 +102,7 @@ def describe_unseen_rate(texts: Sequence[str]) -> dict[str, float | None]:
 
 
 def fit_unseen_ngrams(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
-    """The share that 99 of 100 training texts stay within, each measured against all others.
+    """Compute the 99th percentile of leave-one-out unseen-n-gram rates of training texts.
 
     >>> fit_unseen_ngrams(["ab", "ab", "ab", "xy"]), fit_unseen_ngrams([])
     (1.0, None)

@@ -42,7 +42,7 @@ class LabelMap(Closed):
     labels: dict[str, Meaning] = Field(default_factory=dict)
     prompts: dict[str, Meaning] = Field(default_factory=dict)
     languages: tuple[str, ...] = ()
-    licence: str = "not said"
+    licence: str = "not stated"
 
     @property
     def meanings(self) -> dict[str, Meaning]:
@@ -105,7 +105,7 @@ class WrappedJudge:
         return np.array(rows).reshape(len(rows), len(self.classifier.labels))
 
     def weigh(self, logits: Floats) -> tuple[Floats, dict[str, Floats]]:
-        """Log-odds of harm, and of each type its share in what speaks for harm."""
+        """Compute the log-odds of harm, and each type's proportion of the harmful probability."""
         meant = [self.file.meanings.meanings[name] for name in self.classifier.labels]
         harmful = [place for place, what in enumerate(meant) if what not in ("harmless", "ignore")]
         powers = logits[:, harmful]
@@ -132,7 +132,7 @@ class WrappedJudge:
     def name_predictions(
         self, examples: Sequence[Example], logits: Floats, chances: Floats | None = None
     ) -> list[Prediction]:
-        """Predictions from logits; ``chances`` where they are calibrated otherwise."""
+        """Convert logits to predictions; ``chances`` replace the calibrated probabilities."""
         odds, shares = self.weigh(logits)
         if chances is None:
             chances = make_probabilities(self.file.slope * odds + self.file.shift)

@@ -86,7 +86,7 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     assert done.tuned.trained_on == 3
     with pytest.raises(InputError, match="was tuned for memeintent/intent"):
         open_judge(tmp_path / "out")
-    with pytest.raises(InputError, match="writes answers and has no verdicts"):
+    with pytest.raises(InputError, match="generates answers, so it has no verdicts"):
         mm.paper("memeintent", data="sample", detectors=tmp_path / "out")
     adapter = tmp_path / "out" / "adapter"
     other = LocalModel(f"local/{adapter}").identity

@@ -110,5 +110,5 @@ def test_a_local_model_is_tuned(tmp_path: Path) -> None:
     assert found["after"]["unparsed"] == 0
     assert (out / "adapter" / "adapter_config.json").is_file()
     card = (out / "CARD.md").read_text(encoding="utf-8")
-    assert "licence of the data: not said" in card
+    assert "licence of the data: not stated" in card
     assert "| external, after | 10 |" in card

@@ -43,7 +43,7 @@ def test_the_loss_is_the_share_of_the_positive_among_all() -> None:
 
 def test_a_contrast_is_trained_in_whole_epochs() -> None:
     assert (NetworkShape().contrast, choose_shape("rgcl", None).contrast) == (0.0, 1.0)
-    with pytest.raises(InputError, match="once an epoch"):
+    with pytest.raises(InputError, match="after an epoch"):
         plan_network("rgcl", Backbones(clip=Path("clip")), replace(QUICK, save_every=5))
 
 

@@ -87,7 +87,7 @@ def test_presets_name_what_they_need() -> None:
         check_backbones("fusion", Backbones())
     with pytest.raises(InputError, match="has no place for a clip backbone"):
         check_backbones("text", Backbones(text="x", clip=Path("y")))
-    with pytest.raises(InputError, match="reads no text"):
+    with pytest.raises(InputError, match="uses no text"):
         choose_shape("image", "attention")
     with pytest.raises(UnknownName):
         choose_shape("mkee", None)

@@ -102,7 +102,7 @@ def test_broken_and_missing_images_are_counted_and_listed(tmp_path: Path) -> Non
     ]
     assert encoded.pixels is not None
     assert encoded.pixels[0, 0, 0].tolist() == [255, 0, 0]
-    with pytest.raises(InputError, match="no example is left"):
+    with pytest.raises(InputError, match="no example can be used"):
         encode(examples[1:], reader, NetworkShape(integration="none"))
 
 

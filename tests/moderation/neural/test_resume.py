@@ -84,7 +84,7 @@ def test_a_killed_training_ends_as_an_unhurt_one(encoder: Make, tmp_path: Path) 
     assert 0 < progress.batch < 5, "the kill fell into an epoch"
     said = forks.run(hurt, place)
     assert said.code == 0, said.err
-    assert said.out.splitlines()[0] == f"seed 0: going on from step {progress.step}"
+    assert said.out.splitlines()[0] == f"seed 0: resuming from step {progress.step}"
     assert read_ends(tmp_path / "hurt") == read_ends(tmp_path / "whole")
 
 

@@ -250,7 +250,7 @@ def test_other_settings_do_not_go_on_from_these(text_only: Backbones, tmp_path: 
     first = train(data, text_only, tmp_path).seeds[0]
     said: list[str] = []
     train_neural(data, SeedPlan(text_only, SHAPE, SHORT), tmp_path, said.append)
-    assert said == [f"seed 0: done before, validation macro-F1 {100 * first.valid.f1:.2f}"]
+    assert said == [f"seed 0: already trained, validation macro-F1 {100 * first.valid.f1:.2f}"]
     for changed in (replace(SHORT, rate=1e-3), replace(SHORT, hold_out="random")):
         with pytest.raises(StoreError, match="other data or settings"):
             train(data, text_only, tmp_path, changed)
@@ -261,7 +261,7 @@ def test_other_settings_do_not_go_on_from_these(text_only: Backbones, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"label": 1, "type": "targeted"}, "holds one class only"),
+        ({"label": 1, "type": "targeted"}, "has only one class"),
         ({"label": None}, "has no label"),
     ],
 )
@@ -323,7 +323,7 @@ def test_a_hopeless_rate_is_named(text_only: Backbones, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seeds": ()}, "seeds must be given"),
+        ({"seeds": ()}, "seeds must be unique"),
         ({"seeds": (1, 1)}, "and differ"),
         ({"seeds": (0, -1)}, "seed -1 is below 0"),
         ({"batch": 10, "accumulate": 4}, "do not fall into 4 equal parts"),
@@ -354,7 +354,7 @@ def test_every_file_is_checked_before_it_is_used(text_only: Backbones, tmp_path:
     for wrong, message in (
         (plain.replace('"format": 1', '"format": 9'), "format 9"),
         (plain.replace('"harmless"', '"clean"', 1), "other classes"),
-        ("{", "damaged or of another version"),
+        ("{", "damaged or from another version"),
     ):
         facts.write_text(wrong)
         with pytest.raises(StoreError, match=message):

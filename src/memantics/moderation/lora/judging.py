@@ -1,6 +1,6 @@
 """Prompts, splits and verdicts of a LoRA-tuned model, and the tuned model as a detector.
 
-A verdict is the likelier of two words, or parsed from the text that the model writes.
+A verdict is the more probable of two answer words, or parsed from the generated text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.neural import machine
 
-# The paper's split of its 653 groups; other numbers are cut in the same proportion.
+# The paper's split of its 653 groups; other data are split in the same proportion.
 TRAIN_GROUPS, ALL_GROUPS = 500, 653
 Question = Literal["pun", "harm"]
 QuestionStyle = Literal["image", "caption", "reasons"]
@@ -43,10 +43,10 @@ _MARKS: dict[PromptLanguage, tuple[str, str]] = {"zh": ("", "判断："), "en": 
 
 @dataclass(frozen=True, slots=True)
 class TuningCase:
-    """One meme with its label. ``reason`` is what a good answer says before its verdict.
+    """One meme with its label; ``reason`` is the reference explanation before the verdict.
 
-    A pun and the two memes made from it share a ``group``: they share their words, too, so a
-    split that parts them would ask about what was trained on.
+    A pun and its two hard negatives share a ``group``. They share words, so they must stay in the
+    same split.
     """
 
     id: str
@@ -59,18 +59,18 @@ class TuningCase:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A request, and what a good reply to it says."""
+    """A training example: a request and its reference reply."""
 
     request: Request
     answer: str = ""
 
 
 class HasGroup(Protocol):
-    """What belongs to a group that is never parted."""
+    """An item of a group that stays in one split."""
 
     @property
     def group(self) -> str:
-        """The group's name."""
+        """Name of the group."""
         ...
 
 
@@ -79,7 +79,7 @@ G = TypeVar("G", bound=HasGroup)
 
 @dataclass(frozen=True, slots=True)
 class TuningSplit:
-    """Cases by use."""
+    """Training and held-out cases."""
 
     train: tuple[TuningCase, ...]
     valid: tuple[TuningCase, ...]
@@ -88,12 +88,12 @@ class TuningSplit:
 def part_groups(
     cases: Sequence[G], seed: int = 0, train_groups: int | None = None
 ) -> tuple[tuple[G, ...], tuple[G, ...]]:
-    """Put whole groups aside at random: 153 of 653, or as large a share."""
+    """Hold out whole groups at random: 153 of 653, or the same proportion."""
     groups = sorted({case.group for case in cases})
     count = train_groups or round(len(groups) * TRAIN_GROUPS / ALL_GROUPS)
     if not 0 < count < len(groups):
         raise InputError(
-            f"{len(groups)} groups cannot be split into {count} to train on and some to test on",
+            f"{len(groups)} groups are too few for {count} training groups and a test set",
             hint="give more memes, or another --train-groups",
         )
     random.Random(seed).shuffle(groups)
@@ -107,7 +107,7 @@ def part_groups(
 def split_groups(
     cases: Sequence[TuningCase], seed: int = 0, train_groups: int | None = None
 ) -> TuningSplit:
-    """Whole groups to train on and to judge; each part must hold both classes.
+    """Split by whole groups; raise InputError if a part has only one class.
 
     >>> pairs = [(n, part) for n in range(653) for part in "abc"]
     >>> cases = [TuningCase(f"{n}{part}", str(n), part == "a") for n, part in pairs]
@@ -119,7 +119,7 @@ def split_groups(
     for name, part in (("training", split.train), ("validation", split.valid)):
         if len({case.label for case in part}) < 2:
             raise InputError(
-                f"the {name} part of {len(part)} memes holds one class only",
+                f"the {name} set of {len(part)} memes has only one class",
                 hint="give more memes of both classes, or another seed",
             )
     return split
@@ -127,10 +127,10 @@ def split_groups(
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a meme is put to a model, and how its reply is read.
+    """The prompt for a meme, and how the reply is parsed.
 
-    ``text`` is a prompt in the place of ours, ``said`` its words for no and for yes, ``marks`` what
-    its reasons and its verdict begin with, ``shown`` the images of its worked examples.
+    ``text`` is a custom prompt, ``said`` its words for no and yes, ``marks`` the prefixes of its
+    reasons and verdict, ``shown`` the images of its few-shot examples.
     """
 
     question: Question = "pun"
@@ -143,23 +143,23 @@ class Wording:
 
     @property
     def prompt(self) -> Prompt:
-        """The text with its placeholder for the caption."""
+        """The prompt with its placeholder for the caption."""
         if self.text:
             return Prompt("own", self.text)
         return _prompts()[f"{self.question}.{self.style}.{self.language}"]
 
     @property
     def words(self) -> tuple[str, str]:
-        """What is said for no and for yes."""
+        """The answer words for no and yes."""
         return self.said or WORDS[self.language]
 
     def describe(self) -> dict[str, Any]:
-        """The wording in cards and fingerprints; what is not set says nothing."""
+        """Describe the prompt for cards and fingerprints; unset fields are omitted."""
         told = asdict(self) | {"shown": [path.name for path in self.shown]}
         return {name: value for name, value in told.items() if value}
 
     def ask(self, case: TuningCase) -> str:
-        """The question about one meme.
+        """Fill the prompt with one meme.
 
         >>> "蒸多鱼" in Wording().ask(TuningCase("1", "1", True, caption="蒸多鱼"))
         True
@@ -168,7 +168,7 @@ class Wording:
         return prompt.fill(caption=case.caption) if prompt.placeholders else prompt.fill()
 
     def pose(self, case: TuningCase, sees: bool) -> Lesson:
-        """A case as a request: images, its own last, where the model sees, then the question."""
+        """Make a request: images if the model uses them (the meme's own last), then the prompt."""
         parts: tuple[MessagePart, ...] = (self.ask(case),)
         if sees:
             if case.image is None:
@@ -177,7 +177,7 @@ class Wording:
         return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
 
     def answer(self, case: TuningCase) -> str:
-        r"""What a tuned model should say.
+        r"""Return the reference reply.
 
         >>> case = TuningCase("1", "1", True, reason="鱼和余同音。")
         >>> Wording().answer(case), Wording(style="reasons").answer(case)
@@ -190,7 +190,7 @@ class Wording:
         return f"{before}{' '.join(case.reason.split())}\n{verdict}{word}".strip()
 
     def read(self, reply: str) -> bool | None:
-        r"""The verdict in a reply; None where there is none, or more than one.
+        r"""Parse the verdict of a reply; None if there is none or more than one.
 
         >>> Wording(style="reasons").read("同音。\n判断: 否"), Wording().read("也许")
         (False, None)
@@ -198,12 +198,12 @@ class Wording:
         >>> marked.read("分析：同音。\n判断:非双关"), marked.read("判断：双关\n判断：非双关")
         (False, None)
         """
-        # The longer word first: one may begin the other.
+        # The longer word comes first, since one may be a prefix of the other.
         ends = {word: re.escape(word) + r"\b" * word.isascii() for word in self.words}
         either = "|".join(ends[word] for word in sorted(ends, key=len, reverse=True))
         if self.style == "reasons":
             mark = re.escape((self.marks or _MARKS[self.language])[1].rstrip(" ：:"))
-            # Both widths of the colon: models copy whichever they saw last.
+            # Models use both full-width and ASCII colons.
             said = re.finditer(rf"{mark}\s*[：:]\s*[“\"]?({either})", reply, re.IGNORECASE)
             found = {str(verdict[1]).lower() for verdict in said}
         else:
@@ -227,7 +227,7 @@ _DEFAULT = Wording()
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A lesson as text before and behind the point where the model takes over, and its images."""
+    """A training example as prompt text, reply text and images."""
 
     prompt: str
     answer: str
@@ -235,7 +235,7 @@ class Rendered:
 
 
 class ChatProcessor:
-    """The processor of a model that sees, or the tokenizer of one that only reads."""
+    """The processor of a vision-language model, or the tokenizer of a language model."""
 
     def __init__(
         self, processor: Any, sees: bool, wording: Wording = _DEFAULT, max_pixels: int = 0
@@ -247,24 +247,24 @@ class ChatProcessor:
             raise InputError(
                 "this model has no chat template", hint="use its instruction-tuned version"
             )
-        # A tuned model is asked through the same dialogue later.
+        # Inference uses the same chat template as training.
         self._dialogue = Dialogue(processor, sees, LocalSettings(max_pixels=max_pixels), None)
         self._wording = wording
         self.tokenizer = self._chat.tokenizer
 
     def render(self, case: TuningCase | Lesson) -> Rendered:
-        """A lesson as the chat template shows it; a missing or broken image is an error."""
+        """Render an example by the chat template; raise an error if an image is missing."""
         lesson = case if isinstance(case, Lesson) else self._wording.pose(case, self._chat.sees)
         prompt = self._dialogue.render(lesson.request)
         answer = self._chat.defuse(lesson.answer) + (self.tokenizer.eos_token or "")
         return Rendered(prompt.text, answer, prompt.images)
 
     def encode_prompts(self, rows: Sequence[Rendered]) -> Any:
-        """Questions alone, padded on the left: what is generated follows each directly."""
+        """Encode prompts for generation, padded on the left."""
         return self._encode([row.prompt for row in rows], rows, "left")
 
     def encode_lessons(self, rows: Sequence[Rendered]) -> Any:
-        """Questions with answers, padded on the right; only the answers have labels."""
+        """Encode prompts with replies, padded on the right; only replies have labels."""
         batch = self._encode([row.prompt + row.answer for row in rows], rows, "right")
         labels = machine.get_torch().full_like(batch["input_ids"], _IGNORED)
         ends = batch["attention_mask"].sum(-1).tolist()
@@ -275,11 +275,11 @@ class ChatProcessor:
         return batch
 
     def _find_answer(self, row: Rendered, tokens: list[int]) -> int:
-        """Where the answer's tokens begin."""
+        """Find the index of the first reply token."""
         answer_tokens = self.tokenizer(row.answer, add_special_tokens=False)["input_ids"]
         if tokens[len(tokens) - len(answer_tokens) :] == answer_tokens:
             return len(tokens) - len(answer_tokens)
-        # A tokenizer may join letters across the seam: then what the prompt alone shares counts.
+        # A tokenizer may merge characters across the boundary; then the common prefix counts.
         alone = self._encode([row.prompt], [row], "right")["input_ids"][0].tolist()
         shared = next((n for n, (a, b) in enumerate(zip(alone, tokens, strict=False)) if a != b), 0)
         return shared or min(len(alone), len(tokens) - 1)
@@ -290,24 +290,24 @@ class ChatProcessor:
         return self._chat.encode(texts, [row.images for row in rows], side)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of generated tokens."""
+        """Decode generated tokens to text."""
         return self._chat.decode(tokens)
 
 
 def check_model(folder: Path) -> None:
-    """Refuse a folder that is no model's, or a machine without the packages."""
+    """Raise an error if the folder is not a model, or packages are missing."""
     machine.check_packages("LoRA detectors", _NEEDED)
     if not (folder / "config.json").is_file():
         raise InputError(
-            f"{folder} is not a model's folder: no config.json",
+            f"{folder} is not a model folder: config.json is missing",
             hint="give the folder with config.json and *.safetensors",
         )
     if not any(folder.glob("*.safetensors")):
-        raise InputError(f"{folder} holds no *.safetensors", hint="pickled weights are not loaded")
+        raise InputError(f"{folder} has no *.safetensors", hint="pickled weights are not supported")
 
 
 def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, bool]:
-    """A local checkpoint: the model, its processor or tokenizer, and whether it sees."""
+    """Open a local model: the model, its processor or tokenizer, and whether it uses images."""
     check_model(folder)
     transformers = machine.get_transformers()
     plain: dict[str, Any] = {"local_files_only": True}
@@ -330,7 +330,7 @@ def open_model(folder: Path, device: Any, precision: str) -> tuple[Any, Any, boo
 
 
 def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int = 0) -> TunedJudge:
-    """A model with the adapter that was tuned for it, ready to be asked."""
+    """Open a base model with its LoRA adapter."""
     device = machine.resolve_device("auto", machine.Ranks())
     precision = "bfloat16" if device.type == "cuda" else "float32"
     base, processor, sees = open_model(model, device, precision)
@@ -339,7 +339,9 @@ def open_adapter(model: Path, adapter: Path, wording: Wording, max_pixels: int =
         network = peft.PeftModel.from_pretrained(base, str(adapter), local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         words = " ".join(str(error).split())[:200]
-        raise StoreError(f"{adapter} does not fit {model}: {words}", hint="tune again") from error
+        raise StoreError(
+            f"the adapter {adapter} does not match {model}: {words}", hint="tune again"
+        ) from error
     return TunedJudge(network.eval(), ChatProcessor(processor, sees, wording, max_pixels), wording)
 
 
@@ -350,7 +352,7 @@ def _seeing_kinds() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class LoraVerdict:
-    """One meme's verdict; None where a reply held none. ``score`` is the chance of yes."""
+    """The verdict on one meme; None if the reply had none. ``score`` is the probability of yes."""
 
     id: str
     gold: bool
@@ -363,7 +365,7 @@ class LoraVerdict:
 class Rates:
     """Recall of both classes, F1 of the positive one and macro-F1; None where undefined.
 
-    A reply without a verdict is a miss of its class: it is counted, never guessed.
+    A reply without a verdict counts as an error; no answer is guessed.
     """
 
     tpr: float | None
@@ -375,7 +377,7 @@ class Rates:
 
 
 class TunedJudge:
-    """A model that is asked about memes, in batches, without dropout and always alike."""
+    """A tuned model that classifies memes in batches, deterministically."""
 
     def __init__(self, model: Any, conversation: ChatProcessor, wording: Wording) -> None:
         self._model, self._conversation, self._wording = model, conversation, wording
@@ -383,7 +385,7 @@ class TunedJudge:
     def judge(
         self, cases: Sequence[TuningCase], batch: int = 8, longest: int = 160
     ) -> list[LoraVerdict]:
-        """A verdict for each case, in order."""
+        """Return one verdict per case, in order."""
         was_training = self._model.training
         self._model.eval()
         found: list[LoraVerdict] = []
@@ -399,7 +401,7 @@ class TunedJudge:
         return self._wording.style == "reasons"
 
     def _weigh(self, cases: Sequence[TuningCase]) -> list[LoraVerdict]:
-        """The likelier of the two words: always a verdict, and a score with it."""
+        """Choose the more probable of the two answer words; always gives a verdict and a score."""
         torch = machine.get_torch()
         rows = [self._conversation.render(case) for case in cases]
         columns = [
@@ -408,7 +410,7 @@ class TunedJudge:
         ]
         chances = torch.softmax(torch.stack(columns, -1), -1)[:, 1].tolist()
         if not all(map(math.isfinite, chances)):
-            raise StoreError("the model's weights give no number", hint="fine-tune it again")
+            raise StoreError("the model returned values that are not numbers", hint="tune it again")
         return [
             LoraVerdict(case.id, case.label, chance > 0.5, chance)
             for case, chance in zip(cases, chances, strict=True)
@@ -432,7 +434,7 @@ class TunedJudge:
 def write_replies(
     model: Any, conversation: ChatProcessor, rows: Sequence[Rendered], longest: int
 ) -> list[str]:
-    """What a model writes behind each question, the likeliest token at each step."""
+    """Generate a reply to each prompt by greedy decoding."""
     inputs = move(conversation.encode_prompts(rows), model)
     tokenizer = conversation.tokenizer
     found = model.generate(
@@ -447,10 +449,9 @@ def write_replies(
 
 
 def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
-    """The loss of every answer's token, and the row that each belongs to.
+    """Compute the loss of every reply token, and the row that each belongs to.
 
-    Only the logits in front of answers are brought to full precision: a vocabulary has a hundred
-    thousand words, and a question with an image hundreds of tokens.
+    Only logits of reply tokens are converted to full precision, to save memory.
     """
     torch = machine.get_torch()
     inputs = {name: value for name, value in batch.items() if name != "labels"}
@@ -462,7 +463,7 @@ def token_losses(network: Any, batch: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def rate(verdicts: Sequence[LoraVerdict]) -> Rates:
-    """Rates of verdicts; of a part without positives only the other recall is defined.
+    """Compute rates of verdicts; without positives only the true negative rate is defined.
 
     >>> rate([LoraVerdict("a", False, False), LoraVerdict("b", False, None)]).tnr
     0.5
@@ -485,7 +486,7 @@ def rate(verdicts: Sequence[LoraVerdict]) -> Rates:
 
 @dataclass(frozen=True, slots=True)
 class LoraJudge:
-    """A vision-language model with the adapter that ``detector tune --question harm`` made."""
+    """A vision-language model with an adapter from ``detector tune --question harm``."""
 
     model: Any
     card: Mapping[str, Any]
@@ -493,13 +494,13 @@ class LoraJudge:
     reads_texts: ClassVar[bool] = True
 
     def predict(self, examples: Sequence[Example]) -> list[Prediction]:
-        """One prediction per example, in order; a reply without a verdict is an error here."""
+        """Predict harm per example; raise InputError for a reply without a verdict."""
         cases = [TuningCase(e.id, e.id, False, e.text, "", e.image) for e in examples]
         verdicts = self.model.judge(cases)
         silent = [verdict.id for verdict in verdicts if verdict.said is None]
         if silent:
             raise InputError(
-                f"{len(silent)} replies hold no verdict, the first is on meme {silent[0]}",
+                f"{len(silent)} replies have no verdict; the first is for meme {silent[0]}",
                 hint="leave these memes out, or tune with --style caption",
             )
         return [
@@ -509,13 +510,13 @@ class LoraJudge:
 
 
 def open_lora(folder: Path, base: Path | None) -> LoraJudge:
-    """Open what ``detector tune --question harm`` made; ``base`` where its model has moved."""
+    """Open a model tuned with ``--question harm``; ``base`` is its base model, if moved."""
     try:
         facts = orjson.loads((folder / FACTS).read_bytes())
         if "task" in facts["wording"]:
             raise InputError(
-                f"{folder} was tuned for {facts['wording']['task']}, not to tell harm",
-                hint=f"memantics run {facts['wording']['task']} --model detector/{folder}",
+                f"{folder} was tuned for {facts['wording']['task']}, not for harm",
+                hint=f"use 'memantics run {facts['wording']['task']} --model detector/{folder}'",
             )
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
         said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
@@ -524,7 +525,7 @@ def open_lora(folder: Path, base: Path | None) -> LoraJudge:
         model = base or Path(settings["base_model_name_or_path"])
         pixels = int(facts["tuning"]["max_pixels"])
     except ValidationError as error:
-        raise StoreError(f"{folder / FACTS} is damaged: {first_fault(error)}") from error
+        raise StoreError(f"{folder / FACTS} cannot be read: {first_fault(error)}") from error
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"{folder} is not a complete fine-tuned model: {error!r}"[:200],
@@ -532,6 +533,6 @@ def open_lora(folder: Path, base: Path | None) -> LoraJudge:
         ) from error
     if wording.question != "harm":
         raise InputError(
-            f"{folder} was tuned to tell puns, not harm", hint="tune with --question harm"
+            f"{folder} was tuned to detect puns, not harm", hint="tune with --question harm"
         )
     return LoraJudge(open_adapter(model, folder / ADAPTER, wording, pixels), facts)

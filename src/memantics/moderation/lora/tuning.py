@@ -58,15 +58,15 @@ _BATCH, _LONGEST = 8, 512
 
 @dataclass(frozen=True, slots=True)
 class DataOrigin:
-    """Whose memes a model learnt from. ``sample`` marks the sample data, which proves nothing."""
+    """Origin of the training data; ``sample`` marks the sample data (demonstration only)."""
 
     data: str
-    licence: str = "not said"
+    licence: str = "not stated"
     languages: tuple[str, ...] = ()
     sample: bool = False
 
 
-UNKNOWN = DataOrigin("not said")
+UNKNOWN = DataOrigin("not stated")
 
 
 def write_card(
@@ -77,14 +77,14 @@ def write_card(
     origin: DataOrigin,
     invalid: str,
 ) -> Path:
-    """Write ``CARD.md`` beside the adapter; ``invalid`` says how unusable replies counted."""
+    """Write ``CARD.md`` beside the adapter; ``invalid`` describes how invalid replies count."""
     said = {
         "Model": f"{clean_markdown(model.resolve().name)} with a LoRA adapter",
         "Data": f"{clean_markdown(origin.data)}; licence of the data:"
         f" {clean_markdown(origin.licence)}",
-        "Languages of the data": ", ".join(origin.languages) or "cannot be told",
+        "Languages of the data": ", ".join(origin.languages) or "unknown",
         **facts,
-        "Selection": "none: the number of epochs was given, and held-out groups chose nothing",
+        "Selection": "none: the number of epochs is fixed, and held-out groups are not used",
         "Packages": ", ".join(f"{label} {version}" for label, version in find_versions().items()),
     }
     text = fill_template(__file__, "card.md", {}, said=said, table=table, invalid=invalid)
@@ -93,29 +93,31 @@ def write_card(
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How the adapter is fitted: epochs and rate are the paper's; it names no rank."""
+    """Settings of LoRA tuning; epochs and learning rate are the paper's, which gives no rank."""
 
-    seed: Annotated[int, Flag("Of the split, the order and the start.", min=0)] = 0
-    epochs: Annotated[int, Flag("", min=1)] = 3
-    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 8
-    portion: Annotated[int, Flag("Memes that pass at once.", min=1)] = 1
-    rate: Annotated[float, Flag("Highest learning rate.")] = 1e-6
+    seed: Annotated[int, Flag("Random seed of split, order and initial weights.", min=0)] = 0
+    epochs: Annotated[int, Flag("Number of epochs.", min=1)] = 3
+    batch: Annotated[int, Flag("Memes per step.", min=1)] = 8
+    portion: Annotated[int, Flag("Memes per forward pass; less memory with fewer.", min=1)] = 1
+    rate: Annotated[float, Flag("Maximum learning rate.")] = 1e-6
     warmup: float = 0.03
-    rank: Annotated[int, Flag("Rank of the added matrices.", min=1)] = 16
+    rank: Annotated[int, Flag("LoRA rank.", min=1)] = 16
     alpha: int = 32
     dropout: float = 0.05
     precision: str = "auto"
-    device: Annotated[str, Flag("auto, cpu, cuda or cuda:1.")] = "auto"
-    max_pixels: Annotated[int, Flag("Shrink larger images.", min=0)] = 0
-    train_groups: Annotated[int | None, Flag("Groups to train on. Default: 500 of 653.", min=1)] = (
-        None
-    )
-    merge: Annotated[bool, Flag("Also write a whole model, for local/PATH.")] = False
+    device: Annotated[str, Flag("Device: auto, cpu, cuda or cuda:1.")] = "auto"
+    max_pixels: Annotated[
+        int, Flag("Resize images with more pixels; 0 keeps all sizes.", min=0)
+    ] = 0
+    train_groups: Annotated[
+        int | None, Flag("Number of training groups. Default: 500 of 653.", min=1)
+    ] = None
+    merge: Annotated[bool, Flag("Also write the merged model, for local/PATH.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned(Result):
-    """What tuning gave: rates before and after on held-out groups, and on an external set."""
+    """Results of tuning: rates before and after on held-out groups, and on an external set."""
 
     folder: Path
     before: judging.Rates
@@ -125,7 +127,7 @@ class Tuned(Result):
     trained_on: int
 
     def table(self) -> Table:
-        """Rates of each part, three digits; a dash where a rate is not defined."""
+        """Show the rates of each set; a dash for an undefined rate."""
         parts = {"held out, before": self.before, "held out, after": self.after}
         if self.external is not None:
             parts["external, after"] = self.external
@@ -141,10 +143,10 @@ def tune(
     out: Path,
     tools: TuningTools | None = None,
 ) -> Tuned:
-    """Fit an adapter on whole groups of memes and judge the others, before and after.
+    """Tune an adapter on groups of memes, and evaluate the other groups before and after.
 
-    Nothing is chosen on the held-out groups: the number of epochs is given. Run again after a
-    kill, it goes on behind the last whole epoch.
+    The number of epochs is fixed; held-out groups are not used for selection. A second call
+    resumes after the last complete epoch.
     """
     tools = tools or TuningTools()
     check_tuning(model, tuning)
@@ -153,11 +155,13 @@ def tune(
 
 
 def check_tuning(model: Path, tuning: Tuning) -> None:
-    """Refuse settings, folders and machines with which no tuning can begin."""
+    """Raise an error for invalid settings or model folders, or missing packages."""
     if not 0 < tuning.rate < 1:
-        raise InputError(f"rate {tuning.rate:g} is not possible", hint="such as --rate 1e-4")
+        raise InputError(
+            f"{tuning.rate:g} is not a valid learning rate", hint="for example --rate 1e-4"
+        )
     if tuning.seed < 0:
-        raise InputError(f"seed {tuning.seed} is below 0", hint="give 0, 1, 2, …")
+        raise InputError(f"the seed {tuning.seed} is negative", hint="use 0, 1, 2, …")
     judging.check_model(model)
 
 
@@ -202,7 +206,7 @@ def _tune(
 def open_network(
     model: Path, tuning: Tuning, wording: Wording | None = None
 ) -> tuple[Any, judging.ChatProcessor]:
-    """The model with a fresh adapter, and how it is talked to."""
+    """Open the model with a new adapter, and its chat processor."""
     device = machine.resolve_device(tuning.device, machine.Ranks())
     machine.fix_arithmetic(True, strict=False)
     base, processor, sees = judging.open_model(model, device, _precision(tuning, device))
@@ -213,7 +217,7 @@ def open_network(
 
 @dataclass(frozen=True, slots=True)
 class TuningTools:
-    """What a caller may hand in: memes of an external test, who listens, and whose data it is."""
+    """Optional inputs of tuning: external test memes, progress callback and data origin."""
 
     external: tuple[TuningCase, ...] = ()
     say: ProgressLog = print
@@ -222,7 +226,7 @@ class TuningTools:
     def tell(
         self, history: Sequence[checkpoint.Epoch], trained_on: int, mark: str
     ) -> dict[str, Any]:
-        """What every tuned model says of its training."""
+        """Return the metadata stored with every tuned model."""
         return {
             **asdict(self.origin),
             "history": [asdict(epoch) for epoch in history],
@@ -232,7 +236,7 @@ class TuningTools:
 
 
 def add_adapter(base: Any, tuning: Tuning) -> Any:
-    """The model with low-rank matrices beside the projections of its language part."""
+    """Add LoRA matrices to the projections of the language model."""
     peft: Any = importlib.import_module("peft")
     names = [
         name
@@ -242,7 +246,7 @@ def add_adapter(base: Any, tuning: Tuning) -> Any:
         and not any(word in name for word in ("vision", "visual"))
     ]
     if not names:
-        raise InputError("this model has no projections that LoRA knows", hint="use another model")
+        raise InputError("LoRA does not support the layers of this model", hint="use another model")
     config = peft.LoraConfig(
         r=tuning.rank,
         lora_alpha=tuning.alpha,
@@ -254,7 +258,7 @@ def add_adapter(base: Any, tuning: Tuning) -> Any:
 
 
 class _Adapter:
-    """The trainable tensors alone, as checkpoints want to see them."""
+    """The trainable tensors of a network, with the interface of checkpoints."""
 
     def __init__(self, network: Any) -> None:
         self._own = {n: p for n, p in network.named_parameters() if p.requires_grad}
@@ -264,14 +268,14 @@ class _Adapter:
 
     def load_state_dict(self, tensors: Any, strict: bool = True) -> None:
         if strict and tensors.keys() != self._own.keys():
-            raise RuntimeError("other tensors")
+            raise RuntimeError("the checkpoint has other tensors than the adapter")
         with machine.get_torch().no_grad():
             for name, tensor in tensors.items():
                 self._own[name].copy_(tensor)
 
 
 class Fitting:
-    """The loop: some memes a step, the loss on the answers' tokens alone."""
+    """The training loop; the loss covers only the reply tokens."""
 
     def __init__(
         self,
@@ -290,17 +294,17 @@ class Fitting:
         self._steps = -(-len(cases) // tuning.batch)
 
     def run(self, folder: Path, say: ProgressLog) -> tuple[checkpoint.Epoch, ...]:
-        """Train what is left to train."""
+        """Train the remaining epochs."""
         progress = checkpoint.TrainingProgress(self._mark)
         latest = checkpoint.read_latest(folder)
         if latest is not None:
             if checkpoint.read_progress(latest).fingerprint != self._mark:
                 raise StoreError(
-                    f"{folder} holds a tuning with other data or settings",
-                    hint="choose another --out, or repeat the first command",
+                    f"{folder} has a tuning with other data or settings",
+                    hint="choose another --out, or use the same data and settings",
                 )
             progress = checkpoint.load_checkpoint(latest, self._adapter, self._optimiser)
-            say(f"going on behind epoch {progress.epoch}")
+            say(f"resuming after epoch {progress.epoch}")
         while progress.epoch < self._tuning.epochs:
             loss = self._run_epoch(progress.epoch)
             history = (*progress.history, checkpoint.Epoch(progress.epoch, loss, 0.0))
@@ -322,7 +326,7 @@ class Fitting:
         return total / self._steps
 
     def _step(self, rows: list[int], step: int) -> float:
-        """One step: the mean over the memes of each answer's mean loss."""
+        """Run one step on the mean loss over memes."""
         tuning = self._tuning
         self._torch.manual_seed(mix_seed(tuning.seed, step, 0))
         total = 0.0
@@ -343,7 +347,7 @@ class Fitting:
 
 
 def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
-    """The sum over a portion of each answer's mean cross-entropy: questions teach nothing."""
+    """Sum the mean cross-entropy of each reply in a portion; prompts have no loss."""
     losses, places = judging.token_losses(network, batch)
     torch = machine.get_torch()
     counts = torch.bincount(places, minlength=batch["input_ids"].shape[0])
@@ -353,7 +357,7 @@ def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
 def save_tuned(
     network: Any, model: Path, out: Path, tuning: Tuning, facts: Mapping[str, Any]
 ) -> None:
-    """Write the adapter, what is known of it, and the whole model where that is wanted."""
+    """Write the adapter, its metadata and, if requested, the merged model."""
     with write_folder(out / judging.ADAPTER) as folder:
         network.save_pretrained(str(folder))
     known = {
@@ -370,7 +374,7 @@ def save_tuned(
 
 
 def copy_reading(model: Path, target: Path) -> None:
-    """Copy how a model reads (tokenizer, processor, template) beside its merged weights."""
+    """Copy tokenizer, processor and chat template to the merged model."""
     for path in sorted(model.iterdir()):
         kept = path.suffix in (".json", ".jinja", ".txt", ".model", ".tiktoken")
         if kept and path.name != "config.json" and not path.name.endswith(".index.json"):
@@ -393,7 +397,7 @@ def _precision(tuning: Tuning, device: Any) -> str:
 
 
 def fingerprint(model: Path, tuning: Tuning, lessons: Any) -> str:
-    """One hash over the model, what it learns and how; where it runs changes nothing."""
+    """Hash the model, the training data and the settings, without the device."""
     settled = replace(tuning, device="", merge=False)
     return hash_folder(model, orjson.dumps([asdict(settled), *lessons]))
 
@@ -406,7 +410,7 @@ def _show(rates: judging.Rates) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TunedWriter(Result):
-    """What tuning gave: the task's figures on memes that were held out, before and after."""
+    """Results of tuning: the task's metrics on held-out memes, before and after."""
 
     folder: Path
     task: str
@@ -417,7 +421,7 @@ class TunedWriter(Result):
     held_out: int
 
     def table(self) -> Table:
-        """The figures over all held-out memes."""
+        """Show the metrics over all held-out memes."""
         later = {score.key: score for score in self.after if not score.by}
         rows = [
             (score.key, f"{score.n:,}", _show_written(score), _show_written(later.get(score.key)))
@@ -430,7 +434,7 @@ class TunedWriter(Result):
 def tune_writer(
     model: Path, task: Task, tuning: Tuning, out: Path, tools: TuningTools | None = None
 ) -> TunedWriter:
-    """Fit an adapter on a task's requests and gold texts; memes apart from them judge it."""
+    """Tune an adapter on a task's requests and gold texts, and evaluate on held-out memes."""
     check_tuning(model, tuning)
     with hold_folder(out):
         return _tune_to_write(model, task, tuning, out, tools or TuningTools())
@@ -471,17 +475,17 @@ def _tune_to_write(
 
 
 def list_written(task: Task) -> tuple[Item, ...]:
-    """The items of a task that people answered in words."""
+    """List the items of a task with gold answers in free text."""
     if task.needs:
         first = " and ".join(need.task for need in task.needs)
         raise InputError(
-            f"{task.name} needs the answers of {first} first, and these are a model's",
+            f"{task.name} needs model answers of {first}, which cannot be used for tuning",
             hint="tune with background=none, human or retrieved, and captions=data or none",
         )
     items = tuple(item for item in task.items() if _list_texts(item))
     if not items:
         raise InputError(
-            f"{task.name} has no gold answers in words", hint="tune on memeintent/intent"
+            f"{task.name} has no free-text gold answers", hint="tune on memeintent/intent"
         )
     return items
 
@@ -494,7 +498,7 @@ def _list_texts(item: Item) -> list[str]:
 def _answer(
     network: Any, conversation: ChatProcessor, task: Task, items: Sequence[Item]
 ) -> list[str]:
-    """A reply to each item, as long as the task allows."""
+    """Generate a reply to each item, up to the length limit of the task."""
     network.eval()
     replies: list[str] = []
     with get_torch().inference_mode():
@@ -518,7 +522,7 @@ def _read(task: Task, item: Item, reply: str) -> Outcome:
 
 
 def find_writer(folder: Path) -> dict[str, Any] | None:
-    """What is known of a model that was tuned to write; None for anything else."""
+    """Read the metadata of a model tuned on free text; None for other folders."""
     if not (folder / FACTS).is_file():
         return None
     try:
@@ -526,10 +530,10 @@ def find_writer(folder: Path) -> dict[str, Any] | None:
         writes = "task" in facts["wording"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise StoreError(
-            f"{folder / FACTS} is damaged: {error}"[:200], hint="tune again"
+            f"{folder / FACTS} cannot be read: {error}"[:200], hint="tune again"
         ) from error
     if writes and not (folder / ADAPTER).is_dir():
-        raise StoreError(f"{folder} holds no {ADAPTER}", hint="fine-tune it again")
+        raise StoreError(f"{folder} has no {ADAPTER}", hint="tune it again")
     return dict(facts) if writes else None
 
 

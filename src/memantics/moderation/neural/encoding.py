@@ -1,4 +1,4 @@
-"""Examples to arrays: token ids of the three texts, pixels, class places. Ids are never read."""
+"""Encode examples as arrays: token ids, pixels and class indices; ids are not used."""
 
 from __future__ import annotations
 
@@ -26,48 +26,48 @@ from memantics.understanding.vision.colours import Pixels
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Turns a text into token ids, opening and closing marks included; ``pad`` fills up a row."""
+    """A tokenizer: text to token ids with special tokens; ``pad`` is the padding id."""
 
     tokenizer: Any
     pad: int
 
     def split(self, text: str, length: int) -> list[int]:
-        """At most ``length`` ids; a longer text loses its end, not its closing mark."""
-        # Lone surrogates are no text. A row without a single token could not be attended to.
+        """Return at most ``length`` token ids; truncation keeps the closing token."""
+        # Lone surrogates are replaced, and a row has at least one token, for attention.
         clean = text.encode("utf-8", "ignore").decode("utf-8")
         ids: list[int] = self.tokenizer.encode(clean).ids or [self.pad]
         return ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
 def read_splitter(data: bytes, pad: int, name: str = "tokenizer.json") -> Splitter:
-    """The splitter that a ``tokenizer.json`` describes; ``pad`` is the id that fills rows."""
+    """Read a tokenizer from ``tokenizer.json``; ``pad`` is the padding id."""
     need_packages("networks", "tokenizers", "tokenizers")
     try:
         tokenizer = importlib.import_module("tokenizers").Tokenizer.from_str(data.decode())
-    except Exception as error:  # the package raises its parser's complaints as bare Exception
+    except Exception as error:  # the package raises parser errors as bare Exception
         raise DataError(
             name, "is not a valid tokenizer.json", hint="save the tokenizer again"
         ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    # A caption that spells a control mark is text like any other.
+    # Special tokens written in a caption are treated as plain text.
     tokenizer.encode_special_tokens = True
     return Splitter(tokenizer, pad)
 
 
 _LARGEST = 4096
-# A longer strip loses its ends before it is resized: nothing of them would be left in the middle,
-# and a line of pixels would grow into gigabytes.
+# The ends of extremely long images are cropped before resizing, to bound memory; the centre crop
+# would remove them anyway.
 _LONGEST = 16
-_PLAIN = 384  # from this edge on, images are resized without a cut, whatever crop_pct says
+_PLAIN = 384  # from this size on, images are resized without a crop, as in transformers
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """How an image becomes ``height`` × ``width`` pixels, and how these are scaled.
+    """Image preprocessing: resize to ``height`` × ``width`` and scale the pixels.
 
-    ``edge`` is the length of the shorter side before the middle is cut out; 0 stretches the whole
-    image to the final size instead.
+    ``edge`` is the length of the shorter side before the centre crop; 0 resizes the whole image to
+    the final size without a crop.
     """
 
     height: int
@@ -78,7 +78,7 @@ class Preparation:
     std: tuple[float, float, float] = (0.5, 0.5, 0.5)
 
     def prepare(self, image: Pillow.Image) -> Pixels:
-        """Rows × columns × RGB, as bytes.
+        """Preprocess an image to rows × columns × RGB bytes.
 
         >>> Preparation(2, 2, edge=2).prepare(Pillow.new("RGB", (9, 3), "white")).shape
         (2, 2, 3)
@@ -104,7 +104,7 @@ class Preparation:
 
 
 def _cut_middle(pixels: Pixels, height: int, width: int) -> Pixels:
-    """The middle of an image; where it is too small, black fills up."""
+    """Crop the centre of an image; pad with black if it is too small."""
     rows, columns = pixels.shape[:2]
     if rows < height or columns < width:
         whole = np.zeros((max(rows, height), max(columns, width), 3), np.uint8)
@@ -149,12 +149,10 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
         file = _File.model_validate(orjson.loads(data))
     except (orjson.JSONDecodeError, ValidationError) as error:
         raise DataError(
-            name, "does not say how images are prepared", hint="download it beside the weights"
+            name, "has no image preprocessing settings", hint="download it beside the weights"
         ) from error
     if abs(file.rescale_factor * 255 - 1) > 1e-3:
-        raise DataError(
-            name, "asks for a scaling that is not supported", hint="use another encoder"
-        )
+        raise DataError(name, "has an unsupported pixel scaling", hint="use another encoder")
     size = file.size if isinstance(file.size, _Sides) else _square(file.size, file)
     crop = file.crop_size if isinstance(file.crop_size, _Sides) else _square(file.crop_size, None)
     if size.height and size.width and not size.shortest_edge:
@@ -164,19 +162,19 @@ def read_preparation(data: bytes, name: str = "preprocessor_config.json") -> Pre
     edge = size.shortest_edge or 0
     height, width = crop.height or edge, crop.width or edge
     if file.crop_pct and edge < _PLAIN:
-        # ResNet's and ConvNeXt's preparation: a larger image of which this share is cut out.
+        # ResNet and ConvNeXt resize to a larger size and crop this proportion of it.
         edge = int(edge / file.crop_pct)
     if not edge or not height or not width:
         raise DataError(
             name,
-            "does not say to which size images are brought",
-            hint="use an encoder of images of one size",
+            "has no image size",
+            hint="use an encoder with a fixed image size",
         )
     return Preparation(height, width, edge, file.resample, file.image_mean, file.image_std)
 
 
 def _square(side: int | None, file: _File | None) -> _Sides:
-    """Older files give one number: a side of a square, or the shorter edge where a cut follows."""
+    """Read an image size; older files have one number for a square or the shorter edge."""
     if side is None:
         return _Sides()
     if file is not None and (file.crop_size is not None or file.do_center_crop):
@@ -186,7 +184,7 @@ def _square(side: int | None, file: _File | None) -> _Sides:
 
 @dataclass(frozen=True, slots=True)
 class LoadedImages:
-    """Images by row of the request; ``faults`` says of the others what was wrong."""
+    """Loaded images by row; ``faults`` has the error of each image that failed."""
 
     pixels: Pixels
     rows: tuple[int, ...]
@@ -199,10 +197,10 @@ def draw_images(
     place: Path | None = None,
     workers: int = 4,
 ) -> LoadedImages:
-    """Decode every image once, in bounds, into one array (on disk where ``place`` is given).
+    """Decode every image once into one array (on disk if ``place`` is given).
 
-    Training reads each image in every epoch: decoding it again would cost more than a small
-    network, and a broken file must show before the first step, not in the middle of the night.
+    Training uses each image in every epoch, so decoding once saves time. Damaged files are found
+    before the first step.
     """
     shape = (len(paths), preparation.height, preparation.width, 3)
     pixels: Pixels = (
@@ -235,7 +233,7 @@ _STEP = 8
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How a network reads memes: its splitter of texts, its preparation of images, or both."""
+    """The preprocessing of a network: tokenizer, image preprocessing, or both."""
 
     splitter: Splitter | None
     preparation: Preparation | None
@@ -246,9 +244,9 @@ class Reader:
 class Encoded:
     """Examples as arrays, in the order of ``examples``.
 
-    ``ids`` has a row per example and text (see :class:`NetworkShape`), filled up; ``lengths`` says
-    how far each is real. A network without a text or an image encoder has None there. ``rows`` are
-    the places of the examples among those that were given.
+    ``ids`` has a padded row per example and text (see :class:`NetworkShape`), ``lengths`` the
+    number of tokens of each. They are None for a network without a text encoder, as are the pixels
+    without an image encoder. ``rows`` are the indices of the examples in the input.
     """
 
     examples: tuple[Example, ...]
@@ -264,7 +262,7 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class TextBatch:
-    """One batch, cut to its longest text."""
+    """One batch, padded to its longest text."""
 
     ids: Ids | None
     mask: NDArray[np.bool_] | None
@@ -278,7 +276,7 @@ def encode(
     place: Path | None = None,
     workers: int = 4,
 ) -> Encoded:
-    """Bring examples into arrays; those whose image cannot be used are left out and listed."""
+    """Encode examples as arrays; skip and list those whose image cannot be used."""
     kept, pixels, skips = tuple(examples), None, tuple[Skip, ...]()
     left = tuple(range(len(kept)))
     if reader.preparation is not None:
@@ -290,7 +288,7 @@ def encode(
         kept = tuple(kept[row] for row in left)
     if not kept:
         raise InputError(
-            "no example is left to read"
+            "no example can be used"
             + (f": {len(skips)} have no usable image ({skips[0].reason})" if skips else ""),
             hint="give the folder with the images, or use a network without an image encoder",
         )
@@ -314,7 +312,7 @@ def _texts(example: Example, shape: NetworkShape) -> tuple[str, ...]:
 
 
 def cut(encoded: Encoded, rows: Sequence[int] | Ints) -> TextBatch:
-    """A batch of some rows, as long as its longest text needs, in steps of eight."""
+    """Make a batch of rows, padded to its longest text in steps of eight."""
     chosen = np.asarray(rows)
     pixels = None if encoded.pixels is None else np.asarray(encoded.pixels[chosen])
     if encoded.ids is None or encoded.lengths is None:
@@ -325,7 +323,7 @@ def cut(encoded: Encoded, rows: Sequence[int] | Ints) -> TextBatch:
 
 
 def fit(encoded: Encoded, rows: Ints) -> int:
-    """How many columns a batch needs: few sizes, so that kernels and memory are found again."""
+    """Return the padded length of a batch; few distinct sizes let kernels and memory be reused."""
     if encoded.ids is None or encoded.lengths is None:
         return 0
     longest = int(encoded.lengths[rows].max())
@@ -333,7 +331,7 @@ def fit(encoded: Encoded, rows: Ints) -> int:
 
 
 def classes_of(target: TrainingTarget) -> tuple[str, ...]:
-    """The names of the classes, in the order of a network's outputs.
+    """List the class names in the order of a network's outputs.
 
     >>> classes_of("harmful")
     ('harmless', 'harmful')
@@ -342,14 +340,14 @@ def classes_of(target: TrainingTarget) -> tuple[str, ...]:
 
 
 def place_of(example: Example, target: TrainingTarget) -> int | None:
-    """Which class an example belongs to; None where nobody said."""
+    """Return the class index of an example; None if it is unlabelled."""
     if target == "harmful":
         return example.label
     return None if example.type is None else TYPES.index(example.type)
 
 
 def gold_places(examples: Sequence[Example], target: TrainingTarget) -> Ints:
-    """The classes of examples, all of which must have one."""
+    """Return the class indices of examples; raise InputError if one is unlabelled."""
     found = [place_of(example, target) for example in examples]
     for example, place in zip(examples, found, strict=True):
         if place is None:

@@ -1,4 +1,4 @@
-"""Batches on their way to a device: which rows, in which order, and how much each one counts."""
+"""Training batches: splits, order, example weights and transfer to a device."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ BLOCKS = 30
 
 @dataclass(frozen=True, slots=True)
 class SplitRows:
-    """Rows of the examples, by use. ``test`` may be empty; ``shared`` counts held-out examples
+    """Row indices of the training, validation and test sets; ``test`` may be empty.
 
-    whose inline text, letter by letter, also stands in the training part.
+    ``shared`` counts held-out examples whose printed text is also in the training set.
     """
 
     train: tuple[int, ...]
@@ -39,10 +39,10 @@ class SplitRows:
 def hold_out(
     examples: Sequence[Example], target: TrainingTarget, how: HoldOut, share: float, seed: int = 0
 ) -> SplitRows:
-    """Set a share of the examples aside for validation.
+    """Hold out a proportion of the examples for validation.
 
-    ``blocks``: ids follow the crawl and leak the label (neighbours look alike), so whole runs of
-    neighbouring ids are held out. ``random``: by class; equal inline texts stay together.
+    ``blocks`` holds out runs of neighbouring ids, since ids follow the crawl and leak the label.
+    ``random`` is stratified by class and keeps equal printed texts together.
     """
     gold = gold_places(examples, target)
     places = _blocks(examples, share, seed) if how == "blocks" else None
@@ -55,7 +55,7 @@ def hold_out(
 def split_rows(
     examples: Sequence[Example], valid: Sequence[int], test: Sequence[int] = ()
 ) -> SplitRows:
-    """The parts that follow from the rows held out; all others are trained on."""
+    """Make the split from held-out rows; all other rows are for training."""
     out = {*valid, *test}
     train = tuple(row for row in range(len(examples)) if row not in out)
     known = {fold_text(examples[row].text) for row in train}
@@ -64,17 +64,17 @@ def split_rows(
 
 
 def check_parts(parts: SplitRows, gold: Ints) -> None:
-    """Refuse a part in which a comparison of classes would mean nothing."""
+    """Raise InputError if a set has only one class."""
     for name, rows in (("training", parts.train), ("validation", parts.valid)):
         if len(rows) < 2 or len(set(gold[list(rows)].tolist())) < 2:
             raise InputError(
-                f"the {name} part of {len(rows)} examples holds one class only",
-                hint="give more examples of every class, or another share or way of holding out",
+                f"the {name} set of {len(rows)} examples has only one class",
+                hint="give more examples of every class, or change --share or --hold-out",
             )
 
 
 def _blocks(examples: Sequence[Example], share: float, seed: int) -> list[int]:
-    """Blocks spread over the whole range: one alone may hold a single kind of meme."""
+    """Choose several blocks over the whole range, since one block may have only one class."""
     count = min(BLOCKS, max(2, len(examples) // 2))
     folds = split_blocks([example.id for example in examples], count)
     wanted = max(1, round(share * count))
@@ -102,7 +102,7 @@ def _at_random(examples: Sequence[Example], gold: Ints, share: float, seed: int)
 
 
 def fold_text(text: str) -> str:
-    """A text without case and white space, to find its doubles.
+    """Remove case and white space from a text, to find duplicates.
 
     >>> fold_text("Not  Today ") == fold_text("nottoday")
     True
@@ -116,9 +116,9 @@ _WINDOW = 128
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Rows that pass the network together. Those behind the first ``live`` fill up and weigh 0.
+    """Rows of one forward pass; rows after the first ``live`` are padding with weight 0.
 
-    ``total`` is the weight of the whole step that the portion is a part of.
+    ``total`` is the weight of the whole optimizer step.
     """
 
     rows: Ints
@@ -137,12 +137,12 @@ class DevicePortion:
 
 
 def draw_order(rows: tuple[int, ...], seed: int, epoch: int) -> Ints:
-    """The training rows in an order of its own for each seed and epoch."""
+    """Shuffle the training rows by seed and epoch."""
     return np.random.default_rng([seed, epoch]).permutation(np.array(rows, np.int64))
 
 
 def mix_seed(seed: int, step: int, rank: int) -> int:
-    """The random generators' seed for one step of one process.
+    """Compute the random seed of one step of one process.
 
     >>> len({mix_seed(seed, step, rank) for seed in (0, 1) for step in (0, 1) for rank in (0, 1)})
     8
@@ -151,7 +151,7 @@ def mix_seed(seed: int, step: int, rank: int) -> int:
 
 
 def rate_at(step: int, steps: int, highest: float, warmup: float) -> float:
-    """The learning rate of a step: up in a line, then down in a line to nothing.
+    """Compute the learning rate of a step: linear warm-up, then linear decay to zero.
 
     >>> [round(rate_at(step, 10, 1.0, 0.2), 3) for step in (0, 1, 2, 9)]
     [0.5, 1.0, 1.0, 0.125]
@@ -163,7 +163,7 @@ def rate_at(step: int, steps: int, highest: float, warmup: float) -> float:
 
 
 def weigh_classes(gold: Ints, classes: int, how: Weighting) -> NDArray[np.float64]:
-    """A weight per class from the training part: the rarer, the heavier; 1 on average.
+    """Compute class weights from the training set; rare classes weigh more, the mean is 1.
 
     >>> weigh_classes(np.array([0, 0, 0, 1]), 2, "balanced").round(3).tolist()
     [0.667, 2.0]
@@ -179,9 +179,9 @@ def weigh_classes(gold: Ints, classes: int, how: Weighting) -> NDArray[np.float6
 
 
 def cut_portions(batch: Ints, weights: NDArray[np.float64], count: int) -> list[Portion]:
-    """Cut a step's rows into ``count`` portions of one size.
+    """Cut the rows of a step into ``count`` portions of equal size.
 
-    The last batch of an epoch may not fall into equal parts; its first row fills up, unweighed.
+    If the last batch of an epoch is too small, its first row is repeated with weight 0.
     """
     size = -(-len(batch) // count)
     filled = np.concatenate([batch, np.repeat(batch[:1], size * count - len(batch))])
@@ -197,10 +197,10 @@ def cut_portions(batch: Ints, weights: NDArray[np.float64], count: int) -> list[
 
 
 class Feeder:
-    """Puts portions onto a device, many at once: a small network waits for nothing else.
+    """Transfers portions to a device, many at once, since small networks wait for transfers.
 
-    Texts are small and lie on the device; a window of portions is gathered there in one go, and
-    each portion is a view of it. Pixels are read from disk ahead of their turn.
+    Texts stay on the device; a window of portions is gathered there at once. Pixels are read ahead
+    from disk.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Feeder:
             self._mask = columns < lengths[..., None]
 
     def feed(self, portions: Iterable[Portion]) -> Iterator[DevicePortion]:
-        """Portions in their order."""
+        """Yield portions on the device, in order."""
         waiting = iter(portions)
         while window := list(islice(waiting, _WINDOW)):
             yield from self._feed_window(window)
@@ -240,7 +240,7 @@ class Feeder:
             yield DevicePortion((*texts, pixels), gold[part], weights[part], portion.rows)
 
     def _weigh(self, window: list[Portion]) -> NDArray[np.float32]:
-        """Each row's share of its step's loss; rows that only fill up have none."""
+        """Compute each row's weight in the loss of its step; 0 for padding rows."""
         shares = []
         for portion in window:
             share = self._weights[portion.rows] / portion.total

@@ -1,4 +1,4 @@
-"""The packages of the extra ``detector``: imported when a network is built, never before."""
+"""Lazy import of PyTorch and transformers (extra ``detector``), devices and process groups."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _NEEDED = ("torch", "transformers", "safetensors")
 
 
 def check_packages(what: str = "neural detectors", needed: tuple[str, ...] = _NEEDED) -> None:
-    """Refuse to go on without the packages of the extra."""
+    """Raise an error if packages of the extra are missing."""
     if any(find_spec(name) is None for name in needed):
         raise MissingExtra(what, "detector")
 
 
 def get_torch() -> Any:
-    """PyTorch."""
+    """Import and return PyTorch."""
     check_packages()
     return importlib.import_module("torch")
 
 
 def get_transformers() -> Any:
-    """The package transformers, silent: what it has to say is no concern of a user."""
+    """Import and return transformers, with its log messages turned off."""
     check_packages()
     found: Any = importlib.import_module("transformers")
     logs: Any = importlib.import_module("transformers.utils.logging")
@@ -38,7 +38,7 @@ def get_transformers() -> Any:
 
 
 def find_versions() -> dict[str, str]:
-    """Versions of what computes a network; an absent package is left out."""
+    """Return the versions of installed packages that compute a network."""
     found = {}
     for name in ("torch", "transformers", "safetensors", "peft", "onnxruntime"):
         try:
@@ -49,12 +49,12 @@ def find_versions() -> dict[str, str]:
 
 
 def fix_arithmetic(deterministic: bool, strict: bool = True) -> None:
-    """Ask PyTorch for the same sums in the same order.
+    """Turn on deterministic algorithms in PyTorch.
 
-    Where an operation has no such kernel PyTorch raises, or only warns without ``strict``; see
-    :func:`lacks_fixed_kernel`.
+    For an operation without a deterministic kernel, PyTorch raises an error, or only warns without
+    ``strict``; see :func:`lacks_fixed_kernel`.
     """
-    # Read when the first matrix product starts; PyTorch refuses fixed sums without it.
+    # cuBLAS reads this at the first matrix product; deterministic mode needs it.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch = get_torch()
     torch.use_deterministic_algorithms(deterministic, warn_only=not strict)
@@ -62,7 +62,7 @@ def fix_arithmetic(deterministic: bool, strict: bool = True) -> None:
 
 
 def lacks_fixed_kernel(error: RuntimeError) -> bool:
-    """Whether PyTorch stopped because it cannot repeat an operation exactly.
+    """Check whether an error is about a missing deterministic kernel.
 
     >>> lacks_fixed_kernel(RuntimeError("x does not have a deterministic implementation, but"))
     True
@@ -72,7 +72,7 @@ def lacks_fixed_kernel(error: RuntimeError) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """This process's place among those that train together."""
+    """Rank and number of the processes of a distributed training."""
 
     rank: int = 0
     size: int = 1
@@ -85,7 +85,7 @@ class Ranks:
 
 
 def join_ranks(device: str) -> Ranks:
-    """Join the others that the launcher started; alone without a launcher."""
+    """Join the process group of the launcher; without a launcher, train alone."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         return Ranks()
@@ -98,19 +98,19 @@ def join_ranks(device: str) -> Ranks:
 
 
 def leave_ranks(ranks: Ranks) -> None:
-    """Say goodbye to the others."""
+    """Leave the process group."""
     if ranks.size > 1:
         get_torch().distributed.destroy_process_group()
 
 
 def wait_for_all(ranks: Ranks) -> None:
-    """Go on when all others are here."""
+    """Wait until all processes have reached this point."""
     if ranks.size > 1:
         get_torch().distributed.barrier()
 
 
 def share_text(ranks: Ranks, text: str) -> str:
-    """What the first process says, for all: as bytes, since objects would travel as pickles."""
+    """Broadcast a text from rank 0 as bytes; broadcasting objects would use pickle."""
     if ranks.size == 1:
         return text
     torch = get_torch()
@@ -127,7 +127,7 @@ def share_text(ranks: Ranks, text: str) -> str:
 
 
 def resolve_device(name: str, ranks: Ranks) -> Any:
-    """The device of this process: with ``auto`` a GPU of its own where there is one."""
+    """Choose the device of this process; ``auto`` is a GPU if available, one per process."""
     torch = get_torch()
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -136,8 +136,10 @@ def resolve_device(name: str, ranks: Ranks) -> Any:
     if name.startswith("cuda"):
         place = int(name.partition(":")[2] or 0)
         if not torch.cuda.is_available() or place >= torch.cuda.device_count():
-            raise InputError(f"there is no device {name}", hint="use --device cpu")
+            raise InputError(f"the device {name} is not available", hint="use --device cpu")
         torch.cuda.set_device(place)
     elif name != "cpu":
-        raise InputError(f"there is no device {name}", hint="use auto, cpu, cuda or cuda:1")
+        raise InputError(
+            f"the device {name} is not available", hint="use auto, cpu, cuda or cuda:1"
+        )
     return torch.device(name)

@@ -1,4 +1,4 @@
-"""The network: text and image encoders, fusion of captions with the inline text, one linear layer.
+"""The network: text and image encoders, fusion with captions, and one linear layer.
 
 Encoders are loaded from folders (BERT-like texts, ViT-like images, CLIP for both) or made small
 from scratch. A trained detector's folder holds each encoder's config, tokenizer and image
@@ -48,9 +48,9 @@ SCRATCH_SIZE = {
 
 @dataclass(frozen=True, slots=True)
 class Encoders:
-    """Encoders as transformers made them, and how memes are read for them.
+    """Loaded encoders and their preprocessing.
 
-    ``clip`` holds both kinds; ``text`` and ``image`` are None then.
+    ``clip`` has both encoders; ``text`` and ``image`` are then None.
     """
 
     reader: Reader
@@ -60,12 +60,12 @@ class Encoders:
 
 
 def open_encoders(backbones: Backbones, length: int) -> Encoders:
-    """Load the encoders that are named; their weights are read as tensors, never unpickled."""
+    """Load the encoders; weights are read from safetensors, never unpickled."""
     if backbones.clip is not None:
         clip = _load(backbones.clip, backbones.from_scratch)
         if not hasattr(clip, "text_model") or not hasattr(clip, "vision_model"):
             raise InputError(
-                f"{backbones.clip} is not a CLIP model", hint="it must encode texts and images"
+                f"{backbones.clip} is not a CLIP model", hint="use a model of texts and images"
             )
         return Encoders(_read(backbones.clip, backbones.clip, clip, length), clip=clip)
     text = image = None
@@ -78,7 +78,7 @@ def open_encoders(backbones: Backbones, length: int) -> Encoders:
 
 
 def keep_encoders(backbones: Backbones, folder: Path) -> Backbones:
-    """Copy what describes the encoders, without their weights, into a detector's folder."""
+    """Copy the configuration of the encoders, without weights, into a detector folder."""
     kept: dict[str, Path | None] = {"text": None, "image": None, "clip": None}
     named = {"text": backbones.text, "image": backbones.image, "clip": backbones.clip}
     for kind, source in named.items():
@@ -96,7 +96,7 @@ def keep_encoders(backbones: Backbones, folder: Path) -> Backbones:
 
 
 def kept_encoders(folder: Path) -> Backbones:
-    """The encoders that a detector's folder describes."""
+    """Return the encoder configurations in a detector folder."""
     found = {kind: folder / kind for kind in ("text", "image", "clip")}
     here = {kind: place if place.is_dir() else None for kind, place in found.items()}
     text = None if here["text"] is None else str(here["text"])
@@ -104,10 +104,10 @@ def kept_encoders(folder: Path) -> Backbones:
 
 
 def make_scratch(texts: Iterable[str], folder: Path, least: int = 2) -> Path:
-    """A small BERT's config and a vocabulary of the characters of some texts.
+    """Write the config of a small BERT and a character vocabulary of the given texts.
 
-    ``texts`` must be the training part's only. Characters seen less than ``least`` times share
-    one unknown mark, as every character of a new text that was never seen.
+    ``texts`` must be training texts only. Characters that occur less than ``least`` times map to
+    the unknown token.
     """
     letters = Counter(letter for text in texts for letter in text.lower() if not letter.isspace())
     known = sorted(letter for letter, count in letters.items() if count >= least)
@@ -125,7 +125,7 @@ def make_scratch(texts: Iterable[str], folder: Path, least: int = 2) -> Path:
 
 
 def describe_word_pieces(vocabulary: dict[str, int]) -> bytes:
-    """A ``tokenizer.json`` of BERT's kind over a vocabulary that has the five marks."""
+    """Make a BERT-style ``tokenizer.json`` for a vocabulary with the five special tokens."""
     single = [
         {"SpecialToken": {"id": "[CLS]", "type_id": 0}},
         {"Sequence": {"id": "A", "type_id": 0}},
@@ -169,23 +169,23 @@ def describe_word_pieces(vocabulary: dict[str, int]) -> bytes:
 
 
 def check_folder(place: Path, from_scratch: bool) -> None:
-    """Refuse a folder that is no encoder's, before anything is loaded."""
-    hint = "give a folder as transformers saves it, with config.json and *.safetensors"
+    """Raise InputError if a folder is not an encoder."""
+    hint = "give a folder in transformers format, with config.json and *.safetensors"
     if not place.is_dir():
         raise InputError(f"no such folder: {place}", hint=hint)
     if not (place / CONFIG).is_file():
-        raise InputError(f"{place} is not an encoder's folder: no {CONFIG}", hint=hint)
+        raise InputError(f"{place} is not an encoder folder: {CONFIG} is missing", hint=hint)
     weights = any(place.glob("*.safetensors")) or any(place.glob("pytorch_model*.bin"))
     if not weights and not from_scratch:
         raise InputError(
-            f"{place} holds no weights",
+            f"{place} has no weights",
             hint="download them, or train from random weights with --from-scratch",
         )
 
 
 def _load(place: Path, from_scratch: bool) -> Any:
     if str(place) == SCRATCH:
-        raise InputError("the encoder from scratch has not been made", hint="report this")
+        raise InputError("the encoder 'scratch' was not created", hint="report this error")
     check_folder(place, from_scratch)
     transformers = get_transformers()
     try:
@@ -205,7 +205,7 @@ def _read(text: Path | None, image: Path | None, model: Any, length: int) -> Rea
     if text is not None:
         config = getattr(model.config, "text_config", None) or model.config
         longest = int(getattr(config, "max_position_embeddings", length))
-        # RoBERTa counts positions from behind its padding mark.
+        # RoBERTa position ids start after the padding id.
         if config.model_type in ("roberta", "xlm-roberta", "camembert"):
             longest -= int(config.pad_token_id or 0) + 1
         length = min(length, longest)
@@ -217,13 +217,13 @@ def _read(text: Path | None, image: Path | None, model: Any, length: int) -> Rea
 
 
 def _pad_of(config: Any) -> int:
-    # Rows are masked behind their end, so any id serves where a config names none.
+    # Padding is masked, so any id works if the config has no padding id.
     found = getattr(config, "pad_token_id", None)
     return int(found) if isinstance(found, int) and found >= 0 else 0
 
 
 def _tokenizer_of(place: Path) -> bytes:
-    """A folder's ``tokenizer.json``; made from its older files where it has none."""
+    """Read ``tokenizer.json`` of a folder, or convert its older tokenizer files."""
     if (place / TOKENIZER).is_file():
         return (place / TOKENIZER).read_bytes()
     transformers = get_transformers()
@@ -234,13 +234,13 @@ def _tokenizer_of(place: Path) -> bytes:
             return (Path(made) / TOKENIZER).read_bytes()
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            place, "holds no tokenizer that can be read", hint="download tokenizer.json too"
+            place, "has no readable tokenizer", hint="download tokenizer.json"
         ) from error
 
 
 def _find(place: Path, name: str) -> Path:
     if not (place / name).is_file():
-        raise DataError(place, f"holds no {name}", hint="download it beside the weights")
+        raise DataError(place, f"has no {name}", hint="download it beside the weights")
     return place / name
 
 
@@ -248,7 +248,7 @@ Join = Callable[[Any, Sequence[Any], NetworkShape], Any]
 
 
 def build_network(encoders: Encoders, shape: NetworkShape) -> Any:
-    """The network as a ``torch.nn.Module``: ``(ids, mask, pixels) -> logits``."""
+    """Build the network as a ``torch.nn.Module``: ``(ids, mask, pixels) -> logits``."""
     texts = images = None
     vector = find_vector(shape)
     if encoders.clip is not None:
@@ -268,7 +268,7 @@ def build_network(encoders: Encoders, shape: NetworkShape) -> Any:
 
 
 def find_vector(shape: NetworkShape) -> str:
-    """What the text encoder gives of each text: its ``tokens``, the ``first``, or its ``own`` one.
+    """Return which text vectors are used: all ``tokens``, the ``first``, or the encoder's ``own``.
 
     >>> find_vector(NetworkShape()), find_vector(NetworkShape(integration="none")), find_vector(
     ...     NetworkShape(integration="none", pooling="mean"))
@@ -285,7 +285,7 @@ def _text_class() -> Any:
     import torch
 
     class TextEncoder(torch.nn.Module):  # type: ignore[misc]
-        """Token states or one vector of each text, in the space that CLIP shares if it is one."""
+        """Encodes texts as token states or one vector each; for CLIP, in the shared space."""
 
         def __init__(self, model: Any, projection: Any, vector: str) -> None:
             super().__init__()
@@ -293,13 +293,13 @@ def _text_class() -> Any:
             self.projection = projection if isinstance(projection, torch.nn.Module) else None
             self.vector = vector
             if vector != "own" and getattr(model, "pooler", None) is not None:
-                # Never used, and several machines would wait for its gradient.
+                # Unused parameters would make distributed training wait for their gradient.
                 model.pooler = None
             inner = self.projection
             self.width = int(inner.out_features if inner is not None else model.config.hidden_size)
 
         def forward(self, ids: Any, mask: Any) -> Any:
-            """States (texts × tokens × width) where tokens are needed, else one vector each."""
+            """Return token states (texts × tokens × width) or one vector per text."""
             found = self.model(input_ids=ids, attention_mask=mask.to(ids.dtype))
             states = found.last_hidden_state
             if self.vector != "tokens":
@@ -316,7 +316,7 @@ def _image_class() -> Any:
     import torch
 
     class ImageEncoder(torch.nn.Module):  # type: ignore[misc]
-        """One vector of each image, from bytes."""
+        """Encodes images from bytes as one vector each."""
 
         def __init__(self, model: Any, projection: Any, preparation: Any) -> None:
             super().__init__()
@@ -329,7 +329,7 @@ def _image_class() -> Any:
             self.width = inner.out_features if inner is not None else find_width(model.config)
 
         def forward(self, pixels: Any) -> Any:
-            """Images × width; ``pixels`` are images × rows × columns × RGB, 0 to 255."""
+            """Return images × width; ``pixels`` are images × rows × columns × RGB, 0 to 255."""
             scaled = pixels.permute(0, 3, 1, 2).to(self.mean.dtype) / 255
             found = self.model(pixel_values=(scaled - self.mean) / self.std)
             pooled = getattr(found, "pooler_output", None)
@@ -341,12 +341,12 @@ def _image_class() -> Any:
 
 
 def find_width(config: Any) -> int:
-    """How long the vector of an image is: a ViT has one size, a ResNet that of its last stage."""
+    """Return the width of image vectors; for a ResNet, that of its last stage."""
     sizes = getattr(config, "hidden_sizes", None)
     width = getattr(config, "hidden_size", None) or (sizes[-1] if sizes else None)
     if not isinstance(width, int):
         raise InputError(
-            f"an image encoder of the kind {config.model_type} is not known here",
+            f"image encoders of the type {config.model_type} are not supported",
             hint="use a ViT, a ResNet, a ConvNeXt or a CLIP model",
         )
     return width
@@ -358,13 +358,13 @@ def _network_class() -> Any:
     import torch
 
     class Network(torch.nn.Module):  # type: ignore[misc]
-        """Texts and images to one logit per class."""
+        """Maps texts and images to one logit per class."""
 
         def __init__(self, texts: Any, images: Any, shape: NetworkShape) -> None:
             super().__init__()
             self.texts, self.images, self.shape = texts, images, shape
             width = sum(part.width for part in (texts, images) if part is not None)
-            self.vectors = None  # those of the last batch, which a contrastive loss compares
+            self.vectors = None  # vectors of the last batch, for the contrastive loss
             if shape.fusion == "align":
                 width = texts.width
                 sides = (torch.nn.Linear(part.width, width) for part in (texts, images))
@@ -374,7 +374,7 @@ def _network_class() -> Any:
             self.head = torch.nn.Linear(width, len(classes_of(shape.target)))
 
         def forward(self, ids: Any = None, mask: Any = None, pixels: Any = None) -> Any:
-            """Logits; ``ids`` and ``mask`` are memes × texts × tokens."""
+            """Compute logits; ``ids`` and ``mask`` are memes × texts × tokens."""
             vectors = []
             if self.texts is not None:
                 vectors.append(self._read(ids, mask))
@@ -387,12 +387,12 @@ def _network_class() -> Any:
             return self.head(self.dropout(joined))
 
         def _align(self, vectors: list[Any]) -> Any:
-            """The product of both projections, through one more layer."""
+            """Multiply the projected vectors, and apply one more layer."""
             text, image = (side(vector) for side, vector in zip(self.sides, vectors, strict=True))
             return torch.relu(self.inner(text * image))
 
         def _read(self, ids: Any, mask: Any) -> Any:
-            """One vector of a meme's texts. All its texts pass the shared encoder at once."""
+            """Encode all texts of each meme in one pass, and combine them to one vector."""
             fields = self.shape.fields
             found = self.texts(ids.flatten(0, 1), mask.flatten(0, 1))
             found = found.unflatten(0, (-1, fields))
@@ -408,18 +408,18 @@ def _network_class() -> Any:
 
 
 def pool(states: Any, mask: Any) -> Any:
-    """The mean over the tokens of each text; the last two axes are tokens and width."""
+    """Average over the tokens of each text; the last two axes are tokens and width."""
     weights = mask[..., None].to(states.dtype)
     return (states * weights).sum(-2) / weights.sum(-2)
 
 
 def attend(states: Any, mask: Any, shape: NetworkShape) -> Any:
-    """Knowledge at the level of tokens: what the paper's cross-attention means.
+    """Apply cross-attention from text tokens to caption tokens, as the paper describes.
 
-    The inline text's tokens ask, a caption's tokens answer: softmax(S Kᵀ / √d) K, once for each
-    caption. The mean with S itself is taken token by token, then over the inline text's tokens.
-    As printed (``values`` of the text), S stands behind the softmax, too: a caption can only
-    reorder the text, place by place, as far as both are long.
+    The tokens S of the printed text are queries, the tokens K of a caption are keys and values:
+    softmax(S Kᵀ / √d) K, once per caption. The result is averaged with S per token, then over
+    tokens. With the formula as printed (``values`` of the text), S also replaces the values, so
+    that a caption can only reorder the text.
     """
     torch = get_torch()
     inline = states[:, 0]
@@ -437,10 +437,10 @@ def attend(states: Any, mask: Any, shape: NetworkShape) -> Any:
 
 
 def join_as_printed(inline: Any, captions: Sequence[Any], shape: NetworkShape) -> Any:
-    """The formula over one vector each, softmax(S Kᵀ/√d) S, within each meme.
+    """Apply the printed formula softmax(S Kᵀ/√d) S to one vector per text, within each meme.
 
-    The score is a single number and its softmax is 1: the captions cancel out. The official
-    code's unused version of it attends from meme to meme of a batch; this one never does.
+    The score is a single number whose softmax is 1, so captions have no effect. An unused function
+    of the official code attends across the memes of a batch; this function does not.
     """
     torch = get_torch()
     del shape
@@ -452,7 +452,7 @@ def join_as_printed(inline: Any, captions: Sequence[Any], shape: NetworkShape) -
 
 
 def join_by_sum(inline: Any, captions: Sequence[Any], shape: NetworkShape) -> Any:
-    """What the official code does instead of attention: S + K_text + weight · K_image."""
+    """Combine vectors as the official code does: S + K_text + weight · K_image."""
     weights = {"text": 1.0, "image": shape.image_caption_weight}
     for kind, caption in zip(shape.joined, captions, strict=True):
         inline = inline + weights[kind] * caption
@@ -477,7 +477,7 @@ class MacroScores:
 
 
 def measure(gold: Ints, predicted: Ints, classes: Sequence[str]) -> MacroScores:
-    """Figures from gold and predicted places, in this order.
+    """Compute metrics from gold and predicted class indices.
 
     >>> measure(np.array([0, 1, 1, 1]), np.array([0, 0, 0, 1]), ["no", "yes"]).precision
     0.6666666666666666
@@ -498,9 +498,9 @@ def measure(gold: Ints, predicted: Ints, classes: Sequence[str]) -> MacroScores:
 def ask_network(
     network: Any, encoded: Encoded, rows: Sequence[int], device: Any, batch: int = 128
 ) -> Chances:
-    """Chances of the classes for some rows, in float32 and without dropout.
+    """Compute class probabilities of some rows, in float32 and without dropout.
 
-    Rows are asked in the order of their length, so that short texts are not padded to long ones.
+    Rows are sorted by length, to reduce padding.
     """
     torch = get_torch()
     order = np.array(rows, np.int64)
@@ -521,7 +521,7 @@ def ask_network(
 
 
 def to_tensors(encoded: Encoded, rows: Ints, device: Any) -> tuple[Any, Any, Any]:
-    """A batch on a device: ids, mask, pixels."""
+    """Move a batch to a device: ids, mask, pixels."""
     torch = get_torch()
     part = cut(encoded, rows)
     arrays = (

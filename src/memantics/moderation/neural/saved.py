@@ -1,6 +1,6 @@
 """Trained networks on disk: a folder, or one exported file that needs no PyTorch.
 
-A folder holds ``detector.json``, weights and encoders. An exported file is a ZIP with
+A folder has ``detector.json``, weights and encoders. An exported file is a ZIP with
 ``detector.json`` (the facts, and the checksums of the other files), ``model.onnx`` and, where the
 network reads texts or images, ``tokenizer.json`` and ``preprocessor_config.json``. It runs with
 onnxruntime, without PyTorch or transformers.
@@ -56,7 +56,7 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class SavedFacts:
-    """What a detector is and where it comes from; ``checksums`` cover every other file."""
+    """Metadata of a trained detector; ``checksums`` cover all other files."""
 
     shape: NetworkShape
     training: Training
@@ -80,7 +80,7 @@ _FACTS = TypeAdapter(SavedFacts)
 
 
 def write_facts(folder: Path, facts: SavedFacts, network: Any) -> SavedFacts:
-    """Write the weights, then the facts with all checksums: the last step of a training."""
+    """Write the weights, then the metadata with all checksums; the last step of training."""
     checkpoint.write_tensors(folder / WEIGHTS, network.state_dict())
     sums = {
         path.relative_to(folder).as_posix(): checkpoint.digest(path)
@@ -93,23 +93,23 @@ def write_facts(folder: Path, facts: SavedFacts, network: Any) -> SavedFacts:
 
 
 def covered(name: Path) -> bool:
-    """Whether a file shapes predictions."""
+    """Check whether a file affects predictions and needs a checksum."""
     return name.parts[0] in ("text", "image", "clip", WEIGHTS)
 
 
 def read_facts(folder: Path) -> SavedFacts:
-    """Read ``detector.json``; another version's file or a damaged one is refused."""
+    """Read ``detector.json``; raise StoreError if it is damaged or from another version."""
     path = folder / FACTS
     try:
         found = _FACTS.validate_json(path.read_bytes())
     except OSError as error:
         raise StoreError(
             f"{folder} is not a neural detector: {FACTS} is missing or unreadable",
-            hint="give a folder that 'memantics detector train-neural' wrote",
+            hint="give an output folder of 'memantics detector train-neural'",
         ) from error
     except ValidationError as error:
         raise StoreError(
-            f"{path} is damaged or of another version: {first_fault(error)}",
+            f"{path} is damaged or from another version: {first_fault(error)}",
             hint="train again",
         ) from error
     if found.format != FORMAT or found.kind != "neural":
@@ -119,12 +119,12 @@ def read_facts(folder: Path) -> SavedFacts:
             hint="train again, or install the version that wrote it",
         )
     if found.classes != encoding.classes_of(found.shape.target):
-        raise StoreError(f"{path} names other classes than this version", hint="train again")
+        raise StoreError(f"{path} has other classes than this version", hint="train again")
     return found
 
 
 class NeuralDetector:
-    """A trained detector, ready to be asked."""
+    """A loaded neural detector."""
 
     def __init__(
         self, facts: SavedFacts, network: Any, reader: encoding.Reader, device: Any
@@ -133,36 +133,36 @@ class NeuralDetector:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes, in the order of the chances."""
+        """The classes, in the order of the probabilities."""
         return self.facts.classes
 
     def encode(self, examples: Sequence[Example]) -> encoding.Encoded:
-        """Examples as arrays; those whose image cannot be used are left out and listed."""
+        """Encode examples as arrays; skip and list those whose image cannot be used."""
         return encoding.encode(examples, self.reader, self.facts.shape)
 
     def predict(self, encoded: encoding.Encoded) -> Chances:
-        """Chances of the classes, a row per encoded example."""
+        """Compute class probabilities, one row per encoded example."""
         return ask_network(self.network, encoded, range(len(encoded)), self.device)
 
 
 def find_detector(folder: Path) -> Path:
-    """The folder itself, or that of the seed whose validation score was best."""
+    """Return the folder itself, or the folder of the seed with the best validation score."""
     if (folder / FACTS).is_file():
         return folder
     try:
         chosen = orjson.loads((folder / SUMMARY).read_bytes())["chosen"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise StoreError(
-            f"{folder} holds no neural detector",
-            hint="give a folder that 'memantics detector train-neural' wrote",
+            f"{folder} has no neural detector",
+            hint="give an output folder of 'memantics detector train-neural'",
         ) from error
     if not isinstance(chosen, int):
-        raise StoreError(f"{folder / SUMMARY} is damaged", hint="train again")
+        raise StoreError(f"{folder / SUMMARY} cannot be read", hint="train again")
     return folder / f"seed-{chosen}"
 
 
 def load_neural(folder: Path, device: str = "auto") -> NeuralDetector:
-    """Open a detector; every file must be the one that training wrote."""
+    """Load a detector; raise StoreError if a file changed since training."""
     place = find_detector(folder)
     facts = read_facts(place)
     check_files(place, facts)
@@ -174,24 +174,26 @@ def load_neural(folder: Path, device: str = "auto") -> NeuralDetector:
 
 
 def check_files(place: Path, facts: SavedFacts) -> None:
-    """Refuse files that were changed, added or lost."""
+    """Raise StoreError if files were changed, added or removed."""
     for name, expected in facts.checksums.items():
         if not covered(Path(name)) or ".." in Path(name).parts:
-            raise StoreError(f"{place / FACTS} names {name!r}", hint="fetch the detector again")
+            raise StoreError(
+                f"{place / FACTS} has an invalid file name {name!r}", hint="copy the detector again"
+            )
         checkpoint.check_digest(place / name, expected)
     if WEIGHTS not in facts.checksums:
-        raise StoreError(f"{place / FACTS} does not cover the weights", hint="train again")
+        raise StoreError(f"{place / FACTS} has no checksum of the weights", hint="train again")
     for path in place.rglob("*"):
         inner = path.relative_to(place)
         if path.is_file() and covered(inner) and inner.as_posix() not in facts.checksums:
             raise StoreError(
-                f"{path} does not belong to the detector", hint="remove it, or fetch it again"
+                f"{path} does not belong to the detector", hint="remove it, or copy it again"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFacts:
-    """The facts inside an exported file, and how texts are cut and filled."""
+    """Metadata of an exported file, with its tokenizer settings."""
 
     facts: SavedFacts
     length: int
@@ -204,10 +206,10 @@ _EXPORTED = TypeAdapter(ExportedFacts)
 
 
 class DeployedDetector(NeuralDetector):
-    """A detector from one exported file: onnxruntime takes the network's place."""
+    """A detector from an exported file, run by onnxruntime."""
 
     def predict(self, encoded: encoding.Encoded) -> Chances:
-        """Chances of the classes, a row per encoded example."""
+        """Compute class probabilities, one row per encoded example."""
         order = np.arange(len(encoded))
         if encoded.lengths is not None:
             order = order[np.argsort(encoded.lengths.max(-1), kind="stable")]
@@ -218,7 +220,7 @@ class DeployedDetector(NeuralDetector):
         return found
 
     def ask(self, encoded: encoding.Encoded, rows: Ints) -> Chances:
-        """Chances of some rows in one call."""
+        """Compute class probabilities of some rows in one call."""
         part = encoding.cut(encoded, rows)
         inputs = {
             "ids": None if part.ids is None else part.ids.astype(np.int64),
@@ -236,7 +238,7 @@ def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
     """Open an exported file."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise StoreError(f"{path} is too large for a detector")
+            raise StoreError(f"{path} is too large for an exported detector")
         data = path.read_bytes()
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
@@ -244,12 +246,12 @@ def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
 
 
 def open_export(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
-    """Open an exported detector from its bytes; anything that was changed is refused."""
+    """Open an exported detector from bytes; raise StoreError if it was changed."""
     files = _unpack(data, name)
     try:
         exported = _EXPORTED.validate_json(files.get(FACTS, b""))
     except ValidationError as error:
-        raise _damaged(name, f"no readable {FACTS}") from error
+        raise _damaged(name, f"{FACTS} cannot be read") from error
     if exported.format != FORMAT or exported.kind != "neural-onnx":
         raise StoreError(
             f"{name} has format {exported.format} of kind {exported.kind!r}; this version reads "
@@ -258,12 +260,12 @@ def open_export(data: bytes, name: str, threads: int = 0) -> DeployedDetector:
         )
     facts = exported.facts
     if set(facts.checksums) != set(files) - {FACTS} or GRAPH not in files:
-        raise _damaged(name, "files were added or lost")
+        raise _damaged(name, "files were added or removed")
     for inner, expected in facts.checksums.items():
         if hashlib.sha256(files[inner]).hexdigest() != expected:
             raise _damaged(name, f"{inner} was changed")
     if facts.classes != encoding.classes_of(facts.shape.target):
-        raise _damaged(name, "it names other classes than this version")
+        raise _damaged(name, "its classes differ from those of this version")
     splitter = preparation = None
     if TOKENIZER in files:
         splitter = encoding.read_splitter(files[TOKENIZER], exported.pad, f"{name}: {TOKENIZER}")
@@ -279,15 +281,15 @@ def _unpack(data: bytes, name: str) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             if {entry.filename for entry in entries} - known:
-                raise _damaged(name, "it holds files that no detector has")
-            # Stored as they are: a small file cannot swell into a large one.
+                raise _damaged(name, "it has unexpected files")
+            # Compressed members are rejected, as protection against zip bombs.
             if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
                 raise _damaged(name, "it is compressed")
             return {entry.filename: archive.read(entry) for entry in entries}
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
         raise StoreError(
             f"{name} is not an exported detector, or the file is damaged",
-            hint="give a file that 'memantics detector export' wrote",
+            hint="give a file from 'memantics detector export'",
         ) from error
 
 
@@ -298,7 +300,7 @@ def _start(graph: bytes, name: str, threads: int) -> Any:
     options.log_severity_level = 3
     try:
         return runtime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its own exceptions have no common base that is public
+    except Exception as error:  # onnxruntime exceptions have no public base class
         words = " ".join(str(error).split())[:200]
         raise StoreError(f"{name}: the graph cannot be opened: {words}") from error
 
@@ -309,7 +311,7 @@ def _damaged(name: str, why: str) -> StoreError:
 
 @dataclass(frozen=True, slots=True)
 class NeuralPrediction:
-    """What a detector says of one example: the likeliest class, and the chance of each."""
+    """The prediction for one example: the most probable class, and all probabilities."""
 
     id: str
     label: str
@@ -317,7 +319,7 @@ class NeuralPrediction:
 
     @property
     def harmful(self) -> float:
-        """The chance that the meme is harmful, of whatever type."""
+        """Probability that the meme is harmful, of any type."""
         for harmless in ("harmless", "none"):
             if harmless in self.chances:
                 return 1 - self.chances[harmless]
@@ -326,7 +328,7 @@ class NeuralPrediction:
 
 @dataclass(frozen=True, slots=True)
 class NeuralPredictions:
-    """Predictions in the order of the examples; those without a usable image are in ``skips``."""
+    """Predictions in the order of the examples; ``skips`` are those without a usable image."""
 
     examples: tuple[Example, ...]
     predictions: tuple[NeuralPrediction, ...]
@@ -334,7 +336,7 @@ class NeuralPredictions:
 
 
 def is_neural(path: Path) -> bool:
-    """Whether a path is a neural detector's folder, a folder of seeds, or an exported file."""
+    """Check whether a path is a neural detector: a folder, a folder of seeds, or an export."""
     if path.is_dir():
         return (path / FACTS).is_file() or (path / SUMMARY).is_file()
     try:
@@ -345,23 +347,23 @@ def is_neural(path: Path) -> bool:
 
 
 def open_neural(path: Path, device: str = "auto") -> NeuralDetector:
-    """Open a detector: a folder with PyTorch, an exported file without."""
+    """Open a detector: a folder (needs PyTorch) or an exported file."""
     if path.is_file():
         return open_deployed(path)
     if not path.is_dir():
         raise InputError(
-            f"no such detector: {path}", hint="memantics detector train-neural makes one"
+            f"no detector at {path}", hint="train one with 'memantics detector train-neural'"
         )
     return load_neural(path, device)
 
 
 def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> NeuralPredictions:
-    """Ask a detector about examples; labels are not looked at."""
+    """Predict examples; labels are not used."""
     encoded = detector.encode(examples)
     chances = detector.predict(encoded)
     classes = detector.classes
     if not np.isfinite(chances).all():
-        raise StoreError("the network's weights give no number", hint="train it again")
+        raise StoreError("the network returned values that are not numbers", hint="train it again")
     predictions = tuple(
         NeuralPrediction(
             example.id,
@@ -373,12 +375,12 @@ def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Neu
     return NeuralPredictions(encoded.examples, predictions, encoded.skips)
 
 
-# Where both run in float32 they differ by the order of sums alone.
+# In float32 the export and the network differ only by the order of sums.
 TOLERANCE = 1e-4
 
 
 def export_onnx(folder: Path, target: Path) -> Path:
-    """Write a detector's folder as one file, and compare both before it is given its name."""
+    """Export a detector folder as one ONNX file, after comparing the results of both."""
     check_packages("exports of neural detectors", ("torch", "onnx", "onnxscript"))
     place = find_detector(folder)
     detector = load_neural(place, device="cpu")
@@ -410,14 +412,14 @@ def export_onnx(folder: Path, target: Path) -> Path:
 
 
 def draw_sample(detector: NeuralDetector, count: int, seed: int = 0) -> Encoded:
-    """Random rows as the detector reads them: to trace and to compare, not to judge."""
+    """Make random input rows, to trace and compare networks."""
     chance, reader = np.random.default_rng(seed), detector.reader
     ids = lengths = pixels = None
     if reader.splitter is not None:
         shape = (count, detector.facts.shape.fields)
         lengths = chance.integers(2, max(3, min(reader.length, 24)), shape).astype(np.int32)
         longest = int(lengths.max())
-        # Low ids exist in every vocabulary.
+        # Low token ids exist in every vocabulary.
         ids = chance.integers(0, 5, (*shape, longest)).astype(np.int32)
     if reader.preparation is not None:
         size = (count, reader.preparation.height, reader.preparation.width, 3)
@@ -449,7 +451,7 @@ def _trace(detector: NeuralDetector) -> bytes:
 
 
 def _compare(detector: NeuralDetector, data: bytes) -> None:
-    """Refuse a file that does not say what the network says."""
+    """Raise InputError if the export gives other results than the network."""
     torch, deployed = get_torch(), open_export(data, "the export")
     for count in (1, 5):
         sample = draw_sample(detector, count, seed=count)
@@ -459,8 +461,8 @@ def _compare(detector: NeuralDetector, data: bytes) -> None:
         found = deployed.ask(sample, np.arange(count))
         if np.abs(found - expected).max() > TOLERANCE:
             raise InputError(
-                "the exported graph does not agree with the network",
-                hint="use the folder itself, and report which encoder it has",
+                "the exported graph gives other results than the network",
+                hint="use the folder itself, and report the encoder",
             )
 
 
@@ -468,14 +470,14 @@ def _pack(files: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
-            # A fixed date: the same detector gives the same file.
+            # A fixed date makes equal detectors equal files.
             archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), files[name])
     return packed.getvalue()
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The exporter tells of every package that it could use but does not need."""
+    """Silence messages of the exporter about optional packages."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -1,4 +1,4 @@
-"""What a user chooses about a network and its training; every choice is written into the model."""
+"""Settings of networks and their training; all are stored in the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memantics.core.errors import InputError, UnknownName
 from memantics.core.parameters import Flag
 
 TrainingTarget = Literal["harmful", "type"]
-ProgressLog = Callable[[str], None]  # takes one line about how far a training is
+ProgressLog = Callable[[str], None]  # receives one line of progress
 Integration = Literal["attention", "pooled", "sum", "none"]
 CaptionUse = Literal["none", "text", "image", "both"]
 Pooling = Literal["auto", "mean", "first"]
@@ -30,7 +30,7 @@ Name = TypeVar("Name", bound=str)
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
-    """Seeds, separated by commas.
+    """Parse seeds separated by commas; raise InputError for an invalid list.
 
     >>> read_seeds("0,1,2")
     (0, 1, 2)
@@ -38,7 +38,9 @@ def read_seeds(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--seeds {text} is not possible", hint="such as 0,1,2") from None
+        raise InputError(
+            f"{text!r} is not a valid list of seeds", hint="use numbers such as 0,1,2"
+        ) from None
 
 
 Seeds = Annotated[
@@ -50,29 +52,32 @@ Seeds = Annotated[
         default="0,1,2,3,4",
     ),
 ]
-Patience = Annotated[int, Flag("Idle epochs that end a training.", min=1)]
-HowPrecise = Annotated[Precision, Flag("auto: half on a GPU.")]
-Device = Annotated[str, Flag("auto, cpu, cuda or cuda:1.")]
-HowHeldOut = Annotated[HoldOut, Flag("How validation memes are chosen.")]
-Share = Annotated[float, Flag("Share of memes held out.")]
+Patience = Annotated[int, Flag("Epochs without improvement before early stopping.", min=1)]
+HowPrecise = Annotated[Precision, Flag("Number format; auto uses half precision on a GPU.")]
+Device = Annotated[str, Flag("Device: auto, cpu, cuda or cuda:1.")]
+HowHeldOut = Annotated[HoldOut, Flag("How the validation set is chosen: blocks of ids, or random.")]
+Share = Annotated[float, Flag("Proportion of memes in the validation set.")]
 TextBackbone = Annotated[
     str | None,
-    Flag("Folder of a text encoder, or scratch: small, random, made here.", "--text-backbone"),
+    Flag(
+        "Folder of a text encoder, or scratch for a small one with random weights.",
+        "--text-backbone",
+    ),
 ]
 ImageBackbone = Annotated[Path | None, Flag("Folder of an image encoder.", "--image-backbone")]
 ClipBackbone = Annotated[Path | None, Flag("Folder of a CLIP model.", "--clip-backbone")]
 FromScratch = Annotated[
-    bool, Flag("Take the folders' architectures, not their weights.", "--from-scratch")
+    bool, Flag("Use the encoders' architectures with random weights.", "--from-scratch")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Backbones:
-    """Where the encoders come from.
+    """Folders of the encoders.
 
-    ``text``, ``image`` and ``clip`` are folders as transformers saves them; ``text`` may be the
-    word ``scratch``: a small encoder with random weights and a vocabulary of the training part's
-    characters. ``from_scratch`` takes a folder's architecture and leaves its weights.
+    ``text``, ``image`` and ``clip`` are folders in transformers format. ``text`` may be
+    ``scratch``: a small encoder with random weights and the characters of the training set as
+    vocabulary. ``from_scratch`` uses the architectures of the folders with random weights.
     """
 
     text: TextBackbone = None
@@ -83,20 +88,20 @@ class Backbones:
 
 @dataclass(frozen=True, slots=True)
 class NetworkShape:
-    """The network over the encoders.
+    """The architecture of the network above the encoders.
 
-    ``integration`` says how captions join the inline text: ``attention`` (its tokens attend to
-    the captions' tokens: what the paper means), ``pooled`` (the formula as printed, over one
-    vector each: captions cancel out), ``sum`` (what the official code does) or ``none``.
-    ``image_caption_weight`` is used by ``sum`` only. ``length`` is the most tokens of a text.
+    ``integration`` is how captions are combined with the printed text: ``attention`` (tokens of the
+    text attend to tokens of the captions, as the paper describes), ``pooled`` (the formula as
+    printed, in which captions have no effect), ``sum`` (as in the official code) or ``none``.
+    ``image_caption_weight`` is used only by ``sum``. ``length`` is the maximum number of tokens.
 
-    ``captions`` says which captions join. ``pooling`` makes one vector of a text's tokens: their
-    ``mean``, the ``first``, or what suits the integration (``auto``: the mean with attention, else
-    the encoder's own vector); to compare caption variants, hold it fixed. ``values`` are what
-    attention adds up: the captions' tokens, or the inline text's, as the formula is printed.
+    ``captions`` selects the captions. ``pooling`` is how token vectors become one vector: ``mean``,
+    ``first``, or ``auto`` (the mean with attention, else the encoder's own vector). Fix it to
+    compare caption variants. ``values`` are the attention values: tokens of the captions, or of the
+    text as in the printed formula.
 
-    ``fusion`` puts the vectors of text and image side by side, or multiplies them (``align``, as
-    HateCLIPper does). ``contrast`` is the weight of the retrieval-guided contrastive loss.
+    ``fusion`` concatenates the vectors of text and image, or multiplies them (``align``, as in
+    HateCLIPper). ``contrast`` is the weight of the retrieval-guided contrastive loss.
     """
 
     target: TrainingTarget = "harmful"
@@ -112,42 +117,44 @@ class NetworkShape:
 
     @property
     def joined(self) -> tuple[Literal["text", "image"], ...]:
-        """The captions that join the inline text, in their order."""
+        """The captions that are combined with the printed text, in order."""
         if self.integration == "none" or self.captions == "none":
             return ()
         return ("text", "image") if self.captions == "both" else (self.captions,)
 
     @property
     def fields(self) -> int:
-        """How many texts of a meme are read: the inline text and the captions that join it."""
+        """Number of texts per meme: the printed text and the captions in use."""
         return 1 + len(self.joined)
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How weights are fitted. ``batch`` examples make one step, ``accumulate`` parts of it.
+    """Training settings.
 
-    ``share`` of the examples is held out for validation, by ``hold_out``: whole runs of
-    neighbouring ids (``blocks``), or at random. ``patience`` is how many epochs without a better
-    validation score end the training. ``save_every`` steps a checkpoint is written, 0: at the end
-    of each epoch only.
+    A step has ``batch`` examples, computed in ``accumulate`` parts. ``share`` is the proportion of
+    examples in the validation set, chosen by ``hold_out``: runs of neighbouring ids (``blocks``) or
+    ``random``. Training stops after ``patience`` epochs without improvement. A checkpoint is
+    written every ``save_every`` steps; with 0 only after each epoch.
     """
 
     seeds: Seeds = (0, 1, 2, 3, 4)
-    epochs: Annotated[int, Flag("", min=1)] = 10
-    batch: Annotated[int, Flag("Memes in a step, over all GPUs.", min=1)] = 32
-    accumulate: Annotated[int, Flag("Parts a step is computed in.", min=1)] = 1
-    rate: Annotated[float, Flag("Highest learning rate.")] = 1e-5
+    epochs: Annotated[int, Flag("Maximum number of epochs.", min=1)] = 10
+    batch: Annotated[int, Flag("Memes per step, over all GPUs.", min=1)] = 32
+    accumulate: Annotated[int, Flag("Gradient accumulation: parts per step.", min=1)] = 1
+    rate: Annotated[float, Flag("Maximum learning rate.")] = 1e-5
     decay: float = 0.01
-    warmup: Annotated[float, Flag("Share of steps in which it rises.")] = 0.1
+    warmup: Annotated[float, Flag("Proportion of steps with a rising learning rate.")] = 0.1
     clip: float = 1.0
     patience: Patience = 3
-    weighting: Annotated[Weighting, Flag("How rare classes are weighed.", "--weights")] = "balanced"
+    weighting: Annotated[Weighting, Flag("Class weights in the loss.", "--weights")] = "balanced"
     precision: HowPrecise = "auto"
     device: Device = "auto"
     hold_out: HowHeldOut = "blocks"
     share: Share = 0.1
-    save_every: Annotated[int, Flag("Steps between checkpoints.", min=0)] = 0
+    save_every: Annotated[
+        int, Flag("Steps between checkpoints; 0 writes one per epoch.", min=0)
+    ] = 0
     deterministic: bool = True
     workers: int = 4
 
@@ -158,7 +165,7 @@ _KNOWLEDGE: dict[Preset, Integration] = {"mke": "attention", "clip-mke": "attent
 def choose_shape(
     preset: str, integration: str | None, target: str = "harmful", length: int = 80
 ) -> NetworkShape:
-    """The network that a preset stands for; ``integration`` replaces the preset's own.
+    """Make the network of a preset; ``integration`` replaces the preset's default.
 
     >>> choose_shape("mke", None).integration, choose_shape("text", None).integration
     ('attention', 'none')
@@ -171,13 +178,13 @@ def choose_shape(
     wanted = _check("integration", integration or _KNOWLEDGE.get(known, "none"), INTEGRATIONS)
     if known == "image" and wanted != "none":
         raise InputError(
-            "the preset image reads no text, so captions cannot join it",
+            "the preset image uses no text, so it cannot use captions",
             hint="use --preset mke with an image backbone",
         )
     return NetworkShape(
         target=_check("target", target, TARGETS),
         integration=wanted,
-        # The official code weighs the image caption by a half beside a text encoder, fully in CLIP.
+        # As in the official code: half weight with a text encoder, full weight with CLIP.
         image_caption_weight=1.0 if known.startswith("clip") else 0.5,
         length=length,
         fusion="align" if known == "rgcl" else "concat",
@@ -186,11 +193,11 @@ def choose_shape(
 
 
 def check_backbones(preset: str, backbones: Backbones) -> None:
-    """Refuse a preset whose encoders are not named, or that has no place for one that is.
+    """Raise InputError if the encoders do not match the preset.
 
     >>> check_backbones("clip-mke", Backbones(text="bert"))
     Traceback (most recent call last):
-    memantics.core.errors.InputError: the preset clip-mke needs a CLIP backbone; name its folder
+    memantics.core.errors.InputError: the preset clip-mke needs a CLIP backbone; give its folder
     """
     known = _check("preset", preset, PRESETS)
     needs: dict[str, tuple[str, ...]] = {
@@ -206,22 +213,24 @@ def check_backbones(preset: str, backbones: Backbones) -> None:
     for kind in needs[known]:
         if not named[kind]:
             word = "CLIP" if kind == "clip" else kind
-            raise InputError(f"the preset {known} needs a {word} backbone", hint="name its folder")
+            raise InputError(f"the preset {known} needs a {word} backbone", hint="give its folder")
     allowed = {*needs[known], "image"} if known == "mke" else set(needs[known])
     for kind, place in named.items():
         if place and kind not in allowed:
             raise InputError(
-                f"the preset {known} has no place for a {kind} backbone",
+                f"the preset {known} does not use a {kind} backbone",
                 hint=f"leave it out, or choose another preset: {', '.join(PRESETS)}",
             )
 
 
 def check_training(training: Training) -> None:
-    """Refuse what cannot be trained with."""
+    """Raise InputError for invalid training settings."""
     if not training.seeds or len(set(training.seeds)) < len(training.seeds):
-        raise InputError("seeds must be given and differ", hint="such as --seeds 0,1,2")
+        raise InputError("seeds must be unique and not empty", hint="for example --seeds 0,1,2")
     if min(training.seeds) < 0:
-        raise InputError(f"seed {min(training.seeds)} is below 0", hint="such as --seeds 0,1,2")
+        raise InputError(
+            f"the seed {min(training.seeds)} is negative", hint="for example --seeds 0,1,2"
+        )
     whole = {
         "epochs": training.epochs,
         "batch": training.batch,
@@ -232,14 +241,16 @@ def check_training(training: Training) -> None:
         if value < 1:
             raise InputError(f"{name} must be at least 1, not {value}", hint=f"give --{name} 1")
     if not 0 < training.share < 0.9:
-        raise InputError(f"share {training.share:g} is not possible", hint="give 0.05 to 0.5")
+        raise InputError(
+            f"{training.share:g} is not a valid --share", hint="use a value from 0.05 to 0.5"
+        )
     if training.rate <= 0 or not 0 <= training.warmup < 1:
         raise InputError(
-            "the rate must be above 0 and warm-up in [0, 1)", hint="such as --rate 1e-5"
+            "--rate must be above 0 and --warmup in [0, 1)", hint="for example --rate 1e-5"
         )
     if training.batch % training.accumulate:
         raise InputError(
-            f"{training.batch} examples do not fall into {training.accumulate} equal parts",
+            f"--batch {training.batch} is not a multiple of --accumulate {training.accumulate}",
             hint="choose a batch that is a multiple of accumulate",
         )
 

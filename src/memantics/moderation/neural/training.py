@@ -1,10 +1,10 @@
 """The training loop of one seed, and its checkpoints.
 
 A checkpoint is a folder ``step-N`` with weights, both moments of the optimiser (safetensors, so
-nothing is ever unpickled) and ``progress.json`` with their SHA-256. The file ``latest`` names the
-last complete one and is replaced in one step, so a kill at any moment leaves a checkpoint to resume
-from. Order, dropout and learning rate are functions of the seed and the step number, so that number
-is the state of the sampler, the scheduler and every random generator, on each rank.
+nothing is unpickled) and ``progress.json`` with their SHA-256. The file ``latest`` names the last
+complete one and is replaced atomically, so that training can always be resumed. Order, dropout and
+learning rate are functions of the seed and the step number. The step number therefore is the state
+of the sampler, the scheduler and every random generator, on each rank.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from memantics.moderation.neural.settings import NetworkShape, Precision, Progre
 LATEST, PROGRESS = "latest", "progress.json"
 WEIGHTS, MOMENTS = "weights.safetensors", "moments.safetensors"
 FORMAT = 1
-NO_ROOM = "make room and run it again; it goes on where it stopped"
+NO_ROOM = "free disk space and run the command again to resume"
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """One pass over the training part: mean loss and the validation part's macro-F1."""
+    """Result of one epoch: mean training loss and validation macro-F1."""
 
     number: int
     loss: float
@@ -50,11 +50,11 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """How far a training is. ``fingerprint`` is the hash of all that shapes it.
+    """Progress of a training. ``fingerprint`` is the hash of all settings and data.
 
-    ``step`` steps are done, the last of them in ``epoch`` (from 0) after ``batch`` of its
-    batches; ``loss`` and ``weight`` are sums over these. ``best`` is the epoch with the best
-    validation score, −1 before the first. ``scale`` belongs to float16 alone.
+    ``step`` is the number of finished steps; the last one is batch ``batch`` of ``epoch`` (from 0).
+    ``loss`` and ``weight`` are sums over the batches of the epoch. ``best`` is the epoch with the
+    best validation score, -1 before the first. ``scale`` is the loss scale, only for float16.
     """
 
     fingerprint: str
@@ -77,7 +77,7 @@ _PROGRESS = TypeAdapter(TrainingProgress)
 
 @contextmanager
 def hold_folder(folder: Path) -> Iterator[None]:
-    """Be a folder's only writer; it is made where it is not there yet."""
+    """Lock a folder for writing; create it if it does not exist."""
     with refuse_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
@@ -86,7 +86,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
 
 def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: TrainingProgress) -> None:
-    """Write a checkpoint beside the last one, make it the latest, then remove the other."""
+    """Write a checkpoint, make it the latest, then remove the previous one."""
     target = folder / f"step-{progress.step}"
     with write_folder(target) as partial:
         write_tensors(partial / WEIGHTS, network.state_dict())
@@ -101,23 +101,24 @@ def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: Traini
 
 
 def read_latest(folder: Path) -> Path | None:
-    """The last whole checkpoint, if there is one."""
+    """Return the latest complete checkpoint, or None."""
     try:
         name = (folder / LATEST).read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
     if not name.startswith("step-") or not name.removeprefix("step-").isdecimal():
-        raise StoreError(f"{folder / LATEST} is damaged", hint="choose another --out")
+        raise StoreError(f"{folder / LATEST} cannot be read", hint="choose another --out")
     return folder / name
 
 
 def read_progress(place: Path) -> TrainingProgress:
-    """How far the checkpoint is; a damaged one is refused."""
+    """Read the progress of a checkpoint; raise StoreError if it is damaged."""
     try:
         found = _PROGRESS.validate_json((place / PROGRESS).read_bytes())
     except (OSError, ValidationError) as error:
         raise StoreError(
-            f"checkpoint {place} is damaged: no readable {PROGRESS}", hint="choose another --out"
+            f"the checkpoint {place} is damaged: {PROGRESS} cannot be read",
+            hint="choose another --out",
         ) from error
     if found.format != FORMAT:
         raise StoreError(
@@ -128,7 +129,7 @@ def read_progress(place: Path) -> TrainingProgress:
 
 
 def load_checkpoint(place: Path, network: Any, optimiser: Any) -> TrainingProgress:
-    """Put a checkpoint's tensors back; one that was changed since is refused."""
+    """Load a checkpoint into the network and optimizer; raise StoreError if it was changed."""
     progress = read_progress(place)
     for name in (WEIGHTS, MOMENTS):
         check_digest(place / name, progress.checksums.get(name, ""))
@@ -138,29 +139,29 @@ def load_checkpoint(place: Path, network: Any, optimiser: Any) -> TrainingProgre
 
 
 def load_weights(network: Any, path: Path) -> None:
-    """Load weights that must fit the network exactly."""
+    """Load weights; raise StoreError if they do not match the network."""
     tensors = read_tensors(path)
     try:
         network.load_state_dict(tensors, strict=True)
     except RuntimeError as error:
         raise StoreError(
-            f"{path} holds the weights of another network", hint="train again into another --out"
+            f"{path} has the weights of another network", hint="train again with another --out"
         ) from error
 
 
 def read_tensors(path: Path) -> Any:
-    """Tensors by name, on the CPU."""
+    """Read tensors by name, on the CPU."""
     safetensors: Any = importlib.import_module("safetensors.torch")
     damage: Any = importlib.import_module("safetensors").SafetensorError
     try:
         return safetensors.load_file(str(path))
     except (OSError, damage) as error:
-        raise StoreError(f"{path} is damaged or not there", hint="train again") from error
+        raise StoreError(f"{path} is damaged or missing", hint="train again") from error
 
 
 @contextmanager
 def write_folder(target: Path) -> Iterator[Path]:
-    """A folder that takes its name, and another's place, only when all of it is written."""
+    """Write a folder under a temporary name; rename it when it is complete."""
     partial = target.with_name(f"{target.name}.partial")
     damage: Any = importlib.import_module("safetensors").SafetensorError
     shutil.rmtree(partial, ignore_errors=True)
@@ -169,14 +170,14 @@ def write_folder(target: Path) -> Iterator[Path]:
         yield partial
         shutil.rmtree(target, ignore_errors=True)
         partial.replace(target)
-    except damage as error:  # its word for an error of the file system
+    except damage as error:  # safetensors reports file system errors this way
         raise StoreError(f"{target} cannot be written: {error}", hint=NO_ROOM) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def write_tensors(path: Path, tensors: Any) -> None:
-    """Write tensors by name, in one step; tied ones are written twice."""
+    """Write tensors by name, atomically; shared tensors are written twice."""
     safetensors: Any = importlib.import_module("safetensors.torch")
     damage: Any = importlib.import_module("safetensors").SafetensorError
     plain = {
@@ -188,35 +189,35 @@ def write_tensors(path: Path, tensors: Any) -> None:
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(path)
-    except damage as error:  # its word for an error of the file system
+    except damage as error:  # safetensors reports file system errors this way
         raise StoreError(f"{path} cannot be written: {error}", hint=NO_ROOM) from error
     finally:
         partial.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step."""
+    """Write a file atomically."""
     with refuse_unwritable(path), whole_file(path, masked=False) as file:
         file.write(data)
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Compute the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_digest(path: Path, expected: str) -> None:
-    """Refuse a file that is not the one that was written."""
+    """Raise StoreError if a file does not match its digest."""
     try:
         found = digest(path)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be read: {error.strerror}", hint="train again, or fetch it again"
+            f"{path} cannot be read: {error.strerror}", hint="train again, or copy it again"
         ) from error
     if found != expected:
         raise StoreError(
-            f"{path} was changed after it was written", hint="train again, or fetch it again"
+            f"{path} was changed after it was written", hint="train again, or copy it again"
         )
 
 
@@ -245,20 +246,21 @@ def _restore_moments(optimiser: Any, path: Path) -> None:
     optimiser.load_state_dict(whole)
 
 
-# Retrieval-guided contrastive learning (Mei et al. 2024): like memes of one class lie together.
+# Retrieval-guided contrastive learning (Mei et al. 2024).
 #
-# When an epoch begins, the vectors of all training memes are looked up. The nearest meme of the
-# same class is drawn closer, the nearest of another class and those of the batch are pushed away.
+# At the start of an epoch, the vectors of all training memes are computed. The loss pulls the
+# nearest meme of the same class closer, and pushes away the nearest of another class and the batch.
 
 _BATCH = 128
-_DIGITS = 5  # decimals of similarities that every processor computes alike
+_DIGITS = 5  # decimals of similarities that are equal on all processors
 
 
 @dataclass(frozen=True, slots=True)
 class VectorBank:
-    """Vectors of the training memes as an epoch found them, and each meme's two neighbours.
+    """Vectors of the training memes at the start of an epoch, and each meme's two neighbours.
 
-    ``places`` says where a row of the examples lies in it; the others are indices into ``vectors``.
+    ``places`` maps rows of the examples to rows of ``vectors``; the other fields are indices into
+    ``vectors``.
     """
 
     vectors: Any
@@ -267,9 +269,9 @@ class VectorBank:
     negative: Any
 
     def compare(self, vectors: Any, gold: Any, rows: Ints) -> Any:
-        """The loss of each meme: minus the log share of its positive among all it is held against.
+        """Compute the contrastive loss of each meme against its positive and negatives.
 
-        Vectors of the batch keep their gradients, those of the bank have none.
+        Gradients flow through vectors of the batch, not through those of the bank.
         """
         torch = get_torch()
         near = self.places[torch.from_numpy(rows).to(self.places.device)]
@@ -284,7 +286,7 @@ class VectorBank:
 def make_bank(
     network: Any, encoded: Encoded, rows: Sequence[int], gold: Ints, device: Any
 ) -> VectorBank:
-    """Look up the vectors of the training rows, and find the neighbours of each."""
+    """Compute the vectors of the training rows, and find the neighbours of each."""
     torch = get_torch()
     order = np.array(rows, np.int64)
     was_training = network.training
@@ -303,9 +305,9 @@ def make_bank(
 
 
 def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
-    """The nearest other meme of the same class, and the nearest of another class.
+    """Find the nearest other meme of the same class, and the nearest of another class.
 
-    A meme that is alone in its class is its own neighbour.
+    The only meme of a class is its own neighbour.
     """
     torch = get_torch()
     same, other = [], []
@@ -314,7 +316,7 @@ def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
         similarity = torch.round(vectors[part] @ vectors.T, decimals=_DIGITS)
         alike = classes[part, None] == classes[None]
         itself = torch.arange(start, start + len(similarity), device=vectors.device)
-        # Below every other meme of its class, and above those of other classes.
+        # The meme itself ranks below all others of its class, above those of other classes.
         held = similarity.masked_fill(~alike, -9.0)
         held[torch.arange(len(held)), itself] = -5.0
         same.append(held.argmax(-1))
@@ -324,7 +326,7 @@ def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TrainingMaterial:
-    """What is trained on. ``gold`` has a class per row, ``fingerprint`` covers it all."""
+    """The encoded training data; ``gold`` has a class per row, ``fingerprint`` is its hash."""
 
     encoded: Encoded
     parts: feeding.SplitRows
@@ -334,12 +336,12 @@ class TrainingMaterial:
 
     @property
     def gold(self) -> Ints:
-        """The classes of all rows."""
+        """Class index of each row."""
         return gold_places(self.encoded.examples, self.shape.target)
 
 
 class Trainer:
-    """Fits a network's weights on the training part; the validation part says when to stop."""
+    """Trains a network, with early stopping on the validation set."""
 
     def __init__(
         self, network: Any, material: TrainingMaterial, seed: int, device: Any, ranks: Ranks
@@ -367,7 +369,7 @@ class Trainer:
             )
 
     def run(self, folder: Path, say: ProgressLog) -> TrainingProgress:
-        """Train until an end is reached; the network then has the best epoch's weights."""
+        """Train until the end; the network then has the weights of the best epoch."""
         progress = self._resume(folder, say)
         while not progress.finished:
             progress = self._run_epoch(progress, folder)
@@ -388,8 +390,8 @@ class Trainer:
             return start
         if read_progress(latest).fingerprint != start.fingerprint:
             raise StoreError(
-                f"{folder} holds a training with other data or settings",
-                hint="choose another --out, or repeat the first command",
+                f"{folder} has a training with other data or settings",
+                hint="choose another --out, or use the same data and settings",
             )
         found = load_checkpoint(latest, self.network, self._optimiser)
         if found.scale:
@@ -399,11 +401,11 @@ class Trainer:
             )
         if self._ranks.first:
             self._running.fill_(found.loss)
-        say(f"seed {self._seed}: going on from step {found.step}")
+        say(f"seed {self._seed}: resuming from step {found.step}")
         return found
 
     def _run_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
-        """The rest of an epoch, from the batch where the checkpoint was written."""
+        """Run the rest of an epoch, from the batch of the checkpoint."""
         material = self._material
         if material.shape.contrast:
             rows = material.parts.train
@@ -427,7 +429,7 @@ class Trainer:
         return progress
 
     def _own_portions(self, batch: Ints) -> list[feeding.Portion]:
-        """This process's share of a step, in as many portions as gradients are accumulated."""
+        """Return this process's part of a step, in one portion per accumulation step."""
         count = self._training.accumulate
         portions = feeding.cut_portions(batch, self._weights, count * self._ranks.size)
         return portions[self._ranks.rank * count : (self._ranks.rank + 1) * count]
@@ -447,7 +449,7 @@ class Trainer:
                     compared = self._bank.compare(vectors, portion.gold, portion.rows)
                     losses = losses + self._material.shape.contrast * compared
                 loss = (losses * portion.weights).sum()
-            # Several processes average their gradients, but their losses are parts of one sum.
+            # Distributed training averages gradients, but the losses are parts of one sum.
             self._scaler.scale(loss * self._ranks.size).backward()
             self._running += loss.detach()
         steps = self._steps * training.epochs
@@ -461,7 +463,7 @@ class Trainer:
         self._optimiser.zero_grad(set_to_none=True)
 
     def _judge_epoch(self, progress: TrainingProgress, folder: Path) -> TrainingProgress:
-        """Score the validation part, keep the best weights, and say whether to go on."""
+        """Score the validation set, keep the best weights, and decide whether to stop."""
         loss = self._total_loss() / max(1.0, progress.weight)
         if not np.isfinite(loss):
             raise InputError(
@@ -524,14 +526,14 @@ class Trainer:
         return self._torch.autocast(self._device.type, dtype=kind)
 
     def _quiet(self, quiet: bool) -> Any:
-        """Gradients travel once per step, with its last portion."""
+        """Synchronize gradients once per step, with its last portion."""
         if self._ranks.size > 1 and quiet:
             return self._wrapped.no_sync()
         return contextlib.nullcontext()
 
 
 def make_optimiser(network: Any, training: Training, device: Any) -> Any:
-    """AdamW; biases and norms (one dimension) are not pulled to zero."""
+    """Make AdamW without weight decay on biases and norms (one-dimensional tensors)."""
     torch = get_torch()
     parameters = [p for p in network.parameters() if p.requires_grad]
     groups = [
@@ -542,7 +544,7 @@ def make_optimiser(network: Any, training: Training, device: Any) -> Any:
 
 
 def resolve_precision(wanted: Precision, device: Any) -> str:
-    """The number format of forward passes: half precision on a GPU unless told otherwise."""
+    """Choose the number format of forward passes; ``auto`` is half precision on a GPU."""
     if wanted != "auto":
         if wanted == "float16" and device.type == "cpu":
             raise InputError("float16 needs a GPU", hint="use --precision bfloat16 or float32")

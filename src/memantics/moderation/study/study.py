@@ -1,4 +1,4 @@
-"""``detector study``: variants of detectors, trained alike, tested once and compared."""
+"""Train variants of detectors on the same data, test each once, and compare them."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class StudyData:
-    """Which memes are trained and tested on.
+    """Training and test data of a study.
 
-    ``test`` names the test data where they are no part of ``data``; data without a test part are
-    split at random, equal texts together: ``share`` of them is the test part.
+    ``test`` is a separate test set. Without one, ``share`` of the data is held out at random, with
+    equal texts together.
     """
 
     data: str | None = None
@@ -44,7 +44,7 @@ class StudyData:
     share: float = 0.2
 
     def load(self) -> tuple[Loaded, Loaded]:
-        """The training and the test part."""
+        """Load the training and the test set."""
         first = load_examples(self.data, "train", self.labels, self.captions)
         if self.test is not None:
             return first, load_examples(self.test, "test", self.labels, self.captions)
@@ -55,7 +55,9 @@ class StudyData:
         if first.checksum != second.checksum:
             return first, second
         if not 0 < self.share < 0.9:
-            raise InputError(f"share {self.share:g} is not possible", hint="give 0.1 to 0.5")
+            raise InputError(
+                f"{self.share:g} is not a valid --share", hint="use a value from 0.1 to 0.5"
+            )
         parts = hold_out(first.examples, "harmful", "random", self.share)
         names = (("training part", parts.train), ("test part", parts.valid))
         made = [
@@ -64,7 +66,7 @@ class StudyData:
                 name=f"{first.name}, {name}",
                 notes=(
                     *first.notes,
-                    f"no test part: {self.share:.0%} of the memes, drawn at random",
+                    f"without a test set: {self.share:.0%} of the memes, held out at random",
                 ),
                 examples=tuple(first.examples[row] for row in rows),
                 checksum=f"{first.checksum}/{name}",
@@ -86,7 +88,7 @@ Variants = Annotated[
     Sequence[str],
     Argument(
         "FAMILY[+CAPTIONS][@WAY], such as fusion+both or clip+text@sum; paper, checks, or a"
-        " preset of the fast detectors. Default: the paper's that the encoders allow, and fast."
+        " preset of the fast detectors. Default: the paper's rows for the given encoders, and fast."
     ),
 ]
 
@@ -102,66 +104,71 @@ class StudySettings:
         seeds: One training for each seed.
         epochs: Passes over the training data. Default: the paper's.
         rate: Learning rate. Default: the paper's.
-        batch: Memes in a step.
+        batch: Memes per step.
         patience: Epochs without improvement on the validation part before training ends.
         hold_out: How the validation part is drawn.
         share: Proportion of the training memes in the validation part.
-        pooling: How tokens become a vector, in every network; ``auto`` mixes two ways.
+        pooling: How tokens become one vector, in every network; ``auto`` depends on the network.
         precision: Number format of training.
         device: Where networks are trained.
         labels: Label version of ToxiCN MM.
     """
 
-    test: Annotated[str | None, Flag("Test data, where they are apart.")] = None
+    test: Annotated[
+        str | None, Flag("Separate test data. Default: the test split, or a random part.")
+    ] = None
     captions: CaptionsFlag = None
     tasks: Annotated[
-        Literal["both", "harmful", "type"], Flag("Two classes, five types, or both.")
+        Literal["both", "harmful", "type"],
+        Flag("Tasks: harmful (two classes), type (five classes), or both."),
     ] = "both"
     seeds: neural.Seeds = (0, 1, 2, 3, 4)
-    epochs: Annotated[int | None, Flag("Default: the paper's.", min=1)] = None
-    rate: Annotated[float | None, Flag("Default: the paper's.")] = None
-    batch: Annotated[int, Flag("Memes in a step.", min=1)] = 32
+    epochs: Annotated[int | None, Flag("Number of epochs. Default: the paper's.", min=1)] = None
+    rate: Annotated[float | None, Flag("Learning rate. Default: the paper's.")] = None
+    batch: Annotated[int, Flag("Memes per step.", min=1)] = 32
     patience: neural.Patience = 3
     hold_out: neural.HowHeldOut = "blocks"
     share: neural.Share = 0.1
     pooling: Annotated[
-        neural.Pooling, Flag("How tokens become a vector, in every network; auto mixes two ways.")
+        neural.Pooling, Flag("How tokens become one vector; auto depends on the network.")
     ] = "mean"
     precision: neural.HowPrecise = "auto"
     device: neural.Device = "auto"
-    labels: Annotated[LabelVersion, Flag("Label version.")] = "v1"
+    labels: Annotated[LabelVersion, Flag("Version of the ToxiCN MM labels.")] = "v1"
 
 
 def study(
     variants: Variants = (),
     *,
     data: DetectorData = None,
-    out: Annotated[str | Path, Flag("The folder to write.")] = "study",
+    out: Annotated[str | Path, Flag("Folder to write.")] = "study",
     encoders: StudyEncoders | None = None,
-    against: Annotated[str, Flag("Compare all variants with this one.")] = "",
+    against: Annotated[
+        str, Flag("Variant to compare with. Default: the same encoders without captions.")
+    ] = "",
     settings: StudySettings | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Study:
-    """Train several detectors alike, test each once, and compare them, as ToxiCN MM's Table 5.
+    """Train several detectors on the same data, test each once, and compare them.
 
-    Called again, it goes on where it stopped.
+    This reproduces Table 5 of ToxiCN MM. A second call resumes.
 
     Args:
         variants: Variants, ``FAMILY[+CAPTIONS][@WAY]``, such as ``fusion+both``, or presets of the
-            fast detectors. Default: the paper's that the encoders allow.
+            fast detectors. Default: the paper's rows for the given encoders.
         data: Training data: a benchmark, a table, or ``sample``. Default: ToxiCN MM.
         out: Folder for the results.
         encoders: Encoders of texts and images; see :class:`StudyEncoders`.
-        against: Compare all variants with this one. Default: every pair.
+        against: Variant to compare with. Default: the same encoders without captions.
         settings: Data and training; see :class:`StudySettings`.
-        progress: Called with each step in words.
+        progress: Called with each progress message.
 
     Returns:
         The scores of every variant and the comparisons, also as tables.
 
     Raises:
-        InputError: A variant is unknown, or needs an encoder that is not given.
-        DataError: The data are missing or damaged.
+        InputError: If a variant is unknown, or needs an encoder that is not given.
+        DataError: If the data are missing or damaged.
 
     Example:
         >>> tried = mm.study(["ridge", "linear"], data="sample")  # doctest: +SKIP

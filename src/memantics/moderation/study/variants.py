@@ -1,4 +1,4 @@
-"""What a study trains: variants by name, ``FAMILY[+CAPTIONS][@WAY]``."""
+"""The variants of a study by name, ``FAMILY[+CAPTIONS][@WAY]``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.moderation.neural import settings
 from memantics.moderation.neural.settings import CaptionUse, Training
 
 _NAME = re.compile(r"([a-z]+)(?:\+(text|image|both))?(?:@(printed|pooled|sum))?")
-# The paper's encoders by family, and which of our networks stands on them.
+# The paper's encoders by family, and the preset that uses them.
 FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyType(
     {
         "roberta": ("text", ("text",)),
@@ -26,7 +26,7 @@ FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyTy
         "clip": ("clip-mke", ("clip",)),
     }
 )
-# The rows of the paper's Table 5 that are trained, in its order.
+# The trained rows of the paper's Table 5, in its order.
 PAPER: tuple[str, ...] = (
     *("roberta", "resnet", "vit"),
     *("fusion", "fusion+text", "fusion+image", "fusion+both"),
@@ -39,7 +39,7 @@ CHECKS: tuple[str, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class StudyEncoders:
-    """Folders of encoders as transformers saves them; ``text`` may be the word ``scratch``."""
+    """Folders of encoders in transformers format; ``text`` may be ``scratch``."""
 
     text: settings.TextBackbone = None
     image: settings.ImageBackbone = None
@@ -49,7 +49,7 @@ class StudyEncoders:
 
     @property
     def named(self) -> frozenset[str]:
-        """The kinds that are there."""
+        """The kinds of encoders that are given."""
         found = {
             "text": self.text, "image": self.image, "resnet": self.resnet, "clip": self.clip
         }  # fmt: skip
@@ -58,7 +58,7 @@ class StudyEncoders:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One row of a study. ``family`` is a kind of encoder or a preset of the fast detectors."""
+    """One row of a study; ``family`` is a kind of encoder or a preset of the fast detectors."""
 
     name: str
     family: str
@@ -67,32 +67,32 @@ class Variant:
 
     @property
     def fast(self) -> bool:
-        """Whether it is a fast detector: no network, no seeds."""
+        """Whether it is a fast detector, without network and seeds."""
         return self.family not in FAMILIES
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The kinds of encoders that it stands on."""
+        """The kinds of encoders that it needs."""
         return () if self.fast else FAMILIES[self.family][1]
 
     @property
     def sees(self) -> bool:
-        """Whether it looks at images."""
+        """Whether it uses images."""
         return any(kind != "text" for kind in self.needs)
 
     @property
     def base(self) -> str:
-        """The same encoders without captions: what captions are compared with."""
+        """The same encoders without captions, for comparison."""
         return self.family
 
     @property
     def slug(self) -> str:
-        """Its name as that of a folder."""
+        """Its name as a folder name."""
         return re.sub(r"[^a-z]+", "-", self.name)
 
 
 def read_variant(name: str) -> Variant:
-    """A variant by name.
+    """Parse the name of a variant; raise InputError if it is not valid.
 
     >>> read_variant("fusion+both@sum")
     Variant(name='fusion+both@sum', family='fusion', captions='both', way='sum')
@@ -106,16 +106,16 @@ def read_variant(name: str) -> Variant:
     joins = family in ("fusion", "clip", "roberta")
     if (captions and not joins) or (way and not captions):
         raise InputError(
-            f"variant {name} is not possible",
-            hint="captions join roberta, fusion and clip: fusion+both, fusion+both@sum",
+            f"{name!r} is not a valid variant",
+            hint="only roberta, fusion and clip use captions: fusion+both, fusion+both@sum",
         )
     return Variant(name, str(family), cast("CaptionUse", captions or "none"), way or "")
 
 
 def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Variant, ...]:
-    """The variants that were named, else the paper's that the encoders at hand allow, and fast.
+    """Return the given variants; by default the paper's rows for the given encoders, and fast.
 
-    ``paper`` stands for the paper's rows, ``checks`` for the other ways in which captions join.
+    ``paper`` stands for the paper's rows, ``checks`` for the other ways to combine captions.
     """
     groups: dict[str, Sequence[str]] = {"paper": PAPER, "checks": CHECKS}
     if not names:
@@ -129,7 +129,7 @@ def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Vari
             if kind not in encoding.named:
                 raise InputError(
                     f"variant {variant.name} needs an encoder of the kind {kind}",
-                    hint=f"name its folder with --{kind}-backbone",
+                    hint=f"give its folder with --{kind}-backbone",
                 )
     return tuple(found)
 
@@ -137,7 +137,7 @@ def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Vari
 def make_shape(
     variant: Variant, target: settings.TrainingTarget, pooling: settings.Pooling, length: int
 ) -> settings.NetworkShape:
-    """The network of a variant; pooling is the same in all of a study's networks.
+    """Make the network of a variant; all networks of a study have the same pooling.
 
     >>> make_shape(read_variant("fusion"), "type", "mean", 80).joined
     ()
@@ -158,7 +158,7 @@ def make_shape(
 
 
 def make_backbones(variant: Variant, encoding: StudyEncoders) -> settings.Backbones:
-    """The folders that a variant's network is built on."""
+    """Return the encoder folders of a variant."""
     image = encoding.resnet if variant.family == "resnet" else encoding.image
     needs = set(variant.needs)
     return settings.Backbones(
@@ -172,7 +172,7 @@ def make_backbones(variant: Variant, encoding: StudyEncoders) -> settings.Backbo
 def make_training(
     variant: Variant, training: Training, epochs: int | None, rate: float | None
 ) -> Training:
-    """The paper's epochs and rate for the family, unless told otherwise.
+    """Return training settings with the paper's epochs and rate, unless given.
 
     >>> make_training(read_variant("resnet"), Training(), None, None).rate
     5e-05
