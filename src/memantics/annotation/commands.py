@@ -266,7 +266,17 @@ def serve_annotations(
 ) -> None:
     """Serve the web app until the process is stopped; queues become projects first.
 
-    ``started`` is called once, before the first request.
+    Args:
+        storage: Database and image folder.
+        settings: Network, contact and demo settings.
+        queues: Queues or folders of memes to open as projects.
+        workflow: Workflow for folders of memes.
+        changes: Project settings to change.
+        limit: Import only the first items of each queue.
+        started: Function that is called once, before the first request.
+
+    Raises:
+        InputError: A queue is invalid, or options cannot be combined.
     """
     require_extra()
     from memantics.annotation.web.app import make_app
@@ -326,7 +336,23 @@ def import_annotations(
         Path | None, Flag("Folder with the images of a Label Studio JSON file.")
     ] = None,
 ) -> ImportSummary:
-    """Import a queue or a folder of memes, or a Label Studio file into a project."""
+    """Import a queue or a folder of memes, or a Label Studio file into a project.
+
+    Args:
+        storage: Database and image folder.
+        source: Queue, folder of memes, or Label Studio file.
+        workflow: Workflow for a folder of memes.
+        changes: Project settings to change.
+        limit: Import only the first items.
+        project: Number of the project that receives a Label Studio file.
+        images: Folder with the images of a Label Studio JSON file.
+
+    Returns:
+        The project number, the number of new items and answers, and skipped entries.
+
+    Raises:
+        InputError: The source does not exist, or options do not match it.
+    """
     require_extra()
     if source.is_file() and project is None:
         raise InputError(f"{source} is a file: a project is needed", hint="add --project NUMBER")
@@ -348,7 +374,18 @@ def reset_password(
     storage: Storage,
     name: Annotated[str, Argument("Name of the account; the first account is 'lead'.")],
 ) -> str:
-    """Set a new random password, end all sessions and reopen a closed account."""
+    """Set a new random password, end all sessions and reopen a closed account.
+
+    Args:
+        storage: Database and image folder.
+        name: Name of the account.
+
+    Returns:
+        The new password.
+
+    Raises:
+        NotFound: No account has this name.
+    """
     require_extra()
     new = secrets.token_urlsafe(12)
     with open_annotations(storage) as service:
@@ -357,7 +394,15 @@ def reset_password(
 
 
 def close_account(storage: Storage, name: Annotated[str, Argument("Name of the account.")]) -> None:
-    """Close an account; its annotations are kept."""
+    """Close an account; its annotations are kept.
+
+    Args:
+        storage: Database and image folder.
+        name: Name of the account.
+
+    Raises:
+        NotFound: No account has this name.
+    """
     require_extra()
     with open_annotations(storage) as service:
         service.accounts.deactivate(find_admin(service), name)
@@ -366,7 +411,18 @@ def close_account(storage: Storage, name: Annotated[str, Argument("Name of the a
 def back_up(
     storage: Storage, out: Annotated[Path, Argument("Backup file to write (ZIP).")]
 ) -> BackupSummary:
-    """Back up the database and images into one file; the app may be running."""
+    """Back up the database and images into one file; the app may be running.
+
+    Args:
+        storage: Database and image folder.
+        out: ZIP file to write.
+
+    Returns:
+        The file, the number of answers and the number of images.
+
+    Raises:
+        StoreError: The file cannot be written.
+    """
     require_extra()
     from memantics.annotation.backup import backup
 
@@ -379,7 +435,19 @@ def restore_backup(
     storage: Storage,
     archive: Annotated[Path, Argument("Backup file written by 'annotate backup'.")],
 ) -> BackupSummary:
-    """Restore a backup into an empty database."""
+    """Restore a backup into an empty database.
+
+    Args:
+        storage: Database and image folder.
+        archive: File written by :func:`back_up`.
+
+    Returns:
+        The file, the number of answers and the number of images.
+
+    Raises:
+        DataError: The backup is damaged.
+        StoreError: The database is not empty.
+    """
     require_extra()
     from memantics.annotation.backup import restore
 
@@ -475,7 +543,19 @@ def set_up_project(
     changes: ProjectChanges,
     project: Annotated[int, Argument("Project number.")],
 ) -> dict[str, object]:
-    """Change annotators per item, adjudication and other settings; return all settings."""
+    """Change annotators per item, adjudication and other settings of a project.
+
+    Args:
+        storage: Database and image folder.
+        changes: Settings to change; without changes, the settings are only returned.
+        project: Project number.
+
+    Returns:
+        All settings of the project by name.
+
+    Raises:
+        InputError: A value is not allowed, or the project does not exist.
+    """
     require_extra()
     with open_annotations(storage) as service:
         actor = find_admin(service)
@@ -509,7 +589,19 @@ def export_annotations(
         Flag("File format. Default: from the file name, else jsonl, json or zip.", "--format"),
     ] = None,
 ) -> None:
-    """Write annotations, tables or agreement of a project to a file, or a Hugging Face folder."""
+    """Write annotations, tables or agreement of a project to a file.
+
+    Args:
+        storage: Database and image folder.
+        project: Project number.
+        out: File to write, or a new folder for ``huggingface``.
+        what: Content to export.
+        form: File format. Default: from the file name, else jsonl, json or zip.
+
+    Raises:
+        InputError: The project does not exist, or the folder already exists.
+        UnsupportedFormat: The content is not available in this format.
+    """
     require_extra()
     ending = out.suffix.removeprefix(".").lower()
     named = ending if ending in ("csv", "parquet", "tex", "zip", "json", "jsonl") else ""

@@ -72,7 +72,26 @@ def grow_guideline(
     ] = True,
     calls: CallSettings | None = None,
 ) -> GuidelineState:
-    """List items with disagreement, draft a rule with a model, or add a rule to the guideline."""
+    """List items with disagreement, draft a rule with a model, or add a rule to the guideline.
+
+    Args:
+        storage: Database and image folder.
+        project: Project number.
+        items: Numbers of the items that the rule clarifies.
+        model: Model that drafts a rule.
+        add: Rule to add, in English.
+        add_zh: The same rule in Chinese.
+        drafted: Model that wrote the first draft, for the record.
+        again: Whether annotators annotate the items again.
+        calls: Settings of the model calls.
+
+    Returns:
+        The guideline version, the items with disagreement, and a drafted rule.
+
+    Raises:
+        NotFound: There is no disagreement on these items.
+        ModelError: The model returned no draft.
+    """
     require_extra()
     with open_annotations(storage) as service:
         actor = find_admin(service)
