@@ -74,7 +74,7 @@ def test_flipped_labels(tmp_path: Path) -> None:
 def test_judges_that_do_not_know_give_no_share(tmp_path: Path) -> None:
     notes = look(tmp_path, make_memes(content=0.0))
     assert all(found.verdict == "sound" for found in notes.findings)
-    assert "share of wrong labels" in {gap.check for gap in notes.gaps}
+    assert "label error rate" in {gap.check for gap in notes.gaps}
 
 
 def test_questions_that_options_answer() -> None:

@@ -124,10 +124,10 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
     assert reasons == {"its", "unlike", "the"}  # doubtful, unlike the training texts, not scored
     first, *_ = told["detector set"].splitlines()
     assert re.match(r"threshold 0\.\d+ \(precision=0\.9\): on held-out memes precision 9", first)
-    assert "it flags" in told["screen examples/moderation/new.csv"]
-    assert "Harmful memes along thresholds" in told["detector eval"]
+    assert "scored memes are flagged" in told["screen examples/moderation/new.csv"]
+    assert "Metrics of harmful memes by threshold" in told["detector eval"]
     assert "<svg" in (tmp_path / "thresholds.html").read_text("utf-8")
-    assert "1 stay undecided" in " ".join(told["detector retrain"].split())
+    assert "1 are undecided" in " ".join(told["detector retrain"].split())
     new = Detector.load(tmp_path / "detector.zip")
     assert new.point.rule == "precision=0.9"
     said = new.predict(["nobody asked but the old gherkin under the table",

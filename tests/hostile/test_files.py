@@ -103,7 +103,7 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path: Path) -> No
             archive.writestr(name, body)
     path = tmp_path / "detector.zip"
     path.write_bytes(packed.getvalue())
-    with pytest.raises(InputError, match="its parts do not fit together"):
+    with pytest.raises(InputError, match="its parts are inconsistent"):
         storage.load(path)
 
 

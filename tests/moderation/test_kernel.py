@@ -191,5 +191,5 @@ def test_how_many_folds_there_may_be(size: int, count: int, fine: bool) -> None:
     if fine:
         assert sorted(split_random(["a"] * size, count)) == [0, 1, 2, 3]
         return
-    with pytest.raises(InputError, match="too few for into"):
+    with pytest.raises(InputError, match="too few for"):
         split_random(["a"] * size, count)

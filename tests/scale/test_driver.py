@@ -105,13 +105,13 @@ def test_a_meme_that_kills_its_worker_is_one_failed_row(tmp_path: Path) -> None:
     done = run(texts(*words), tmp_path)
     rows = read(tmp_path)
     assert [row["id"] for row in rows if row["status"] == "failed"] == ["m1"]
-    assert rows[1]["reason"] == "the process that looked at it died"
+    assert rows[1]["reason"] == "the worker process died while processing it"
     assert done.rows == 7
 
 
 def test_workers_that_cannot_start_are_no_fault_of_the_memes(tmp_path: Path) -> None:
     chosen = ScaleSettings(tmp_path, {"work": "measure"})
-    with pytest.raises(StoreError, match="end while they start"):
+    with pytest.raises(StoreError, match="exited at start"):
         run_shards(texts("a"), Unready(), chosen, PoolEngine(1))
     assert read(tmp_path) == []
 
@@ -158,7 +158,7 @@ def test_an_id_stands_for_one_meme(tmp_path: Path) -> None:
         ("a", "failed"),
         ("b", "scored"),
     ]
-    assert "stands for another meme" in rows[1]["reason"]
+    assert "is already used by another meme" in rows[1]["reason"]
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_compressed_tables(tmp_path: Path, pack: Any) -> None:
     assert [(ref.id, ref.text) for ref in refs[2:]] == [("2", "hi"), ("9", '好, "的"')]
     lines.write_bytes(pack(body)[:-9])
     *_, last = read_sources([lines])
-    assert "damaged: what follows is lost" in last.fault
+    assert "damaged: the rest is skipped" in last.fault
 
 
 def test_what_is_no_path_no_text_and_no_column_says_so(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_images_in_parquet_of_every_type_and_none(tmp_path: Path) -> None:
         path = write_parquet(tmp_path / "a.parquet", image=kind, text=["x", "y", None, None])
         refs = list(read_sources([path]))
         assert bodies(refs[:3]) == [BODIES[0], None, BODIES[1]]
-        with pytest.raises(ImageError, match="holds no bytes"):
+        with pytest.raises(ImageError, match="table cell is empty"):
             Fetcher().fetch(refs[3])
     path = write_parquet(tmp_path / "b.parquet", image=pa.array([[1, 2]]))
     with pytest.raises(InputError, match="'image' holds list"):
@@ -220,8 +220,8 @@ def test_samples_with_several_images_captions_and_hidden_files(tmp_path: Path) -
     ("name", "said"),
     [
         ("nowhere.tar", "no such file"),
-        ("https://example.org/a.png", "addresses are not fetched"),
-        ("s3://bucket/memes/", "addresses are not fetched"),
+        ("https://example.org/a.png", "URLs are not supported"),
+        ("s3://bucket/memes/", "URLs are not supported"),
     ],
 )
 def test_every_source_is_checked_before_the_first_is_read(
@@ -234,7 +234,7 @@ def test_every_source_is_checked_before_the_first_is_read(
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("a.jsonl", "name its tables one by one"), ("data.arrow", "write it with to_parquet")],
+    [("a.jsonl", "give its tables as sources"), ("data.arrow", "export it with to_parquet")],
 )
 def test_a_folder_of_tables_says_what_to_do(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / name).write_bytes(b"")

@@ -121,9 +121,9 @@ def test_what_a_list_claims_of_a_language_does_not_outweigh_the_text(
     ("text", "reason"),
     [
         ("你" * 20_000, ""),
-        (f"{KIND[0]}.png", "the text is the name of an image, which was not opened"),
-        (f"memes/{KIND[0]}.JPEG ", "the text is the name of an image, which was not opened"),
-        (f"{KIND[0]}.png?size=2#a", "the text is the name of an image, which was not opened"),
+        (f"{KIND[0]}.png", "the text is the name of an image file, which was not opened"),
+        (f"memes/{KIND[0]}.JPEG ", "the text is the name of an image file, which was not opened"),
+        (f"{KIND[0]}.png?size=2#a", "the text is the name of an image file, which was not opened"),
         (f"{KIND[0]}.png? 好", ""),
         (f"{KIND[0]}\n.png", ""),
         (f"{KIND[0]}.png 好", ""),
@@ -223,7 +223,7 @@ def test_an_explanation_says_where_it_explains_no_verdict(
     for said, (printed, page) in found.items():
         assert (f"not scored: {reason}" in " ".join(printed.split())) == (said == "foreign")
         assert (f"Not scored: {reason}" in page) == (said == "foreign")
-        assert ("chance of harm" in printed) == (said != "foreign")
+        assert ("probability of harm" in printed) == (said != "foreign")
         flat = " ".join(printed.split())
         assert (f"; {OUTSIDE_NOTE}" in flat) == (said == "far")
         assert (f"This text is {OUTSIDE_NOTE}." in page) == (said == "far")
@@ -294,7 +294,7 @@ def test_pictures_that_look_alike_are_a_family(tmp_path: Path, detector: Path) -
     a, again, b = (template_cluster[found[name]["phash"]] for name in names)
     assert a == again != b
     assert sum(row["flagged"] for row in table) == 3
-    assert "Template clusters among the flagged" in done.summary.read_text(encoding="utf-8")  # type: ignore[union-attr]
+    assert "Template clusters of flagged memes" in done.summary.read_text(encoding="utf-8")  # type: ignore[union-attr]
     assert {row["template_cluster"] for row in found.values()} == {None}
     # The same pictures as a collection: their template clusters are known, and named in the rows.
     (tmp_path / "known").mkdir()

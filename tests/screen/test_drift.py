@@ -125,8 +125,8 @@ def test_limits_are_both_needed(tmp_path: Path) -> None:
 
 def test_what_is_no_screening_is_refused(shell: Shell) -> None:
     write(shell.folder / "now", *draw(1, 20))
-    assert "holds no verdicts" in shell.refused("drift", "now", "--against", "nowhere")
-    with pytest.raises(InputError, match="holds no verdicts"):
+    assert "has no verdicts" in shell.refused("drift", "now", "--against", "nowhere")
+    with pytest.raises(InputError, match="has no verdicts"):
         mm.drift(shell.folder, against=shell.folder / "now")
 
 
@@ -158,7 +158,7 @@ def test_the_days_of_a_service_are_compared_without_their_texts(shell: Shell) ->
     # A day of a service beside a screened folder.
     screened = write(shell.folder / "screened", *draw(4, 1000))
     assert mm.drift(same, against=screened).beyond == ()
-    with pytest.raises(InputError, match="holds no verdicts"):
+    with pytest.raises(InputError, match="has no verdicts"):
         mm.drift(folder, against=calm)
     kept.write_text("{}\n")
     assert "is not a verdict" in shell.refused("drift", other, "--against", calm)

@@ -210,7 +210,7 @@ def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, midd
         "foreign": (
             "the text is in en, a script without training texts; the detector was trained on zh"
         ),
-        "name": "the text is the name of an image, which was not opened",
+        "name": "the text is the name of an image file, which was not opened",
     }
     texts = {
         "empty": "  ",
@@ -252,7 +252,7 @@ def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, midd
     # What stands on a picture may look like the name of a file, and is read where it is not given.
     for interface in ("studio", "analyze"):
         assert found[interface].pop("name").outcome != "not_scored"
-        assert found[interface].pop("empty").reason == "no text can be read in the image"
+        assert found[interface].pop("empty").reason == "no text was found in the image"
     for interface, said in found.items():
         assert said == {name: expected[name] for name in said}, interface
         assert len(said) >= len(texts) - 3, interface
@@ -389,7 +389,7 @@ def test_an_image_gets_the_same_verdict_at_every_door(
     crowded = draw_lines(interfaces.folder / "crowded.png", 3, 1, 40, 640)
     unread = "1 region of text was not read: the image holds more text than is read"
     for image, status, reason in (
-        (blank, "not_scored", "no text can be read in the image"),
+        (blank, "not_scored", "no text was found in the image"),
         (crowded, "not_scored", unread),
         (damaged, "failed", ""),
     ):

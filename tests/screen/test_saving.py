@@ -91,7 +91,7 @@ def test_only_flagged_memes_are_saved_and_what_was_saved_before_is_replaced(tmp_
     assert run(source, tmp_path / "none", threshold=1.0, save="webdataset").saved == 0
     (tmp_path / "en-001.png").unlink()
     assert save_flagged(tmp_path / "out", read_sources([source]), "webdataset") == 2
-    with pytest.raises(InputError, match="cannot be read twice"):
+    with pytest.raises(InputError, match="cannot read standard input again"):
         screen("-", out=tmp_path / "x", save="webdataset", stdin=io.BytesIO())
 
 

@@ -67,7 +67,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screened, dict[str,
         ("ko", "not_scored", "the text is in ko, a script without training texts"),
         ("empty", "not_scored", "the text is empty"),
         ("image", "scored", ""),
-        ("blank", "not_scored", "no text can be read in the image"),
+        ("blank", "not_scored", "no text was found in the image"),
         ("broken", "failed", "not one of PNG"),
         ("missing", "failed", "no such file"),
         ("outside", "failed", "outside"),
@@ -99,7 +99,7 @@ def test_a_row_says_where_its_text_is_from(
     assert done.statuses == {"scored": 4, "not_scored": 3, "failed": 3}
     assert done.labels == {"harmless": 0, "harmful": 4, "review": 0}
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
-    assert "What the screening found" in page
+    assert "Screening results" in page
     assert "the detector was trained on en, zh" in page
 
 
