@@ -47,7 +47,7 @@ def test_every_benchmark_can_be_audited(shell: Shell, name: str) -> None:
 def test_the_terminal_shows_verdicts_and_what_to_do(shell: Shell) -> None:
     ran = shell.run("audit", "punmemecn/detection", "--data", "sample")
     assert ran.code == 0
-    assert "Always answering “pun”" in ran.out
+    assert "Baseline: always “pun”" in ran.out
     assert "f1 0.500" in ran.out
     assert "Advice: " in ran.out
     assert "published figures" not in ran.out

@@ -59,7 +59,7 @@ def test_a_test_text_that_train_holds_is_found() -> None:
     own = leaks(train, test)["leak.split"]
     assert own.score.value == 0.5
     assert own.verdict == "broken"
-    assert "100% of them carry the same label" in own.meaning
+    assert "100% of these have the same label" in own.meaning
     assert {row.label: row.value for row in own.rows} == {"identical": 0.0, "near": 0.5}
 
 

@@ -65,7 +65,7 @@ def test_a_split_that_was_changed_is_refused(shell: Shell, table: Path) -> None:
 def test_what_the_data_cannot_be_split_by_is_said(shell: Shell, table: Path) -> None:
     ran = shell.run("audit", f"{table}/label", "--resplit", "author")
     assert ran.code == 2
-    assert "0 of 120 memes name an author" in ran.err
+    assert "0 of 120 memes have an author" in ran.err
     assert "add a column author" in ran.err
     assert len(ran.err.strip().splitlines()) == 1
 
@@ -175,4 +175,4 @@ def test_a_dataset_config_splits_by_the_columns_that_its_files_have(shell: Shell
     assert len({row.group for row in split.rows}) == 12
     ran = shell.run("audit", "own", "--resplit", "source")
     assert ran.code == 2
-    assert "120 of 120 memes name a source, 4 different" in ran.err
+    assert "120 of 120 memes have a source, 4 different" in ran.err

@@ -281,7 +281,7 @@ def test_published_rows_of_the_makers_family_are_marked() -> None:
     ]
     (own,) = judge_published(exam, rows, makers)
     assert (own.score.value, own.score.n, own.expected) == (0.8, 1, 0.6)
-    assert "cannot tell" in own.meaning
+    assert "does not show" in own.meaning
 
 
 def test_a_benchmarks_own_finding_replaces_the_general_one(tmp_path: Path) -> None:

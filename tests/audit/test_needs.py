@@ -37,7 +37,7 @@ def test_the_share_that_needs_both() -> None:
     assert (found.score.value, found.score.n, found.verdict) == (0.3, 100, "sound")
     rows = {row.label: row.value for row in found.rows}
     assert rows["text only"] == 0.4
-    assert rows["text only, lost"] == 0.4
+    assert rows["text only, score drop"] == 0.4
     assert rows["image only"] == 0.2
 
 

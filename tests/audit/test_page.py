@@ -84,7 +84,7 @@ def test_verdicts_are_words_and_not_only_colours() -> None:
 
 def test_an_audit_without_findings_says_so() -> None:
     page = render_page(Audit(BENCHMARK, DATA, [], [], ()))
-    assert "Nothing could be measured" in page
+    assert "No check was possible" in page
     assert "No model was run." in page
 
 

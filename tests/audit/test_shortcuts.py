@@ -54,7 +54,7 @@ def test_chance_leaves_the_dead_option_out() -> None:
 
 def test_published_metrics_below_a_shortcut_are_counted() -> None:
     exam = make_exam(make_items(400, Flaws(long_keys=0.5)), published=(0.3, 0.4, 0.95))
-    assert "2 of 3 published figures" in run(exam)["shortcut.longest"].meaning
+    assert "2 of 3 published scores" in run(exam)["shortcut.longest"].meaning
 
 
 def test_a_word_that_tells_the_key_is_learnt_from_other_memes() -> None:

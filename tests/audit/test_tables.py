@@ -32,12 +32,12 @@ def test_what_rests_on_the_stated_numbers_of_items_is_told_apart() -> None:
     (found,), _ = check_tables(rows)
     assert (found.score.value, found.score.n) == (1.0, 8)
     assert found.meaning == (
-        "8 of 8 rows cannot be true as printed if their shares are taken over the numbers of items "
-        "that the paper states; 3 of 8 whatever these numbers are."
+        "8 of 8 rows cannot be correct as printed with the number of items that the paper states; "
+        "3 of 8 for any number of items."
     )
     assert sum("k/609" in line for line in found.details) == 6
     (other,), _ = check_tables([own for name, own in ROWS if name == "toxicn_mm"])
-    assert other.meaning.endswith("rows cannot be true as printed.")
+    assert other.meaning.endswith("rows cannot be correct as printed.")
 
 
 def test_an_impossible_macro_f1_is_named() -> None:

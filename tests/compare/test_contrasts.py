@@ -82,7 +82,7 @@ def test_what_cannot_be_contrasted_is_refused(grid: list[Path], tmp_path: Path) 
         contrast(sides, "decoding")
     with pytest.raises(InputError, match="no two runs differ in background alone"):
         contrast([sides[0], sides[3]], "background")
-    with pytest.raises(InputError, match="alike in everything else"):
+    with pytest.raises(InputError, match="equal settings otherwise"):
         contrast([*sides, sides[0]], "background")
 
 
@@ -145,7 +145,7 @@ def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
     table = found.table()
     assert [name for name, _ in table.sides] == [
         *("setting", "background", "metric", "difference (95 %)", "p", "Holm"),
-        *("t paired", "t unpaired"),
+        *("paired t", "unpaired t"),
     ]
     assert [where for _, where in table.sides] == ["left"] * 4 + ["right"] * 4
     assert table.rows == (

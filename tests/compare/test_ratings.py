@@ -128,7 +128,7 @@ def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanSco
     assert means.table().rows == (("a", "2.00", "–"),)
     pairs = found.contrast_table()
     assert [name for name, _ in pairs.sides] == [
-        *("scale", "settings", "difference (95 %)", "p", "Holm", "t paired", "t")
+        *("scale", "settings", "difference (95 %)", "p", "Holm", "paired t", "t")
     ]
     assert pairs.rows[0][:2] == ("correctness", "plain → told")
     assert pairs.rows[0][2].startswith("+2.00 (+")
@@ -156,7 +156,7 @@ def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanSco
 def test_a_notebook_shows_the_tables_that_hold_something(found: HumanScores) -> None:
     page = found._repr_html_()
     assert page.count("<table>") == 4
-    told = [page.index(words) for words in ("12 replies", "Holm", "alpha", "Metrics against")]
+    told = [page.index(words) for words in ("12 replies", "Holm", "alpha", "Correlation of metrics")]
     assert told == sorted(told)
     plain = score_ratings([Rated("m", "plain", {"correctness": {"p": 3.0}}, {})])
     assert plain._repr_html_().count("<table>") == 2

@@ -97,7 +97,7 @@ COMMANDS = {
             "run mquest -m fake/keys -m baseline/random --data sample --out runs; "
             "run toxicn_mm/detection -m fake/keys -m baseline/majority --data sample --out runs"
         ),
-        "compare runs/** --picture c.svg",
+        "compare runs/** --plot c.svg",
     ),
     "data add": ("", "data add labels.csv --label label --text text"),
     "demo": ("", "demo --out demo"),

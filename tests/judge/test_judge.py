@@ -99,7 +99,7 @@ def test_metrics_of_judges_stand_beside_the_runs_own(
     assert done.run.scores["rouge_l"] == run.scores["rouge_l"]
     alpha = krippendorff.alpha(np.array([one, two]), level_of_measurement="interval")
     assert done.agreement[0].alpha_judges == pytest.approx(alpha)
-    assert "not checked against people" in done.run.scores["judge_correctness"].note
+    assert "no human ratings to compare" in done.run.scores["judge_correctness"].note
     # They stay when the run is scored again, and each judge has a line of its own.
     again = mm.score(run)
     assert again.scores["judge_correctness"].value == pytest.approx(mean)
@@ -121,7 +121,7 @@ def test_metrics_of_judges_stand_beside_the_runs_own(
     assert "humans/" not in text
     mm.judge(run, model=["judge/one"])
     assert len(first.requests) == MEMES
-    mm.judge(run, model=["judge/one"], picture=False)
+    mm.judge(run, model=["judge/one"], image=False)
     assert len(first.requests) == 2 * MEMES
     assert not any(isinstance(part, Image) for part in first.requests[-1].messages[0].parts)
 
@@ -173,7 +173,7 @@ def test_a_verdict_out_of_form_is_asked_again_and_then_not_counted(
     assert done.run.scores["judge_correctness"].n == MEMES - 1
     assert len(judge.requests) == MEMES + 2
     plant("mute", lambda _: "no")
-    with pytest.raises(InputError, match="no judge gave a verdict"):
+    with pytest.raises(InputError, match="no judge gave a valid rating"):
         mm.judge(run, model="judge/mute")
 
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
         settings=mm.EvaluationSettings(limit=2),
     )
     line = shell.refused("judge", choice.folder, "--model", "fake/drafter")
-    assert "no free text" in line
+    assert "no free-text answers" in line
     path = tmp_path / "r.csv"
     path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
     line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--ratings", path)

@@ -96,7 +96,7 @@ def test_pictures_go_round_among_memes_with_as_many() -> None:
     assert sorted(given) == ["a.png", "b.png", "c.png"]
     assert all(own != other for own, other in zip(("a.png", "b.png", "c.png"), given, strict=True))
     assert shown[4:] == [[], ["e1.png", "e2.png"], ["d1.png", "d2.png"]]
-    with pytest.raises(DataError, match="no other meme to swap"):
+    with pytest.raises(DataError, match="at least two memes"):
         list(perturb_task(pose(make("a1"), make("a2")), "image=swapped", tools()).items())
 
 
@@ -150,7 +150,7 @@ def test_other_words_come_from_the_table_by_image() -> None:
     changed = task.complete(item)
     assert changed.form.context == {"caption": "new", "more": "kept"}
     assert names([changed]) == [["a-erased.png"]]
-    with pytest.raises(DataError, match="no caption in other words"):
+    with pytest.raises(DataError, match="no row for this meme"):
         task.complete(make("b1"))
     untold = replace(item, form=replace(FORM, context={"more": "kept"}))
     with pytest.raises(InputError, match="none to say otherwise"):
@@ -211,7 +211,7 @@ def test_ids_and_templates_are_asked_with_the_picture() -> None:
     tagged = [make("a1", tags={"template": "Slow Parrot"}), make("b1"), make("b2")]
     _, found = remember("template", *tagged)
     assert [(item.id, item.gold) for item in found] == [("a:template", "Slow Parrot")]
-    with pytest.raises(DataError, match="name no template"):
+    with pytest.raises(DataError, match="names no templates"):
         remember("template", make("b1"))
     assert remember("template")[1] == []
 
@@ -283,4 +283,4 @@ def test_a_reply_is_one_text_within_bounds() -> None:
 
 
 def test_every_probe_that_is_compared_has_words_for_what_it_says() -> None:
-    assert set(RESTS) == set(PERTURBATIONS) - {"memory"}
+    assert set(RESTS) == set(PERTURBATIONS) - {"contamination"}

@@ -114,7 +114,7 @@ def test_probes_tell_a_model_that_only_reads_from_one_that_only_sees(
         out=tmp_path,
     )
     said = {(own.model.rpartition("/")[2], own.perturbation): own for own in found.found}
-    assert {key: own.says for key, own in said.items()} == {
+    assert {key: own.conclusion for key, own in said.items()} == {
         ("reader", "image=blank"): "no effect of the image",
         ("viewer", "image=blank"): "answers depend on the image",
         ("reader", "caption=removed"): "answers depend on the caption",
@@ -148,7 +148,7 @@ def test_a_swapped_picture_is_another_memes_and_always_the_same(
         out=tmp_path,
     )
     (own,) = found.found
-    assert own.says == "answers depend on the image"
+    assert own.conclusion == "answers depend on the image"
     assert own.difference is not None
     assert own.difference.first == 1.0
     run = mm.load_run(own.run)
@@ -194,8 +194,8 @@ def test_permuted_options_show_a_model_that_guesses_by_place(
         QA, model=names, perturbations=["options=permuted"], calls=UNCACHED, out=tmp_path
     )
     said = {own.model.rpartition("/")[2]: own for own in found.found}
-    assert said["knower"].says == "no effect of the option order"
-    assert said["placer"].says == "answers depend on the option order"
+    assert said["knower"].conclusion == "no effect of the option order"
+    assert said["placer"].conclusion == "answers depend on the option order"
     row = said["knower"].difference
     assert row is not None
     assert (row.first, row.second) == (1.0, 1.0)

@@ -71,7 +71,7 @@ def test_the_metric_of_the_example_is_computed_stored_and_shown(shell: Shell) ->
     ran = shell.done(
         "run", "mquest/qa", "--model", "says/A", "--limit", "8", "--metric", "constancy"
     )
-    assert "constancy: says/A 1.000 (95 % 1.000–1.000)" in ran
+    assert "constancy: says/A 1.000 (95 % CI 1.000–1.000)" in ran
     run = find_run(shell)
     scores = read_scores(run)
     assert scores.metrics == ("constancy",)
@@ -124,7 +124,7 @@ def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
         ("gone", "plug-in 'gone' (gone_rates:X of rates 1.0) cannot be loaded: ModuleNotFound"),
         ("renamed", "entry point 'renamed' holds a metric 'one'"),
         ("other", "metric 'other' is for toxicn_mm/*, not for mquest/qa"),
-        ("texts", "metric 'texts' is for answers of kind text; mquest/qa asks for choice"),
+        ("texts", "metric 'texts' needs text answers, but mquest/qa asks for choice"),
         ("reasoning_accuracy", "mquest/qa already computes 'reasoning_accuracy'"),
     ],
 )

@@ -221,7 +221,7 @@ def test_compare_over_a_suite_has_a_table_a_picture_and_one_to_be_against(
     tmp_path: Path, made_up: list[Path]
 ) -> None:
     shell = Shell(tmp_path)
-    words: list[str | Path] = ["compare", *made_up, "--against", "fake/weak", "--picture", "p.svg"]
+    words: list[str | Path] = ["compare", *made_up, "--against", "fake/weak", "--plot", "p.svg"]
     assert "Holm" in shell.done(*words)
     rows = json.loads(shell.done(*words, "--json"))
     assert [row["first"] for row in rows] == ["fake/weak"] * 2

@@ -48,8 +48,8 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
             "row 'r' has 1 keys for 0 columns",
         ),
         (
-            HEAD + PART + 'columns = ["a"]\nmetrics = [{ task = "t", figure = "f" }, '
-            '{ task = "t", figure = "g" }]\n',
+            HEAD + PART + 'columns = ["a"]\nmetrics = [{ task = "t", key = "f" }, '
+            '{ task = "t", key = "g" }]\n',
             "2 metrics for 1 columns",
         ),
         (

@@ -113,7 +113,7 @@ def test_mquest(tmp_path: Path) -> None:
     assert table["Accepted in your review: ToxM-Quest"] == 1, "a second question about a scene"
     assert parts["Figure 2"].columns == tuple(SYSTEMS), "systems are called as the paper calls them"
     remarks = " ".join(parts["Table 2"].remarks)
-    assert "BLIP2-Flan-T5-xl: accuracy 0.1323 is not between its parts" in remarks
+    assert "BLIP2-Flan-T5-xl: accuracy 0.1323 is outside the range of its parts" in remarks
     accepted = {row.label: row.cells[0].value for row in parts["Figure 5"].rows}
     assert accepted["Emotion"] == 50.0
     assert accepted["Scene"] == pytest.approx(200 / 4), "the second question counts, too"

@@ -107,6 +107,6 @@ def test_on_the_development_part_no_cell_is_left_to_fill(
     assert cells["Table 5", "ridge", "F1 (type)"]["value"]
     assert cells["Label versions", "Tg.", "harmless"]["status"] == "computed"
     page = sheet.save(tmp_path / "paper.html").read_text(encoding="utf-8")
-    assert "fill: 1" not in page
+    assert ">command 1<" not in page
     assert "prediction: " in page
     assert "clip+both ✓" in page or "clip+both ✗" in page

@@ -48,7 +48,7 @@ def compare(
     against_first: evaluation.AgainstFirst = False,
     against: evaluation.Against = "",
     correction: evaluation.CorrectionFlag = "holm",
-    picture: Annotated[
+    plot: Annotated[
         Path | None, Flag("SVG file for a forest plot of the differences between several tasks.")
     ] = None,
     by: Annotated[
@@ -67,10 +67,10 @@ def compare(
     number of comparisons (Holm). Runs of several tasks are compared by their main metrics, task by
     task, with one correction over all tasks.
     """
-    if against or picture is not None or correction != "holm" or evaluation.spans_tasks(folders):
+    if against or plot is not None or correction != "holm" or evaluation.spans_tasks(folders):
         suite = evaluation.compare_models(folders, against=against, correction=correction)
-        if picture is not None:
-            tell(f"picture: {evaluation.draw_comparison(suite, picture)}")
+        if plot is not None:
+            tell(f"plot: {evaluation.draw_comparison(suite, plot)}")
         if as_json:
             print_json(suite.rows)
         else:

@@ -47,8 +47,8 @@ from memantics.evaluation.exchange import (
     AnswerFormat,
     GivenAnswer,
     Joined,
-    SkippedRow,
     ReadSettings,
+    SkippedRow,
     join_epochs,
     read_given,
 )

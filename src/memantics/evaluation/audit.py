@@ -117,7 +117,7 @@ def _say_first(finding: Finding) -> str:
     """Describe a finding in one line: its meaning, score, 95% confidence interval and n."""
     score, span = finding.score, show_span(finding.score)
     words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
-    words += [f"95 % {span}"] if span else []
+    words += [f"95 % CI {span}"] if span else []
     words += [f"n = {score.n:,}"] if score.n else []
     words += [f"Holm-corrected {show_p(finding.p)}"] if finding.p is not None else []
     return f"{finding.title}: {finding.meaning} ({', '.join(words)})"
@@ -254,7 +254,7 @@ class AuditSettings:
         bool, Flag("Run all checks; also write a badge, BibTeX and JSON.", "--all")
     ] = False
     reviewed: Annotated[
-        Path | None, Flag("Annotations of the queue of --labels: the share of wrong labels.")
+        Path | None, Flag("Exported annotations of the --labels queue; adds the error rate.")
     ] = None
     data: DataFlag = None
     split: SplitFlag = None
@@ -442,7 +442,7 @@ def describe_finding(finding: Finding) -> str:
     words.append(f"({span})" if span else "")
     words.append(f"n = {score.n:,}" if score.n else "")
     if finding.expected is not None:
-        words.append(f"against {format_value(finding.expected)} ({finding.reference})")
+        words.append(f"expected {format_value(finding.expected)} ({finding.reference})")
     words.append(f"{show_p(finding.p)} (Holm)" if finding.p is not None else "")
     place = " · ".join(part for part in (finding.task, finding.model) if part)
     words.append(f"[{place}]" if place else "")

@@ -184,7 +184,7 @@ def draw_comparison(found: SuiteComparison, out: Path) -> Path:
         )
         for row in found.rows
     ]
-    replace_file(out, draw_forest(lines).encode(), "picture")
+    replace_file(out, draw_forest(lines).encode(), "plot")
     return out
 
 

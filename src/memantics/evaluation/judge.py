@@ -74,7 +74,7 @@ async def judge_async(
         str | Path | None,
         Flag("Human ratings: a table with the columns item, correctness and coverage."),
     ] = None,
-    picture: Annotated[bool, Flag("Show the image to the judge.")] = True,
+    image: Annotated[bool, Flag("Show the image to the judge.")] = True,
     calls: CallSettings | None = None,
 ) -> list[Judgement]:
     """Have models rate the free-text answers of runs: correctness and coverage, 1 to 5.
@@ -86,7 +86,7 @@ async def judge_async(
         model: The judge, ``KIND/NAME``, or several judges.
         ratings: Ratings of people: a table with the columns ``item``, ``correctness`` and
             ``coverage``. Adds the agreement with them and a calibrated mean.
-        picture: Show the judge the meme.
+        image: Show the image to the judge.
         calls: How the judges are called; see :class:`CallSettings`.
 
     Returns:
@@ -107,7 +107,7 @@ async def judge_async(
     people, calls = {} if ratings is None else read_ratings(Path(ratings)), calls or CallSettings()
     judges = [open_model(name, calls.model_settings) for name in dict.fromkeys(models)]
     try:
-        return [await _judge_run(path, judges, calls, people, picture) for path in folders]
+        return [await _judge_run(path, judges, calls, people, image) for path in folders]
     finally:
         for opened in judges:
             await opened.close()
@@ -117,16 +117,16 @@ judge = make_sync(judge_async)
 
 
 async def _judge_run(
-    folder: Path, judges: Sequence[Model], calls: CallSettings, people: Ratings, picture: bool
+    folder: Path, judges: Sequence[Model], calls: CallSettings, people: Ratings, image: bool
 ) -> Judgement:
     facts = read_facts(folder)
     ref, task = open_task_of_run(facts, None)
     outcomes = read_outcomes(folder, task)
     need_text(outcomes, folder)
-    judging = make_judging(facts.task, outcomes, picture=picture)
+    judging = make_judging(facts.task, outcomes, image=image)
     said: dict[str, list[Outcome]] = {}
     for model in judges:
-        said[model.name] = await _ask(folder, facts, model, judging, calls, picture)
+        said[model.name] = await _ask(folder, facts, model, judging, calls, image)
     if not any(o.status == "answered" for verdicts in said.values() for o in verdicts):
         raise InputError(
             f"no judge gave a valid rating for {folder}",
@@ -139,14 +139,14 @@ async def _judge_run(
 
 
 async def _ask(
-    folder: Path, facts: RunFacts, judge: Model, task: Task, calls: CallSettings, picture: bool
+    folder: Path, facts: RunFacts, judge: Model, task: Task, calls: CallSettings, image: bool
 ) -> list[Outcome]:
     """Collect the ratings of one judge, stored as a run inside the judged run."""
     shape: dict[str, JsonValue] = {
         "judged": facts.fingerprint,
         "identity": dict(judge.identity),
         "prompts": dict(task.prompts),
-        "picture": picture,
+        "image": image,
     }
     run_facts = replace(
         facts,

@@ -439,7 +439,7 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
     }
     given = [f"{n} {what}{'s' if n > 1 else ''}" for what, n in counts.items() if n]
     yield (
-        f"Given: {', '.join(given)}." if given else "No runs, annotations or detectors were given."
+        f"Input: {', '.join(given)}." if given else "No runs, annotations or detectors were given."
     )
     if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
         yield "Some runs use other data than the statistics."

@@ -45,7 +45,7 @@ class Perturbed(Result):
     run: str
     difference: Difference | None
     recalled: float | None
-    says: str
+    conclusion: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,17 @@ def _row(perturbation: Perturbed) -> tuple[str, ...]:
     row = perturbation.difference
     if row is None:
         value = "–" if perturbation.recalled is None else f"{perturbation.recalled:.3f}"
-        return (perturbation.model, perturbation.perturbation, "", value, "", "", perturbation.says)
+        return (
+            perturbation.model,
+            perturbation.perturbation,
+            "",
+            value,
+            "",
+            "",
+            perturbation.conclusion,
+        )
     values = (f"{row.first:.3f}", f"{row.second:.3f}", row.span, show_p(row.corrected))
-    return (perturbation.model, perturbation.perturbation, *values, perturbation.says)
+    return (perturbation.model, perturbation.perturbation, *values, perturbation.conclusion)
 
 
 async def perturb_async(
@@ -154,22 +162,24 @@ def _compare(plain: Run, perturbed: Run) -> Perturbed:
     rows = [row for row in one.differences if row.key == main] or list(one.differences)
     row, what = rows[0], perturbed.facts.perturbation.partition("=")[0]
     rests, ignores = RESTS[what]
-    says = ignores
+    conclusion = ignores
     if row.high is None or row.low is None:
-        says = "too few memes for a test"
+        conclusion = "too few memes for a test"
     elif row.high < 0 or row.low > 0:
-        says = rests
+        conclusion = rests
     return Perturbed(
-        perturbed.model, perturbed.facts.perturbation, str(perturbed.folder), row, None, says
+        perturbed.model, perturbed.facts.perturbation, str(perturbed.folder), row, None, conclusion
     )
 
 
 def _recall(run: Run) -> Perturbed:
     score = run.scores["recalled"]
-    says = "no meme fits this test"
+    conclusion = "no meme fits this test"
     if score.value is not None:
-        says = f"{round(score.value * score.n)} of {score.n} memes reproduced"
-    return Perturbed(run.model, run.facts.perturbation, str(run.folder), None, score.value, says)
+        conclusion = f"{round(score.value * score.n)} of {score.n} memes reproduced"
+    return Perturbed(
+        run.model, run.facts.perturbation, str(run.folder), None, score.value, conclusion
+    )
 
 
 def _correct(found: Sequence[Perturbed]) -> list[Perturbed]:

@@ -67,7 +67,7 @@ def check_perturbation(perturbation: str) -> tuple[str, str]:
     """Split ``WHAT=HOW`` into its two parts and check both.
 
     >>> check_perturbation("image=swapped")
-    ('picture', 'swapped')
+    ('image', 'swapped')
     """
     what, _, how = perturbation.partition("=")
     require_known("perturbation", what, PERTURBATIONS)

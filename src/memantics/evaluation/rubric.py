@@ -47,14 +47,14 @@ _MARK: JsonValue = {"type": "integer", "enum": [1, 2, 3, 4, 5]}
 _, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
 
 
-def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Task:
+def make_judging(name: str, outcomes: Sequence[Outcome], *, image: bool) -> Task:
     """Make the task of judging a run's answers; items without an answer are skipped."""
     prompt = read_prompts(Path(__file__).parent / "judge_prompts")["judge"]
 
     def items() -> Iterator[Item]:
         for outcome in outcomes:
             if outcome.status == "answered" and isinstance(outcome.value, str):
-                item = _make_item(outcome, outcome.value, picture)
+                item = _make_item(outcome, outcome.value, image)
                 if item is not None:
                     yield item
 
@@ -70,7 +70,7 @@ def make_judging(name: str, outcomes: Sequence[Outcome], *, picture: bool) -> Ta
     )
 
 
-def _make_item(outcome: Outcome, answer: str, picture: bool) -> Item | None:
+def _make_item(outcome: Outcome, answer: str, image: bool) -> Item | None:
     item = outcome.item
     gold = item.gold if isinstance(item.gold, list) else [item.gold]
     references = [text for text in gold if isinstance(text, str) and text.strip()]
@@ -88,7 +88,7 @@ def _make_item(outcome: Outcome, answer: str, picture: bool) -> Item | None:
         "answer": answer,
     }
     form = Form(item.form.question, fields, item.form.language, "json", context)
-    return Item(item.id, item.group, None, form, item.images if picture else ())
+    return Item(item.id, item.group, None, form, item.images if image else ())
 
 
 def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:

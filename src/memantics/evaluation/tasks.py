@@ -28,7 +28,7 @@ from memantics.core.task import Task
 from memantics.evaluation.facts import Scope, Variation, read_shots, show_shots
 from memantics.evaluation.perturbations import PerturbationTools, perturb_task
 from memantics.evaluation.run import PosedTask, pose
-from memantics.evaluation.scoring import MOST_DRAWS, RANDOM
+from memantics.evaluation.scoring import MOST_SAMPLES, RANDOM
 from memantics.models.kinds import ModelSettings, open_model
 
 
@@ -220,7 +220,7 @@ def open_baselines(card: TaskCard) -> tuple[Model, ...]:
     The random baseline is opened with several seeds; scoring averages them.
     """
     names = dict.fromkeys(card.baselines)
-    draws = [f"{RANDOM}?seed={n}" for n in range(1, MOST_DRAWS)] if RANDOM in names else []
+    draws = [f"{RANDOM}?seed={n}" for n in range(1, MOST_SAMPLES)] if RANDOM in names else []
     return tuple(open_model(name, ModelSettings()) for name in (*names, *draws))
 
 

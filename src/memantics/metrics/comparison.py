@@ -437,7 +437,7 @@ def pool_rare(now: Mapping[str, int], then: Mapping[str, int]) -> list[tuple[str
     """Counts of both samples by category; categories too rare for the test are pooled.
 
     >>> pool_rare({"en": 90, "zh": 8, "fr": 1}, {"en": 80, "zh": 20, "de": 2})
-    [('en', 90, 80), ('zh', 8, 20), ('others, each too few to compare', 1, 2)]
+    [('en', 90, 80), ('zh', 8, 20), ('other categories, each too rare to test', 1, 2)]
     """
     totals = sum(now.values()), sum(then.values())
     share = min(totals) / sum(totals) if sum(totals) else 0.0

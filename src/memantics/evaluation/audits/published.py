@@ -31,8 +31,7 @@ def check_tables(
     n = len(checkable)
     low, high = wilson(len(faults), n) or (None, None)
     unless = (
-        " if their shares are taken over the numbers of items that the paper states; "
-        f"{anyway} of {n} whatever these numbers are"
+        f" with the number of items that the paper states; {anyway} of {n} for any number of items"
     ) * (anyway != len(faults))
     details = (f"{row.source}, {row.task}, {row.system}: {'; '.join(why)}" for row, why in faults)
     found = _WORDS.find(

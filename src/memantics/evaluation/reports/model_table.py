@@ -243,7 +243,8 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
     if count:
         pairs = f"all {count} comparisons" if count > 1 else "1 comparison"
         said.append(
-            "Below the best of its column: * p < 0.05, ** p < 0.01, *** p < 0.001; paired tests, "
+            "Stars: significantly below the best model of the column (* p < 0.05, ** p < 0.01, "
+            "*** p < 0.001); paired tests, "
             f"clustered by meme, Holm-corrected over {pairs}. Bold: significantly better "
             "than every other model."
         )

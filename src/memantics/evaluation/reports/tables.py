@@ -211,7 +211,7 @@ def list_named_metrics(board: Board) -> Iterator[str]:
         for row in board.rows:
             if (score := row.find(name)) is not None:
                 span = show_span(score)
-                interval = f" (95 % {span})" if span else ""
+                interval = f" (95 % CI {span})" if span else ""
                 yield f"{name}: {row.label} {format_value(score.value)}{interval}"
 
 
@@ -220,15 +220,15 @@ def _terminal_table(board: Board) -> Table:
     title.append(
         f"\n{mask_unseen(board.task)}, {mask_unseen(show_scope(board))}", style="dim not bold"
     )
-    title.append(f"; score is {mask_unseen(board.main).replace('_', ' ')}", style="dim not bold")
+    title.append(f"; score: {mask_unseen(board.main).replace('_', ' ')}", style="dim not bold")
     # The box adds a space between columns; more would leave too little room for names.
     made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     made.padding, made.pad_edge, made.show_edge = (0, 0), False, False
     made.add_column("model", overflow="fold")
     beside = [board.beside] if board.beside else []
     if beside:
-        title.append(f"; beside it {beside[0].replace('_', ' ')}", style="dim not bold")
-    for heading in ("score", *("beside" for _ in beside), "95 %", "n", *STATUSES):
+        title.append(f"; second metric: {beside[0].replace('_', ' ')}", style="dim not bold")
+    for heading in ("score", *("second" for _ in beside), "95 % CI", "n", *STATUSES):
         made.add_column(heading, justify="right", no_wrap=True)
     for row in board.rows:
         style = "dim" if row.trivial else ""
