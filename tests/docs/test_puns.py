@@ -11,19 +11,19 @@ from tests.places import ROOT
 PAGE = (ROOT / "docs" / "how-to" / "read-homophones.md").read_text(encoding="utf-8")
 
 
-def test_the_ten_examples_are_heard() -> None:
-    section = PAGE.partition("## Ten to check")[2].partition("##")[0]
+def test_the_ten_examples_are_read() -> None:
+    section = PAGE.partition("## Ten examples")[2].partition("##")[0]
     rows = re.findall(r"^\| (\S+) \| (\S+) \|$", section, flags=re.MULTILINE)
     pairs = [row for row in rows if row[0] != "written"]
     assert len(pairs) == 10
-    for written, heard in pairs:
-        meant = read_homophones(written, settings=Settings(model="dictionary")).intended
-        assert meant is not None, written
-        assert meant.text == heard
+    for written, reading in pairs:
+        intended = read_homophones(written, settings=Settings(model="dictionary")).intended
+        assert intended is not None, written
+        assert intended.text == reading
 
 
 def test_the_python_example_runs() -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))
     names: dict[str, object] = {}
     exec(compile(code, "docs", "exec"), names)  # our own page
-    assert {"heard", "verdict"} <= set(names)
+    assert {"readings", "verdict"} <= set(names)

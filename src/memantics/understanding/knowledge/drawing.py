@@ -35,12 +35,12 @@ from memantics.understanding.knowledge.layout import (
 from memantics.understanding.knowledge.records import Knowledge
 
 COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
-    ("behind it", ("BackgroundKnowledge",)),
-    ("in it", ("TextualMaterial", "VisualMaterial")),
-    ("how it works", ("Scene", "AnalogicalMapping", "SemioticProjection", "Emotion")),
-    ("what it does", ("OverallIntent", "Toxicity", "TargetCommunity")),
+    ("background", ("BackgroundKnowledge",)),
+    ("content", ("TextualMaterial", "VisualMaterial")),
+    ("mechanism", ("Scene", "AnalogicalMapping", "SemioticProjection", "Emotion")),
+    ("purpose", ("OverallIntent", "Toxicity", "TargetCommunity")),
 )
-_OWN = 2  # dimensions of a user's own stand with how it works
+_OWN = 2  # custom dimensions are in the column "mechanism"
 _COLUMN_OF = {name: place for place, (_, members) in enumerate(COLUMNS) for name in members}
 WIDTH = 196.0
 draw_part = partial(draw_macro, Path(__file__).with_name("drawing.svg"))
