@@ -40,7 +40,7 @@ def test_a_judge_that_obeys_moves_nothing_but_its_own_opinion(
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     cases = list(generate(SEED, count_cases(108)))
     task = make_judging(
-        "x", [make_item(n, case["text"]) for n, case in enumerate(cases)], picture=False
+        "x", [make_item(n, case["text"]) for n, case in enumerate(cases)], image=False
     )
     moved = 0
     for case, item in zip(cases, task.items(), strict=True):

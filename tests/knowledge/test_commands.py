@@ -136,7 +136,7 @@ def test_official_files_and_builds_are_imported_with_an_account(client: ModelCli
     assert "5 references point to missing individuals" in listed.out
     ran = client.run("kb", "validate")
     assert ran.code == 1
-    assert "a relation leads to something that is not an individual" in " ".join(ran.out.split())
+    assert "a relation leads to an unknown individual" in " ".join(ran.out.split())
     page = client.run("kb", "show", "00042")
     assert page.code == 0
     text = (client.folder / "00042.html").read_text(encoding="utf-8")
@@ -167,8 +167,8 @@ def test_without_a_store_one_line_says_so(
         (("show", "../../etc/passwd"), "'../../etc/passwd'"),
         (("export", "nobody"), "'nobody'"),
         (("export", "--out", "x.docx"), "no known format"),
-        (("query", "SELECT ?s { ?s ?p"), "no SPARQL"),
-        (("query", "DROP ALL"), "no SPARQL"),
+        (("query", "SELECT ?s { ?s ?p"), "not valid SPARQL"),
+        (("query", "DROP ALL"), "not valid SPARQL"),
         (("query", "SELECT * { SERVICE <http://127.0.0.1:1/> { } }"), "another machine"),
         (("validate", "--shapes", "nowhere.ttl"), "cannot be read"),
         (("show", "en-012", "--images", "nowhere"), "is not a folder"),

@@ -106,7 +106,7 @@ def test_a_folder_answers_like_memory(folder: Path) -> None:
 
 
 def test_errors_cross_the_process_as_one_line(folder: Path) -> None:
-    with pytest.raises(InputError, match="no SPARQL"):
+    with pytest.raises(InputError, match="not valid SPARQL"):
         GraphStore.open(folder).query("SELECT")
 
 

@@ -158,12 +158,12 @@ BREACHES = {
         changed(
             [add(DUEL_SCENE, f"{TERM}hasParticipant", NamedNode("urn:memantics:meme:7#thing/x"))]
         ),
-        "leads to something that is not an individual",
+        "leads to an unknown individual",
         1,
     ),
     "relation from nothing": (
         changed([add(NamedNode("urn:memantics:meme:7#thing/x"), f"{TERM}about", KNIGHT)]),
-        "starts from something that is not an individual",
+        "starts from an unknown individual",
         1,
     ),
     "wrong domain": (
@@ -215,7 +215,7 @@ def test_hostile_names_break_nothing() -> None:
         store_of(Knowledge(name, (dataclasses.replace(own, provenance=MADE),)))
     )
     assert [(one.meme, one.message) for one in found] == [
-        (name, "a relation leads to something that is not an individual of the meme")
+        (name, "a relation leads to an unknown individual")
     ]
 
 

@@ -199,7 +199,7 @@ def _tell_links(known: Knowledge, individual: Individual) -> list[str]:
     for link in individual.relations:
         term, target = RELATIONS.get(link.relation), known.by_key.get(link.target)
         verb = term.label if term else f"“{link.relation}”"
-        end = f"{link.target} (leads nowhere)"
+        end = f"{link.target} (missing individual)"
         if target is not None:
             end = f"{target.label} [{name_dimension(target.dimension)}]"
         told.append(f"{verb} → {end}")
@@ -219,7 +219,7 @@ def tabulate_account(source: str, account: Account) -> Table:
         "individuals": sum(account.individuals.values()),
         "relations of the ontology": sum(account.relations.values()),
         "relations in other words, kept": sum(account.said.values()),
-        "references that lead nowhere, kept": len(account.dangling),
+        "references to missing individuals, kept": len(account.dangling),
         "references repaired": len(account.repaired),
         "same names told apart": account.renamed,
         "names that fit several individuals": account.ambiguous,
@@ -243,7 +243,7 @@ def tabulate_store(found: StoreStatistics) -> list[Table]:
     if len(said) > _SHOWN:
         rest = sum(count for _, count in said[_SHOWN:])
         relations[f"said: {len(said) - _SHOWN:,} others"] = rest
-    relations["references that lead nowhere"] = found.dangling
+    relations["references to missing individuals"] = found.dangling
     tables = [Table(("dimension", ">individuals", ">in memes"), dimensions)]
     tables.append(_count_table("relation", relations))
     if any(found.kinds.values()):
@@ -253,7 +253,7 @@ def tabulate_store(found: StoreStatistics) -> list[Table]:
 
 
 def tabulate_dangling(found: Sequence[Dangling]) -> Table:
-    """Every reference that leads nowhere; the end that is missing is marked."""
+    """Return every reference to a missing individual; the missing end is marked."""
     rows = (
         (
             dangling.meme,
@@ -280,7 +280,7 @@ def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
         kinds.setdefault((breach.severity, breach.message), []).append(breach)
     ordered = sorted(kinds.items(), key=lambda kind: ("VWI".index(kind[0][0][0]), -len(kind[1])))
     return Table(
-        ("severity", "what", ">count", "such as"),
+        ("severity", "violation", ">count", "example"),
         tuple(
             (*kind, f"{len(breaches):,}", shorten(breaches[0].focus)) for kind, breaches in ordered
         ),

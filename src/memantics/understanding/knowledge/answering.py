@@ -44,7 +44,8 @@ def check_query(query: str) -> None:
     deepest = measure_nesting(query)
     if deepest > DEEPEST:
         raise InputError(
-            f"the query nests {deepest:,} brackets; {DEEPEST} are read", hint="make it flatter"
+            f"the query has {deepest:,} nested brackets; the limit is {DEEPEST}",
+            hint="use fewer nested brackets",
         )
     if not _SUSPECT.search(query):
         return
