@@ -67,8 +67,8 @@ def test_memeintent_trains_people_before_they_write(local_site: Site, tmp_path: 
     ann.write("something else")
     ann.save()
     expect(ann.page.get_by_text("mocks Mondays")).to_be_visible()
-    ann.page.get_by_role("link", name="Go on").click()
-    expect(ann.page.get_by_text("person 1 of 3")).to_be_visible()
+    ann.page.get_by_role("link", name="Continue").click()
+    expect(ann.page.get_by_text("annotator 1 of 3")).to_be_visible()
     assert ann.page.locator("textarea[name=f-intents]").first.input_value() == "", "from nothing"
 
 

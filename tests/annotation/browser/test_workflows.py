@@ -51,8 +51,8 @@ def test_validate(site: Site, tmp_path: Path) -> None:
         person.page.get_by_role("button", name="Accept").click()
         expect(person.page.get_by_role("heading", name="Before you begin")).to_be_visible()
         person.page.get_by_role("checkbox").check()
-        person.page.get_by_role("button", name="Begin").click()
-        person.page.get_by_role("link", name="Go on").click()
+        person.page.get_by_role("button", name="Start").click()
+        person.page.get_by_role("link", name="Continue").click()
         people.append(person)
     ann, rob = people
     assert ann.chosen() == []
@@ -175,7 +175,7 @@ def _train(person: User, project: int, answers: str) -> None:
         person.press(key, *(("2", "w") if key == "y" else ()))
         person.save()
         expect(person.page.get_by_role("heading", name="expected answer")).to_be_visible()
-        verdict = "different" if key == "y" else "right"
+        verdict = "different" if key == "y" else "correct"
         expect(person.page.locator("td .tag").first).to_have_text(verdict)
         if number == len(answers) - 1:
             expect(person.page.get_by_text("Passed: you can start with real items")).to_be_visible()
