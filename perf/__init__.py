@@ -1,1 +1,1 @@
-"""Measurements that the project promises to keep; ``python -m perf`` runs them."""
+"""Performance measurements with targets; ``python -m perf`` runs them."""

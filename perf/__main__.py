@@ -1,4 +1,4 @@
-"""``python -m perf [--json] [--repeats N]``: does the engine keep its promises?
+"""``python -m perf [--json] [--repeats N]``: measure the engine against its targets.
 
 Every contestant runs in its own process against one loopback server; they take turns, and the
 median counts, so that a busy machine hits all of them. CPU time is the client's alone.
@@ -29,7 +29,7 @@ SIDE = (143, 142)  # three random bytes per pixel: a PNG of 61 KB
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise."""
+    """One target and its measured value."""
 
     what: str
     value: float
@@ -39,7 +39,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All figures of one run."""
+    """All measurements of one run."""
 
     cpu_ms: dict[str, float]
     peak_mb: dict[int, float]
@@ -61,7 +61,7 @@ def make_images(folder: Path, count: int = ITEMS) -> None:
 
 @contextmanager
 def serve() -> Iterator[str]:
-    """The server in its own process; its address."""
+    """Yield the server in its own process; its address."""
     command = [sys.executable, "-m", "perf.server"]
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -76,13 +76,13 @@ def serve() -> Iterator[str]:
 
 
 def run(kind: str, url: str, folder: Path, count: int) -> dict[str, float]:
-    """One contestant, once."""
+    """Return one contestant, once."""
     command = [sys.executable, "-m", "perf.contest", kind, url, str(folder), str(count)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     measurements: dict[str, float] = orjson.loads(done.stdout)
     say(
-        f"  {kind:<7} {count:>6} items  {figures['cpu_ms']:6.3f} CPU ms/item  "
-        f"{figures['peak_mb']:6.1f} MB"
+        f"  {kind:<7} {count:>6} items  {measurements['cpu_ms']:6.3f} CPU ms/item  "
+        f"{measurements['peak_mb']:6.1f} MB"
     )
     return measurements
 
@@ -96,14 +96,14 @@ def run_huge(folder: Path, count: int, *source: str) -> dict[str, dict[str, floa
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
         phases[phase] = measurements = orjson.loads(done.stdout)
         say(
-            f"  {phase:<7} {count:>6} items  {figures['seconds']:6.1f} CPU s  "
-            f"{figures['peak_mb']:6.1f} MB  {' '.join(source)}"
+            f"  {phase:<7} {count:>6} items  {measurements['seconds']:6.1f} CPU s  "
+            f"{measurements['peak_mb']:6.1f} MB  {' '.join(source)}"
         )
     return phases
 
 
 def check_huge(found: dict[str, dict[str, float]], items: str) -> tuple[Check, ...]:
-    """What such a run must keep, whether its items are made on the fly or read from records."""
+    """Check the targets of a very large run, with generated or stored items."""
     first, resume = found["ask"]["first"], found["resume"]["seconds"]
     peak = max(phase["peak_mb"] for phase in found.values())
     share = found["score"]["seconds"] / found["ask"]["seconds"]
@@ -170,7 +170,7 @@ def measure(repeats: int, many: int, most: int) -> Result:
 
 
 def show(result: Result) -> str:
-    """The table for people."""
+    """Return the table for people."""
     names = {
         "bare": "bare aiohttp + orjson loop",
         "bare64": "the same loop with our Base64",
@@ -186,14 +186,14 @@ def show(result: Result) -> str:
     ]
     lines += ["", f"{'target':<40}{'figure':>12}{'target':>8}"]
     lines += [
-        f"{c.what:<40}{c.figure:>12.2f}{c.target:>8.2f}  {'kept' if c.kept else 'MISSED'}"
+        f"{c.what:<40}{c.value:>12.2f}{c.target:>8.2f}  {'kept' if c.kept else 'MISSED'}"
         for c in result.checks
     ]
     return "\n".join(lines)
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.add_argument("--repeats", type=int, default=5, help="turns per contestant")

@@ -1,4 +1,4 @@
-"""``python -m perf.annotate [--seconds N] [--json]``: does annotation keep up, and lose nothing?
+"""``python -m perf.annotate [--seconds N] [--json]``: throughput, and no lost answer.
 
 Fifty simulated annotators post answers as fast as they can to one process on SQLite. The bare
 endpoint that it is measured against is of the same framework and does one insert, through the
@@ -80,7 +80,7 @@ class Person:
 
 @dataclass(slots=True)
 class Load:
-    """What one kind of server did in all of its turns."""
+    """The measurements of one kind of server over all rounds."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -96,7 +96,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All figures."""
+    """All measurements."""
 
     answers: int
     ours_per_second: float
@@ -114,7 +114,7 @@ class Result:
 
 
 def prepare(folder: Path, seconds: int) -> list[Person]:
-    """A database with a project, items for everybody, and fifty people who are logged in."""
+    """Return a database with a project, items for everybody, and fifty people who are logged in."""
     from argon2 import PasswordHasher
 
     from memantics.annotation.service import open_service
@@ -150,7 +150,7 @@ def prepare(folder: Path, seconds: int) -> list[Person]:
 
 @contextmanager
 def serving(kind: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A server in its own process; its address."""
+    """Yield a server in its own process; its address."""
     command = [sys.executable, "-m", "perf.annotate_server", kind, str(folder)]
     with (folder / f"{kind}.log").open("ab") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log)
@@ -335,7 +335,7 @@ def say(line: str) -> None:
 
 
 def show(result: Result) -> str:
-    """The table for people."""
+    """Return the table for people."""
     return "\n".join(
         [
             f"{'':<34}{'answers/s':>10}{'p99 ms':>9}{'CPU ms':>9}",
@@ -359,7 +359,7 @@ def show(result: Result) -> str:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.annotate", description=__doc__)
     parser.add_argument("--seconds", type=int, default=120, help="how long annotators work")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")

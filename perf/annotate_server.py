@@ -1,7 +1,7 @@
-"""``python -m perf.annotate_server KIND FOLDER``: one of the two servers that are compared.
+"""``python -m perf.annotate_server KIND FOLDER``: start one of the two compared servers.
 
 ``ours`` is the annotation app, ``bare`` an endpoint of the same framework that does one insert
-through the same driver, as durable as ours. Both print their port and serve until they are told
+through the same driver, as durable as ours. Both print their port and serve until they are asked
 to stop.
 """
 
@@ -29,7 +29,7 @@ SECRET = b"a secret that only measures"
 
 
 class Row(BaseModel):
-    """What the bare endpoint takes."""
+    """The request body of the bare endpoint."""
 
     item: int
     value: str

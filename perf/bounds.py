@@ -1,4 +1,4 @@
-"""``python -m perf.bounds [--only oldest|newest] [--json]``: do the lower bounds of the core hold?
+"""``python -m perf.bounds [--only oldest|newest] [--json]``: test the lower bounds.
 
 The core is installed twice into temporary environments: once with every direct dependency at the
 oldest version that ``pyproject.toml`` allows (pip itself finds the newest of what those need in
@@ -40,13 +40,13 @@ class Tried:
 
 
 def read_dependencies() -> list[Requirement]:
-    """What the core needs directly."""
+    """The direct dependencies of the core."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return [Requirement(line) for line in project["dependencies"]]
 
 
 def pin_oldest(requirements: Sequence[Requirement]) -> Iterator[str]:
-    """Each requirement at the lowest version that it allows.
+    """Yield each requirement at the lowest version that it allows.
 
     >>> list(pin_oldest([Requirement("numpy>=1.26"), Requirement("rich>=13.9,<16")]))
     ['numpy==1.26', 'rich==13.9']
@@ -69,7 +69,7 @@ def install(end: End, folder: Path) -> Path:
 
 
 def list_versions(python: Path) -> dict[str, str]:
-    """The installed version of each direct dependency."""
+    """Return the installed version of each direct dependency."""
     names = [requirement.name for requirement in read_dependencies()]
     code = (
         "import json, sys; from importlib.metadata import version;"
@@ -91,7 +91,7 @@ def try_out(end: End, folder: Path) -> Tried:
 
 
 def main() -> int:
-    """Try both ends, print, judge."""
+    """Test oldest and newest versions, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.bounds", description=__doc__)
     parser.add_argument("--only", choices=("oldest", "newest"), help="try one end alone")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")

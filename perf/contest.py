@@ -35,7 +35,7 @@ Contest = Callable[[str, Path, int], Awaitable[None]]
 
 
 def image_paths(folder: Path, count: int) -> Iterator[tuple[int, Path]]:
-    """The items: number and image; images repeat when there are more items than files."""
+    """Yield the items: number and image; images repeat when there are more items than files."""
     images = sorted((folder / "images").iterdir())
     return ((number, images[number % len(images)]) for number in range(count))
 
@@ -210,7 +210,7 @@ def peak_mb() -> float:
 
 
 def main(kind: str, url: str, folder: str, count: int) -> None:
-    """Run one contestant and print its figures."""
+    """Run one contestant and print its measurements."""
     contest = CONTESTS[kind]
     # Imports happen before the clock starts.
     if kind == "sdk":

@@ -1,4 +1,4 @@
-"""What a plain install must do: one walk over the commands of the core, against a local server.
+"""Smoke test of a plain install: run the core's commands against a local server.
 
 ``walk`` runs the commands of any Python in which Memantics is installed, each in a process of its
 own, so that a test and ``perf.bounds`` can try several installs the same way.
@@ -97,7 +97,7 @@ class _Chat(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_chat() -> Iterator[str]:
-    """A server of chat completions on this machine; gives its base URL."""
+    """Yield a server of chat completions on this machine; gives its base URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Chat)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

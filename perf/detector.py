@@ -61,7 +61,7 @@ def draw_examples(count: int, seed: int = 0) -> list[Example]:
 
 
 def read_official(folder: Path) -> list[Example]:
-    """The official training part; only texts, captions and labels are taken."""
+    """Return the official training part; only texts, captions and labels are taken."""
     rows = json.loads((folder / "train_data_discription.json").read_text(encoding="utf-8"))
     names = ("none", "targeted", "sexual", "offence", "dispirited")
     return [
@@ -105,7 +105,7 @@ def measure(examples: list[Example], preset: str) -> Measurements:
 
 
 def compare_faces(path: Path, examples: list[Example]) -> tuple[float, float]:
-    """CPU seconds of opening a detector and judging texts: from Python, and by command."""
+    """Measure the CPU seconds to load a detector and score texts, from Python and by command."""
     texts = [example.text for example in examples]
     rows = path.with_name("texts.jsonl")
     rows.write_text("\n".join(json.dumps({"text": text}) for text in texts), encoding="utf-8")
@@ -129,7 +129,11 @@ def main() -> None:
     options = parser.parse_args()
     examples = read_official(options.data) if options.data else draw_examples(options.count)
     measurements = measure(examples, options.preset)
-    print(json.dumps({name: round(value, 2) for name, value in asdict(measurements).items()}, indent=2))
+    print(
+        json.dumps(
+            {name: round(value, 2) for name, value in asdict(measurements).items()}, indent=2
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ again and again, with another seed each round, until the time is over; a minute 
 it stops in the middle. A case that breaks something is kept in ``build/hostile/KIND.jsonl``;
 whoever fixes it moves it into ``tests/hostile/corpus``, where it is tried for ever. The exit code
 is 1 if anything broke or a generator never came to its end. ``--load`` attacks one service instead,
-while honest clients ask it (:mod:`perf.hostile_load`).
+while normal clients use it (:mod:`perf.hostile_load`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The service under attack: what honest requests wait, and what memory is left behind.
+"""The service under attack: waiting time of normal requests, and memory afterwards.
 
-``python -m perf.hostile --load [--requests N]``. Four honest clients moderate short texts, first
+``python -m perf.hostile --load [--requests N]``. Four normal clients moderate short texts, first
 alone, then while 16 attackers send N hostile requests (2,000 by default). Promised: memory
-afterwards within 10 % of before, and p99 of honest requests within 3 times that of the quiet time.
+afterwards within 10 % of before, and p99 of normal requests within 3 times that of the quiet time.
 
 Attackers are a process of their own at the lowest priority: they stand for other machines, and must
 neither share the event loop whose waits are measured nor take the service's processors.
@@ -59,7 +59,7 @@ def _png(side: int) -> bytes:
 
 
 def _scans() -> bytes:
-    """A progressive JPEG whose last scan comes a thousand times."""
+    """Return a progressive JPEG whose last scan comes a thousand times."""
     file = io.BytesIO()
     Image.new("L", (2000, 2000)).save(file, "JPEG", progressive=True)
     data = file.getvalue()
@@ -188,7 +188,7 @@ def _assault(address: str, count: int, seed: int) -> Counter[str]:
 
 
 async def elsewhere(address: str, count: int, seed: int) -> Counter[str]:
-    """The attack, by another process."""
+    """Return the attack, by another process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(pool, _assault, address, count, seed)
@@ -244,7 +244,7 @@ async def press(address: str, process: int, count: int, seed: int) -> bool:
 
 
 def run(count: int, seed: int) -> int:
-    """The exit code: 1 where a promise was not kept."""
+    """Return the exit code: 1 if a target was missed."""
     with tempfile.TemporaryDirectory() as place:
         os.environ["MEMANTICS_HOME"] = f"{place}/home"
         with serving("usual", Path(place)) as (process, address):

@@ -69,7 +69,7 @@ def show(machine: str, sizes: Mapping[str, float], target: float | None) -> None
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.install", description=__doc__)
     parser.add_argument("--machine", default="x86_64", choices=("x86_64", "aarch64"))
     parser.add_argument("--extra", action="append", default=[], help="an extra; may be repeated")

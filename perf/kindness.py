@@ -1,4 +1,4 @@
-"""The classifier that judges reappraisals: multilingual sentence vectors and logistic regression.
+"""The classifier that rates reappraisals: multilingual sentence vectors and logistic regression.
 
 ``python -m perf.kindness`` fits the one that ships on the
 groups outside the locked test set (``research.protocol``), and prints its cross-validated metrics.
@@ -43,7 +43,7 @@ class Sample:
 
 
 def read_release(path: Path) -> Any:
-    """The JSON of a release: rows as their authors wrote them."""
+    """Return the JSON of a release: rows as their authors wrote them."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -79,7 +79,7 @@ def fit_model(samples: Sequence[Sample]) -> Any:
 
 
 def fit(samples: Sequence[Sample]) -> Callable[[str], float]:
-    """A function from a text to the probability that it is kind."""
+    """Return a function from a text to the probability that it is kind."""
     model = fit_model(samples)
     return lambda text: float(model.predict_proba([encode(text)])[0, 1])
 

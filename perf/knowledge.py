@@ -1,4 +1,4 @@
-"""``python -m perf.knowledge [--json] [--repeats N] [DIR]``: is the knowledge store fast enough?
+"""``python -m perf.knowledge [--json] [--repeats N] [DIR]``: speed of the knowledge store.
 
 The same 200 Turtle files, one named graph each, are loaded into our store's engine and into
 rdflib, and asked the same query of three patterns; then our import reads, maps and stores them,
@@ -50,7 +50,7 @@ Measurements = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """CPU seconds by contestant and step, and whether promises were kept."""
+    """CPU seconds by contestant and step, and whether the targets were met."""
 
     files: int
     statements: int
@@ -90,7 +90,7 @@ def run_store(folder: Path) -> Measurements:
 
 
 def run_rdflib(folder: Path) -> Measurements:
-    """The usual library, files as they are."""
+    """Return the usual library, files as they are."""
     import rdflib
 
     store = rdflib.Dataset()
@@ -151,16 +151,16 @@ def make_files(folder: Path) -> Path:
 
 
 def run(kind: str, folder: Path) -> Measurements:
-    """One contestant, once, in a process of its own."""
+    """Return one contestant, once, in a process of its own."""
     command = [sys.executable, "-m", "perf.knowledge", "--contestant", kind, str(folder)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     measurements: Measurements = orjson.loads(done.stdout)
-    say(f"  {kind:<7} load {figures['load']:7.3f}  query {figures['query']:8.4f} CPU s")
+    say(f"  {kind:<7} load {measurements['load']:7.3f}  query {measurements['query']:8.4f} CPU s")
     return measurements
 
 
 def measure(folder: Path, repeats: int) -> Result:
-    """Run everything, and judge."""
+    """Run everything and return the exit code."""
     runs: dict[str, list[Measurements]] = {kind: [] for kind in CONTESTANTS}
     for _ in range(repeats):
         for kind in CONTESTANTS:
@@ -194,7 +194,7 @@ def at_least(what: str, value: float) -> Check:
 
 
 def show(result: Result) -> str:
-    """The table for people."""
+    """Return the table for people."""
     names = {
         "store": "our store, files as they are",
         "rdflib": "rdflib, files as they are",
@@ -210,14 +210,14 @@ def show(result: Result) -> str:
     ]
     lines += ["", f"{'target':<44}{'figure':>12}{'target':>8}"]
     lines += [
-        f"{c.what:<44}{c.figure:>12.2f}{c.target:>8.2f}  {'kept' if c.kept else 'MISSED'}"
+        f"{c.what:<44}{c.value:>12.2f}{c.target:>8.2f}  {'kept' if c.kept else 'MISSED'}"
         for c in result.checks
     ]
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.knowledge", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, help="a folder of Turtle files")
     parser.add_argument("--json", action="store_true", help="print figures as JSON")

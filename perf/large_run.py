@@ -64,7 +64,7 @@ class Instant:
 
 
 def make_task(count: int) -> Task:
-    """A question about very many memes, with the same four statements for each."""
+    """Return a question about very many memes, with the same four statements for each."""
     field = letter_field(STATEMENTS, "A")
 
     def items() -> Iterator[Item]:
@@ -106,7 +106,7 @@ def make_job(model: Model, folder: Path, count: int) -> Job:
 
 
 def write_records(folder: Path, count: int) -> Path:
-    """A copy of the example benchmark whose sample has so many memes."""
+    """Return a copy of the example benchmark whose sample has so many memes."""
     home = folder / "meanings"
     if not home.is_dir():
         shutil.copytree(EXAMPLE, home)
@@ -128,14 +128,14 @@ def write_records(folder: Path, count: int) -> Path:
 
 
 def find_task(folder: Path) -> TaskRef:
-    """The task of the copy, as a user's folder of benchmarks is found."""
+    """Return the task of the copy, as a user's folder of benchmarks is found."""
     home = folder / "meanings"
     card = read_card(home / "card.toml")
     return TaskRef(Benchmark(home, card), card.task[0])
 
 
 async def measure(phase: str, folder: Path, count: int, *, read: bool) -> dict[str, float]:
-    """One phase; CPU seconds are of this process, from its start of planning."""
+    """Return one phase; CPU seconds are of this process, from its start of planning."""
     model, runs = Instant(), folder / "runs"
     if read:
         write_records(folder, count)
@@ -171,7 +171,7 @@ async def measure(phase: str, folder: Path, count: int, *, read: bool) -> dict[s
 
 
 def main(phase: str, folder: str, count: str, source: str = "") -> None:
-    """Measure one phase and print its figures."""
+    """Measure one phase and print the result."""
     measurements = asyncio.run(measure(phase, Path(folder), int(count), read=source == "read"))
     print(orjson.dumps(measurements).decode())
 

@@ -37,7 +37,7 @@ PARTS = ("kinds", "float32", "throughput", "memory", "commands")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How large everything is."""
+    """The sizes of all parts."""
 
     device: str
     layers: int
@@ -49,7 +49,7 @@ class Plan:
 
 
 def make_model(folder: Path, plan: Plan, layers: int, dtype: str) -> Path:
-    """A Qwen2-VL of the given size: with 28 layers of 1,536 it is the 2B one."""
+    """Return a Qwen2-VL of the given size: with 28 layers of 1,536 it is the 2B one."""
     transformers: Any = importlib.import_module("transformers")
     torch: Any = importlib.import_module("torch")
     tiny.make_qwen2_vl(folder)
@@ -102,7 +102,7 @@ def draw_requests(folder: Path, count: int, tokens: int) -> list[Request]:
 
 
 def compare_with_cpu(folder: Path, requests: Sequence[Request], device: str) -> dict[str, Any]:
-    """The first logits and the answers of both, in float32."""
+    """Return the first logits and the answers of both, in float32."""
     torch: Any = importlib.import_module("torch")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -166,14 +166,14 @@ class Timed:
 
 
 async def ask(batcher: RequestBatcher, requests: Sequence[Request]) -> list[Reply]:
-    """All at once, as the engine does with enough concurrency."""
+    """Return all at once, as the engine does with enough concurrency."""
     return await asyncio.gather(
         *(asyncio.wrap_future(batcher.submit(request)) for request in requests)
     )
 
 
 def measure(runtime: Runtime, requests: Sequence[Request], size: int) -> dict[str, Any]:
-    """One batch size: requests and tokens a second, and where the time went."""
+    """Return one batch size: requests and tokens a second, and where the time went."""
     torch: Any = importlib.import_module("torch")
     encode = runtime.dialogue.encode
     timed = Timed(runtime)
@@ -202,7 +202,7 @@ def measure(runtime: Runtime, requests: Sequence[Request], size: int) -> dict[st
 
 
 def run_out_of_memory(folder: Path, requests: Sequence[Request], device: str) -> dict[str, Any]:
-    """A batch that cannot fit: all must be answered, in smaller ones."""
+    """Return a batch that cannot fit: all must be answered, in smaller ones."""
     torch: Any = importlib.import_module("torch")
     runtime = Runtime(folder, LocalSettings(device=device, dtype="bfloat16"))
     torch.cuda.synchronize()
@@ -225,7 +225,7 @@ def run_out_of_memory(folder: Path, requests: Sequence[Request], device: str) ->
 
 
 def run_commands(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
-    """The command line over the sample data."""
+    """Return the command line over the sample data."""
     line = [sys.executable, "-m", "memantics.cli.main", "run", "mquest", "--data", "sample"]
     line += [
         "--model",
@@ -247,7 +247,7 @@ def run_commands(folder: Path, out: Path, plan: Plan) -> dict[str, Any]:
 
 
 def try_kinds(folder: Path, requests: Sequence[Request], device: str) -> dict[str, Any]:
-    """Every tiny model on this device: answered alone and together."""
+    """Return every tiny model on this device: answered alone and together."""
 
     async def answers(model: LocalModel) -> tuple[list[Reply], list[Reply]]:
         shown = [r for r in requests if model_sees or not r.messages[0].parts[:-1]]
@@ -293,7 +293,7 @@ def compare_with_plain(runtime: Runtime, requests: Sequence[Request]) -> dict[st
 
 
 def run(plan: Plan, parts: Sequence[str]) -> dict[str, Any]:
-    """The parts, as one object."""
+    """Return the parts, as one object."""
     torch: Any = importlib.import_module("torch")
     found: dict[str, Any] = {"versions": find_versions()}
     if torch.cuda.is_available():

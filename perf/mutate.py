@@ -1,8 +1,8 @@
-"""``python -m perf.mutate [--seed N] [--sample N]``: do the tests notice a wrong line?
+"""``python -m perf.mutate [--seed N] [--sample N]``: mutation testing of the test suite.
 
 mutmut changes one thing at a time (an operator, a number, a branch) and runs the tests that reach
 the changed function. All changes together would take hours: a sample is drawn, evenly over the
-parts below, and the share that some test noticed is printed with the changes that no test noticed.
+parts below, and the proportion of detected changes is printed with the undetected ones.
 Packages that only compute have one target; rooms, where half of the lines wait for files, models
 and people, have a lower one. Below its target the exit code is 1. Each of the two groups is sampled
 in a process of its own, since mutmut keeps its settings for as long as the process lives.
@@ -233,9 +233,9 @@ ROOMS: Mapping[str, Part] = {
         ),
         (
             "tests/serve/test_boundaries.py",
-            "tests/serve/test_doors.py",
+            "tests/serve/test_inputs.py",
             "tests/serve/test_fetching.py",
-            "tests/serve/test_gate.py",
+            "tests/serve/test_access.py",
             "tests/serve/test_job_store.py",
             "tests/serve/test_jobs.py",
             "tests/serve/test_limits.py",
@@ -298,7 +298,7 @@ def test_example(case):
 
 
 def find_files(names: Iterable[str]) -> dict[str, list[Path]]:
-    """The files of each part, relative to the root."""
+    """Return the files of each part, relative to the root."""
     found = {}
     for name in names:
         paths = [p for f in PARTS[name].files for p in _find(name, f"src/memantics/{f}")]
@@ -307,14 +307,14 @@ def find_files(names: Iterable[str]) -> dict[str, list[Path]]:
 
 
 def find_tests(names: Iterable[str]) -> list[str]:
-    """The tests of the parts."""
+    """Return the tests of the parts."""
     return sorted(
         {str(path) for name in names for t in PARTS[name].tests for path in _find(name, t)}
     )
 
 
 def _find(part: str, pattern: str) -> list[Path]:
-    """What a name or pattern stands for; a file that moved is an error, not a smaller part."""
+    """Resolve a name or pattern to files; raise an error if a file is missing."""
     found = [path.relative_to(ROOT) for path in ROOT.glob(pattern)]
     if not found:
         sys.exit(f"part {part!r}: there is no {pattern}: change PARTS in perf/mutate.py")
@@ -390,7 +390,7 @@ def _module(path: Path) -> str:
 
 
 def show(ended: Mapping[str, str], names: Iterable[str], target: float) -> bool:
-    """Print the survivors and the share of each part; return whether all keep the target."""
+    """Print the survivors and the kill rate of each part; return whether all keep the target."""
     noticed = {key: status in ("killed", "timeout", "segfault") for key, status in ended.items()}
     for key, status in sorted(ended.items()):
         if not noticed[key]:
@@ -415,7 +415,7 @@ def _difference(key: str) -> str:
 
 
 def main() -> int:
-    """Draw, run, print, judge."""
+    """Sample mutants, run the tests, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.mutate", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="another seed draws other changes")
     parser.add_argument("--sample", type=int, help="how many changes are drawn of each group")

@@ -1,4 +1,4 @@
-"""Is a caption negative? What word lists and a logistic regression say, against annotators.
+"""Negative captions: word lists and a logistic regression compared with annotators.
 
 ``python -m perf.negative`` compares decisions on the open part of PunMemeCN, cross-validated by
 caption, the strength of the penalty selected inside the folds. ``--locked`` fits the chosen one on
@@ -62,7 +62,7 @@ def fold_of(text: str, count: int = 5) -> int:
 
 
 def fit(view: str, rows: Sequence[Told], penalty: float) -> Any:
-    """A function from rows to scores, fitted on some."""
+    """Return a function from rows to scores, fitted on some."""
     from scipy.sparse import csr_matrix, hstack
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -105,7 +105,7 @@ def select(view: str, rows: Sequence[Told]) -> float:
 
 
 def find_threshold(truth: Sequence[bool], scores: Any) -> tuple[float, float]:
-    """The threshold with the most recall at the wanted precision, and that recall."""
+    """Return the threshold with the most recall at the wanted precision, and that recall."""
     from sklearn.metrics import precision_recall_curve
 
     precision, recall, thresholds = precision_recall_curve(truth, scores)
@@ -131,7 +131,9 @@ def main() -> None:
     from sklearn.metrics import roc_auc_score
 
     parser = argparse.ArgumentParser(description="Negative or not, against annotators.")
-    parser.add_argument("--locked", action="store_true", help="also evaluate on the locked test set")
+    parser.add_argument(
+        "--locked", action="store_true", help="also evaluate on the locked test set"
+    )
     locked = parser.parse_args().locked
     rows = read_told(locked=False)
     truth = [row.negative for row in rows]

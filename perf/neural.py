@@ -284,7 +284,7 @@ def rotate(data: Loaded, shape: NetworkShape, training: Training, how: Any) -> d
 
 
 def _inner(data: Loaded, test: list[int], shape: NetworkShape, how: Any) -> SplitRows:
-    """The validation part, held out of what the test part leaves, in the same way."""
+    """Return the validation part, held out of what the test part leaves, in the same way."""
     left = [row for row in range(len(data.examples)) if row not in set(test)]
     inner = hold_out([data.examples[row] for row in left], shape.target, how, 0.1)
     return split_rows(data.examples, [left[row] for row in inner.valid], test)

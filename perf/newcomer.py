@@ -1,4 +1,4 @@
-"""``python -m perf.newcomer [--json]``: how far does somebody get who has never seen the app?
+"""``python -m perf.newcomer [--json]``: simulate a new user of the annotation app.
 
 The clock starts with ``memantics annotate --demo``. The newcomer knows nothing but the link that
 the command prints: on every page they read all of it at a person's pace, tick what must be ticked,
@@ -41,7 +41,7 @@ class Result:
 
 @contextmanager
 def demo() -> Iterator[str]:
-    """The demonstration in another process; the link that it prints."""
+    """Yield the demonstration in another process; the link that it prints."""
     command = [sys.executable, "-m", "memantics.cli.main", "annotate", "--demo", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -117,7 +117,7 @@ def measure() -> Result:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.newcomer", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     given = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What reading aloud costs and how well it hears: `python -m perf.phonetics [--harm] [--fit]`.
+"""Cost and quality of homophone readings: `python -m perf.phonetics [--harm] [--fit]`.
 
 Costs are measured in a fresh process per language model. Quality needs the official data beside
 the checkout; the harm stress test also scikit-learn and ToxiCN MM. ``--fit`` learns the weights
@@ -49,7 +49,7 @@ print(json.dumps({"first": first, "each": each, "long": long, "peak": peak}))
 
 
 def measure_costs(model: str) -> str:
-    """One line of costs, from a fresh process."""
+    """Return one line of costs, from a fresh process."""
     done = subprocess.run(
         [sys.executable, "-c", _COST, model], capture_output=True, text=True, check=True
     )
@@ -58,14 +58,14 @@ def measure_costs(model: str) -> str:
         return f"{model:<12} not measured: {measurements['skipped']}"
     wall, cpu = measurements["first"]
     return (
-        f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), {1000 * measurements['each']:.1f} ms"
-        f" CPU each, 9,900 characters {1000 * measurements['long']:.0f} ms, peak"
+        f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), "
+        f"{1000 * measurements['each']:.1f} ms CPU each, 9,900 characters {1000 * measurements['long']:.0f} ms, peak"
         f" {measurements['peak']:.0f} MB"
     )
 
 
 def measure_quality(model: str) -> str:
-    """The figures of issue 7 on the official captions."""
+    """Return the figures of issue 7 on the official captions."""
     done = subprocess.run(
         [sys.executable, "-m", "memantics", "pun", "--evaluate", str(PUNS), "--lm", model],
         capture_output=True,
@@ -103,7 +103,7 @@ def _is_short_chinese(text: str) -> bool:
 
 
 def measure_harm(count: int = 300) -> StressScores:
-    """Recall of a character n-gram judge on harmful captions, obfuscated by sound, read aloud."""
+    """Measure the recall of an n-gram classifier on captions obfuscated with homophones."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -128,7 +128,7 @@ def measure_harm(count: int = 300) -> StressScores:
 
 
 def _find_triggers(text: str, chance: Callable[[str], float]) -> list[str]:
-    """The two words without which the judge is least alarmed: what a pun would hide."""
+    """Return the two words without which the judge is least alarmed: what a pun would hide."""
     import jieba
 
     jieba.setLogLevel("ERROR")

@@ -1,8 +1,9 @@
-"""``python -m perf.reading [--images 40] [--memes LIST.jsonl]``: what reading costs, and finds.
+"""``python -m perf.reading [--images 40] [--memes LIST.jsonl]``: cost and recall of OCR.
 
 Three readers in random turns on each image, in one process with one thread: the package as it comes
 ("before"), ``thorough`` and ``fast``. Images are the sample data's, or those that a list names
-(``{"image": FILE, "text": CAPTION, "group": NAME}`` a line). Recall is the share of a caption's
+(``{"image": FILE, "text": CAPTION, "group": NAME}`` per line). Recall is the proportion of the
+caption's
 letters and digits that were read, as a multiset; intervals are a bootstrap over groups.
 """
 
@@ -73,7 +74,7 @@ def count_letters(text: str) -> Counter[str]:
 
 
 def read_as_before() -> Callable[[bytes, str], ImageReading]:
-    """The package as it comes, with its own sessions: what reading cost before."""
+    """Return the package as it comes, with its own sessions: what reading cost before."""
     from rapidocr import RapidOCR
 
     folder = ocr._weights()
@@ -149,14 +150,14 @@ def read_in_turns(memes: Sequence[Captioned]) -> list[Reader]:
 
 
 def bound_difference(
-    memes: Sequence[Captioned], one: Reader, other: Reader, draws: int = 2000
+    memes: Sequence[Captioned], one: Reader, other: Reader, resamples: int = 2000
 ) -> tuple[float, float]:
     """95 % interval of the difference in recall, bootstrap over groups."""
     groups = {name: place for place, name in enumerate(dict.fromkeys(m.group for m in memes))}
     sums = np.zeros((len(groups), 3))
     for meme, *counts in zip(memes, one.found, other.found, one.wanted, strict=True):
         sums[groups[meme.group]] += counts
-    drawn = np.random.default_rng(0).integers(len(groups), size=(draws, len(groups)))
+    drawn = np.random.default_rng(0).integers(len(groups), size=(resamples, len(groups)))
     totals = sums[drawn].sum(axis=1)
     low, high = np.percentile((totals[:, 0] - totals[:, 1]) / totals[:, 2], (2.5, 97.5))
     return float(low), float(high)
@@ -171,7 +172,7 @@ def _read_fast(path: str) -> int:
 
 
 def compare_processes(memes: Sequence[Captioned]) -> float:
-    """How many times faster two processes read the same images than one, models loaded."""
+    """Return how many times faster two processes read the same images than one, models loaded."""
     paths = [str(meme.path) for meme in memes]
     seconds = []
     for count in (1, 2):

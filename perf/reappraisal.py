@@ -1,4 +1,4 @@
-"""What reappraisal does to memes, with the embedded planner and editor.
+"""Results of reappraisal with the embedded planner and editor.
 
 ``python -m perf.reappraisal [--limit N] [--pictures FOLDER] [--captions]`` goes over the sample
 pack and, where they lie beside the checkout, over the PunMemeCN images: what is done, declined and
@@ -79,7 +79,7 @@ class Source:
 
 @dataclass
 class Measurements:
-    """What one corpus gave."""
+    """The results on one corpus."""
 
     results: list[tuple[Source, Reappraisal]] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
@@ -115,7 +115,7 @@ def measure(
 
 
 def set_again(image: Image.Image, page: MemeStructure) -> tuple[float, float]:
-    """The round trip: every caption taken out and set again as it was."""
+    """Return the round trip: every caption taken out and set again as it was."""
     made = erase_captions(image, page.captions)
     for caption in page.captions:
         made, _ = set_caption(made, caption, caption.text)
@@ -155,7 +155,8 @@ def show(title: str, measurements: Measurements) -> None:
     ]
     right = sum(r.feeling is not None and r.feeling.emotion == s.emotion for s, r in told)
     print(
-        f"\n{title}: {len(measurements.results)} memes, {len(negative)} negative by their annotators"
+        f"\n{title}: {len(measurements.results)} memes, "
+        f"{len(negative)} negative by their annotators"
     )
     rows: list[tuple[str, object]] = [
         ("crashes", len(measurements.crashes)),
@@ -330,13 +331,16 @@ def time_one(path: Path) -> None:
 
 
 def make_sheet(sheet: Path, place: Path, limit: int) -> None:
-    """Fifty pairs of captions of the locked test set: negative images, and captions on cards, so many of each."""
+    """Write fifty caption pairs of the locked test set: negative images, and cards."""
     notes = kindness.read_release(PUNS / "_Meta.json")
     images = [own.path for own in list_puns(locked=True) if own.negative]
     texts = {path.stem: " ".join(notes[path.name]["caption_1"].split()) for path in images}
     random.Random(SEED).shuffle(images)
     groups = [("PunMemeCN, images of the locked test set", images[:limit], Counter[str]())]
-    for title, language in (("Chinese cards, locked test set", "zh"), ("English cards, locked test set", "en")):
+    for title, language in (
+        ("Chinese cards, locked test set", "zh"),
+        ("English cards, locked test set", "en"),
+    ):
         drawn = [each for each in list_texts(locked=True) if each[0].startswith(language)]
         random.Random(SEED).shuffle(drawn)
         texts.update(drawn)
@@ -360,7 +364,7 @@ def make_sheet(sheet: Path, place: Path, limit: int) -> None:
 
 
 def choose(sources: Iterable[Source], limit: int) -> list[Source]:
-    """All of them, or so many drawn by a fixed seed, in their order."""
+    """Return all of them, or so many drawn by a fixed seed, in their order."""
     found = list(sources)
     if not limit or len(found) <= limit:
         return found

@@ -1,4 +1,4 @@
-"""Captions at which nobody looked, each printed on a plain card with a tired drawn face.
+"""Unseen captions, each printed on a plain card with a tired drawn face.
 
 PunMemeCN's groups above 100 and MER-Bench's captions come without pictures; whether a rewriting of
 theirs makes sense, is kinder and keeps its look can still be seen on a card.
@@ -49,7 +49,7 @@ def list_texts(*, locked: bool) -> Iterator[tuple[str, str]]:
 
 
 def draw_card(name: str, text: str, folder: Path) -> Path:
-    """The picture of a card."""
+    """Return the picture of a card."""
     number = int(hashlib.sha256(name.encode()).hexdigest(), 16)
     image = Image.new("RGB", (_SIDE, _SIDE), _COLOURS[number % len(_COLOURS)])
     pen = ImageDraw.Draw(image)
@@ -110,7 +110,7 @@ def draw_cards(
 
 
 def write_captions(folder: Path, count: int) -> None:
-    """A sheet of captions of the locked test set with their rewritings, without pictures: a third is English."""
+    """Write a sheet of locked test set captions with their rewritings; a third is English."""
     corpora = {"zh": "Chinese captions, locked test set", "en": "English captions, locked test set"}
     texts = {text: name for name, text in list_texts(locked=True)}
     drawn = random.Random(_SEED).sample(sorted(texts), len(texts))

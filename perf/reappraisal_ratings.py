@@ -74,7 +74,7 @@ def _read(path: Path) -> Ratings:
 
 
 def _list_asked(rated: Ratings) -> list[str]:
-    """The questions of a file: captions without pictures have no lettering."""
+    """Return the questions of a file: captions without pictures have no lettering."""
     return [name for name in QUESTIONS if name in next(iter(rated.values()))]
 
 

@@ -1,4 +1,4 @@
-"""``python -m perf.report [--json] [--items N]``: does the report of a large run open at once?
+"""``python -m perf.report [--json] [--items N]``: loading time of the report of a large run.
 
 Runs of 2,000 and of 50,000 items are asked by a model that answers at once, scored, and shown on
 one page each, with every item and its answer. Chromium opens them in turns; the time counts from
@@ -37,7 +37,7 @@ class Opened:
 
 
 def make_page(folder: Path, count: int, *source: str) -> tuple[Path, float]:
-    """A run of so many items on a page; CPU milliseconds of making it, by item."""
+    """Return a run of so many items on a page; CPU milliseconds of making it, by item."""
     folder.mkdir()
     for phase in ("ask", "score"):
         command = [sys.executable, "-m", "perf.large_run", phase, str(folder), str(count), *source]
@@ -87,7 +87,7 @@ def measure(many: int) -> tuple[Opened, ...]:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.report", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.add_argument("--items", type=int, default=MANY, help="items of the large run")

@@ -1,4 +1,4 @@
-"""``python -m perf.screen [--rows 1000000] [--quick]``: what screening costs, beside its targets.
+"""``python -m perf.screen [--rows 1000000] [--quick]``: cost of screening and its targets.
 
 Texts are random characters, images the sample data's. CPU time counts every process that a run
 started, read from /proc by a mark in their environment, so that a pool and a Ray cluster are
@@ -132,7 +132,7 @@ class Watch(threading.Thread):
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a run is made."""
+    """The settings of a run."""
 
     engine: str = "pool"
     workers: int = 2
@@ -249,7 +249,7 @@ def measure_reading(count: int) -> Iterator[Check]:
 
 
 def measure_images(folder: Path, count: int) -> Iterator[Check]:
-    """The share of time outside OCR, where nothing is remembered."""
+    """Yield the proportion of time outside OCR, without cached readings."""
     os.environ["MEMANTICS_HOME"] = str(folder / "home")
     detector = folder / "fast.zip"
     if not detector.exists():

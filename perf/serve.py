@@ -1,4 +1,4 @@
-"""``python -m perf.serve [--seconds N] [--json]``: what the service costs beside what it does.
+"""``python -m perf.serve [--seconds N] [--json]``: overhead of the service.
 
 Text: 32 clients moderate short texts, in turns with a bare FastAPI endpoint that decodes the same
 body and does nothing. Images: CPU of the service for images it has not seen, beside that of the
@@ -43,7 +43,7 @@ POOL = 256  # connections of that client; beyond 512 the service answers 503, re
 
 @dataclass(slots=True)
 class Load:
-    """What one server did in all of its turns."""
+    """The measurements of one server over all rounds."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -68,7 +68,7 @@ class Load:
 
 @dataclass(slots=True)
 class Reloads:
-    """What became of requests and of the reloads under them."""
+    """Results of requests during detector reloads."""
 
     sent: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class Reloads:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """All figures, and whether the promises are kept."""
+    """All measurements, and whether the targets are met."""
 
     ours_per_second: float
     bare_per_second: float
@@ -99,7 +99,7 @@ class Measurements:
 
 @contextmanager
 def serving(kind: str, folder: Path) -> Iterator[tuple[int, str]]:
-    """A server in its own process: its number and its address, when it answers."""
+    """Yield a server in its own process: its number and its address, when it answers."""
     with (folder / f"{kind}.log").open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "perf.serve_server", kind, str(folder)],
@@ -266,7 +266,7 @@ async def press_and_reload(
 
 
 def measure_reload(folder: Path, seconds: float) -> Reloads:
-    """The service on a file of its own, which is swapped about once a second."""
+    """Return the service on a file of its own, which is swapped about once a second."""
     from memantics.core.samples import DETECTOR_FILE
 
     live = Path(shutil.copy(DETECTOR_FILE, folder / "live.zip"))

@@ -1,9 +1,9 @@
-"""``python -m perf.serve_server KIND FOLDER``: one of the servers that are compared.
+"""``python -m perf.serve_server KIND FOLDER``: start one of the compared servers.
 
 ``ours`` is the service with all the time in the world, ``usual`` the service as it is, ``narrow``
 has room for four waiting items, ``live`` answers by ``live.zip`` of the folder, and ``bare`` is an
 endpoint of the same framework that decodes the same body and does nothing. Each prints its port and
-serves until it is told to stop.
+serves until it is stopped.
 """
 
 from __future__ import annotations

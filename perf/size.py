@@ -39,7 +39,7 @@ _SILENT = {
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What some packages may have together."""
+    """The line budget of a group of packages."""
 
     packages: tuple[str, ...]
     lines: int
@@ -47,7 +47,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class PartSize:
-    """What some packages have together."""
+    """The code lines and modules of a group of packages."""
 
     packages: tuple[str, ...]
     budget: int

@@ -1,7 +1,7 @@
 """``python -m perf.start [--json] [--repeats N]``: what does it cost to begin, and to use Python?
 
 CPU seconds of whole processes, so that a busy machine changes little: importing the package, the
-help, and 2,000 texts judged by ``Detector.predict`` against the same texts through the command.
+help, and 2,000 texts scored by ``Detector.predict`` against the same texts through the command.
 The processes take turns and the median counts. Python's own start is taken off the import.
 """
 
@@ -34,7 +34,7 @@ assert len(found) == len(rows)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One promise."""
+    """One target and its measured value."""
 
     what: str
     value: float
@@ -42,7 +42,7 @@ class Check:
 
     @property
     def kept(self) -> bool:
-        """Whether the figure is at most the target."""
+        """Whether the value is at most the target."""
         return self.value <= self.target
 
 
@@ -79,7 +79,9 @@ def measure(repeats: int) -> tuple[Check, ...]:
         for _ in range(repeats):
             for name, command in commands.items():
                 measurements[name].append(spend(*command, folder=folder))
-                print(f"  {name:<8} {figures[name][-1]:6.3f} CPU s", file=sys.stderr, flush=True)
+                print(
+                    f"  {name:<8} {measurements[name][-1]:6.3f} CPU s", file=sys.stderr, flush=True
+                )
     cpu = {name: median(found) for name, found in measurements.items()}
     return (
         Check("import memantics, CPU s", max(0.0, cpu["import"] - cpu["nothing"]), 0.1),
@@ -89,7 +91,7 @@ def measure(repeats: int) -> tuple[Check, ...]:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.start", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.add_argument("--repeats", type=int, default=5, help="turns of each")
@@ -101,7 +103,7 @@ def main() -> int:
         print(f"{'at most':<44}{'figure':>10}{'target':>8}")
         for check in checks:
             end = "kept" if check.kept else "MISSED"
-            print(f"{check.what:<44}{check.figure:>10.3f}{check.target:>8.2f}  {end}")
+            print(f"{check.what:<44}{check.value:>10.3f}{check.target:>8.2f}  {end}")
     return 0 if all(check.kept for check in checks) else 1
 
 

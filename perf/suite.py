@@ -3,7 +3,7 @@
 Five families, two models, 2,000 items each, against a loopback server that answers 32 calls at a
 time, 100 ms each, and lets the others wait. Items are those of the sample data, repeated under
 new names until there are enough. The first start is killed (``kill -9``) at half; the second goes
-on. What counts is the share of the wall time of both, from their first line to their last, in
+on. The result is the proportion of the wall time of both, from their first line to their last, in
 which all of the server's places were taken.
 
 Each model may have 32 calls in flight, together more than the server takes at once: so one sets
@@ -145,7 +145,7 @@ async def serve(places: int) -> None:
 
 
 def enlarge(task: Task, size: int) -> Task:
-    """The task with as many items: the same memes again, under other names."""
+    """Return the task with as many items: the same memes again, under other names."""
     own = list(task.items())
 
     def items() -> Iterator[Item]:
@@ -253,7 +253,7 @@ def measure(size: int, places: int) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print the results and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m perf.suite", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     parser.add_argument("--items", type=int, default=ITEMS, help="items of each family")

@@ -63,7 +63,7 @@ def read_pins(text: str) -> Iterator[tuple[str, str]]:
 
 @cache
 def list_tags(machine: str, python: tuple[int, int]) -> frozenset[Tag]:
-    """The tags that fit a processor and a Python."""
+    """Return the tags that fit a processor and a Python."""
     platforms = [f"manylinux_2_{minor}_{machine}" for minor in range(5, GLIBC + 1)]
     platforms += [f"manylinux{old}_{machine}" for old in ("1", "2010", "2014")]
     fitting = [*cpython_tags(python, platforms=platforms)]
@@ -95,7 +95,7 @@ def find_missing(name: str, version: str, files: list[str]) -> Missing | None:
 
 
 def ask_pip(key: str) -> str:
-    """A setting of pip, from its files or the environment; empty where there is none."""
+    """Return a setting of pip, from its files or the environment; empty where there is none."""
     words = [sys.executable, "-m", "pip", "config", "list"]
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     found = re.findall(rf"^(?:global|install|:env:)\.{key}='(.*)'$", told, flags=re.MULTILINE)
@@ -103,7 +103,7 @@ def ask_pip(key: str) -> str:
 
 
 def list_files(index: str, context: ssl.SSLContext, name: str) -> list[str]:
-    """The files that the registry has of a package; none where it does not know it."""
+    """Return the files that the registry has of a package; none where it does not know it."""
     wanted = "application/vnd.pypi.simple.v1+json, text/html;q=0.5"
     request = urllib.request.Request(f"{index.rstrip('/')}/{name}/", headers={"Accept": wanted})
     try:

@@ -120,7 +120,7 @@ def read_error(body: bytes) -> tuple[str, str]:
 
 
 def _texts(value: JsonValue, depth: int) -> list[str]:
-    """The strings of an error body, the message first."""
+    """Return the strings of an error body, the message first."""
     if isinstance(value, str):
         return [value] if value else []
     if depth == 0 or not isinstance(value, dict | list):

@@ -30,6 +30,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SCORES = tuple(step / 10 for step in range(1, 11))
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
+_BANDS = {"harmless": "allow", "review": "review", "harmful": "block"}
 
 
 class ServiceMetrics:
@@ -49,7 +50,8 @@ class ServiceMetrics:
             ("route",),
             buckets=_SECONDS,
         )
-        self._verdicts = count("memantics_verdicts", "Verdicts given.", ("status", "label"))
+        words = "Verdicts by status and band: allow, review, block."
+        self._verdicts = count("memantics_verdicts", words, ("status", "band"))
         self._scores = spread(
             "memantics_score", "Probability of harm, by detector.", ("detector",), buckets=_SCORES
         )
@@ -83,7 +85,7 @@ class ServiceMetrics:
 
     def count_verdict(self, verdict: Verdict) -> None:
         """Count one verdict."""
-        self._verdicts.labels(verdict.status, verdict.label or "").inc()
+        self._verdicts.labels(verdict.status, _BANDS[verdict.outcome or "review"]).inc()
         status = "out of domain" if verdict.out_of_domain else verdict.status
         self._by_detector.labels(verdict.detector, status).inc()
         if verdict.probability is not None:

@@ -20,7 +20,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from memantics.core.errors import MemanticsError
-from memantics.moderation import HARMFUL, MOST_TEXT, Subject, Verdict
+from memantics.moderation import HARMFUL, MOST_TEXT, DetectorSummary, Subject, Verdict
 from memantics.serve.context import Service, find_service
 from memantics.serve.inputs import read_json
 from memantics.serve.refusals import ERRORS, Refusal
@@ -289,3 +289,17 @@ async def list_models(request: Request) -> ModelList:
     service.access.admit(request, "moderate")
     names = (service.engine.moderator.name, *USUAL)
     return ModelList(data=[ModelEntry(id=name) for name in names])
+
+
+class DetectorList(BaseModel):
+    """The detectors in use, each with its operating point and expected counts."""
+
+    data: list[DetectorSummary]
+
+
+@router.get("/v1/detectors", operation_id="list_detectors", responses=ERRORS)
+async def list_detectors(request: Request) -> DetectorList:
+    """List the detectors with their bands, the expected counts and the date of the setting."""
+    service = find_service(request)
+    service.access.admit(request, "moderate")
+    return DetectorList(data=[one.summarise() for one in service.engine.moderator.detectors])

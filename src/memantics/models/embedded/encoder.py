@@ -133,10 +133,9 @@ def clean(text: str) -> str:
 
 # Meanings for microseconds: a table of token vectors distilled from the sentence encoder.
 #
-# ``static.npz`` holds 64 numbers for each Chinese piece of the encoder's vocabulary: the token's
-# own vector inside the encoder, mapped so that the sum over a text comes near to the encoder's
-# vector of that text (USE multilingual, Apache-2.0; docs/research/detector-static.md says how it was
-# made). It holds no texts. Other scripts have no vectors here.
+# ``static.npz`` contains a 64-dimensional vector for each Chinese token of the encoder's vocabulary.
+# The vectors are mapped so that their sum over a text approximates the encoder's vector of that text
+# (USE multilingual, Apache-2.0; docs/research/detector-static.md). Other scripts have no vectors.
 
 WIDTH = 64
 _SPACE = "\u2581"  # how the vocabulary writes a space
