@@ -172,7 +172,7 @@ def test_missing_images_are_refused_left_out_or_not_needed(tmp_path: Path) -> No
         ({"max_tokens": "many"}, "max_tokens"),
         ({"max_tokens": "0"}, "max_tokens"),
         ({"bertscore": "nowhere"}, "no such folder"),
-        ({"nli": "."}, "no config.json"),
+        ({"nli": "."}, "config.json is missing"),
         ({"nli": ".", "nli_labels": "1-x"}, "nli_labels"),
         ({"bertscore": ".", "bertscore_layer": "-1"}, "bertscore_layer"),
     ],

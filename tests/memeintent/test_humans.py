@@ -210,7 +210,12 @@ def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
 def test_the_command_shows_all_tables(rated: Path, runs: list[Path], tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     told = shell.done("human-eval", "score", rated, *runs)
-    for words in ("90 replies to 30 memes", "Holm", "Krippendorff", "Correlation of metrics with human ratings"):
+    for words in (
+        "90 replies to 30 memes",
+        "Holm",
+        "Krippendorff",
+        "Correlation of metrics with human ratings",
+    ):
         assert words in told
     assert json.loads(shell.done("human-eval", "score", rated, "--json"))["people"] == 2
     told = shell.done("human-eval", "export", *runs, "--out", "again")

@@ -96,7 +96,7 @@ def test_a_meme_never_gets_its_own_annotations() -> None:
 
 
 def test_a_library_without_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing to retrieve from"):
+    with pytest.raises(InputError, match="contains no texts to search"):
         read_library(tmp_path)
     (tmp_path / "a.txt").write_text("one\n\n\ntwo words", encoding="utf-8")
     (tmp_path / "b.png").write_bytes(b"x")

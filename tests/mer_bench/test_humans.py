@@ -189,7 +189,7 @@ def test_judges_are_compared_with_what_people_chose(tmp_path: Path) -> None:
     assert (judged.value, judged.n) == (1.0, 1)
     empty = tmp_path / "empty.jsonl"
     append_preference(empty, prefer("c", None, 0.9))
-    with pytest.raises(InputError, match="nobody chose"):
+    with pytest.raises(InputError, match="no choice between versions"):
         score_preferences(empty)
 
 

@@ -41,12 +41,16 @@ def test_editors_are_named_where_no_folder_names_them(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("id,answer\nFlux9B/1.png,x\n", encoding="utf-8")
     settings = mm.ImportSettings(data="release", out=tmp_path / "runs")
-    with pytest.raises(DataError, match=r"name the editors of the judged edits: --set editors=NAME"):
+    with pytest.raises(
+        DataError, match=r"name the editors of the judged edits: --set editors=NAME"
+    ):
         mm.import_answers(path, task="mer_bench/judge", model="mine", settings=settings)
 
 
 def test_a_model_that_is_asked_needs_the_images() -> None:
-    with pytest.raises(InputError, match="no edited images found in data/EditedResults or EditedResults"):
+    with pytest.raises(
+        InputError, match="no edited images found in data/EditedResults or EditedResults"
+    ):
         mm.evaluate(
             "mer_bench/judge",
             "fake/keys",

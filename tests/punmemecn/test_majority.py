@@ -1,4 +1,4 @@
-"""The trivial baseline of two-part labels answers the commonest whole label."""
+"""The trivial baseline of two-part labels answers the most frequent whole label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_the_majority_is_the_commonest_pair_not_the_commonest_parts() -> None:
     labels = [("self", "negative")] * 3 + [("other", "neutral")] * 2 + [("other", "positive")] * 2
     memes = [meme(place, *label) for place, label in enumerate(labels)]
     words = WORDS["en"]
-    # "other" is the commonest target, but "other-negative" occurs nowhere.
+    # "other" is the most frequent target, but "other-negative" occurs nowhere.
     assert _field("en", "target", memes).majority == words["self"]
     assert _field("en", "type", memes).majority == words["negative"]
 

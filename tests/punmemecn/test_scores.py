@@ -189,10 +189,10 @@ def test_chat_by_topic_position_and_what_was_chosen() -> None:
     assert table(scores, "topic")["accuracy daily"] == (pytest.approx(1 / 3), 3)
     assert table(scores, "position")["accuracy B"] == (pytest.approx(1 / 3), 3)
     assert table(scores, "chosen") == {
-        "share correct": (0.5, 4),
-        "share image_sim": (0.0, 4),
-        "share sentiment_sim": (0.25, 4),
-        "share text_sim": (0.25, 4),
+        "proportion correct": (0.5, 4),
+        "proportion image_sim": (0.0, 4),
+        "proportion sentiment_sim": (0.25, 4),
+        "proportion text_sim": (0.25, 4),
     }
 
 

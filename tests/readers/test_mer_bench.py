@@ -127,7 +127,7 @@ def test_unwrap_takes_anything(text: str) -> None:
 
 def test_wrong_folder_says_what_was_looked_for(tmp_path: Path) -> None:
     text = complaint(tmp_path)
-    assert "data/index_final.json and index_final.json" in text
+    assert "data/index_final.json, index_final.json" in text
     assert "clone" in text
 
 

@@ -77,7 +77,9 @@ def test_shipped_list_beats_a_shorter_log(tmp_path: Path) -> None:
 def test_no_list_at_all_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "SHIPPED", tmp_path / "absent.txt")
     write_pair(tmp_path, "00009", "Scene")
-    with pytest.raises(DataError, match=r"the list of evaluated questions is missing.*toxmquest350\.txt"):
+    with pytest.raises(
+        DataError, match=r"the list of evaluated questions is missing.*toxmquest350\.txt"
+    ):
         open_release(Source("release", tmp_path)).questions("toxmquest350")
 
 

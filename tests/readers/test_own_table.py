@@ -61,8 +61,8 @@ def test_ids_keep_what_they_hold(table: Path) -> None:
     [
         ((), "no label column was found; name the label column with --label NAME; columns: file"),
         (("--label", "humour"), "unknown column of My memes.csv: 'humour'"),
-        (("--label", "humor"), "neither texts nor images are named"),
-        (("--label", "humor", "--text", "caption"), "no column says which row is which"),
+        (("--label", "humor"), "neither a text column nor an image column was found"),
+        (("--label", "humor", "--text", "caption"), "no id column was found"),
         (("--label", "file", "--text", "caption", "--id", "file"), ""),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_benchmark_keeps_its_name_and_needs_its_folder(tmp_path: Path) -> None
     (tmp_path / "mquest.csv").write_text("id,text,label\n1,a,x\n2,b,y\n", encoding="utf-8")
     words = ("data", "add", "mquest.csv", "--label", "label", "--text", "text")
     assert "the name mquest is taken by a benchmark" in shell.refused(*words)
-    assert "where is mquest?" in shell.refused("data", "add", "mquest")
+    assert "the folder of mquest is missing" in shell.refused("data", "add", "mquest")
 
 
 def test_a_folder_without_a_name_is_recognised_by_its_files(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_deeper_than_three_folders_nothing_is_looked_for(tmp_path: Path) -> None
     folder = tmp_path / "clone/a/b/c/d"
     folder.mkdir(parents=True)
     (folder / "train.json").write_bytes(b"{}")
-    with pytest.raises(mm.DataError, match="no Fine"):
+    with pytest.raises(mm.DataError, match="Fine-grained Hateful Memes was not found"):
         add_release("fine_grained_hateful_memes", tmp_path / "clone")
 
 

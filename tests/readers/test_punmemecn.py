@@ -289,7 +289,10 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (meta_row(PUN, meme_chat={"weather": None}), "meme_chat.weather"),
         (meta_row(PUN, meme_chat={"work": "甲：早\n乙：晚"}), "does not end in its meme"),
         (lambda m, _e, _h: m.pop(LOOK), "row CN90002: the group has no similar_image meme"),
-        (rename(LOOK, "../../CN90002.png"), "'../../CN90002.png' is not a valid name: CN, five digits"),
+        (
+            rename(LOOK, "../../CN90002.png"),
+            "'../../CN90002.png' is not a valid name: CN, five digits",
+        ),
         (rename(LOOK, "CN1.png"), "'CN1.png' is not"),
         (hard_options(correct="../CN90001.png"), "row chat_90001: '../CN90001.png' is not"),
         (hard_options(correct=LOOK), "option CN90002.similar_image.png is not a pun meme"),
@@ -301,7 +304,10 @@ PUN, LOOK = "CN90002.png", "CN90002.similar_image.png"
         (lambda _m, e, _h: e["chat_90001"].update(topic="opera"), "row chat_90001: topic:"),
         (lambda _m, e, _h: e["chat_90001"].update(chat_history=["早"]), "chat_history:"),
         (lambda _m, e, _h: e["chat_90001"].update(chat_history=[]), "chat_history:"),
-        (lambda _m, e, _h: e.update({"../chat": e["chat_90001"]}), "row ../chat: is not a valid chat id"),
+        (
+            lambda _m, e, _h: e.update({"../chat": e["chat_90001"]}),
+            "row ../chat: is not a valid chat id",
+        ),
     ],
 )
 def test_what_no_release_has_is_refused_by_file_and_key(

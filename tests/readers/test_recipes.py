@@ -139,7 +139,7 @@ def test_tasks_can_be_run_and_scored(tmp_path: Path) -> None:
 
 def test_what_is_not_as_the_dataset_config_says_is_named(tmp_path: Path) -> None:
     benchmark = find_benchmark("hateful_memes")
-    with pytest.raises(DataError, match="no Hateful Memes here"):
+    with pytest.raises(DataError, match="Hateful Memes was not found"):
         benchmark.open(Source("release", tmp_path))
     write_lines(tmp_path / "train.jsonl", [{"id": 1, "text": "x", "img": "1.png", "label": 2}])
     with pytest.raises(DataError, match="unknown value '2'"):
@@ -225,4 +225,4 @@ def test_only_a_copy_with_less_than_the_release_is_a_part(records: int, part: bo
     card = SimpleNamespace(title="T", release=SimpleNamespace(complete=8_500))
     survey = SimpleNamespace(found=found, data="release", benchmark=SimpleNamespace(card=card))
     first = next(describe_found(cast("Survey", survey)))
-    assert ("a part" in first) is part
+    assert ("incomplete" in first) is part

@@ -52,10 +52,10 @@ def list_options(options: Iterable[records.Option]) -> str:
     return "\n".join(f"{option.key}. {option.text}" for option in options)
 
 
-def commonest(values: Iterable[str]) -> str | None:
+def most_frequent(values: Iterable[str]) -> str | None:
     """Return the most frequent value; ties go to the first in sorted order.
 
-    >>> commonest(["b", "a", "b", "a"])
+    >>> most_frequent(["b", "a", "b", "a"])
     'a'
     """
     counted = Counter(values)

@@ -77,7 +77,7 @@ class PublishedRow(BaseModel):
     def _check(self) -> Self:
         for name in (*self.metrics, *self.sizes, *self.counted, *self.parts):
             if _KEY.fullmatch(name) is None:
-                raise ValueError(f"figure {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
+                raise ValueError(f"metric {name!r} is neither NAME nor NAME[BREAKDOWN=PART]")
         if (self.feasible is False) != bool(self.reason):
             raise ValueError(
                 "only a row with feasible = false needs a reason, and it must have one"

@@ -33,7 +33,7 @@ def test_without_a_model_it_says_what_it_left_out(shell: Shell) -> None:
     assert card["emotion"] == []  # unknown rather than guessed
     shown = {own["part"]: own for own in card["shows"]}
     assert "pixels, one panel" in shown["layout"]["says"]
-    assert shown["made as"]["says"] == "drawing or screenshot"
+    assert shown["medium"]["says"] == "drawing or screenshot"
     assert all(own["by"] for own in card["shows"])
     assert "faces" in parts
     assert ("nudity" in parts) != ("nudity" in shown)

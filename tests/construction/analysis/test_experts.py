@@ -197,4 +197,8 @@ def test_on_the_sample_pack_emotions_are_told_better_than_by_any_trivial_answer(
     assert right > max(shares)
     assert len(told) >= 8
     doubts = {own.why.partition(" (")[0].partition(";")[0] for own in said if not own.known}
-    assert doubts <= {"the text is in zh", "the text is in und", "no label has a probability above 50 %"}
+    assert doubts <= {
+        "the text is in zh",
+        "the text is in und",
+        "no label has a probability above 50 %",
+    }

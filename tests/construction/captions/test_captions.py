@@ -191,7 +191,9 @@ def test_the_command_writes_what_a_detector_reads(shell: Shell) -> None:
 
 
 def test_the_command_needs_a_folder_and_a_model(shell: Shell) -> None:
-    assert "no meme folder was given" in shell.refused("build", "captions", "--model", "fake/drafter")
+    assert "no meme folder was given" in shell.refused(
+        "build", "captions", "--model", "fake/drafter"
+    )
     assert "no model" in shell.refused("build", "captions", "sample")
 
 
@@ -227,4 +229,4 @@ def test_captions_of_a_registered_release(shell: Shell) -> None:
     for image in data.glob("*.png"):
         image.unlink()
     words = ("build", "captions", "punmemecn", "--model", "fake/drafter")
-    assert "no meme of punmemecn has its image" in shell.refused(*words)
+    assert "registered copy of punmemecn contains no images" in shell.refused(*words)

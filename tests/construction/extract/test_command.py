@@ -131,5 +131,5 @@ def test_ids_stay_apart_and_inside(tmp_path: Path) -> None:
 
 def test_memes_without_any_readable_image_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(b"no")
-    with pytest.raises(InputError, match="none of 1 memes has a readable image"):
+    with pytest.raises(InputError, match="none of the 1 memes has a readable image"):
         adopt_memes([Meme("x", tmp_path / "x.png")], tmp_path / "build")

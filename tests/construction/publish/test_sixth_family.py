@@ -69,7 +69,9 @@ def test_it_is_found_by_its_card_written_by_its_folder_and_runs(
     (run,) = (shell.folder / "runs").iterdir()
     assert len((run / "items.jsonl").read_text().splitlines()) == 3
     # Without the family's folder there is no code that reads it: one line says so.
-    assert "benchmark format of my_meanings" in shell.refused("run", "my_meanings", "-m", "fake/keys")
+    assert "benchmark format of my_meanings" in shell.refused(
+        "run", "my_meanings", "-m", "fake/keys"
+    )
 
 
 def test_a_workflow_that_no_card_names_is_refused(shell: Shell, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A published set of harm labels is split by template cluster, and trains a detector by its name."""
+"""A published set of harm labels is split by template cluster, and can train a detector."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_set_without_a_training_part_says_how_to_get_one(tmp_path: Path) -> No
     assert "own_harm has no split 'train', only test" in told
     assert "--split 8:2" in told
     assert "no data at own_ham" in shell.refused("detector", "train", "--data", "own_ham")
-    assert "M-QUEST holds no harm labels" in shell.refused("detector", "train", "--data", "mquest")
+    assert "M-QUEST has no harm labels" in shell.refused("detector", "train", "--data", "mquest")
 
 
 @pytest.mark.parametrize("split", ["8", "8:0", "a:b", "8:2:1"])

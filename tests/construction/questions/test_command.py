@@ -106,7 +106,10 @@ def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
     assert "did you mean Scene" in shell.refused(*words)
     empty = b"".join(dump_knowledge(Knowledge(f"en-00{n}", ())) for n in range(1, 9))
     (made / "knowledge.jsonl").write_bytes(empty)
-    with pytest.raises(InputError, match="the build has no knowledge about these memes, so no question can be written"):
+    with pytest.raises(
+        InputError,
+        match="the build has no knowledge about these memes, so no question can be written",
+    ):
         questions(made, model="fake/builder")
 
 

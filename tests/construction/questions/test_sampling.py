@@ -121,7 +121,9 @@ def test_a_draw_is_the_same_for_the_same_seed_and_says_what_it_cannot(build: Pat
         sample_questions(build)
     sample_questions(build, first="Toxicity")
     judge(build / "queue", refuse=1)
-    with pytest.raises(InputError, match="annotators kept no question, so there is no meme to sample from"):
+    with pytest.raises(
+        InputError, match="annotators kept no question, so there is no meme to sample from"
+    ):
         sample_questions(build)
     judge(build / "queue")
 

@@ -75,7 +75,7 @@ def _open(source: Source, split: str) -> _Opened:
             keys.append(factories.LETTERS[record.answer])
             if record.dimension == TOXICITY:
                 toxic.setdefault(record.meme, record.id)
-    return _Opened(release, factories.commonest(keys), toxic)
+    return _Opened(release, factories.most_frequent(keys), toxic)
 
 
 def _items(setup: TaskSetup) -> Iterator[Item]:

@@ -14,8 +14,8 @@ from memantics.benchmarks.factories import (
     LETTERS,
     accuracies_by,
     accuracy_score,
-    commonest,
     list_options,
+    most_frequent,
 )
 from memantics.benchmarks.parsing import parse_letter
 from memantics.benchmarks.punmemecn import examples
@@ -228,7 +228,7 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
         images = tuple(image for meme in laid.memes if (image := brief.show(meme)))
         if chat.id not in skipped and len(images) == len(laid.memes):
             kept.append((chat, laid, images))
-    majority = commonest(laid.letter for _, laid, _ in kept)
+    majority = most_frequent(laid.letter for _, laid, _ in kept)
     for chat, laid, images in kept:
         options = _write_options(wording, brief.style, laid, first=first)
         field = records.Field("answer", "choice", options, majority=majority)

@@ -9,7 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import accuracies_by, commonest, spanned
+from memantics.benchmarks.factories import accuracies_by, most_frequent, spanned
 from memantics.benchmarks.parsing import clean, parse_label
 from memantics.benchmarks.punmemecn.examples import DETECTION, MemePrompt, prepare
 from memantics.benchmarks.punmemecn.load import ROLES, PunMeme
@@ -76,7 +76,7 @@ def _items(brief: Brief) -> Iterator[records.Item]:
         name="label",
         kind="choice",
         options=tuple(records.Option(word, word) for word in words.values()),
-        majority=words[commonest(map(_gold, memes)) or NON_PUN],
+        majority=words[most_frequent(map(_gold, memes)) or NON_PUN],
         positive=words[PUN],
     )
     for meme in memes:

@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from memantics.benchmarks.factories import commonest, proportion_score
+from memantics.benchmarks.factories import most_frequent, proportion_score
 from memantics.benchmarks.parsing import clean
 from memantics.benchmarks.punmemecn import examples
 from memantics.benchmarks.punmemecn.load import TARGETS, TYPES, PunMeme
@@ -233,7 +233,7 @@ def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -
     The most frequent target and the most frequent type together may be a rare label.
     """
     words = WORDS[language]
-    whole = commonest(meme.sentiment for meme in memes)
+    whole = most_frequent(meme.sentiment for meme in memes)
     majority = next((getattr(meme, part) for meme in memes if meme.sentiment == whole), None)
     return Field(
         name=name or NAMES[language][part],

@@ -16,8 +16,8 @@ from memantics.benchmarks.factories import (
     Prompts,
     accuracies_by_tag,
     accuracy_score,
-    commonest,
     label_task,
+    most_frequent,
     spanned,
 )
 from memantics.benchmarks.parsing import clean, parse_label, parse_letter
@@ -284,7 +284,7 @@ def _items(setup: TaskSetup) -> Iterator[records.Item]:
         for meme in memes
         if (gold := _gold(name, meme, chosen)) is not None and not (skipped and not meme.image)
     ]
-    field = _field(name, chosen, commonest(gold for _, gold in pairs))
+    field = _field(name, chosen, most_frequent(gold for _, gold in pairs))
     hint = "add the images, or use --set input=text or --set images=present"
     for meme, gold in pairs:
         picture = setup.picture(meme.image, meme.id, hint) if shown else None

@@ -135,8 +135,8 @@ def _measure_picture(
     # 16 steps per channel, so that compression noise does not count as colour.
     colours = (rest >> 4).astype(np.uint32)
     keys = colours[:, 0] << 8 | colours[:, 1] << 4 | colours[:, 2]
-    commonest = Counter(keys.tolist()).most_common(1)[0][1]
-    return covered, 1.0 - commonest / len(rest)
+    most_frequent = Counter(keys.tolist()).most_common(1)[0][1]
+    return covered, 1.0 - most_frequent / len(rest)
 
 
 # Files of a folder to read, their ids, and what is already known about them.
