@@ -238,5 +238,5 @@ def test_logs_and_metrics_hold_no_meme(site: Site, caplog: pytest.LogCaptureFixt
         assert "秘密" not in text
         assert "键忘" not in text
         assert "secret-name" not in text
-    assert 'memantics_verdicts_total{label="harmless",status="scored"}' in metrics
+    assert 'memantics_verdicts_total{band="allow",status="scored"}' in metrics
     assert 'route="/v1/moderations",status="200"' in metrics

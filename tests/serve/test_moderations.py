@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from memantics.core.samples import read_samples
+from memantics.core.samples import DETECTOR_FILE, read_samples
 from memantics.moderation.detect import Detector
+from memantics.moderation.training import set_point
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import Verdict
 from memantics.serve.moderations import _sum_up
+from memantics.serve.settings import ServedModels, ServeSettings
 from tests.hostile.images import picture, save
-from tests.serve.site import MEME, Site, data_url
+from tests.serve.site import MEME, Site, data_url, serving
 
 HARMLESS = "今天天气真好"
 
@@ -169,3 +174,21 @@ def test_the_largest_request_is_taken(site: Site) -> None:
         long = client.post("/v1/moderations", json={"input": "好" * 20_000})
     assert (texts.status_code, len(texts.json()["results"])) == (200, 64)
     assert long.status_code == 200
+
+
+def test_a_detector_shows_its_operating_point_and_expected_counts(tmp_path: Path) -> None:
+    file = tmp_path / "d.zip"
+    shutil.copy(DETECTOR_FILE, file)
+    settings = ServeSettings(models=ServedModels(detector=file), state=tmp_path / "state")
+    with serving(settings, tmp_path / "home") as site, site.client() as client:
+        (trained,) = client.get("/v1/detectors").json()["data"]
+        assert (trained["rule"], trained["review_band"], trained["date"]) == ("", None, "")
+        assert trained["sample"] is True
+    set_point(file, operating_point="cost=miss:10,false_positive:1,review:0.2")
+    with serving(settings, tmp_path / "home") as site, site.client() as client:
+        (stored,) = client.get("/v1/detectors").json()["data"]
+    assert stored["rule"].startswith("cost=")
+    assert stored["date"] == date.today().isoformat()
+    rates = [stored["expected"][name]["value"] for name in ("allowed", "reviewed", "blocked")]
+    assert sum(rates) == pytest.approx(1)
+    assert stored["expected"]["memes"] == 79

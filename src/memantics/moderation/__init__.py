@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from memantics.moderation.evaluation import DetectorEvaluation as DetectorEvaluation
     from memantics.moderation.explanation import Explanation as Explanation
     from memantics.moderation.explanation import LabelExplanation as LabelExplanation
+    from memantics.moderation.judges import DetectorSummary as DetectorSummary
     from memantics.moderation.labels import LabelEvaluation as LabelEvaluation
     from memantics.moderation.lora.judging import PromptLanguage as PromptLanguage
     from memantics.moderation.lora.judging import QuestionStyle as QuestionStyle

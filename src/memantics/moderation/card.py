@@ -39,8 +39,8 @@ SAMPLE_LIMIT = (
     " verdicts for moderation."
 )
 SAMPLE_NOTE = (
-    "scored by the sample detector, which was trained on a few dozen memes: for demonstration"
-    " only; train your own detector with 'memantics detector train'"
+    "scored by a detector trained on the sample data (a few dozen memes), for demonstration only;"
+    " train your own with 'memantics detector train'"
 )
 
 

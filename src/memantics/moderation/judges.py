@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
+from memantics.core.result import Result
 from memantics.models.embedded.encoder import StaticEncoder
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
@@ -113,6 +114,27 @@ class NeuralJudge:
 
 
 DetectorJudge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorSummary(Result):
+    """A detector with its operating point, as a service shows it.
+
+    ``review_band`` are both ends of the review band; None without one. ``date`` is the day on which
+    the operating point was set; empty for that of the training. ``expected`` are proportions of
+    held-out memes; None if the file has none.
+    """
+
+    name: str
+    version: str
+    sample: bool
+    languages: tuple[str, ...]
+    threshold: float
+    review_band: tuple[float, float] | None
+    rule: str
+    volume: str
+    date: str
+    expected: rules.ExpectedCounts | None
 
 
 class OpenDetector:
@@ -231,6 +253,22 @@ class OpenDetector:
                 f"{rule} chooses the review range itself", hint="leave out --review-range"
             )
         return replace(found, review_range=found.review_range or review_range)
+
+    def summarise(self) -> DetectorSummary:
+        """Summarise the detector and its operating point."""
+        point, scores = self.point, self.held_out_scores
+        return DetectorSummary(
+            self.name,
+            self.version,
+            self.sample,
+            self.languages,
+            point.threshold,
+            point.review_band,
+            point.rule,
+            point.volume,
+            str(self.card.get("point_date", "")),
+            rules.expect(scores, point) if scores is not None and scores.total else None,
+        )
 
     def describe_point(self, point: operating_points.OperatingPoint) -> list[str]:
         """Describe precision, recall and expected counts on held-out training memes."""
