@@ -59,7 +59,8 @@ def measure_costs(model: str) -> str:
     wall, cpu = measurements["first"]
     return (
         f"{model:<12} first call {wall:.2f} s (CPU {cpu:.2f} s), "
-        f"{1000 * measurements['each']:.1f} ms CPU each, 9,900 characters {1000 * measurements['long']:.0f} ms, peak"
+        f"{1000 * measurements['each']:.1f} ms CPU each, "
+        f"9,900 characters {1000 * measurements['long']:.0f} ms, peak"
         f" {measurements['peak']:.0f} MB"
     )
 

@@ -45,7 +45,7 @@ def test_a_detector_in_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert find_detector() == mine
     assert find_detector("another.zip") == Path("another.zip")  # a named one counts first
     mine.unlink()
-    with pytest.raises(InputError, match="the detector in use is gone"):
+    with pytest.raises(InputError, match="the default detector does not exist any more"):
         find_detector()
     (tmp_path / "home" / "detector.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="is damaged"):

@@ -105,7 +105,7 @@ def test_a_detector_answers_a_form_with_reasons_and_refuses_other_questions(
     assert "1 items failed" in ran.err
     (run,) = (tmp_path / "runs").glob("punmemecn-detection*")
     reasons = {answer.reason for answer in last_answers(run).values()}
-    assert any("no verdicts of a detector" in reason for reason in reasons)
+    assert any("not labels that a detector predicts" in reason for reason in reasons)
 
 
 def test_what_is_wrong_with_a_table_of_people_is_said(tmp_path: Path) -> None:
@@ -117,5 +117,5 @@ def test_what_is_wrong_with_a_table_of_people_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="setting of humans/FILE"):
         mm.evaluate(TASK, f"humans/{path}?who=bo")
     path.write_text("image,x\na,b\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"hold the answer.*\?answer=COLUMN"):
+    with pytest.raises(InputError, match=r"column for the answer.*\?answer=COLUMN"):
         mm.evaluate(TASK, f"humans/{path}")

@@ -134,8 +134,8 @@ def _walk_gif(data: bytes) -> Iterator[int]:
     yield len(data) - place
 
 
-# Pillow only warns at a bomb; our own limit, below its, is the one that counts. Its remarks on
-# damaged metadata say nothing that a user could act on.
+# Pillow only warns about decompression bombs; the limits here are lower. Its warnings about damaged
+# metadata are not useful to users.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
 
@@ -224,9 +224,9 @@ def _load_part(part: MessagePart) -> MessagePart:
 def _read_plain(file: int, bounds: ImageBounds) -> bytes:
     """Read a regular file up to one byte beyond the limit."""
     facts = os.fstat(file)
-    if not stat.S_ISREG(facts.st_mode):  # a pipe would be waited for without end
+    if not stat.S_ISREG(facts.st_mode):  # reading a pipe would block for ever
         raise OSError(errno.EINVAL, "not a regular file")
-    # Asking for the limit at once would set that much memory aside for every image.
+    # Reading the limit at once would allocate that much memory per image.
     data = os.read(file, min(facts.st_size, bounds.max_bytes) + 1)
     if 0 < len(data) == facts.st_size:
         return data

@@ -24,7 +24,7 @@ from memantics.core.result import Result
 
 R = TypeVar("R")
 UNKNOWN = "unknown"
-SURE = 0.5  # a label is said only where it is more likely than not
+SURE = 0.5  # minimum probability of a predicted label
 PREFERENCES = "preferences.jsonl"
 _TEXT = 4000
 
@@ -129,7 +129,7 @@ class Judge:
 
 
 Judges = Mapping[str, Judge]  # by topic
-# Named, not imported: what only uses classifiers need not know the package that trains them.
+# Named, not imported: users of classifiers do not depend on the package that trains them.
 _OPENERS: Plugins[Callable[[Sequence[str] | None], Judges]] = Plugins(
     "memantics.classifiers",
     cast("type[Callable[[Sequence[str] | None], Judges]]", Callable),

@@ -37,7 +37,7 @@ _SCRIPTS = {
     "ARMENIAN": "hy",
 }
 BY_SCRIPT = frozenset(_SCRIPTS.values())
-# Languages that share a script with others; all that are in no table have Latin letters.
+# Languages that share a script with others; languages in no table use Latin letters.
 _SHARED = {
     **dict.fromkeys(("ru", "uk", "be", "bg", "mk", "sr", "kk", "ky", "mn", "tg"), "CYRILLIC"),
     **dict.fromkeys(("ar", "fa", "ur", "ps", "ckb", "ug"), "ARABIC"),
@@ -48,22 +48,25 @@ _CODE = re.compile(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*")
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+")
 _NOT_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f]+")
-_KANA = 0.25  # a Japanese text has kana; a stray one in Chinese is decoration
+_KANA = 0.25  # minimum proportion of kana in Japanese; single kana occur in Chinese texts
 _MAJORITY = 0.3
 _SURE = 0.5
-_DIGITS = 5  # decimals of the model's shares that every processor computes alike
-_LONGEST = 2000  # characters that the model looks at
-# Chosen on half of the English development texts (docs/research/language.md): another language is
-# recognised from this share on, where those that are known have less than the other.
+_DIGITS = 5  # decimals of the model's probabilities that are equal on every processor
+_LONGEST = 2000  # maximum number of characters for the model
+# Chosen on half of the English development texts (docs/research/language.md): minimum probability
+# of another language, and maximum probability of the supported ones.
 _OTHER, _OWN = 0.3, 0.2
-_NAME, _OTHER_NAME = 2, 0.6  # so few words may be a name, which needs more
-# A part of a text that speaks for itself, or for another language.
+_NAME, _OTHER_NAME = (
+    2,
+    0.6,
+)  # texts of at most 2 words may be names, which need a higher probability
+# Minimum length of a part whose language is detected separately.
 _FEWEST_WORDS, _FEWEST_SIGNS = 3, 2
 _SURE_PART = 0.8
 
 
-# Little words of English that are no words of other languages; the model is misled by single
-# words of short captions ("im", "dat"), and these are not.
+# Function words of English that are rare in other languages. Single words of short captions ("im",
+# "dat") mislead the model; these words correct it.
 # fmt: off
 _LITTLE = frozenset({
     "and", "are", "but", "by", "don't", "for", "from", "get", "gonna", "have", "his", "how", "i'm",
@@ -252,7 +255,7 @@ def _guess_by_script(scripts: Counter[str]) -> Guess | None:
     if japanese / total >= _KANA:
         return Guess("ja", (japanese + scripts["CJK"]) / total, "script")
     for script, language in _SCRIPTS.items():
-        # A word of Latin letters in a Chinese caption has many letters; its share counts less.
+        # A Latin word in a Chinese caption has many letters: a low proportion is enough.
         if scripts[script] / total >= _MAJORITY:
             return Guess(language, max(_SURE, scripts[script] / total), "script")
     return None
@@ -304,7 +307,7 @@ def _load_model() -> Any:
 
 def _share_languages(text: str) -> dict[str, float]:
     """Return the model's probability of each language; empty without the model."""
-    # It was trained on running text: lines and capitals of captions only confuse it.
+    # The model was trained on running text: line breaks and capitals reduce its accuracy.
     line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
     model = _load_model()
     if model is None:
@@ -326,7 +329,7 @@ def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | N
     return convert
 
 
-# Scripts in which a character says about as much as a word.
+# Scripts in which a character is about as informative as a word.
 DENSE_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 

@@ -9,9 +9,12 @@ from typing import Literal, Protocol
 TextRole = Literal["caption", "scene", "watermark", "interface"]
 TextChoice = Literal["caption", "all"]  # which lines of an image are taken for its caption
 
-_TILTED, _STEEPEST = 4.0, 40.0  # degrees: OCR is unsure of less, and more is no line
-_SPELT = 3  # single letters beside the caption that may spell a word: toy letters, tiles
-_LONG = 1.5  # times as wide as high: the tilt of shorter lines is chance
+_TILTED, _STEEPEST = (
+    4.0,
+    40.0,
+)  # degrees: smaller angles are OCR noise, larger ones are not text lines
+_SPELT = 3  # single letters that may spell a word: toy letters, tiles
+_LONG = 1.5  # minimum width-to-height ratio: the angle of shorter lines is unreliable
 
 
 @dataclass(frozen=True, slots=True)

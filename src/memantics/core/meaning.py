@@ -39,8 +39,7 @@ DIMENSIONS: tuple[Dimension, ...] = (
     "Toxicity",
     "TargetCommunity",
 )
-# M-QUEST's knowledge bases, questions and ontology were made at different times, and call two of
-# them by other names.
+# M-QUEST's knowledge bases, questions and ontology use different names for two dimensions.
 ALIASES: Mapping[str, Dimension] = MappingProxyType(
     {"EmotionExpression": "Emotion", "ToxicityAssessment": "Toxicity"}
 )

@@ -18,12 +18,12 @@ from memantics.core.records import Image, Item
 from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
-# Notes that our own reading adds.
+# Names of the notes that reading a meme adds.
 HOMOPHONES, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
 KIND = "kind of picture"
 NOTED = (HOMOPHONES, TEMPLATE, BESIDE, KIND)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
-# The length stands apart: counted in the pattern it took a tenth of a second to compile.
+# The length is checked separately: in the pattern it took 0.1 s to compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
 
 
@@ -56,7 +56,7 @@ class MemeLine(BaseModel):
     language: str = ""
     notes: dict[str, str] = {}
     kept: bool = True
-    template_cluster: object = None  # other tools may mean something else by it
+    template_cluster: object = None  # other tools may use the field differently
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:

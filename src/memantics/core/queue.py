@@ -122,7 +122,7 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
                 inside(folder, image)
             file.write(orjson.dumps(item.model_dump(exclude_defaults=True)) + b"\n")
             count += 1
-    # Last: a folder without a card is no queue yet.
+    # Written last: a folder without a card is not a queue.
     replace_file(folder / CARD, dump_json(card.model_dump()).encode(), "queue")
     return count
 
@@ -163,7 +163,7 @@ def read_annotations(path: Path) -> Iterator[AggregatedAnnotation]:
         yield conform(AggregatedAnnotation, line, path, row)
 
 
-# Drafts and annotations brought together: what people agreed on replaces what a model proposed.
+# Merge drafts and annotations: agreed values replace the model's drafts.
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
 Status = Literal["answered", "refused", "unparsed", "failed"]
-# A figure that reports show beside the main one: 0 is what a constant reply gets.
+# A metric that reports show beside the main one: a constant reply scores 0.
 CALIBRATED = "meaning_above_constant"
 STATUSES: tuple[Status, ...] = get_args(Status)
 MessageRole = Literal["system", "user", "assistant"]
@@ -73,7 +73,7 @@ _SHARED: dict[tuple[str, str], tuple[Field, ...]] = {}
 
 def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the same object for equal fields, to save memory."""
-    # By the first text: where each item has options of its own, hashing all of them is dear.
+    # Keyed by the first text: hashing all options of each item is expensive.
     first = fields[0] if fields else None
     key = (first.name, first.options[0].text if first.options else "") if first else ("", "")
     known = _SHARED.get(key)
@@ -93,7 +93,7 @@ class Form:
     the expected format: the key of the only field, plain text, or a JSON object of all fields.
     """
 
-    # Read from a run, equal questions and fields are one object: runs have very many items.
+    # Equal questions and fields of a run share one object to save memory.
     question: Annotated[str, AfterValidator(sys.intern)]
     fields: Annotated[tuple[Field, ...], AfterValidator(_share)]
     language: str = "en"

@@ -15,7 +15,7 @@ from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import in_turn, replace_file
 
-# Where Memantics keeps what outlives a command: the registry of releases and the cache.
+# The home folder contains the registry of releases and the cache.
 
 
 def home() -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from memantics.core.errors import MissingExtra
 
-if TYPE_CHECKING:  # the command line loads this before it knows its command
+if TYPE_CHECKING:  # the command line imports this module at every start
     from _typeshed import DataclassInstance
     from pydantic import JsonValue
 

@@ -27,7 +27,7 @@ BY_MEANING = (
 )
 BY_PICTURE = "hash of the picture, 63 of 65 such pairs of 1,000 memes were one template"
 USES = ("OverallIntent", "intents", "intent", "meaning")  # dimensions and notes that say it
-SHOWN_FROM = 0.5  # how near a text must be for what was said of its meme to be shown
+SHOWN_FROM = 0.5  # minimum similarity of a text for its meme to be shown
 _TEXTS = (".txt", ".md")
 _WORD = re.compile(r"[^\W_]+")
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TableRow = Mapping[str, str]
-# Columns of a sheet that are read, and empty rows after which it has ended: a sheet may claim
-# any number of them.
+# Maximum number of columns, and of empty rows before the end: a sheet may declare any number.
 _SHEET_COLUMNS, _EMPTY_ROWS = 1024, 1000
 
 
@@ -231,7 +230,7 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
             ) as book,
         ):
             sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # what the file says about its size need not be true
+            sheet.reset_dimensions()  # the declared size may be wrong
             rows = sheet.iter_rows(max_col=_SHEET_COLUMNS, values_only=True)
             head = [write_cell(value) for value in next(rows, ())]
             last = 0

@@ -172,12 +172,12 @@ def cut_chinese(text: str) -> list[str]:
 def _load_cutter() -> Tokenizer:
     need_offline("jieba")
     with warnings.catch_warnings():
-        # Its own source warns when it is compiled; that is not the user's concern.
+        # jieba's source causes warnings when it is compiled.
         warnings.simplefilter("ignore")
         import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    # A cutter of our own: users' words added to the global one must not change what we find.
+    # A separate tokenizer: words that users add to the global one must not change results.
     cutter = jieba.Tokenizer()
     # Its own way keeps a cache in the shared temporary folder, where anybody may put another one;
     # reading the list afresh takes no longer.
@@ -195,7 +195,7 @@ def split_pieces(text: str) -> list[str]:
     return _WORDS.findall(text.casefold())
 
 
-# How deeply brackets stand within brackets: parsers pay for each with stack and memory.
+# Maximum nesting of brackets: parsers need stack and memory for each level.
 
 QUOTE = b"<<"  # begins a quoted statement of RDF
 _DEEPEST = 100  # our own files have three

@@ -277,7 +277,7 @@ def tabulate_benchmarks(known: Sequence[BenchmarkInfo]) -> Table:
 
 
 def list_models() -> list[ModelKindInfo]:
-    """List the kinds of models and how each is named.
+    """List the model kinds and their names.
 
     Returns:
         One record per kind. A plug-in that cannot be used gives the reason.
@@ -372,7 +372,7 @@ def load_dataset(
         name: ``NAME`` or ``NAME/TASK``.
         split: A named part of the data. Default: the task's.
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
-        task: The task, where ``name`` has none. Default: the benchmark's first.
+        task: The task, if ``name`` has none. Default: the benchmark's first.
 
     Returns:
         The items as a sequence; ``to_pandas()`` and ``to_hf()`` convert it.

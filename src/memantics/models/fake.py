@@ -365,4 +365,4 @@ def open_fake(name: str) -> FakeModel:
     return FakeModel(SCRIPTS[short], short)
 
 
-KIND = ModelKind("fake", "fake/NAME", "scripted models, for tests", lambda name, _: open_fake(name))
+KIND = ModelKind("fake", "fake/NAME", "scripted models for tests", lambda name, _: open_fake(name))

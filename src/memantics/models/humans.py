@@ -77,9 +77,9 @@ class HumansModel:
         if "answer" not in found or not {"image", "text"} & set(found):
             absent = "answer" if "answer" not in found else "image"
             raise InputError(
-                f"{self._path.name} has no column that is known to hold the {absent}, "
-                f"among {', '.join(list(row)[:20])}"[:400],
-                hint=f"name it: humans/{self._path.name}?{absent}=COLUMN",
+                f"{self._path.name} has no recognised column for the {absent}; "
+                f"its columns are {', '.join(list(row)[:20])}"[:400],
+                hint=f"give the column: humans/{self._path.name}?{absent}=COLUMN",
             )
         if self._only and "annotator" not in found:
             raise InputError(
@@ -139,6 +139,6 @@ def _list_keys(request: Request) -> Iterable[str]:
 KIND = ModelKind(
     "humans",
     "humans/FILE",
-    "what annotators said: a table of answers",
+    "human answers from a table",
     lambda name, _: HumansModel(name),
 )

@@ -201,7 +201,7 @@ def open_model(name: str, settings: ModelSettings) -> Model:
     kind = MODEL_KINDS.find(head)
     if kind is None:
         known = ", ".join(sorted(MODEL_KINDS.names()))
-        hint = f"for a model on a server write openai/{name}; known: {known}"
+        hint = f"for a model on a server use openai/{name}; known kinds: {known}"
         raise InputError(f"unknown model kind {head!r}", hint=hint)
     if not rest:
         raise InputError(f"model {name!r} has no name", hint=f"for example {kind.example}")

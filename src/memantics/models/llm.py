@@ -283,7 +283,7 @@ def _find_weights(name: str) -> Path:
 KIND = ModelKind(
     "llm",
     "llm/smollm2",
-    "a tiny language model here, or llm/PATH.gguf; sees no image (extra: llm)",
+    "small local language model, or llm/PATH.gguf; text only (extra: llm)",
     lambda name, settings: EmbeddedLlm(
         name, read_params(LlmSettings, settings.params, "llm/… models")
     ),

@@ -122,6 +122,6 @@ class RecordedModel:
 KIND = ModelKind(
     "recorded",
     "recorded/FILE",
-    "answers of an earlier run, replayed",
+    "replay of the answers of an earlier run",
     lambda name, _: RecordedModel(Path(name.removeprefix("recorded/"))),
 )

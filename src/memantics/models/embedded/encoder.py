@@ -131,11 +131,9 @@ def clean(text: str) -> str:
     return fold_line(text, _LONGEST)
 
 
-# Meanings for microseconds: a table of token vectors distilled from the sentence encoder.
-#
-# ``static.npz`` contains a 64-dimensional vector for each Chinese token of the encoder's vocabulary.
-# The vectors are mapped so that their sum over a text approximates the encoder's vector of that text
-# (USE multilingual, Apache-2.0; docs/research/detector-static.md). Other scripts have no vectors.
+# Static token vectors, distilled from the sentence encoder (USE multilingual, Apache-2.0), encode a
+# text in microseconds. ``static.npz`` has 64 dimensions per Chinese token. Their sum over a text
+# approximates the encoder's vector (docs/research/detector-static.md). Other scripts have none.
 
 WIDTH = 64
 _SPACE = "\u2581"  # how the vocabulary writes a space

@@ -9,6 +9,6 @@ __all__ = ["KIND"]
 KIND = ModelKind(
     "local",
     "local/PATH",
-    "an open model in a folder here, through transformers (extra: local)",
+    "open model in a local folder, through transformers (extra: local)",
     lambda name, settings: LocalModel(name, read_settings(settings.params)),
 )
