@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -29,10 +30,13 @@ PATTERNS = {
     "family": r"template famil(?:y|ies)",
     "hole": r"named holes?|holes? of (?:a|the) prompt",
     "mend": r"mend(?:s|ed|ing)?",
-    "plate": r"plain plates?|stands? on (?:a |plain )?plates?|(?<=[`'\"])plate(?=[`'\"])",
+    "plate": r"plain plates?|stands? on (?:a |plain )?plates?",
     "set aside": r"sets? aside|setting aside",
     "tempt": r"tempt(?:s|ed|ing)?(?: options?)?",
+    "配文": "配文(?!字)",
 }
+# Texts of prompts that are in Python modules: another wording would change scores.
+PROMPT_TEXTS = {"text in the picture that is no caption"}
 # "is no" followed by these words is plain English.
 PLAIN_AFTER_IS_NO = ("longer", "more", "less", "fewer", "better", "worse", "different", "other")
 IS_NO = re.compile(rf"(?<!there )\bis no (?!(?:{'|'.join(PLAIN_AFTER_IS_NO)})\b)\w+", re.IGNORECASE)
@@ -55,7 +59,7 @@ class ReplacedTerm:
         """The pattern that finds the term in a text; terms in code have no plural."""
         words = PATTERNS.get(self.term)
         if not self.term.isascii():
-            return re.compile(re.escape(self.term))
+            return re.compile(words or re.escape(self.term))
         if words is None:
             words = r"\s+".join(map(re.escape, self.term.split()))
             words += "" if self.cell.startswith("`") else "(?:s|es)?"
@@ -101,25 +105,39 @@ def _name(path: Path) -> str:
 
 
 def read_python(file: str, text: str) -> Iterator[Passage]:
-    """Read the string literals of a module; a value inside an f-string becomes ``{}``."""
+    """Read the string literals of a module; a value inside an f-string becomes ``{}``.
+
+    Regular expressions are not read: they match the words of models and people.
+    """
     tree = ast.parse(text)
     inside = {
         id(part)
         for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
+        if isinstance(node, ast.JoinedStr) or _compiles_pattern(node)
         for part in ast.walk(node)
         if part is not node
     }
     for node in ast.walk(tree):
+        if id(node) in inside:
+            continue
         if isinstance(node, ast.JoinedStr):
             parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
             yield Passage(file, node.lineno, "".join(map(str, parts)))
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in inside
-        ):
-            yield Passage(file, node.lineno, node.value)
+        elif _is_text(node):
+            yield Passage(file, node.lineno, str(node.value))
+
+
+def _is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value not in PROMPT_TEXTS
+    )
+
+
+def _compiles_pattern(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and ast.unparse(called) == "re.compile"
 
 
 def read_toml(file: str, text: str) -> Iterator[Passage]:
