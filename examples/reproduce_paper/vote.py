@@ -1,10 +1,10 @@
-"""Three made-up people say who they are, and vote on memes, through the annotation app.
+"""Simulate three annotators who fill in a questionnaire and label memes in the annotation app.
 
     python vote.py introduce QUESTIONNAIRE --db FILE
     python vote.py vote MEMES LABELS --db FILE
 
-The table of labels has a line for each meme: id, harmful (yes or no), type, modality, target. Two
-of the three vote as it says; the third calls every fifth meme harmless, so that not all agree.
+The table of labels has one line per meme: id, harmful (yes or no), type, modality, target. Two
+annotators follow the table; the third labels every fifth meme harmless, so that they disagree.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FIELDS = ("harmful", "type", "modality", "target")
 
 
 def read_labels(path: Path) -> dict[str, Values]:
-    """What to vote, by meme; empty cells are not asked."""
+    """Return the labels to give, by meme; empty cells are skipped."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     return {row["id"]: {name: row[name] for name in FIELDS if row.get(name)} for row in rows}
 
 
 def answer_all(storage: Storage, project: int, answer: Callable[[str, int, int], Values]) -> None:
-    """Everybody answers until nothing is left; ``answer`` is told person, item and turn."""
+    """Answer all items as each annotator; ``answer`` gets annotator, item and turn."""
     with open_annotations(storage) as service:
         lead = find_admin(service)
         settings = service.projects.get(lead, project).settings
@@ -56,13 +56,13 @@ def answer_all(storage: Storage, project: int, answer: Callable[[str, int, int],
 
 
 def introduce(queue: Path, storage: Storage) -> None:
-    """Everybody says who they are."""
+    """Fill in the questionnaire as each annotator."""
     made = import_annotations(storage, queue)
     answer_all(storage, made.project, lambda name, _, __: {"consent": "yes", **PEOPLE[name]})
 
 
 def vote(memes: Path, table: Path, storage: Storage) -> None:
-    """Open the folder as a project and let everybody vote."""
+    """Open the folder as a project and label every meme as each annotator."""
     labels, names = read_labels(table), [meme.id for meme in read_memes(memes)]
     made = import_annotations(storage, memes, workflow="label-by-vote")
 
@@ -74,7 +74,7 @@ def vote(memes: Path, table: Path, storage: Storage) -> None:
 
 
 def main() -> None:
-    """Read the words of the command line."""
+    """Parse the command line and run the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("introduce", "vote"))
     parser.add_argument("folder", type=Path)

@@ -88,7 +88,7 @@ class DeclaredText(Closed):
 class DeclaredPart(Closed):
     """Declare a table or figure.
 
-    ``figures`` are statistics listed one per row (``*`` matches any ending); ``prompts`` names
+    ``statistics`` are listed one per row (``*`` matches any ending); ``prompts`` names
     prompt files. ``fill`` is the command that fills the cells, or the name of one of the file's
     ``commands``. ``reason`` states why no command can, ``lacking`` why a run may have no value,
     ``unprinted`` why the paper may have none. ``score_notes`` shows the note of a score. Values are

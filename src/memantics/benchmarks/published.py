@@ -48,7 +48,7 @@ class PublishedRow(BaseModel):
     """Store one row of a published table, on the scale of our metrics.
 
     ``options`` and ``split`` are those of the system's run, as far as known (an empty ``split``
-    matches any). ``figures`` are values by name; those of a part are named
+    matches any). ``metrics`` are values by name; those of a part are named
     ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
     ``parts`` and ``classes`` are what the paper states about the items. ``counted`` is the number
     of items of our metric over the same items, if the paper does not state it. ``feasible`` is

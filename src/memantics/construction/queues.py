@@ -141,11 +141,11 @@ def apply_texts(
 def make_error_queue(
     runs: Folders,
     out: QueueFolder = "errors",
-    share: Annotated[
+    min_proportion: Annotated[
         float, Flag("Minimum proportion of runs that answered an item wrong.", min=0.01, max=1)
     ] = 0.5,
 ) -> MadeQueue:
-    """Write a queue of items that at least ``share`` of the runs answered wrong."""
+    """Write a queue of items that at least ``min_proportion`` of the runs answered wrong."""
     if not runs:
         raise InputError("no run was given", hint="give run folders of one task")
     if len({read_facts(run).task for run in runs}) > 1:
@@ -166,10 +166,10 @@ def make_error_queue(
     wrong = [
         name
         for name, run_hits in right.items()
-        if len(run_hits) == len(runs) and run_hits.count(False) / len(run_hits) >= share
+        if len(run_hits) == len(runs) and run_hits.count(False) / len(run_hits) >= min_proportion
     ]
     if not wrong:
-        raise InputError("no item was answered wrong by enough runs", hint="lower --share")
+        raise InputError("no item was answered wrong by enough runs", hint="lower --min-proportion")
     place = Path(out)
     places = find_run_places(runs)
     for name in wrong:

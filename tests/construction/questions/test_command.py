@@ -100,7 +100,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell, made: Path) -> None:
 def test_what_else_a_user_can_fix(shell: Shell, made: Path) -> None:
     with pytest.raises(InputError, match="no model given"):
         questions(made, model=None)
-    with pytest.raises(InputError, match=r"holds no knowledge\.jsonl"):
+    with pytest.raises(InputError, match=r"contains no knowledge\.jsonl"):
         questions(shell.folder, model="fake/builder")
     words = ("build", "questions", made, "-m", "fake/builder", "--dimension", "Scenery")
     assert "did you mean Scene" in shell.refused(*words)

@@ -29,7 +29,7 @@ def decode_once(text: str, *, strict: bool = True) -> str | None:
     >>> decode_once('"a \\"b\\""'), decode_once('a')
     ('a "b"', None)
 
-    Without ``strict``, line breaks may stand inside it as they are.
+    Without ``strict``, the string may contain raw line breaks.
     """
     try:
         value = json.loads(text, strict=strict)

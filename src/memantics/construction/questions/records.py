@@ -26,25 +26,26 @@ ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正�
 
 @dataclass(frozen=True, slots=True)
 class QuestionSettings:
-    """How questions are written and tested.
+    """Define how questions are written and tested.
 
     Attributes:
         per_dimension: Questions for each dimension of each meme.
-        dimensions: Ask about these dimensions only.
+        dimensions: Write questions about these dimensions only.
         none_proportion: Proportion of questions whose correct option is "None of the others".
-        words: Words of an option at most.
-        attempts: Tries at a reply that can be parsed.
-        rewrites: How often a question that the critic solved is rewritten.
-        seed: Seed of every sample.
+        words: Maximum number of words per option.
+        attempts: Maximum number of attempts at a reply that can be parsed.
+        rewrites: Maximum number of rewrites of a question that the critic answers without the meme.
+        seed: Random seed.
         language: Language of the questions.
-        critic: Who tries to solve questions without the image: statistics, a model, or both.
+        critic: Critic that answers without the image: statistics, a model, both or none.
         at_once: Questions that the critic answers in one call, each about a different meme.
-        keep_per_dimension: Keep so many of each dimension even if a critic solves them; marked.
-        tolerance: How far the rates at which length or a solver without the image finds the
-            correct option may be from the chance level.
+        keep_per_dimension: Questions per dimension that are kept, and marked, even if a critic
+            answers them without the meme.
+        tolerance: Accepted distance from the chance level of the rates at which option length or
+            a blind solver finds the correct option.
         sampling: Sampling parameters of the model.
-        from_image: Where nothing is known about toxicity, write its question from the image;
-            marked.
+        from_image: If nothing is known about toxicity, write that question from the image and
+            mark it.
         specs: Dimensions that the user defined.
     """
 
