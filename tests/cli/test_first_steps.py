@@ -48,7 +48,7 @@ def test_a_detector_in_use_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match="the default detector does not exist any more"):
         find_detector()
     (tmp_path / "home" / "detector.json").write_text("[]", encoding="utf-8")
-    with pytest.raises(InputError, match="is damaged"):
+    with pytest.raises(InputError, match="cannot be read"):
         find_detector()
     forget_detector()
     forget_detector()
