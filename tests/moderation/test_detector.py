@@ -81,7 +81,7 @@ def test_metrics_and_reasons(detector: Detector) -> None:
 
 
 def test_a_network_is_not_trained_in_passing() -> None:
-    with pytest.raises(InputError, match="is a network; use memantics detector train-neural"):
+    with pytest.raises(InputError, match="is a neural network; use memantics detector train-neural"):
         Detector.train(make_examples(40), preset="mke")
     with pytest.raises(InputError, match="--embedder has no effect"):
         Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))
@@ -171,7 +171,7 @@ def test_a_path_is_read_or_refused_and_never_judged_as_a_text(
         ("gone/", "no such file: gone/"),
         (Path("蒸多鱼"), "no such file: 蒸多鱼"),
         ("rows.csv", "rows.csv is a table, not a text; use --data rows.csv"),
-        ("blank.png", "no text can be read in blank.png"),
+        ("blank.png", "no text was found in the image blank.png"),
     ):
         with pytest.raises(InputError, match=problem):
             detector.predict(item)

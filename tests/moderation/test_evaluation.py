@@ -172,5 +172,5 @@ def test_a_comparison_counts_pairs() -> None:
     assert found.both + found.neither + found.only_first + found.only_second == 200
     same = compare(examples, better, better)
     assert (same.difference, same.p) == (0, 1)
-    with pytest.raises(InputError, match="the same memes"):
+    with pytest.raises(InputError, match="different memes"):
         compare(examples, better, better[:-1])

@@ -210,7 +210,7 @@ def test_a_detector_is_no_classifier_and_the_other_way_round(tmp_path: Path) -> 
     with pytest.raises(InputError, match="is a harm detector, not a classifier"):
         load_classifier(other)
     place.write_bytes(b"no zip")
-    with pytest.raises(InputError, match="no classifier file"):
+    with pytest.raises(InputError, match="not a classifier file"):
         load_classifier(place)
     with pytest.raises(InputError, match="no classifier at"):
         load_classifier(tmp_path / "gone.zip")
@@ -296,7 +296,7 @@ def test_an_prediction_names_its_source_or_is_unknown(tmp_path: Path) -> None:
     assert sure.accuracy == made.accuracy
     assert sure.baseline == pytest.approx(1 / 3, abs=0.05)
     assert "right on" in sure.source
-    for text, why in (("", "no text"), ("我今天很开心，我们去吃饭吧", "it learnt en")):
+    for text, why in (("", "no text"), ("我今天很开心，我们去吃饭吧", "was trained on en")):
         silent = made.judge(text)
         assert silent.label == UNKNOWN
         assert why in silent.why

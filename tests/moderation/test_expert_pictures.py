@@ -83,7 +83,7 @@ def test_the_same_vision_model_is_needed(memes: Path, clip: Path, tmp_path: Path
     place = Classifier.train(f"{memes}/light", ClassifierOptions("words", pictures=clip)).save(
         tmp_path / "light.zip"
     )
-    with pytest.raises(InputError, match="needs the embedder local/"):
+    with pytest.raises(InputError, match="needs the encoder local/"):
         mm.Classifier.load(place).predict("the cat sees")
     with pytest.raises(InputError, match="which other commands cannot open"):
         classifiers.use_classifier(place)

@@ -167,7 +167,7 @@ def test_images_and_meanings_stand_side_by_side() -> None:
     assert found.gap == pytest.approx(0, abs=1e-3)
     assert {"meaning", "statistics"} <= {part.kind for part in found.parts}
     assert found.sense == "all contributions add up to the score"
-    assert replace(found, score=found.score + 0.5).sense == "they leave +0.50 of the score open"
+    assert replace(found, score=found.score + 0.5).sense == "the contributions leave +0.50 of the score unexplained"
     assert replace(found, hiding=True).sense.startswith("each value is the score drop")
 
 
@@ -189,7 +189,7 @@ def test_an_embedder_is_a_block_and_must_be_the_same_one() -> None:
     found = explain(detector, examples[0], embedder)  # type: ignore[arg-type]
     assert found.gap == pytest.approx(0, abs=1e-4)
     assert any(part.kind == "meaning" for part in found.parts)
-    with pytest.raises(InputError, match="needs the embedder letters-1"):
+    with pytest.raises(InputError, match="needs the encoder letters-1"):
         detector.predict(examples)
     with pytest.raises(InputError, match="need a text encoder"):
         train(examples, settings)

@@ -61,7 +61,7 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
     loaded = read_examples(tmp_path)
     assert loaded.examples[0].image == tmp_path / "a.png"
     assert loaded.examples[1].image is None
-    assert loaded.notes == ("1 images are named but missing: only the texts are used",)
+    assert loaded.notes[-1] == "1 image files are missing: only the texts are used"
     write(tmp_path / "metadata.csv", "file_name,text\n../../etc/passwd,hi\n")
     with pytest.raises(DataError, match="points outside"):
         read_examples(tmp_path)
@@ -74,7 +74,6 @@ def test_an_imagefolder_keeps_images_inside(tmp_path: Path) -> None:
         ("text,type\nhi,9\n", "row 2: unknown type '9'"),
         ("text,type\nhi,rude\n", "row 2: unknown type 'rude'"),
         ("text,modality\nhi,smell\n", "row 2: unknown modality"),
-        ("text,lable\nhi,1\n", "row 2: unknown field 'lable'"),
         ("text,label\nhi,1,2\n", "row 2: the number of cells differs from the"),
         ("text,label,type\nhi,0,sexual\n", "label 0 contradicts type sexual"),
         ("id,text\n1,hi\n1,ho\n", "row 3: id '1' is not unique"),

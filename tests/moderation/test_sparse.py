@@ -98,7 +98,7 @@ def test_weights_for_another_vocabulary_are_refused() -> None:
     rows, _ = draw(2, 6)
     assert rows.multiply(np.ones((6, 1), np.float32)).shape == (2, 1)
     for count in (5, 7):
-        with pytest.raises(ValueError, match=f"{count} rows of weights for 6 columns"):
+        with pytest.raises(ValueError, match=f"{count} rows of weights do not fit 6 columns"):
             rows.multiply(np.ones((count, 1), np.float32))
 
 

@@ -55,7 +55,7 @@ def test_a_tampered_part_is_refused(stored: Path, tmp_path: Path) -> None:
     def nudge(name: str, body: bytes) -> bytes:
         return body[:-1] + bytes([body[-1] ^ 1]) if name == "duals.npy" else body
 
-    with pytest.raises(InputError, match=r"part duals\.npy was changed.*train it again"):
+    with pytest.raises(InputError, match=r"part duals\.npy was changed.*train the model again"):
         load(rewrite(stored, tmp_path / "t.zip", nudge))
 
 
@@ -76,7 +76,7 @@ def change_manifest(stored: Path, target: Path, **fields: object) -> Path:
 
 def test_another_version_is_named(stored: Path, tmp_path: Path) -> None:
     path = change_manifest(stored, tmp_path / "t.zip", version=3)
-    with pytest.raises(InputError, match=r"version 3, and this program reads .* version 2"):
+    with pytest.raises(InputError, match=r"version 3; expected .* version 2"):
         load(path)
     with pytest.raises(InputError, match="another version of Memantics"):
         load(change_manifest(stored, tmp_path / "u.zip", unseen_ngram_rate=1))
@@ -148,7 +148,7 @@ def test_parts_that_do_not_fit_are_refused_at_once(
     stored: Path, tmp_path: Path, part: str, body: bytes
 ) -> None:
     """Even where the checksums were made to fit: an error, no traceback, and before any verdict."""
-    with pytest.raises(InputError, match=r"forged\.zip: its .*train it again"):
+    with pytest.raises(InputError, match=r"forged\.zip: its .*train the model again"):
         load(forge(stored, tmp_path, part, body))
 
 
@@ -171,7 +171,7 @@ def test_numbers_that_judge_nothing_are_refused(
     stored: Path, tmp_path: Path, fields: dict[str, object]
 ) -> None:
     """A detector with a threshold that is no number called every meme harmless."""
-    with pytest.raises(InputError, match=r"t\.zip: .*train it again"):
+    with pytest.raises(InputError, match=r"t\.zip: .*train the model again"):
         load(change_manifest(stored, tmp_path / "t.zip", **fields))
 
 
@@ -211,7 +211,7 @@ def test_nothing_is_ever_unpickled(stored: Path, tmp_path: Path) -> None:
     assert not Trap.sprung
     plain = tmp_path / "p.zip"
     plain.write_bytes(pickle.dumps({"model": 1}))
-    with pytest.raises(InputError, match="no detector file"):
+    with pytest.raises(InputError, match="not a detector file"):
         load(plain)
 
 
@@ -228,7 +228,7 @@ def test_cut_off_and_foreign_files_are_refused(stored: Path, tmp_path: Path) -> 
         load(tmp_path / "bent.zip")
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as other:
         other.writestr("hello", "hi")
-    with pytest.raises(InputError, match="a zip file, but no detector"):
+    with pytest.raises(InputError, match="a zip file, but not a detector"):
         load(tmp_path / "z.zip")
     with pytest.raises(InputError, match="no detector at"):
         load(tmp_path / "absent.zip")

@@ -68,7 +68,7 @@ def test_names_say_what_is_trained() -> None:
         with pytest.raises(UnknownName):
             read_variant(name)
     for name in ("vit+text", "resnet+both", "ridge+text", "fusion@sum"):
-        with pytest.raises(InputError, match="is not possible"):
+        with pytest.raises(InputError, match="is not a valid variant"):
             read_variant(name)
     with pytest.raises(InputError, match=r"clip\+both needs an encoder of the kind clip"):
         choose_variants(("clip+both",), StudyEncoders(text="bert"))
@@ -156,7 +156,7 @@ def test_memes_without_an_image_are_nobody_s(encoder: Make, tmp_path: Path) -> N
     )
     done = run_study(first, second, plan, tmp_path / "study", lambda _: None)
     assert done.tested_on == 23
-    assert any("1 memes of the test part have no image" in note for note in done.notes)
+    assert any("1 memes of the test set have no image" in note for note in done.notes)
     assert [row.find("macro_f1").n for row in done.rows] == [23, 23]  # type: ignore[union-attr]
     bare = replace(second, examples=tuple(replace(own, image=None) for own in second.examples))
     with pytest.raises(InputError, match="no meme of the test part has an image"):
@@ -258,7 +258,7 @@ def test_data_without_parts_are_split() -> None:
     assert len(second.examples) == pytest.approx(
         0.2 * (len(first.examples) + len(second.examples)), abs=3
     )
-    with pytest.raises(InputError, match="share 0 is not possible"):
+    with pytest.raises(InputError, match="0 is not a valid --share"):
         StudyData("sample", share=0).load()
 
 

@@ -84,7 +84,7 @@ def test_the_card_names_whom_it_fails() -> None:
     plain = evaluate(make_examples(), trained.held_out)
     assert plain.targets == ()
     assert "Errors by target" not in format_card(replace(card, targets=()))
-    with pytest.raises(InputError, match="no model card"):
+    with pytest.raises(InputError, match="no valid model card"):
         read_stored({"sample": True}, "sample.zip")
 
 

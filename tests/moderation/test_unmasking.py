@@ -114,7 +114,7 @@ def test_a_verdict_says_what_was_undone(detector: Detector) -> None:
     assert (other.label, other.obfuscation) == ("harmful", "zero-width characters")
     assert other.probability == pytest.approx(one.probability)
     assert other.text == hidden
-    assert other.note == f"written with zero-width characters; judged as {plain!r}"
+    assert other.note == f"obfuscated with zero-width characters; scored as {plain!r}"
     assert detector.predict([hidden], "en")[0].name == "harmful"
     assert other.to_row()["obfuscation"] == "zero-width characters"
 

@@ -23,6 +23,7 @@ from memantics.core.samples import MEMES_FILE, image_path, read_samples
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.examples import (
     Example,
+    ExampleColumns,
     Loaded,
     Modality,
     Type,
@@ -68,14 +69,18 @@ def load_examples(
     split: Annotated[str, Flag("Split of the release, or FILE:PART of a split file.")] = "train",
     labels: Annotated[LabelVersion, Flag("Version of the labels.")] = "v1",
     captions: CaptionsFlag = None,
+    columns: ExampleColumns | None = None,
 ) -> Loaded:
     """Load examples by name: ``sample``, ``toxicn_mm`` (the registered release), or a path.
 
     A benchmark published in the format of ToxiCN MM is also found by its name. ``captions`` is a
-    file whose captions replace those in the data. Raises InputError if there are no such data.
+    file whose captions replace those in the data, ``columns`` names the columns of a table. Raises
+    InputError if there are no such data.
     """
     cut, split = cut_split(split)
-    loaded = _load(data, split, labels)
+    loaded = _load(data, split, labels, columns)
+    if data and not Path(data).exists():  # a name; a path is of this machine only
+        loaded = replace(loaded, source=data)
     loaded = loaded if captions is None else put_captions(loaded, captions)
     return loaded if cut is None else loaded.keep_part(*cut)
 
@@ -106,7 +111,9 @@ def put_captions(loaded: Loaded, path: Path) -> Loaded:
     )
 
 
-def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
+def _load(
+    data: str | None, split: str, labels: LabelVersion, columns: ExampleColumns | None
+) -> Loaded:
     chosen = data or (RELEASE if RELEASE in read_registry() else SAMPLE)
     if chosen == SAMPLE:
         return read_sample_examples()
@@ -122,7 +129,7 @@ def _load(data: str | None, split: str, labels: LabelVersion) -> Loaded:
         published = [b.card.name for b in find_benchmarks().values() if b.card.format == RELEASE]
         names = ", ".join([SAMPLE, RELEASE, *published])
         raise InputError(f"no data at {chosen}", hint=f"use {names}, a .csv, a .jsonl or a folder")
-    return read_examples(path)
+    return read_examples(path, columns)
 
 
 def _find_published(name: str) -> Benchmark | None:

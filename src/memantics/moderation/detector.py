@@ -28,7 +28,7 @@ from memantics.moderation.data import (
 )
 from memantics.moderation.detect import Detector, Measured
 from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluation, evaluate
-from memantics.moderation.examples import Example, FoldScheme, Loaded
+from memantics.moderation.examples import Example, ExampleColumns, FoldScheme, Loaded
 from memantics.moderation.explanation import Explanation, LabelExplanation
 from memantics.moderation.fast import LabelPrediction, Prediction
 from memantics.moderation.heads import AUTO
@@ -88,10 +88,11 @@ class TrainedFile(Result):
 def train_detector(
     options: detector_training.TrainOptions,
     data: DetectorData = None,
+    columns: ExampleColumns | None = None,
     out: Annotated[Path, Flag("File to write.")] = Path("detector.zip"),
 ) -> TrainedFile:
     """Train a detector of harmful memes, and write it with its model card."""
-    loaded = load_examples(data, options.split or "train", options.labels)
+    loaded = load_examples(data, options.split or "train", options.labels, columns=columns)
     made = Detector.train(loaded, "", options)
     made.save(out)
     return TrainedFile(made, out, place_card(out)[0])
@@ -131,6 +132,7 @@ def measure_detector(
     ] = None,
     labels: LabelVersionFlag = "v1",
     captions: Annotated[Path | None, Flag(CAPTIONS_HELP)] = None,
+    columns: ExampleColumns | None = None,
     folds: Annotated[str, Flag(_FOLDS)] = "blocks",
     count: Annotated[
         int | None,
@@ -150,11 +152,11 @@ def measure_detector(
 ) -> Measured:
     """Evaluate a harm detector on labelled memes, or cross-validate a preset."""
     if model is None:
-        loaded = load_examples(data, split or "train", labels, captions)
+        loaded = load_examples(data, split or "train", labels, captions, columns)
         options = detector_training.TrainOptions(preset, embedder=embedder, pictures=pictures)
         return validate_harm(loaded, options, folds, count, robustness, watch)
     judge = Detector.load(model, embedder, pictures=pictures)
-    loaded = load_examples(data, split or "test", labels, captions)
+    loaded = load_examples(data, split or "test", labels, captions, columns or judge.columns)
     known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
     return judge.measure(loaded, robustness, known)
 

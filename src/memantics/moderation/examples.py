@@ -8,10 +8,10 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from memantics.core.data import Skip, SplitFile, checksum, conform, inside, read
 from memantics.core.errors import DataError, InputError
 from memantics.core.labels import LabelledMeme
 from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.parameters import Flag
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
@@ -82,7 +83,8 @@ class Loaded:
     ``licence`` is that of the data, ``checksum`` identifies files and split. ``sample`` marks the
     sample data (demonstration only). ``gold`` has labels other than harm, one or several per
     example. ``groups`` are never split between training and test. ``topic`` is the topic of the
-    labels. ``memes`` are the source rows, for labels other than harm.
+    labels. ``memes`` are the source rows, for labels other than harm. ``source`` is the name or
+    path that was given, ``columns`` the columns of a table by what they were read as.
     """
 
     name: str
@@ -97,6 +99,8 @@ class Loaded:
     groups: tuple[str, ...] = ()
     topic: str = ""
     memes: tuple[LabelledMeme, ...] = ()
+    source: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def texts(self) -> list[str]:
@@ -234,34 +238,105 @@ COLUMNS = (
     "id", "text", "text_caption", "image_caption", "image", "label", "type", "modality", "target",
 )  # fmt: skip
 _LONGEST = 20_000
-_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, **{name: n for n, name in enumerate(LABELS)}}
+_LABELS = {
+    **dict.fromkeys(("0", "false", "no", "harmless", "not_harmful", "non-harmful"), 0),
+    **dict.fromkeys(("not_hateful", "non-hateful", "not_toxic", "non-toxic", "benign"), 0),
+    **dict.fromkeys(("1", "true", "yes", "harmful", "hateful", "toxic", "offensive"), 1),
+}
+# Usual column names of labelled tables, the most specific first.
+_USUAL: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "post_id", "meme_id", "image_id", "item_id", "uid"),
+    "text": ("text", "caption", "ocr_text", "content", "message", "body"),
+    "label": ("label", "harmful", "hateful", "is_harmful", "is_hateful", "toxic"),
+    "image": ("image", "file_name", "image_path", "img", "image_file"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleColumns:
+    """Column names of a labelled table, if they are not the usual ones.
+
+    Attributes:
+        id_column: Column with ids. Default: a usual name, such as ``post_id``.
+        text_column: Column with texts. Default: a usual name, such as ``caption``.
+        label_column: Column with labels. Default: a usual name, such as ``hateful``.
+        image_column: Column with image paths. Default: a usual name, such as ``img``.
+    """
+
+    id_column: Annotated[str, Flag("Column with ids. Default: a usual name, such as post_id.")] = ""
+    text_column: Annotated[
+        str, Flag("Column with texts. Default: a usual name, such as caption.")
+    ] = ""
+    label_column: Annotated[
+        str, Flag("Column with labels. Default: a usual name, such as hateful.")
+    ] = ""
+    image_column: Annotated[
+        str, Flag("Column with image paths. Default: a usual name, such as img.")
+    ] = ""
+
+
+def find_columns(
+    header: Sequence[str], columns: ExampleColumns, table: str
+) -> tuple[dict[str, str], list[str]]:
+    """Map columns to what they are read as, and list the columns that are ignored.
+
+    >>> header = ["post_id", "caption", "image", "label", "created_at"]
+    >>> find_columns(header, ExampleColumns(), "memes.csv")
+    ({'id': 'post_id', 'text': 'caption', 'label': 'label', 'image': 'image'}, ['created_at'])
+    """
+    known: dict[str, str] = {}
+    by_lower = {name.strip().lower(): name for name in reversed(header)}
+    for role, usual in _USUAL.items():
+        named = str(getattr(columns, f"{role}_column"))
+        if named and named not in header:
+            raise DataError(
+                table, f"has no column {named!r}", hint=f"its columns: {', '.join(header)}"
+            )
+        found = named or next((by_lower[name] for name in usual if name in by_lower), "")
+        if found:
+            known[role] = found
+    for name in COLUMNS:
+        if name not in _USUAL and name in header and name not in known.values():
+            known[name] = name
+    if not known.keys() & {"text", "text_caption", "image_caption", "image"}:
+        raise DataError(
+            table,
+            f"has no column with texts or images, only {', '.join(header) or 'none'}",
+            hint="name one with --text-column or --image-column",
+        )
+    taken = set(known.values())
+    return known, [name for name in header if name and name not in taken]
 
 
 class _ExampleRow(BaseModel):
-    """A row of a file; ``file_name`` is the image name in the imagefolder convention."""
+    """A row of a table, with its columns mapped to these names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     id: str | int | None = None
     text: str = Field("", max_length=_LONGEST)
     text_caption: str = Field("", max_length=_LONGEST)
     image_caption: str = Field("", max_length=_LONGEST)
     image: str = ""
-    file_name: str = ""
     label: str | int | bool | None = None
     type: str | int | None = None
     modality: str | None = None
     target: str | None = None
 
 
-def read_examples(path: Path) -> Loaded:
+def read_examples(path: Path, columns: ExampleColumns | None = None) -> Loaded:
     """Read a ``.csv``, a ``.jsonl`` or a folder with ``metadata.csv`` or ``metadata.jsonl``.
 
-    A row without text and image is skipped and listed. Raises DataError with the row number for an
-    invalid row.
+    Usual column names are recognised; others are ignored and listed in the notes. A row without
+    text and image is skipped and listed. Raises DataError with the row number for an invalid row.
     """
     table = _find_table(path)
-    rows = _read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table)
+    listed = list(_read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table))
+    header = dict.fromkeys(name for _, row in listed if isinstance(row, dict) for name in row)
+    known, ignored = (
+        find_columns(list(header), columns or ExampleColumns(), table.name) if header else ({}, [])
+    )
+    rows = ((number, _map_row(row, known)) for number, row in listed)
     examples: dict[str, Example] = {}
     skips: list[Skip] = []
     lost = 0
@@ -270,7 +345,7 @@ def read_examples(path: Path) -> Loaded:
         example = _make(row, table, number)
         if example.id in examples:
             raise DataError(table.name, f"id {example.id!r} is not unique", row=number)
-        named = row.image or row.file_name
+        named = row.image
         if example.image is None and named:
             lost += 1
         if example.empty and example.image is None:
@@ -280,14 +355,29 @@ def read_examples(path: Path) -> Loaded:
         examples[example.id] = example
     if not examples:
         raise DataError(table.name, "has no examples", hint=f"columns: {', '.join(COLUMNS)}")
-    notes = (f"{lost} image files are missing: only the texts are used",) if lost else ()
+    notes = _describe_columns(known, ignored)
+    notes += (f"{lost} image files are missing: only the texts are used",) if lost else ()
     return Loaded(
+        columns=known,
         name=path.name,
         examples=tuple(examples.values()),
         skips=tuple(skips),
         notes=notes,
         checksum=checksum([table], table.parent),
     )
+
+
+def _map_row(row: JsonValue, known: Mapping[str, str]) -> JsonValue:
+    if not isinstance(row, dict):
+        return row
+    return {role: row[name] for role, name in known.items() if name in row}
+
+
+def _describe_columns(known: Mapping[str, str], ignored: Sequence[str]) -> tuple[str, ...]:
+    """Describe how columns were read, unless all have our own names."""
+    renamed = [f"{role} = {name}" for role, name in known.items() if role != name]
+    notes = (f"columns read: {', '.join(renamed)}",) if renamed else ()
+    return (*notes, f"columns ignored: {', '.join(ignored)}") if ignored else notes
 
 
 def _find_table(path: Path) -> Path:
@@ -319,7 +409,7 @@ def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
 
 
 def _make(row: _ExampleRow, table: Path, number: int) -> Example:
-    named = row.image or row.file_name
+    named = row.image
     image = inside(table.parent, named) if named else None
     label = _read_label(row.label, table, number)
     kind = _read_type(row.type, table, number)

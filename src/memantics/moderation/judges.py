@@ -17,7 +17,7 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
 from memantics.moderation import operating_points, rules
 from memantics.moderation.card import SAMPLE_NOTE
-from memantics.moderation.examples import HARM, Example, LabelSet, Loaded
+from memantics.moderation.examples import HARM, Example, ExampleColumns, LabelSet, Loaded
 from memantics.moderation.explanation import Explanation, explain, explain_by_occlusion
 from memantics.moderation.fast import FastDetector, LabelPrediction, Prediction
 from memantics.moderation.features import Embedder
@@ -219,6 +219,15 @@ class OpenDetector:
     def stored_point(self) -> operating_points.OperatingPoint | None:
         """The operating point stored by ``detector set``; None if there is none."""
         return operating_points.read_point(self.card.get("point"), self.name)
+
+    @property
+    def columns(self) -> ExampleColumns:
+        """Columns of the table that it was trained on, for further tables of the same source."""
+        stored = self.card.get("columns")
+        known = stored if isinstance(stored, Mapping) else {}
+        return ExampleColumns(
+            *(str(known.get(name, "")) for name in ("id", "text", "label", "image"))
+        )
 
     @cached_property
     def held_out_scores(self) -> rules.HeldOutScores | None:

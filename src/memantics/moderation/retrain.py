@@ -17,7 +17,7 @@ from memantics.moderation import labels as decisions
 from memantics.moderation.data import RELEASE, SAMPLE, LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorEvaluation
-from memantics.moderation.examples import Example, Loaded, need_labels
+from memantics.moderation.examples import Example, ExampleColumns, Loaded, need_labels
 from memantics.moderation.fast import Prediction, Trained, fit
 from memantics.moderation.identity import explain_more_false_positives
 from memantics.moderation.judges import FastJudge
@@ -83,6 +83,7 @@ def retrain(
     ] = None,
     split: Annotated[str, Flag("Split of a release: train, test or all.")] = "train",
     labels: LabelVersionFlag = "v1",
+    columns: ExampleColumns | None = None,
     out: Annotated[Path | None, Flag("File to write. Default: replace the old detector.")] = None,
     force: Annotated[
         bool, Flag("Write the new detector even if it is significantly worse.")
@@ -101,6 +102,7 @@ def retrain(
         data: Training data of the old detector. Default: found by name and checksum.
         split: Split of a release: train, test or all.
         labels: Version of the ToxiCN MM labels.
+        columns: Columns of a table. Default: those of the table that it was trained on.
         out: File to write. Default: replace the old detector.
         force: Write the new detector even if it is worse.
         watch: Called with each progress message.
@@ -114,7 +116,12 @@ def retrain(
             f"{model} is a neural network, which cannot be retrained",
             hint="train a new one with 'detector train-neural --data'",
         )
-    known = load_examples(data, split, labels) if data else find_training(old, split, labels)
+    taken = columns or old.columns
+    known = (
+        load_examples(data, split, labels, columns=taken)
+        if data
+        else find_training(old, split, labels)
+    )
     need_labels(known.examples, known.name)
     decided = decisions.read_decisions(annotations)
     if not decided.examples:
@@ -270,9 +277,10 @@ def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded
     """Find the training data of a detector by name and checksum."""
     name = str(old.card.get("data", "")).partition(_AND)[0]
     places = [folder / name for folder in ((old.path or Path()).parent, Path()) if name]
-    for place in (*(str(path) for path in places if path.exists()), RELEASE, SAMPLE):
+    named = [source] if (source := str(old.card.get("source", ""))) else []
+    for place in (*(str(path) for path in places if path.exists()), *named, RELEASE, SAMPLE):
         try:
-            found = load_examples(place, split, labels)
+            found = load_examples(place, split, labels, columns=old.columns)
         except MemanticsError:
             continue
         if old.has_seen(found):

@@ -300,7 +300,8 @@ def describe_trained(
         point = operating_points.OperatingPoint(trained.detector.decision.threshold or 0.5)
         score = partial(_score, trained.detector, encoder)
         card = replace(card, identity=measure_identity_terms(score, point, texts["languages"]))
-    facts = {"sample": loaded.sample, **card.dump(), **texts, **known}
+    origin = {"source": loaded.source, "columns": dict(loaded.columns)}
+    facts = {"sample": loaded.sample, **card.dump(), **texts, **known, **origin}
     return found, card, facts
 
 

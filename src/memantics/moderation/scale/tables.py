@@ -34,7 +34,7 @@ _UNPACK: Mapping[str, Callable[..., Any]] = {
 }
 _UNREADABLE = (ValueError, OverflowError, LookupError)  # errors of pyarrow for invalid values
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
-_IDS = ("id", "meme_id", "image_id", "__key__")
+_IDS = ("id", "post_id", "meme_id", "image_id", "__key__")
 _IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
 _TEXTS = ("text", "caption", "ocr", "txt")
 LONGEST_LINE = 16 * 1024 * 1024
