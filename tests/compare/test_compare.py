@@ -252,7 +252,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         one(first, other)
     with pytest.raises(InputError, match="no scored item in common"):
         one(first, elsewhere)
-    with pytest.raises(InputError, match="one run"):
+    with pytest.raises(InputError, match="at least two runs"):
         compare_sides([side(first)])
 
 

@@ -153,10 +153,10 @@ def test_other_words_come_from_the_table_by_image() -> None:
     with pytest.raises(DataError, match="no row for this meme"):
         task.complete(make("b1"))
     untold = replace(item, form=replace(FORM, context={"more": "kept"}))
-    with pytest.raises(InputError, match="none to say otherwise"):
+    with pytest.raises(InputError, match="cannot be reworded"):
         task.complete(untold)
     assert change_caption(untold, tools().erase).form.context == {"more": "kept"}
-    with pytest.raises(InputError, match="needs captions in other words"):
+    with pytest.raises(InputError, match="needs a table of paraphrased captions"):
         perturb_task(pose(item), "caption=reworded", tools())
 
 

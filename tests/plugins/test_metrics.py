@@ -35,7 +35,7 @@ from memantics.plugins import Metric
 
 ONE = Metric("one", "always 1", lambda rows: 1)
 FIXED = Metric("fixed", "proportion of A", lambda rows: sum(r.predicted == "A" for r in rows)
-               / len(rows), draws=0)
+               / len(rows), resamples=0)
 RAISES = Metric("raises", "divides by zero", lambda rows: 1 / 0)
 SILENT = Metric("silent", "undefined", lambda rows: None)
 ENDLESS = Metric("endless", "not a number", lambda rows: float("nan"))
@@ -111,7 +111,7 @@ def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
     assert run.scores["cohen_kappa"].interval is not None
     run = mm.score(run, metrics=["fixed"])
     assert 0 < (run.scores["fixed"].value or 0) < 1
-    assert run.scores["fixed"].interval is None  # draws=0
+    assert run.scores["fixed"].interval is None  # resamples=0
     assert "cohen_kappa" not in run.scores
     assert mm.score(run, metrics=[]).results.metrics == ()
 
@@ -123,7 +123,7 @@ def test_python_names_metrics_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
         ("onne", "unknown metric 'onne'; did you mean one?"),
         ("gone", "plug-in 'gone' (gone_rates:X of rates 1.0) cannot be loaded: ModuleNotFound"),
         ("renamed", "entry point 'renamed' holds a metric 'one'"),
-        ("other", "metric 'other' is for toxicn_mm/*, not for mquest/qa"),
+        ("other", "metric 'other' works with toxicn_mm/*, not with mquest/qa"),
         ("texts", "metric 'texts' needs text answers, but mquest/qa asks for choice"),
         ("reasoning_accuracy", "mquest/qa already computes 'reasoning_accuracy'"),
     ],
@@ -180,7 +180,7 @@ def test_of_several_tasks_those_are_left_out_to_which_a_metric_does_not_apply(
         "punmemecn": ("texts",),
     }
     refused = shell.refused(*RUN, "punmemecn/ocr", "--metric", "other")
-    assert "not for mquest/qa (and to none of 1 other tasks)" in refused
+    assert "not with mquest/qa (nor with 1 other tasks)" in refused
 
 
 def test_a_metric_that_was_uninstalled_is_named(shell: Shell, rates: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_large_run_is_scored_in_another_process_with_its_metrics(
 
 def test_metrics_are_checked_when_they_are_made() -> None:
     for wrong in ({"name": ""}, {"name": "none"}, {"name": "a\nb"}, {"resamples": -1}):
-        with pytest.raises(InputError, match=r"is not a valid name|must be 0 or more"):
+        with pytest.raises(InputError, match=r"is not a valid metric name|must be 0 or more"):
             Metric(**({"name": "x", "what": "", "compute": len} | wrong))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="answers must be among boolean, choice"):
         Metric("x", "", len, answers=frozenset({"song"}))  # type: ignore[arg-type]

@@ -233,7 +233,7 @@ def test_compare_over_a_suite_has_a_table_a_picture_and_one_to_be_against(
 def test_how_many_memes_a_difference_needs(tmp_path: Path, made_up: list[Path]) -> None:
     shell = Shell(tmp_path)
     out = shell.done("power", "mquest/qa", "--effect", "3", "--runs", tmp_path)
-    assert "show a difference of 3 points in 80 % of cases" in " ".join(out.split())
+    assert "detect a difference of 3 percentage points with 80 % power" in " ".join(out.split())
     found = mm.power("mquest/qa", effect=3, runs=tmp_path)
     assert len(found.rows) == 3
     assert mm.power("mquest/qa", effect=6, runs=tmp_path).needed == pytest.approx(
@@ -241,7 +241,7 @@ def test_how_many_memes_a_difference_needs(tmp_path: Path, made_up: list[Path]) 
     )
     empty = tmp_path / "empty"
     assert "holds 0 runs" in shell.refused("power", "mquest/qa", "--effect", "3", "--runs", empty)
-    assert "cannot be" in shell.refused("power", "mquest/qa", "--effect", "0", "--runs", tmp_path)
+    assert "is not a valid effect" in shell.refused("power", "mquest/qa", "--effect", "0", "--runs", tmp_path)
 
 
 def test_runs_and_results_are_data_frames(tmp_path: Path, made_up: list[Path]) -> None:

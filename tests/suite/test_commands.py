@@ -50,7 +50,7 @@ def test_one_model_that_is_not_there(shell: Shell, toys: Path) -> None:
     assert ran.code == 2
     assert [line.partition("; ")[0] for line in ran.err.splitlines()] == [
         "error: openai/x: 127.0.0.1:9 cannot be reached: Connection refused",
-        "2 of 4 runs did not end",
+        "2 of 4 runs did not finish",
     ]
     rows = json.loads(ran.out)
     assert [row["facts"]["model"] for row in rows if "scores" in row] == ["fake/keys"] * 2
@@ -103,7 +103,7 @@ def test_a_sample_is_part_of_the_run_and_of_its_table(shell: Shell, toys: Path) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--limit", "2", "--sample", "2"], "exclude each other"),
+        (["--limit", "2", "--sample", "2"], "cannot be combined"),
         (["--seed", "2"], "add --sample N"),
         (["--set", "style=plain", "--set", "style=loud"], "given twice"),
         (["--set", "style=plain,laut"], "unknown value of option style: 'laut'"),

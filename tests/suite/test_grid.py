@@ -73,5 +73,5 @@ def test_options_of_a_task_that_others_need_must_name_it() -> None:
     settings = read("prompt=1", "quest/note:prompt=2")
     assert fix("quest/note", TASKS["quest/note"], settings) == {"prompt": "2"}
     assert fix("quest/note", TASKS["quest/note"], read("prompt=1")) == {}
-    with pytest.raises(InputError, match="needed once"):
+    with pytest.raises(InputError, match="needed by another task"):
         fix("quest/note", TASKS["quest/note"], read("quest/note:prompt=1,2"))

@@ -75,7 +75,7 @@ def test_a_run_without_one_readable_reply_ends_with_1_and_shows_the_first(tmp_pa
     ran = shell.run("run", "mquest/qa", "--model", "fake/echo", "--limit", "3")
     assert ran.code == 1
     assert "none of 3 replies could be parsed (no option letter found)" in ran.err
-    assert "the first reply: '" in ran.err
+    assert "first reply: '" in ran.err
     # One reply that can be read is a result.
     assert shell.run("run", "mquest/qa", "--model", "fake/keys", "--limit", "3").code == 0
 
@@ -215,7 +215,7 @@ def test_marks_change_no_metric(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({}, ""), ({"limit": 4}, "over 10 items, runs here over 10"), ({"sample": 4}, "cannot be")],
+    [({}, ""), ({"limit": 4}, "use 10 items, runs here 10"), ({"sample": 4}, "cannot be")],
 )
 def test_a_small_run_beside_published_rows_says_so(changes: dict[str, object], said: str) -> None:
     rows = {"mquest/qa": [published("P", 0.9, sizes={"accuracy": 10})]}

@@ -327,7 +327,7 @@ def import_answers(
 
     Args:
         file: The file with the answers.
-        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
         model: Who answered: the name in reports.
         settings: Format, columns, data and output folder; see :class:`ImportSettings`.
 
@@ -484,7 +484,7 @@ def export_task(
     """Write a task in the format of another tool; :func:`import_answers` reads the answers back.
 
     Args:
-        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
         format: ``openai-batch`` (requests for OpenAI's batch API), ``lmms-eval``, ``lm-eval`` (task
             folders) or ``vlmevalkit`` (a table).
         out: Folder for the files.

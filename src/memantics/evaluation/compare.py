@@ -358,11 +358,12 @@ def power(
 ) -> PowerAnalysis:
     """Estimate how many memes are needed to detect a difference between two models.
 
-    The standard error of a paired difference, clustered by meme, is measured on the pilot runs and
-    falls with the root of the number of memes (normal approximation, two-sided test at 5 %).
+    The standard error of a paired difference, clustered by meme, is measured on the pilot runs. It
+    decreases with the square root of the number of memes. The test is two-sided at the 5 % level and
+    uses a normal approximation.
 
     Args:
-        task: ``NAME/TASK``, or ``NAME`` where it has one task.
+        task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
         effect: The difference to detect, in percentage points.
         runs: Folder with pilot runs of two models or more.
         power: Target statistical power.
@@ -378,8 +379,8 @@ def power(
     """
     if not 0 < effect <= 100:
         raise InputError(
-            f"--effect {effect:g} is outside the range 0 to 100 percentage points",
-            hint="give a value above 0 and up to 100",
+            f"--effect {effect:g} is not a valid effect",
+            hint="give percentage points, above 0 and up to 100",
         )
     refs = find_tasks([task])
     if len(refs) > 1:

@@ -176,7 +176,7 @@ def require_fit(names: Sequence[str], tasks: Sequence[Task]) -> None:
     for metric in open_metrics(names):
         reasons = [explain_misfit(metric, task, next(iter(task.items()))) for task in tasks]
         if tasks and all(reasons):
-            others = f" (and to none of {len(tasks) - 1} other tasks)" if len(tasks) > 1 else ""
+            others = f" (nor with {len(tasks) - 1} other tasks)" if len(tasks) > 1 else ""
             raise InputError(
                 f"{reasons[0]}{others}", hint="remove this --metric, or name another one"
             )

@@ -2,9 +2,8 @@
 
 The calibration functions take the probability of the chosen answer (``confidence``) or of every
 option, and whether the answer was correct. Confident learning finds likely label errors from
-held-out predictions (Northcutt, Jiang and Chuang 2021, Journal of Artificial Intelligence Research
-70): a class is predicted with confidence if its probability reaches the mean probability of that
-class among items with that label.
+held-out predictions (Northcutt, Jiang and Chuang 2021, JAIR 70): a class is predicted with
+confidence if its probability reaches the mean probability of that class among items labelled so.
 """
 
 from __future__ import annotations
