@@ -55,6 +55,7 @@ from memantics.moderation.judges import (
     open_judge,
     read_images,
 )
+from memantics.moderation.label_issues import describe_label_issues
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.neural.saved import export_onnx, is_neural
 from memantics.moderation.obfuscation import augment
@@ -275,6 +276,8 @@ def train_judge(
         trained = fit_labels(loaded, settings, encoder)
     else:
         trained = fit(grown.examples, settings, encoder, grown.origins)
+        issues = describe_label_issues(loaded, trained.held_out[: len(loaded.examples)])
+        loaded = replace(loaded, notes=(*loaded.notes, *issues))
     found, card, facts = describe_trained(loaded, trained, encoder)
     return FastJudge(trained.detector, encoder, facts), loaded, found, card
 
