@@ -9,8 +9,8 @@ from scipy import stats
 
 from memantics.core.records import Score
 from memantics.evaluation.human_eval import (
-    MetricCorrelation,
     HumanScores,
+    MetricCorrelation,
     Rated,
     SettingMeans,
     score_ratings,
@@ -156,7 +156,9 @@ def test_tables_show_every_metric_and_a_dash_where_there_is_none(found: HumanSco
 def test_a_notebook_shows_the_tables_that_hold_something(found: HumanScores) -> None:
     page = found._repr_html_()
     assert page.count("<table>") == 4
-    told = [page.index(words) for words in ("12 replies", "Holm", "alpha", "Correlation of metrics")]
+    told = [
+        page.index(words) for words in ("12 replies", "Holm", "alpha", "Correlation of metrics")
+    ]
     assert told == sorted(told)
     plain = score_ratings([Rated("m", "plain", {"correctness": {"p": 3.0}}, {})])
     assert plain._repr_html_().count("<table>") == 2

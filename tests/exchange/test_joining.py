@@ -27,7 +27,9 @@ def test_the_case_of_a_gold_answer_has_no_say(here: str, there: str) -> None:
     same = there.strip().upper() in ("", here.upper())
     assert set(joined.answers) == ({"one"} if same else set())
     assert [left.reason for left in joined.skipped] == (
-        [] if same else [f"gold answers differ: {there.strip()!r} in the file, {here!r} in the task"]
+        []
+        if same
+        else [f"gold answers differ: {there.strip()!r} in the file, {here!r} in the task"]
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs written as logs of Inspect, read back by Inspect and opened in its viewer."""
+"""Runs written as Inspect logs, read back by Inspect and opened in its viewer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_absent_package_names_the_extra(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     (run,) = load_runs([folder])
-    with pytest.raises(MissingExtra, match="logs of Inspect need an optional package"):
+    with pytest.raises(MissingExtra, match="Inspect logs need an optional package"):
         write_log(run, tmp_path, {})
 
 

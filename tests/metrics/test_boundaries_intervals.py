@@ -19,8 +19,8 @@ from memantics.metrics.classification import (
     binary_macro_f1,
     count_classes,
     f1,
-    macro_metrics,
     macro_interval,
+    macro_metrics,
     multiclass_intervals,
     precision,
 )

@@ -10,7 +10,7 @@ import pytest
 from memantics.metrics.agreement import spearman
 from memantics.metrics.interval import resample_sums
 from memantics.metrics.rounding import SUMS, VECTORS, settle
-from memantics.metrics.weighted import Case, MetricSpec, MetricName, prepare
+from memantics.metrics.weighted import Case, MetricName, MetricSpec, prepare
 from memantics.moderation.calibration import Decision, Softmax, choose_threshold, reliability
 
 

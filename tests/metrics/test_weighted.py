@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, recall_score, roc_auc_score
 
-from memantics.metrics.weighted import Case, MetricSpec, MetricName, measure, prepare
+from memantics.metrics.weighted import Case, MetricName, MetricSpec, measure, prepare
 from research.protocol import reweigh
 
 PICK = random.Random(3)

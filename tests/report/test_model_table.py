@@ -241,7 +241,9 @@ def test_how_many_memes_a_difference_needs(tmp_path: Path, made_up: list[Path]) 
     )
     empty = tmp_path / "empty"
     assert "holds 0 runs" in shell.refused("power", "mquest/qa", "--effect", "3", "--runs", empty)
-    assert "is not a valid effect" in shell.refused("power", "mquest/qa", "--effect", "0", "--runs", tmp_path)
+    assert "is not a valid effect" in shell.refused(
+        "power", "mquest/qa", "--effect", "0", "--runs", tmp_path
+    )
 
 
 def test_runs_and_results_are_data_frames(tmp_path: Path, made_up: list[Path]) -> None:

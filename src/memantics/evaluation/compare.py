@@ -359,8 +359,8 @@ def power(
     """Estimate how many memes are needed to detect a difference between two models.
 
     The standard error of a paired difference, clustered by meme, is measured on the pilot runs. It
-    decreases with the square root of the number of memes. The test is two-sided at the 5 % level and
-    uses a normal approximation.
+    decreases with the square root of the number of memes. The test is two-sided at the 5 % level,
+    with a normal approximation.
 
     Args:
         task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
