@@ -66,7 +66,7 @@ def test_names_of_ours_cannot_be_taken_and_two_packages_share_none(says: Install
     openai = MODEL_KINDS.find("openai")
     assert openai is not None
     assert openai.kind == "openai"
-    with pytest.raises(InputError, match=r"claimed by another 1\.0 and memantics-says 1\.0"):
+    with pytest.raises(InputError, match=r"provided by another 1\.0 and memantics-says 1\.0"):
         MODEL_KINDS.find("says")
     kinds = dict(MODEL_KINDS.all())
     assert isinstance(kinds["says"], InputError)
