@@ -76,7 +76,7 @@ COMPUTING: Mapping[str, Part] = {
         ),
     ),
     "resolution": Part(
-        ("annotation/resolution.py",),
+        ("annotation/aggregation.py",),
         (
             "tests/annotation/test_resolution.py",
             "tests/annotation/test_boundaries*.py",

@@ -67,13 +67,13 @@ def fit(view: str, rows: Sequence[Told], penalty: float) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    measurements = np.array([row.metrics for row in rows])
+    measurements = np.array([row.measurements for row in rows])
     middle, spread = measurements.mean(0), measurements.std(0) + 1e-6
     pieces = TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True)
     pieces.fit([row.intended for row in rows])
 
     def show(some: Sequence[Told]) -> Any:
-        parts = [csr_matrix((np.array([row.metrics for row in some]) - middle) / spread)]
+        parts = [csr_matrix((np.array([row.measurements for row in some]) - middle) / spread)]
         if "vectors" in view:
             parts.append(csr_matrix(3 * np.stack([kindness.encode(row.intended) for row in some])))
         if "characters" in view:

@@ -156,7 +156,7 @@ COMMANDS = {
     "paper": (RUN, "paper mquest runs/* --data sample --out p.html"),
     "perturb": (
         "",
-        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",  # noqa: E501
+        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",
     ),
     "prompts copy": ("", "prompts copy mquest/qa words --data sample"),
     "publish": (DRAFTED, "publish built --name mine --licence CC0-1.0 --unreviewed"),
@@ -257,7 +257,7 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     )
     said = [IndividualAnnotation(annotator="p", stage="label", values={"harmful": "yes"})]
     reviewed = AggregatedAnnotation(
-        item="n1", group="n1", workflow="review-harm", kept=True, values={}, votes=said,
+        item="n1", group="n1", workflow="review-harm", kept=True, values={}, annotations=said,
         hidden={"id": "n1", "text": "nettles again"},
     )  # fmt: skip
     write_annotations(disk / "said.jsonl", [reviewed])

@@ -305,7 +305,7 @@ def test_a_critic_that_obeys_moves_its_own_opinion_of_that_question(tmp_path: Pa
         if kind is None:
             assert after[item.id] == before[item.id]
             continue
-        said = [after[item.id].told, after[item.id].seen]
+        said = [after[item.id].known, after[item.id].seen]
         if not after[item.id].solved_blindly:
             assert all((one is not None) == (kind in ANSWERS) for one in said), (kind, said)
             moved += kind in ANSWERS

@@ -108,7 +108,7 @@ TOGETHER = {
         ["new/en-012/*.json", "new/en-012/*.png"],
     ),
     "perturb": (
-        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",  # noqa: E501
+        "perturb toxicn_mm/detection -m baseline/majority --perturb image=blank --limit 4 --out r",
         ["runs/*/answers.jsonl"],
     ),
     "samples": ("samples copy copied", ["copied/memes/*", "copied/*.jsonl"]),
@@ -242,7 +242,9 @@ def wait_for_link(process: subprocess.Popen[str], seconds: float = 120) -> str:
 def test_two_annotation_apps_on_one_queue_share_a_project(shell: Shell) -> None:
     """Each found no account and no project, and made its own."""
     put_texts(shell)
-    shell.done("screen", "texts.jsonl", "--out", "out", "--review-range", "0.0..1.0", "--workers", "1")
+    shell.done(
+        "screen", "texts.jsonl", "--out", "out", "--review-range", "0.0..1.0", "--workers", "1"
+    )
     words = ("annotate", "out/review", "--db", "a.db", "--port", "0")
     apps = [start(shell, *words, stdout=subprocess.PIPE) for _ in range(2)]
     try:

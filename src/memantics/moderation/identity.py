@@ -84,9 +84,7 @@ def measure_identity_terms(
         by_group: dict[str, list[bool]] = defaultdict(list)
         for sentence, flagged in zip(sentences, flags, strict=True):
             by_group[sentence.group].append(flagged)
-        low, high = clustered_wilson(
-            [float(flag) for flag in flags], [one.group for one in sentences]
-        ) or (None, None)
+        low, high = clustered_wilson(flags, [one.group for one in sentences]) or (None, None)
         overall = Rate(len(flags), sum(flags) / len(flags), low, high)
         found.append(IdentityErrors(language, EVERY_GROUP, overall))
         rows = [
