@@ -169,7 +169,7 @@ def show(title: str, measurements: Measurements) -> None:
         ("sounds kinder, of negative memes done", f"{sum(up)} of {len(up)} ({show_share(up)})"),
         ("emotion as annotated, of those done", f"{right} of {len(told)}"),
         ("read back, least of a done one", min((c.read for c in captions), default="–")),
-        ("captions on a plate", sum(c.plate for c in captions)),
+        ("captions on a background box", sum(c.background_box for c in captions)),
         ("caption-region IoU (OCR boxes), median", show_median([c.overlap for c in captions])),
         ("caption-region IoU (ink), median", show_median([c.ink_overlap for c in captions])),
         ("panel count changed", sum(not own.panels_kept for own in checks)),

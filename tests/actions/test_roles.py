@@ -70,9 +70,9 @@ def test_analyze_takes_captions_and_names_the_rest(drawn: dict[Path, Worded]) ->
         assert data["caption"] == "\n".join(found.lines)
         assert {"text", "box", "role", "chance"} <= set(data["printed"][0])  # type: ignore[arg-type, index]
     kinds = {path.stem: {s.part: s.says for s in mm.analyze(path).shows} for path in drawn}
-    assert kinds["chat"]["made as"] == "screenshot of a chat"
-    assert kinds["screenshot"]["made as"] == "screenshot"
-    assert "screenshot" not in kinds["number-plate"].get("made as", "").removeprefix("drawing or ")
+    assert kinds["chat"]["medium"] == "screenshot of a chat"
+    assert kinds["screenshot"]["medium"] == "screenshot"
+    assert "screenshot" not in kinds["number-plate"].get("medium", "").removeprefix("drawing or ")
 
 
 def open_doors(path: Path, folder: Path) -> dict[str, Callable[[TextChoice], str]]:

@@ -166,7 +166,7 @@ def test_without_a_store_one_line_says_so(
         (("show", "en-0012"), "did you mean"),
         (("show", "../../etc/passwd"), "'../../etc/passwd'"),
         (("export", "nobody"), "'nobody'"),
-        (("export", "--out", "x.docx"), "no known format"),
+        (("export", "--out", "x.docx"), "unknown file format"),
         (("query", "SELECT ?s { ?s ?p"), "not valid SPARQL"),
         (("query", "DROP ALL"), "not valid SPARQL"),
         (("query", "SELECT * { SERVICE <http://127.0.0.1:1/> { } }"), "another machine"),

@@ -140,7 +140,7 @@ def test_half_characters_become_a_mark() -> None:
 
 def test_two_of_one_name_are_refused_until_told_apart() -> None:
     twice = (DUEL.individuals[2], dataclasses.replace(DUEL.individuals[2], label="another"))
-    with pytest.raises(DataError, match="share a name"):
+    with pytest.raises(DataError, match="have the same name"):
         list(to_quads(Knowledge("1", twice)))
     told = tell_apart(twice)
     assert [own.name for own in told] == ["duel", "duel_2"]

@@ -105,7 +105,7 @@ def test_pools_are_read_from_stores_texts_and_tables(tmp_path: Path) -> None:
     ]
     best = pool.find_passages("rats carry plague", 1)[0]
     assert (best.text, best.source, best.meme) == ("Rats carry plague.", "a.md#1", "")
-    with pytest.raises(InputError, match="nothing to retrieve from"):
+    with pytest.raises(InputError, match="contains no texts to search"):
         open_pool(tmp_path / "absent")
 
 
@@ -164,7 +164,9 @@ def test_a_template_family_is_known_by_its_picture_and_summed_up() -> None:
     # By picture, and by the name that the collection gives them; not what is a bit further off.
     assert (found.template_cluster, found.memes, found.source) == ("robot", ("a", "b", "c"), "mine")
     assert found.use in ("mocks slow robots", "mocks robots")
-    assert found.summary.startswith("robot, 3 known memes on this picture in mine; usual use: mocks")
+    assert found.summary.startswith(
+        "robot, 3 known memes on this picture in mine; usual use: mocks"
+    )
     assert (
         Pool(memes, encoder=GRAMS).find_template_cluster(picture, without={"a", "b", "c"}) is None
     )

@@ -86,7 +86,7 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "thesis"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(StoreError, match="other things"):
+    with pytest.raises(StoreError, match="not a knowledge store"):
         GraphStore.create(folder)
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
@@ -154,12 +154,12 @@ def test_the_last_word_on_a_meme_counts() -> None:
 
 def test_files_about_no_meme_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.ttl").write_text("<urn:a> <urn:b> <urn:c> .")
-    with pytest.raises(DataError, match="nothing about any meme"):
+    with pytest.raises(DataError, match="contains no statement about a meme"):
         import_path(GraphStore.in_memory(), tmp_path)
     with pytest.raises(DataError, match="no such file"):
         import_path(GraphStore.in_memory(), tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no knowledge"):
+    with pytest.raises(DataError, match="contains no knowledge files"):
         import_path(GraphStore.in_memory(), tmp_path / "empty")
 
 

@@ -355,7 +355,7 @@ def test_what_does_not_read_is_set_on_a_plate_and_is_flawed(
     assert readings == min(2, blurred + 1)
     assert (result.folder / MEME).exists()
     assert result.checks is not None
-    assert [caption.plate for caption in result.checks.captions] == [plate]
+    assert [caption.background_box for caption in result.checks.captions] == [plate]
     assert [flaw.check for flaw in result.checks.flaws] == ["reading", "lettering"][2 - blurred :]
     assert all(caption.read >= LEGIBLE for caption in result.checks.captions) == (blurred < 2)
     stage = json.loads((result.folder / CHECKS).read_text(encoding="utf-8"))

@@ -164,7 +164,7 @@ def test_a_box_is_read_to_its_edges() -> None:
 
 def test_a_detector_file_finds_faces(tmp_path: Path) -> None:
     (tmp_path / "no.onnx").write_bytes(b"no detector")
-    with pytest.raises(DataError, match="is not a YuNet model"):
+    with pytest.raises(DataError, match="not a valid YuNet model"):
         YuNetFaces(tmp_path / "no.onnx")
     path = write_detector(tmp_path / "yunet.onnx", 64)
     found = asyncio.run(YuNetFaces(path).find("m", path, Image.new("RGB", (64, 64))))

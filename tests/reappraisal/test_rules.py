@@ -81,7 +81,7 @@ def test_a_character_that_no_font_draws_is_refused(
 ) -> None:
     monkeypatch.setattr("memantics.understanding.vision.typefaces._ask_system", lambda _: None)
     (fault,) = faults(tmp_path, captions={"1": TOP, "2": "I \U00013080"})
-    assert "no font draws" in fault
+    assert "no font contains the characters" in fault
 
 
 @pytest.mark.parametrize(

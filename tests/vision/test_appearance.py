@@ -95,7 +95,7 @@ def test_how_a_picture_was_made_is_told_only_where_it_is_clear(share: float, med
 def test_sample_memes_are_drawings_with_their_layout_and_colours() -> None:
     with Image.open(image_path("en-002")) as opened:
         found = describe_picture(opened, find_panels(opened))
-    assert [own.part for own in found] == ["layout", "colours", "made as"]
+    assert [own.part for own in found] == ["layout", "colours", "medium"]
     assert "2 panels side by side" in found[0].says
     assert found[2].says == "drawing or screenshot"
     assert all(own.by for own in found)
@@ -106,14 +106,14 @@ def test_faces_are_counted_with_a_detector_of_the_user(tmp_path: Path) -> None:
     Image.new("RGB", (64, 64), "white").save(picture)
     plain = Tools(lambda *_: ImageReading(), lambda _: "en", lambda *_: ())
     meme = Meme("m", picture)
-    assert "faces: needs --faces FILE" in look(meme, plain).gaps
+    assert "faces: add --faces FILE" in look(meme, plain).gaps
     found = look(meme, replace(plain, faces=YuNet(write_detector(tmp_path / "one.onnx", 64))))
     faces = [own for own in found.shows if own.part == "faces"]
     assert [own.says for own in faces] == ["1"]
     assert "one.onnx" in faces[0].by
     assert "faces" not in found.gaps
     (tmp_path / "broken.onnx").write_bytes(b"no network")
-    with pytest.raises(DataError, match="is not a YuNet model"):
+    with pytest.raises(DataError, match="not a valid YuNet model"):
         YuNet(tmp_path / "broken.onnx")
 
 

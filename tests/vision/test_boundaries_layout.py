@@ -13,8 +13,8 @@ from memantics.understanding.vision.panels import Region, _is_bar, count_panels,
 from memantics.understanding.vision.regions import (
     enclose,
     join_lines,
-    measure_overlap,
     measure_match,
+    measure_overlap,
 )
 from memantics.understanding.vision.spacing import InkProfile, part_words
 from memantics.understanding.vision.typefaces import ANTON, Typeface

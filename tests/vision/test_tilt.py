@@ -15,7 +15,7 @@ from memantics.understanding.vision.page import (
     mask_captions,
     read_page,
     set_caption,
-    set_on_plate,
+    set_on_box,
 )
 from tests.vision.pictures import BLACK, Print, blank, photo, print_on
 
@@ -70,7 +70,7 @@ def test_tilted_letters_without_outline_on_a_picture_get_a_plate() -> None:
     made, _ = set_caption(erase_captions(image, [caption]), caption, "再来一套")
     assert measure_change(image, made, ~mask_captions(image.size, [caption])) == 0
     assert read(made).text == "再来一套"
-    plate, _ = set_on_plate(erase_captions(image, [caption]), caption, "再来一套")
+    plate, _ = set_on_box(erase_captions(image, [caption]), caption, "再来一套")
     assert (np.asarray(plate) == np.asarray(made)).all()
 
 
@@ -106,7 +106,7 @@ def test_a_plate_has_the_colours_of_the_caption(stroke: int) -> None:
     image = photo(seed=5)
     lines = print_on(image, Print("随便写点什么", 240, 200, 52, BLACK, "white", "black", stroke))
     (caption,) = read_page(image, lines).captions
-    made, _ = set_on_plate(image, caption, "随便聊点什么")
+    made, _ = set_on_box(image, caption, "随便聊点什么")
     left, top, right, bottom = caption.ink.zone
     inside = np.asarray(made)[top:bottom, left:right].reshape(-1, 3)
     colours, counts = np.unique(inside, axis=0, return_counts=True)

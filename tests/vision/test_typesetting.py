@@ -60,7 +60,9 @@ def test_a_longer_text_shrinks_and_breaks() -> None:
 
 
 def test_a_text_that_cannot_be_read_is_refused() -> None:
-    with pytest.raises(InputError, match=r"too long for its place; it holds about \d+ characters"):
+    with pytest.raises(
+        InputError, match=r"too long for its area; use at most about \d+ characters"
+    ):
         fit_text("word " * 80, LOOK, (0, 0, 120, 30))
 
 
@@ -154,6 +156,6 @@ def test_a_character_that_no_font_has_is_named(monkeypatch: pytest.MonkeyPatch) 
     from memantics.understanding.vision import typefaces
 
     typefaces._ask_system.cache_clear()
-    with pytest.raises(InputError, match="no font draws"):
+    with pytest.raises(InputError, match="no font contains the characters"):
         find_face("\U00013080 glyph", ANTON)
     typefaces._ask_system.cache_clear()

@@ -171,7 +171,7 @@ def _show_puns(readings: understanding.HomophoneReadings) -> None:
             out.print(Padding(plain(line), (0, 0, 0, 2)))
     if readings.intended and len(readings.readings) > 1:
         others = ", ".join(reading.text for reading in readings.readings[1:])
-        out.print(Padding(plain(f"or: {others}", "dim"), (0, 0, 0, 2)))
+        out.print(Padding(plain(f"other readings: {others}", "dim"), (0, 0, 0, 2)))
 
 
 def _end_edit(done: understanding.Edited) -> None:

@@ -1,6 +1,6 @@
 """The knowledge store in Python: import, search, query, validate, draw and export knowledge.
 
-``StoreReader`` lists and shows the memes of a store, and :func:`retrieve` finds nearby memes.
+``StoreReader`` lists and shows the memes of a store, and :func:`retrieve` finds similar memes.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ _SUMMARY = 200
 
 @dataclass(frozen=True)
 class MemeKnowledge(Knowledge, Result):
-    """What is known about one meme; a notebook shows it as a drawing."""
+    """The knowledge about one meme; a notebook shows it as a graph."""
 
     def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
-        """Write a page with the drawing beside the meme; ``images`` is the memes' folder."""
+        """Write a page with the graph and the meme; ``images`` is the folder of the images."""
         folder = None if images is None else Path(images)
         image = find_image(self, folder)
         warning = self.warning or find_warning(image, self.collection)
@@ -98,7 +98,7 @@ class MemeKnowledge(Knowledge, Result):
 
 
 class KnowledgeStore(GraphStore):
-    """What is known about many memes, by id.
+    """Knowledge about many memes, by id.
 
     >>> store = KnowledgeStore.in_memory()
     >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
@@ -108,12 +108,12 @@ class KnowledgeStore(GraphStore):
     """
 
     def get(self, meme: str) -> MemeKnowledge:
-        """What is known about one meme."""
+        """Return the knowledge about one meme."""
         known = super().get(meme)
         return MemeKnowledge(**{field.name: getattr(known, field.name) for field in fields(known)})
 
     def import_path(self, source: Path | str) -> Account:
-        """Add what lies at a path, and say what was found; ``sample`` is the pack that ships.
+        """Import a path, and return the counts; ``sample`` is the sample data.
 
         A path is a folder or file of official knowledge bases, of a build, or of an export.
         """
@@ -130,30 +130,30 @@ class KnowledgeStore(GraphStore):
         shapes: Path | None = None,
         timeout: float = PATIENCE,
     ) -> tuple[Breach, ...]:
-        """Every breach of the ontology's SHACL shapes, or of those in a file."""
+        """Return all violations of the ontology's SHACL shapes, or of those in a file."""
         return validate(self, shapes, timeout)
 
     def statistics(self, timeout: float = PATIENCE) -> StoreStatistics:
-        """What the store holds, in figures; an error after ``timeout`` seconds."""
+        """Return statistics of the store; an error after ``timeout`` seconds."""
         return measure(self, timeout)
 
     def dangling(self, timeout: float = PATIENCE) -> tuple[Dangling, ...]:
-        """Every statement of which an end is no individual."""
+        """Return every statement with a missing individual."""
         return tuple(list_dangling(self, timeout))
 
     def serialize(self, memes: Sequence[str] | None = None, form: GraphFormat = "nquads") -> bytes:
-        """Statements about some memes, or about all, in a format that can be imported again."""
+        """Return statements about some or all memes in a format that can be imported."""
         return serialize((quad for meme in memes or self.ids() for quad in self.quads(meme)), form)
 
     def export(
         self, out: Path, memes: Sequence[str] | None = None, form: GraphFormat | None = None
     ) -> None:
-        """Write statements to a file; its name says the format where none is given."""
+        """Write statements to a file; the file name determines the default format."""
         replace_file(out, self.serialize(memes, form or guess_format(out)), "export")
 
 
 def read_sample_knowledge() -> tuple[Knowledge, ...]:
-    """What we wrote down about our own memes."""
+    """Return the annotated knowledge of the sample data."""
     from memantics.core.samples import read_samples
 
     origin = Provenance(source=SAMPLE_SOURCE)
@@ -183,7 +183,7 @@ Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
 
 
 def outline(known: Knowledge) -> Outline:
-    """What is known about a meme: each dimension that holds something, its individuals, links."""
+    """List the non-empty dimensions of a meme with their individuals and links."""
     return [
         (
             name_dimension(name),
@@ -207,33 +207,33 @@ def _tell_links(known: Knowledge, individual: Individual) -> list[str]:
 
 
 def tabulate_rows(found: QueryRows) -> Table:
-    """The rows that a query found, with known prefixes in place of long names."""
+    """Tabulate the rows of a query, with prefixed names."""
     rows = (tuple("" if cell is None else shorten(cell) for cell in row) for row in found.rows)
     return Table(found.variables, tuple(rows))
 
 
 def tabulate_account(source: str, account: Account) -> Table:
-    """What an import found, in counts."""
+    """Tabulate the counts of an import."""
     counts = {
         "memes": account.memes,
         "individuals": sum(account.individuals.values()),
         "relations of the ontology": sum(account.relations.values()),
-        "relations in other words, kept": sum(account.said.values()),
+        "other relations, kept": sum(account.said.values()),
         "references to missing individuals, kept": len(account.dangling),
         "references repaired": len(account.repaired),
-        "same names told apart": account.renamed,
-        "names that fit several individuals": account.ambiguous,
-        "statements said twice": account.repeated,
-        "individuals that two files tell differently": len(account.differing),
-        "statements not understood": sum(account.unread.values()),
-        "statements of the copied ontology, set aside": account.copied,
+        "duplicate names, numbered": account.renamed,
+        "ambiguous names": account.ambiguous,
+        "duplicate statements": account.repeated,
+        "individuals that differ between two files": len(account.differing),
+        "statements of unknown form": sum(account.unread.values()),
+        "statements of the copied ontology, not imported": account.copied,
     }
     kept = {n: c for n, c in counts.items() if c or n in ("memes", "individuals")}
     return _count_table(f"from {source}", kept)
 
 
 def tabulate_store(found: StoreStatistics) -> list[Table]:
-    """What a store holds: dimensions, relations, and kinds of toxicity where there are any."""
+    """Tabulate a store: dimensions, relations, and kinds of toxicity if any."""
     dimensions = tuple(
         (name, f"{counted.individuals:,}", f"{counted.memes:,}")
         for name, counted in found.dimensions.items()
@@ -253,7 +253,7 @@ def tabulate_store(found: StoreStatistics) -> list[Table]:
 
 
 def tabulate_dangling(found: Sequence[Dangling]) -> Table:
-    """Return every reference to a missing individual; the missing end is marked."""
+    """Tabulate every reference to a missing individual; the missing end is marked."""
     rows = (
         (
             dangling.meme,
@@ -271,7 +271,7 @@ def _count_table(name: str, counts: Mapping[str, int]) -> Table:
 
 
 def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
-    """Breaches of the shapes: each, or their kinds with an example, the gravest first."""
+    """Tabulate violations: each, or their kinds with an example, the most severe first."""
     if every:
         rows = tuple((breach.severity, shorten(breach.focus), breach.message) for breach in found)
         return Table(("severity", "where", "what"), rows)
@@ -287,7 +287,7 @@ def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
     )
 
 
-# Retrieval of known memes near a meme, with their statements.
+# Retrieval of similar known memes with their statements.
 
 KnownMemes = str | Path | Pool | Sequence[str | Path]
 
@@ -323,7 +323,7 @@ def retrieve(
         >>> near[0].meme, near[0].nearness  # doctest: +SKIP
     """
     if not text.strip() and image is None:
-        raise InputError("nothing to look for", hint="give a text, an image or both")
+        raise InputError("no text and no image to search for", hint="pass a text, an image or both")
     place = None if image is None else Path(image)
     return open_known(known).find_memes(text, place, count, without)
 
@@ -358,7 +358,7 @@ def retrieve_background(
 
 
 def open_known(known: KnownMemes) -> Pool:
-    """What is known, opened; ``sample`` is the pack that ships."""
+    """Open the sources of known memes; ``sample`` is the sample data."""
     if isinstance(known, Pool):
         return known
     places = [known] if isinstance(known, str | Path) else list(known)
@@ -368,7 +368,7 @@ def open_known(known: KnownMemes) -> Pool:
 
 
 def tabulate_near(found: Sequence[NearMeme]) -> Table:
-    """The nearest memes: how near, how different their pictures, and what they intend."""
+    """Tabulate similar memes: text similarity, image distance and intents."""
     rows = []
     for meme in found:
         told = [said.text for said in meme.statements if said.dimension == "OverallIntent"]
@@ -381,7 +381,7 @@ def tabulate_near(found: Sequence[NearMeme]) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class MemeCard:
-    """A meme in a list: its picture, and its intent in a line."""
+    """A meme in a list: its image and its intent in one line."""
 
     id: str
     picture: Thumbnail
@@ -391,7 +391,7 @@ class MemeCard:
 
 @dataclass(frozen=True, slots=True)
 class MemeSheet:
-    """All that a page shows about one meme; ``skipped`` individuals are not drawn."""
+    """The page content of one meme; ``left_out`` individuals are not drawn."""
 
     known: Knowledge
     picture: Thumbnail
@@ -405,9 +405,10 @@ class MemeSheet:
 
 
 class StoreReader:
-    """A store for readers; what others write into its folder is seen at the next look.
+    """A read-only store; changes of its folder are visible at the next access.
 
-    Without a folder it holds the sample data's knowledge. ``images`` is the memes' folder.
+    Without a folder it contains the knowledge of the sample data. ``images`` is the folder of the
+    images.
     """
 
     def __init__(self, folder: Path | None, images: Path | None = None) -> None:
@@ -426,7 +427,7 @@ class StoreReader:
 
     @property
     def store(self) -> KnowledgeStore:
-        """The store as it is now: an open one is a snapshot, opened again after a write."""
+        """The current store: an open one is a snapshot, reopened after a write."""
         with self._lock:
             if self.folder is not None and _stamp(self.folder) != self._stamp:
                 self._store = self._open()
@@ -435,7 +436,7 @@ class StoreReader:
     def search(
         self, text: str, dimension: str, start: int, count: int
     ) -> tuple[int, tuple[MemeCard, ...]]:
-        """How many memes fit, and one page of them; no dimension is all of them."""
+        """Count matching memes and return one page of them; no dimension means all."""
         store = self.store
         known = next((name for name in DIMENSIONS if name == dimension), None)
         if dimension and known is None:
@@ -445,11 +446,11 @@ class StoreReader:
         return len(hits), tuple(self._make_card(store.get(meme)) for meme in page)
 
     def query(self, sparql: str, seconds: float, limit: int = 500) -> QueryRows:
-        """The rows of a query, bounded in number and time."""
+        """Return the rows of a query with limits on number and time."""
         return self.store.query(sparql, limit=limit, timeout=seconds)
 
     def sheet(self, meme: str) -> MemeSheet:
-        """One meme with its graph and everything that is said about it."""
+        """Return one meme with its graph and all statements."""
         known = self._warn(self.store.get(meme))
         drawn = sum(len(card.numbers) for card in choose_cards(known))
         return MemeSheet(
@@ -472,7 +473,7 @@ class StoreReader:
         return MemeCard(known.meme, self._show(known, _SMALL), _is_harmful(known), summary)
 
     def _warn(self, known: Knowledge) -> Knowledge:
-        """With the warning of the release that its image is of, where it has none itself."""
+        """Add the content warning of the image's release if the meme has none."""
         image = find_image(known, self.images)
         warning = known.warning or find_warning(image, known.collection)
         return replace(known, warning=warning) if warning else known
@@ -483,12 +484,12 @@ class StoreReader:
 
 
 def list_dimensions() -> list[tuple[str, str]]:
-    """The ten dimensions and how people call them."""
+    """List the ten dimensions with their labels."""
     return [(name, DIMENSION_TERMS[name].label) for name in DIMENSIONS]
 
 
 def read_cell(value: str | None) -> tuple[str, str]:
-    """A value of a query's row as people read it, and the meme that it leads to, if any.
+    """Format a value of a query row for people, with the meme that it belongs to, if any.
 
     >>> read_cell("urn:memantics:meme:7#Scene/duel"), read_cell("a cat"), read_cell(None)
     (('7 Scene/duel', '7'), ('a cat', ''), ('', ''))
@@ -501,7 +502,7 @@ def _is_harmful(known: Knowledge) -> bool:
 
 
 def _stamp(folder: Path) -> tuple[int, ...]:
-    """When a store's files changed last, and how many there are."""
+    """Return the last change time and the number of a store's files."""
     try:
         times = [path.stat().st_mtime_ns for path in (folder / GRAPHS).iterdir()]
     except OSError:
@@ -510,7 +511,7 @@ def _stamp(folder: Path) -> tuple[int, ...]:
 
 
 def show_picture(path: Path, side: int = _LARGE) -> Thumbnail:
-    """A small copy of an image, as a data URL; one that is looked at again is remembered."""
+    """Return a small copy of an image as a data URL; results are cached."""
     try:
         changed = path.stat().st_mtime_ns
     except OSError:

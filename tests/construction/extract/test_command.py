@@ -97,7 +97,7 @@ def test_what_a_user_can_fix_is_one_line(shell: Shell) -> None:
         ([], "no meme folder was given"),
         (["nowhere"], "nowhere: is not a folder"),
         (["sample", "--order", "papre"], "did you mean paper"),
-        (["sample", "--background", "nothing.txt"], "nothing.txt: cannot be read"),
+        (["sample", "--background", "nothing.txt"], "nothing.txt: cannot read the file"),
     ],
 )
 def test_what_else_a_user_can_fix(shell: Shell, words: list[str], expected: str) -> None:

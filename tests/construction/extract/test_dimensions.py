@@ -116,13 +116,13 @@ def test_what_cannot_be_is_said(given: dict[str, DimensionSpec]) -> None:
 
 
 def test_bad_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="named in letters"):
+    with pytest.raises(DataError, match="use only letters in the file name"):
         read_specs(write(tmp_path / "a", **{"color-use": "label = 'x'"}))
     with pytest.raises(DataError, match="modell"):
         read_specs(write(tmp_path / "b", Scene="modell = 'x'"))
     with pytest.raises(DataError, match=r"Scene\.toml"):
         read_specs(write(tmp_path / "c", Scene="label = "))
-    with pytest.raises(InputError, match="holds no dimension"):
+    with pytest.raises(InputError, match="contains no dimension"):
         read_specs(write(tmp_path / "d"))
     plain = make_extract_settings()
     assert with_dimensions(plain, None) is plain

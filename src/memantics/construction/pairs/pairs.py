@@ -213,7 +213,7 @@ def draw_pair(
     exchanged.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])
-    for draw in (pages.set_caption, pages.set_on_plate):
+    for draw in (pages.set_caption, pages.set_on_box):
         if "\n" in texts[0]:
             drawn = _draw_panels(canvas, texts[0].split("\n"), draw)
         else:

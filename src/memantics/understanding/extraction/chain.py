@@ -1,4 +1,4 @@
-"""The chain of calls behind one meme's knowledge: a step starts as soon as its inputs are there."""
+"""Run the model calls that extract a meme's knowledge; each step starts when its inputs exist."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class ExtractSettings:
 
     @property
     def when(self) -> Refine:
-        """When relations are asked for."""
+        """When relations are requested."""
         return self.refine or self.plan.refine
 
     @property
     def steps(self) -> int:
-        """How many calls a meme takes at most, repairs not counted."""
+        """The maximum number of calls per meme, without retries."""
         refined = [s for s in self.plan.steps if s.all_relations()]
         return len(self.plan.steps) + (len(refined) if self.when == "second" else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """How one step of one meme ended; ``stage`` is ``individuals`` or ``relations``."""
+    """The result of one step of one meme; ``stage`` is ``individuals`` or ``relations``."""
 
     dimension: Dimension
     stage: str
@@ -90,7 +90,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What came of one meme."""
+    """The result of one meme."""
 
     knowledge: Knowledge
     steps: tuple[StepResult, ...]
@@ -103,14 +103,14 @@ class _Found:
     links: dict[str, list[Relation]] = field(default_factory=dict)
 
     def add_links(self, said: Iterable[reading.ReadRelation], source: Provenance) -> None:
-        """Keep relations of individuals of other steps until all are there."""
+        """Keep relations between individuals of other steps until all individuals exist."""
         for link in said:
             relation = replace(link.relation, provenance=source)
             self.links.setdefault(link.source, []).append(relation)
 
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
-    """Extract the knowledge of one meme; steps that do not wait for each other run at once."""
+    """Extract the knowledge of one meme; independent steps run concurrently."""
     situation = asking.Situation(
         meme,
         settings.background,
@@ -144,13 +144,13 @@ async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> E
         settings.language,
         settings.collection,
     )
-    # In the plan's order, whichever answer came first: the same calls give the same report.
+    # Results follow the plan's order, so that the same calls give the same report.
     places = [(step.dimension, stage) for stage in STAGES for step in settings.plan.steps]
     return Extraction(knowledge, tuple(found.results[p] for p in places if p in found.results))
 
 
 def _retrieve(meme: Meme, settings: ExtractSettings) -> tuple[Passage, ...]:
-    """Statements near what a meme says, its own left out; none where it says nothing."""
+    """Retrieve statements similar to a meme's text, except its own; none for an empty text."""
     told = " ".join((meme.text, *meme.notes.values())).strip()
     if settings.retriever is None or not told:
         return ()
@@ -209,7 +209,7 @@ async def _extract_step(
 async def _link_all(
     asker: Asker, situation: asking.Situation, settings: ExtractSettings, found: _Found
 ) -> None:
-    """The second pass: relations of every dimension that has individuals and something to link."""
+    """Run the second pass: relations of every dimension with individuals and possible targets."""
     tasks = [
         asyncio.create_task(_link_step(asker, situation, step, settings, found))
         for step in settings.plan.steps
@@ -272,7 +272,7 @@ def _result(place: tuple[Dimension, str], taken: Taken[Result]) -> StepResult:
 
 
 async def _finish(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Wait for all; when one breaks, stop the others before its error goes on."""
+    """Wait for all tasks; if one fails, cancel the others first."""
     running = list(tasks)
     try:
         await asyncio.gather(*running)
@@ -285,7 +285,7 @@ async def _finish(tasks: Iterable[asyncio.Task[None]]) -> None:
 async def in_order(
     jobs: Iterable[Coroutine[object, object, Result]], window: int
 ) -> AsyncIterator[Result]:
-    """Run many jobs, a bounded number at once, and give their results in the jobs' order."""
+    """Run many jobs, a bounded number at once, and yield their results in order."""
     left = iter(jobs)
     running: deque[asyncio.Task[Result]] = deque()
     try:
@@ -306,7 +306,7 @@ async def in_order(
 async def extract_memes(
     asker: Asker, memes: Sequence[Meme], settings: ExtractSettings, window: int = 64
 ) -> AsyncIterator[Extraction]:
-    """The knowledge of many memes, in their order; up to ``window`` memes at once."""
+    """Extract the knowledge of many memes in order, up to ``window`` memes at once."""
     jobs = (extract_meme(asker, meme, settings) for meme in memes)
     async for extraction in in_order(jobs, window):
         yield extraction

@@ -1,7 +1,7 @@
 """The extraction plan and its requests: order of the dimensions, known facts, and a strict schema.
 
 Printed text, notes, background files and earlier answers are enclosed between marks
-(:func:`~memantics.core.prompt.enclose`); the prompt says that nothing in there is an instruction.
+(:func:`~memantics.core.prompt.enclose`); the prompt states that they are not instructions.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from memantics.understanding.knowledge.ontology.vocabulary import (
 from memantics.understanding.knowledge.records import Individual
 
 Refine = Literal["same", "second", "off"]
-# A list of allowed targets makes dangling references impossible where decoding is constrained;
-# servers bound how long such lists may be.
+# With constrained decoding, a list of allowed targets prevents dangling references; servers limit
+# the length of such lists.
 _MOST_LISTED = 400
-# Characters of a description that later steps are told; what can be seen needs none.
+# Maximum description length in later prompts; visible things need no description.
 _TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 MOST_ARRANGED = 50
 _THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
-# What is known by dimension; None: that step brought no answer.
+# Known individuals by dimension; None if the step had no answer.
 KnownIndividuals = Mapping[Dimension, Sequence[Individual] | None]
 
 
 def list_relations(
     dimension: Dimension, spec: DimensionSpec | None = None
 ) -> tuple[RelationTerm, ...]:
-    """The relations that are asked for with the individuals of one dimension.
+    """List the relations that are requested with the individuals of one dimension.
 
-    What stands for what is asked with the analogy that says so, and nowhere else.
+    ``mappedOnto`` is requested only with analogies.
 
     >>> [term.name for term in list_relations("Scene")], list_relations("VisualMaterial")
     (['hasParticipant'], ())
@@ -80,10 +80,10 @@ def list_relations(
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One call: the dimension it fills and those it is told about.
+    """One call: its dimension and the dimensions given in the prompt.
 
-    ``needs`` are inputs without which there is nothing to ask: when one of them turned out to be
-    empty, the step is passed over. ``background`` says whether it is given the user's files.
+    ``needs`` are required inputs: if one of them is empty, the step is skipped. ``background``
+    tells whether the prompt includes the user's files.
     """
 
     dimension: Dimension
@@ -94,17 +94,18 @@ class PlannedStep:
 
     @property
     def told(self) -> DimensionSpec:
-        """What the dimension is, and how it is asked for."""
+        """The dimension's definition and guidance."""
         return self.spec or SPECS[self.dimension]
 
     def all_relations(self) -> tuple[RelationTerm, ...]:
-        """The relations that the individuals of this step can have."""
+        """The relations that individuals of this step can have."""
         return list_relations(self.dimension, self.spec)
 
     def relations(self) -> tuple[RelationTerm, ...]:
-        """The relations that this step itself can state: those that lead to one of its inputs.
+        """The relations of this step: those to one of its inputs.
 
-        ``mappedOnto`` links the two ends of an analogy, not the analogy: a second pass can ask it.
+        ``mappedOnto`` links the two ends of an analogy, not the analogy itself; the second pass can
+        request it.
         """
         return tuple(
             term
@@ -117,7 +118,7 @@ class PlannedStep:
 class ExtractionPlan:
     """Steps in a declared order; every input of a step comes before it.
 
-    ``refine`` is when relations are asked for: with the individuals, in a second pass, or never.
+    ``refine`` is when relations are requested: with the individuals, in a second pass, or never.
     """
 
     name: str
@@ -136,7 +137,7 @@ class ExtractionPlan:
             done.add(step.dimension)
 
     def waves(self) -> tuple[tuple[Dimension, ...], ...]:
-        """Steps that can run at the same time, wave by wave.
+        """Groups of steps that can run concurrently.
 
         >>> DEFAULT.waves()[0]
         ('TextualMaterial', 'VisualMaterial')
@@ -152,7 +153,7 @@ class ExtractionPlan:
 
 
 def _chain(*names: Dimension) -> tuple[PlannedStep, ...]:
-    """Each step is told all that came before it."""
+    """Build steps whose prompts include all earlier results."""
     return tuple(PlannedStep(name, names[:place]) for place, name in enumerate(names))
 
 
@@ -162,7 +163,7 @@ _ORDER = (
 )
 DEFAULT = ExtractionPlan(
     "default",
-    "seen and read first, then what it means, then whom it may hurt; as parallel as it can be",
+    "visible and textual content first, then meaning, then harm; as parallel as possible",
     tuple(
         PlannedStep(name, SPECS[name].inputs or (), background=SPECS[name].background)
         for name in _ORDER
@@ -170,7 +171,7 @@ DEFAULT = ExtractionPlan(
 )
 PAPER = ExtractionPlan(
     "paper",
-    "the paper's words: the most basic first, each step told all that came before; toxicity last",
+    "order of the paper: basic dimensions first, all earlier results in each prompt, toxicity last",
     _chain(
         "TextualMaterial",
         "VisualMaterial",
@@ -188,7 +189,7 @@ _SEEN: tuple[Dimension, ...] = ("OverallIntent", "VisualMaterial", "TextualMater
 _KNOWN: tuple[Dimension, ...] = (*_SEEN, "BackgroundKnowledge")
 OFFICIAL = ExtractionPlan(
     "official",
-    "the order of the released code: the intent first, and told to every later step",
+    "order of the released code: the intent first, given in every later prompt",
     (
         PlannedStep("OverallIntent"),
         PlannedStep("TextualMaterial", ("OverallIntent",)),
@@ -209,7 +210,7 @@ PLANS: Mapping[str, ExtractionPlan] = MappingProxyType(
 
 
 def find_plan(name: str) -> ExtractionPlan:
-    """The plan of that name.
+    """Find a plan by name.
 
     >>> find_plan("official").steps[0].dimension
     'OverallIntent'
@@ -219,9 +220,9 @@ def find_plan(name: str) -> ExtractionPlan:
 
 
 def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> ExtractionPlan:
-    """A plan with dimensions of the user's own: changed, added, or dropped.
+    """Apply the user's dimensions to a plan: changed, added or dropped ones.
 
-    A new one is told of its inputs, or of all others; steps come after what they are told of.
+    A new dimension gets its declared inputs, or all others. Steps are sorted after their inputs.
     """
     dropped = {name for name, spec in given.items() if spec.drop}
     kept = [step for step in plan.steps if step.dimension not in dropped]
@@ -232,7 +233,7 @@ def adapt_plan(plan: ExtractionPlan, given: Mapping[str, DimensionSpec]) -> Extr
             continue
         if not spec.label or not spec.definition:
             raise InputError(
-                f"dimension {name} has no label or no definition", hint=f"say both in {name}.toml"
+                f"dimension {name} has no label or no definition", hint=f"add both to {name}.toml"
             )
         inputs = tuple(sorted(known)) if spec.inputs is None else spec.inputs
         steps.append(PlannedStep(name, inputs, spec.needs, spec.background, spec))
@@ -258,13 +259,13 @@ def _adapt(step: PlannedStep, spec: DimensionSpec | None, dropped: set[str]) -> 
 
 
 def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
-    """In their order, but each after what it is told of."""
+    """Sort steps so that each comes after its inputs."""
     left, done = list(steps), set[str]()
     while left:
         ready = next((s for s in left if {*s.inputs, *s.needs} <= done), None)
         if ready is None:
             names = ", ".join(step.dimension for step in left)
-            raise InputError(f"dimensions are told of each other in a circle: {names}")
+            raise InputError(f"the inputs of these dimensions form a cycle: {names}")
         left.remove(ready)
         done.add(ready.dimension)
         yield ready
@@ -272,10 +273,10 @@ def _sort(steps: list[PlannedStep]) -> Iterator[PlannedStep]:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What does not change between the steps of one meme.
+    """The constant inputs of all steps of one meme.
 
-    ``background`` are the user's files, ``passages`` what was retrieved for this meme,
-    ``toxicity`` says what counts as toxic.
+    ``background`` are the user's files, ``passages`` retrieved statements, and ``toxicity`` the
+    definition of toxicity.
     """
 
     meme: Meme
@@ -295,7 +296,7 @@ def ask_individuals(
     known: KnownIndividuals,
     relations: Sequence[RelationTerm],
 ) -> Request:
-    """The request for the individuals of a dimension, with relations where some are allowed."""
+    """Build the request for the individuals of a dimension, with relations if allowed."""
     told = step.told
     listed = [individual for name in step.inputs for individual in known.get(name) or ()]
     usable = _usable(relations, listed)
@@ -315,13 +316,13 @@ def ask_individuals(
 def _arranges(
     dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> bool:
-    """Whether to ask how things stand to each other: it takes two of them."""
+    """Tell whether to ask for spatial relations, which need at least two individuals."""
     things = [individual for individual in listed if individual.dimension in _THINGS]
     return dimension == reading.ARRANGED and bool(relations) and len(things) > 1
 
 
 def _guide(step: PlannedStep, rule: ToxicityRule) -> str:
-    """What to look for, and of toxicity what counts."""
+    """Return the guidance of a step, including the definition of toxicity."""
     text = step.told.guidance
     return Template(text).safe_substitute(tell_rule(rule)) if step.dimension == "Toxicity" else text
 
@@ -333,7 +334,7 @@ def ask_links(
     known: KnownIndividuals,
     relations: Sequence[RelationTerm],
 ) -> Request:
-    """The request for the relations of a dimension's individuals, in a pass of their own."""
+    """Build the request for the relations of a dimension in the second pass."""
     names = tuple(dict.fromkeys(name for term in relations for name in term.range))
     listed = [individual for name in names for individual in known.get(name) or ()]
     lines = [_describe(term, listed) for term in relations]
@@ -357,7 +358,7 @@ def ask_links(
 
 
 def _request(situation: Situation, before: str, text: str, schema: dict[str, JsonValue]) -> Request:
-    """The image, then what is known in a fixed order, then the task: prefix caches can work."""
+    """Build a request: image, known facts in a fixed order, then the task, to use prefix caches."""
     form = Form("", (), situation.language, "json", {"text": situation.meme.text})
     texts = (before, text) if before else (text,)
     parts = (Image(situation.meme.image), *texts)
@@ -388,7 +389,7 @@ def _rank(name: Dimension) -> int:
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """By dimension, one a line; a long description ends early."""
+    """List individuals by dimension, one per line, with shortened descriptions."""
     lines, last = [], ""
     for individual in entries:
         if individual.dimension != last:
@@ -409,7 +410,7 @@ def _usable(
 
 
 def _describe(term: RelationTerm, listed: Iterable[Individual]) -> str:
-    """A relation with the dimensions that it may lead to, of those that are listed."""
+    """Describe a relation with its possible target dimensions."""
     present = {individual.dimension for individual in listed}
     ends = [name for name in term.range if name in present]
     where = f" (to {', '.join(ends)})" if present - set(ends) else ""
@@ -438,7 +439,7 @@ def _tell_spatial(prompt: str) -> str:
 def _example(
     dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> str:
-    """The form of a reply; its values say what belongs into each field."""
+    """Build the example of a reply; its values describe each field."""
     entry: dict[str, JsonValue] = {
         "name": "short_name",
         "label": reading.EXAMPLE,
@@ -475,7 +476,7 @@ def _schema(
 
 
 def _free_schema(listed: Sequence[Individual]) -> JsonValue:
-    """A relation in space, or in words of one's own, between two things that are listed."""
+    """Build the schema of a spatial or free relation between two listed individuals."""
     end = _reference(listed, _THINGS, _MOST_LISTED)
     said: JsonValue = {"anyOf": [choice(*SPATIAL), {"type": "string", "minLength": 1}]}
     return record(source=end, relation=said, target=end)
@@ -486,7 +487,7 @@ def _link_schema(
     listed: Sequence[Individual],
     sources: Sequence[Individual] | None = None,
 ) -> JsonValue:
-    """Each relation with its own targets (and sources); long lists give way to plain text."""
+    """Build the schema of relations with allowed targets and sources; long lists become strings."""
     shapes: list[JsonValue] = []
     room = _MOST_LISTED // max(1, len(relations))
     for term in relations:

@@ -1,4 +1,4 @@
-"""From a reply to individuals and relations: everything that was said, checked, nothing else."""
+"""Parse a reply into validated individuals and relations."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from memantics.core.text import clean_line
 from memantics.understanding.knowledge.ontology import vocabulary
 from memantics.understanding.knowledge.records import Individual, Relation
 
-# Names of individuals: short, safe, and different where people see a difference.
+# Names of individuals are short, safe and visibly different.
 
 LONGEST = 60
-# Letters of other scripts that look like Latin ones. Folding them makes no spelling wrong: it
-# only tells when two names would look the same, or which listed name a reference means.
+# Look-alike letters of other scripts are folded only to compare names, not to change them.
 _LOOKALIKES = str.maketrans(
     "авекмнорстухіјѕԁһⅼοανρτυκіԛԝ",
     "abekmhopctyxijsdhloavptukiqw",
@@ -28,7 +27,7 @@ _LOOKALIKES = str.maketrans(
 
 
 def make_name(text: str) -> str:
-    """An identifier from what a model wrote: letters, digits and marks of any script.
+    """Make an identifier from a model's text: letters, digits and marks of any script.
 
     >>> make_name("  Grumpy Cat (left)! "), make_name("键盘 1"), make_name("../..//")
     ('grumpy_cat_left', '键盘_1', '')
@@ -39,7 +38,7 @@ def make_name(text: str) -> str:
 
 
 def fold_lookalikes(name: str) -> str:
-    """What a name looks like: letters borrowed from other scripts become the Latin ones.
+    """Replace look-alike letters of other scripts with Latin ones.
 
     >>> fold_lookalikes("саt") == fold_lookalikes("cat")
     True
@@ -48,7 +47,7 @@ def fold_lookalikes(name: str) -> str:
 
 
 class Names:
-    """The names given so far in one dimension; a name that looks taken gets a number.
+    """The names used so far in one dimension; a look-alike name gets a number.
 
     >>> names = Names()
     >>> [names.give("cat"), names.give("cat"), names.give("саt"), names.give("")]
@@ -60,7 +59,7 @@ class Names:
         self.renamed = 0
 
     def give(self, name: str) -> str:
-        """The name itself if it is free, else with the first free number."""
+        """Return the name if it is free, else with the first free number."""
         base = name or "unnamed"
         given, number = base, 1
         while fold_lookalikes(given) in self._taken:
@@ -75,7 +74,7 @@ MOST = 200
 MOST_RELATIONS = 500
 
 
-# Fields whose words become part of the description: who feels it, how a community is meant.
+# Fields whose values are added to the description.
 ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "Emotion": (
         "holder",
@@ -85,21 +84,20 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 
 
-# How the things of a scene stand to each other is said by relations in space, what they do in words
-# of the model's own.
+# Scenes have spatial relations and free relations for actions.
 ARRANGED = "Scene"
-EXAMPLE = "what people call it"  # a model that repeats its prompt repeats this
+EXAMPLE = "what people call it"  # a model that copies the prompt repeats this text
 
 
 class SaidRelation(Closed):
-    """A relation of one entry, as a model gives it."""
+    """A relation of one entry in a reply."""
 
     relation: str
     target: str
 
 
 class SaidLink(Closed):
-    """A relation with its source, as a model gives it."""
+    """A relation with its source in a reply."""
 
     source: str
     relation: str
@@ -107,7 +105,7 @@ class SaidLink(Closed):
 
 
 class SaidIndividual(Closed):
-    """One entry, as a model gives it; ``arrangement`` is for a scene."""
+    """One entry of a reply; ``arrangement`` is used for scenes."""
 
     name: str = ""
     label: str = Field(min_length=1)
@@ -121,10 +119,10 @@ class SaidIndividual(Closed):
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """The individuals of a reply.
+    """The parsed individuals of a reply.
 
-    ``merged`` counts entries that were there twice, word for word; ``renamed`` those whose name
-    was taken by another entry. ``links`` are relations between individuals that were known before.
+    ``merged`` counts exact duplicates, ``renamed`` entries whose name was taken. ``links`` are
+    relations between previously known individuals.
     """
 
     individuals: tuple[Individual, ...]
@@ -135,14 +133,14 @@ class ReadReply:
 
 @dataclass(frozen=True, slots=True)
 class ReadRelation:
-    """A relation and the individual it belongs to, ``Dimension/name``."""
+    """A relation and its individual, ``Dimension/name``."""
 
     source: str
     relation: Relation
 
 
 class Directory:
-    """Finds what a reference means among the individuals that were listed.
+    """Resolve references to listed individuals.
 
     >>> cat = Individual("VisualMaterial", "grumpy_cat", "the cat")
     >>> names = Directory([cat])
@@ -163,7 +161,7 @@ class Directory:
                     self._loose.setdefault(fold_lookalikes(spelling), set()).add(individual.key)
 
     def find(self, said: str) -> str | None:
-        """The ``Dimension/name`` that is meant; None where that is nobody, or not clear."""
+        """Return the referenced ``Dimension/name``; None if unknown or ambiguous."""
         said = clean_line(said, 400)
         if said in self._exact:
             return said
@@ -174,7 +172,7 @@ class Directory:
         return next(iter(found)) if len(found) == 1 else None
 
     def resolve(self, said: str) -> str:
-        """The reference as it is meant, or, where it leads nowhere, as it was said."""
+        """Return the resolved reference, or the original text if it is unknown."""
         return self.find(said) or clean_line(said, 200)
 
 
@@ -184,7 +182,7 @@ def read_individuals(
     known: Iterable[Individual] = (),
     relations: Iterable[str] = vocabulary.RELATIONS,
 ) -> ReadReply:
-    """Read the reply to a step; ``known`` and ``relations`` are what it may refer to and use.
+    """Parse the reply of a step; ``known`` and ``relations`` are the allowed references.
 
     >>> read_individuals('[{"name": "Cat", "label": "a cat"}]', "VisualMaterial").individuals[0].key
     'VisualMaterial/cat'
@@ -206,7 +204,7 @@ def read_individuals(
 
 
 def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
-    """A relation in space, or in the model's own words, between two things that are known.
+    """Parse a spatial or free relation between two known individuals.
 
     >>> things = [Individual("VisualMaterial", name, name) for name in ("cat", "mat")]
     >>> _arrange(SaidLink(source="cat", relation="Sits on", target="mat"), Directory(things))
@@ -231,7 +229,7 @@ def _arrange(said: SaidLink, directory: Directory) -> ReadRelation:
 
 
 def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
-    """The entries of a reply: wrapped, as a bare list, as lists in a list, or one by one."""
+    """List the entries of a reply: wrapped, as a bare or nested list, or single."""
     if len(values) > 1 and all(isinstance(value, dict) and "label" in value for value in values):
         return values
     value = take_one(values)
@@ -245,7 +243,7 @@ def _list_entries(values: list[JsonValue]) -> list[JsonValue]:
 
 
 def flatten(values: list[JsonValue]) -> list[JsonValue]:
-    """Lists within lists as one list, in order.
+    """Flatten nested lists in order.
 
     >>> flatten([[1, [2]], 3])
     [1, 2, 3]
@@ -268,7 +266,7 @@ def _make(
     if not label or label == EXAMPLE:
         raise Unparsed("a label is empty, or the example of the prompt: say what the meme holds")
     kind = _read_kind(said.kind) if dimension == "Toxicity" else ""
-    # A relation of ours that was not offered here is left out, like a key that nobody asked for.
+    # An ontology relation that was not offered here is ignored, like an unknown key.
     links = (
         _make_relation(one.relation, one.target, directory)
         for one in said.relations
@@ -317,9 +315,9 @@ def read_links(
     *,
     free: bool = False,
 ) -> tuple[ReadRelation, ...]:
-    """Read the reply to a step of the second pass; sources must be among those listed.
+    """Parse a reply of the second pass; sources must be listed individuals.
 
-    ``free`` allows relations in space or in the model's own words between things that are known.
+    ``free`` allows spatial and free relations between known individuals.
     """
     value = take_one(find_values(text))
     if isinstance(value, Mapping):

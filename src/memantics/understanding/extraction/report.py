@@ -1,4 +1,4 @@
-"""What an extraction amounts to: four status counts, individuals, and references that dangle."""
+"""The report of an extraction: status counts, individuals and dangling references."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STEPS = (*STATUSES, "skipped")
 
 @dataclass(slots=True)
 class DimensionReport:
-    """One dimension over all memes: an empty answer is a result, so it is counted apart."""
+    """One dimension over all memes; empty answers are valid and counted separately."""
 
     individuals: int = 0
     memes: int = 0
@@ -37,7 +37,7 @@ class DimensionReport:
 
 @dataclass(frozen=True, slots=True)
 class Misplaced:
-    """A relation between dimensions that the ontology does not relate so; it is kept."""
+    """A relation between dimensions that the ontology does not allow; it is kept."""
 
     meme: str
     source: str
@@ -47,7 +47,7 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step without a value, and why."""
+    """A step without a value, and its reason."""
 
     meme: str
     dimension: str
@@ -58,7 +58,7 @@ class Failure:
 
 @dataclass(slots=True)
 class KnowledgeReport:
-    """``report.json`` of ``build knowledge``: adds up extractions one by one."""
+    """``report.json`` of ``build knowledge``, accumulated meme by meme."""
 
     kind: str = field(default="knowledge", init=False)
     model: str
@@ -88,7 +88,7 @@ class KnowledgeReport:
     def begin(
         cls, model: str, settings: ExtractSettings, skips: Sequence[Skip] = ()
     ) -> KnowledgeReport:
-        """The report before the first meme."""
+        """Create the report before the first meme."""
         plan = settings.plan.name
         told = (model, plan, settings.when, settings.language, settings.toxicity)
         return cls(*told, unusable=list(skips))
@@ -129,7 +129,7 @@ class KnowledgeReport:
 
 
 def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
-    """Relations whose ends both exist but do not belong to the relation's dimensions."""
+    """Find relations between existing individuals of the wrong dimensions."""
     for individual in knowledge.individuals:
         for link in individual.relations:
             term, target = RELATIONS.get(link.relation), knowledge.by_key.get(link.target)
@@ -139,10 +139,8 @@ def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
                 yield Misplaced(knowledge.meme, individual.key, link.relation, link.target)
 
 
-# The folder of a build: ``memes.jsonl`` with ``images/``, ``knowledge.jsonl``, ``report.json``.
-#
-# ``calls.jsonl`` beside them is the client's. Finished files appear at once or not at all; a build
-# that was killed is run again and takes every answer from the call log.
+# A build folder contains ``memes.jsonl`` with ``images/``, ``knowledge.jsonl``, ``report.json`` and
+# the client's ``calls.jsonl``. Files are written atomically; a repeated build reuses the call log.
 
 IMAGES, REPORT = "images", "report.json"
 _MOST_BACKGROUND = 64_000
@@ -151,18 +149,18 @@ _BACKGROUND_SUFFIXES = (".txt", ".md")
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The memes of a build, and those whose image cannot be used."""
+    """The memes of a build, and those with unusable images."""
 
     memes: tuple[Meme, ...]
     skips: tuple[Skip, ...]
 
 
 def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
-    """Copy memes into a build, each image checked in bounds; broken ones are listed, not kept."""
+    """Copy memes with checked images into a build; broken images are listed."""
     kept: list[Meme] = []
     skips: list[Skip] = []
     taken: set[str] = set()
-    with refuse_unwritable(folder, "choose another with --out"):
+    with refuse_unwritable(folder, "choose another folder with --out"):
         (folder / IMAGES).mkdir(parents=True, exist_ok=True)
         for meme in memes:
             try:
@@ -177,8 +175,8 @@ def adopt_memes(memes: Iterable[Meme], folder: Path) -> Adopted:
                 file.write(_dump_meme(meme, folder))
     if not kept:
         raise InputError(
-            f"none of {len(skips)} memes has a readable image",
-            hint=skips[0].reason if skips else "name a folder of images",
+            f"none of the {len(skips)} memes has a readable image",
+            hint=skips[0].reason if skips else "use a folder that contains images",
         )
     return Adopted(tuple(kept), tuple(skips))
 
@@ -195,7 +193,7 @@ def _adopt(meme: Meme, folder: Path, taken: set[str]) -> Meme:
 
 
 def safe_id(name: str, taken: Iterable[str] = ()) -> str:
-    """An id that every later file accepts; an odd name keeps what it can, with a mark.
+    """Make an id that is valid in all files; an unusual name is shortened and gets a hash.
 
     >>> safe_id("en-001"), safe_id("my meme (2)")
     ('en-001', 'my-meme-2-c50261')
@@ -220,17 +218,19 @@ def _dump_meme(meme: Meme, folder: Path) -> bytes:
 
 
 def write_report(folder: Path, report: object, name: str = REPORT) -> None:
-    """Write a report, a dataclass, as readable JSON."""
+    """Write a report dataclass as readable JSON."""
     with whole_file(folder / name) as file:
         file.write(orjson.dumps(asdict(report), option=orjson.OPT_INDENT_2))  # type: ignore[call-overload]
 
 
 def read_background(place: Path) -> str:
-    """The background-knowledge files that a user names: one file, or the texts of a folder."""
+    """Read the user's background files: one file, or all texts of a folder."""
     if place.is_dir():
         paths = [p for p in sorted(place.iterdir()) if p.suffix.lower() in _BACKGROUND_SUFFIXES]
         if not paths:
-            raise DataError(place, "holds no .txt or .md file", hint="put background texts there")
+            raise DataError(
+                place, "contains no .txt or .md file", hint="put background texts there"
+            )
     else:
         paths = [place]
     texts = []
@@ -242,12 +242,12 @@ def read_background(place: Path) -> str:
         except UnicodeDecodeError:
             raise DataError(path, "is not UTF-8 text", hint="save it as UTF-8") from None
         except OSError as error:
-            raise DataError(path, f"cannot be read: {error.strerror}") from error
+            raise DataError(path, f"cannot read the file: {error.strerror}") from error
     text = "\n\n".join(texts)
     if len(text) > _MOST_BACKGROUND:
         raise DataError(
             place,
-            f"holds more than {_MOST_BACKGROUND:,} characters",
-            hint="they go into every prompt: keep what matters",
+            f"contains more than {_MOST_BACKGROUND:,} characters",
+            hint="shorten the texts: they are part of every prompt",
         )
     return text

@@ -1,9 +1,9 @@
-"""The process that answers one SPARQL query and cannot reach any other machine.
+"""The process that answers one SPARQL query without network access.
 
-Two walls stand one behind the other. A query that may leave the machine is refused by its syntax
-tree. Then, before the engine sees it, the limit of open files is set to zero: what is open stays
-usable, and no socket can be opened any more, whatever the engine finds in the query. That works
-wherever there are POSIX limits; on Windows only the syntax tree guards.
+There are two safeguards. First, a query that could contact another machine is rejected by its
+syntax tree. Second, before the engine runs, the limit of open files is set to zero: open files stay
+usable, and no socket can be opened. The second safeguard needs POSIX limits; on Windows only the
+syntax tree is checked.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ from memantics.understanding.knowledge.store import GraphStore
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-MEMORY = 2 * 1024**3  # beyond what the store and the program take
-MOST_CHARACTERS = 20_000_000  # of an answer: a short query can ask for any length
-DEEPEST = 100  # brackets within brackets
-_FRAMES = 20_000  # of Python's stack: the parser takes dozens for each bracket
+MEMORY = 2 * 1024**3  # bytes, in addition to the store and the program
+# maximum characters of an answer, since a short query can request any length
+MOST_CHARACTERS = 20_000_000
+DEEPEST = 100  # maximum nesting of brackets
+_FRAMES = 20_000  # Python stack limit; the parser needs dozens of frames per bracket
 _OURS = "urn:memantics:"
-# Only with one of these words can a query name another machine; an escape may spell any word.
+# A query needs one of these words to name another machine; an escape may spell any word.
 _SUSPECT = re.compile(r"service|from|\\u", re.IGNORECASE)
 
 
 def check_query(query: str) -> None:
-    """Refuse a query that is nested without end or would ask another machine."""
+    """Reject a query that is nested too deeply or would contact another machine."""
     deepest = measure_nesting(query)
     if deepest > DEEPEST:
         raise InputError(
@@ -50,9 +51,10 @@ def check_query(query: str) -> None:
     if not _SUSPECT.search(query):
         return
     if re.search(r"\\u00[0-7]|\\U000000[0-7]", query):
-        # Parsers differ in whether such an escape can end a string.
+        # Parsers differ in whether this escape can end a string.
         raise InputError(
-            "the query spells a plain character as an escape", hint="write the character itself"
+            "the query contains an escape sequence for a plain character",
+            hint="write the character itself",
         )
     from rdflib.plugins.sparql.parser import parseQuery
 
@@ -62,7 +64,7 @@ def check_query(query: str) -> None:
     except Exception as error:
         raise InputError(
             f"the query is not valid SPARQL, or it calls a remote SERVICE: {brief(str(error))}",
-            hint="with SERVICE, FROM or escapes only SPARQL 1.1 is read",
+            hint="queries with SERVICE, FROM or escapes must be SPARQL 1.1",
         ) from error
     prefixes = PREFIXES | {
         str(declaration.prefix or ""): str(declaration.iri)
@@ -73,14 +75,14 @@ def check_query(query: str) -> None:
         if name == "ServiceGraphPattern":
             raise InputError(
                 "SERVICE would send the query to another machine",
-                hint="ask this store alone; export it to ask elsewhere",
+                hint="query only this store, or export it and query elsewhere",
             )
         if name == "DatasetClause":
             _check_graph(next(iter(part.values())), prefixes)
 
 
 def _walk(part: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """Every named part of a syntax tree."""
+    """Yield every named part of a syntax tree."""
     if isinstance(part, dict):
         yield str(getattr(part, "name", "")), part
         part = part.values()
@@ -97,13 +99,13 @@ def _check_graph(graph: object, prefixes: dict[str, str]) -> None:
         iri = str(graph)
     if not iri.startswith(_OURS):
         raise InputError(
-            f"FROM {iri[:200]}: no graph of this store",
-            hint="graphs are meme:ID; nothing is fetched from elsewhere",
+            f"FROM {iri[:200]}: the store has no such graph",
+            hint="use meme:ID; graphs of other sources are not loaded",
         )
 
 
 def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
-    """Answer any kind of query as a table. Prefixes of the ontology need not be declared.
+    """Answer a query of any kind as a table; the ontology's prefixes are predefined.
 
     >>> graphs = GraphStore.in_memory().graphs
     >>> answer(graphs, "SELECT ?label { mm:Scene rdfs:label ?label }").rows
@@ -129,7 +131,7 @@ def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
     except SyntaxError as error:
         raise InputError(
             f"the query is not valid SPARQL: {brief(str(error))}",
-            hint="such as 'SELECT ?s ?label { ?s a mm:Scene ; rdfs:label ?label }'",
+            hint="for example 'SELECT ?s ?label { ?s a mm:Scene ; rdfs:label ?label }'",
         ) from error
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"the query cannot be answered: {brief(str(error))}") from error
@@ -137,14 +139,14 @@ def answer(graphs: Store, query: str, limit: int = 100) -> QueryRows:
 
 
 def _hold(rows: Iterable[tuple[str | None, ...]]) -> list[tuple[str | None, ...]]:
-    """Rows within the bound of an answer; one that passes it is refused, never cut silently."""
+    """Yield rows up to the answer limit; a larger answer is an error, never truncated silently."""
     held, characters = [], 0
     for row in rows:
         characters += sum(len(cell or "") for cell in row)
         if characters > MOST_CHARACTERS:
             raise InputError(
                 f"the answer has more than {MOST_CHARACTERS:,} characters",
-                hint="ask for fewer rows, or for shorter texts with SUBSTR or STRLEN",
+                hint="request fewer rows, or shorten texts with SUBSTR",
             )
         held.append(row)
     return held
@@ -155,7 +157,7 @@ def _text(term: object) -> str | None:
 
 
 def brief(message: str) -> str:
-    """The place and the start of a message: parsers list every letter that could have come."""
+    """Return the position and start of a parser message, without its long list of alternatives."""
     head, _, rest = message.partition(": expected")
     if rest and head.startswith("error at"):
         return f"{head}: unexpected"
@@ -163,7 +165,7 @@ def brief(message: str) -> str:
 
 
 def close_network() -> None:
-    """Bound memory, and let nothing be opened any more: no file, and no socket."""
+    """Limit memory, and prevent opening of further files and sockets."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -176,18 +178,18 @@ def close_network() -> None:
 
 
 def _measure_memory() -> int:
-    """Bytes of addresses that this process has already; a store's files may be mapped."""
+    """Return the address space in use, including mapped store files."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
-    except OSError:  # not on macOS, which does not enforce such a limit either
+    except OSError:  # not on macOS, which does not enforce this limit
         return 4 * 1024**3
 
 
 def main(source: IO[bytes], out: IO[bytes]) -> None:
-    """Answer what comes in, a user's query or several of ours; errors are answers, too."""
+    """Answer the received queries; errors are returned as answers."""
     wanted = orjson.loads(source.readline())
     if hasattr(signal, "alarm"):
-        # Whoever asked may have been killed: nobody would stop this process.
+        # The parent may have been killed: then nothing else would stop this process.
         signal.alarm(math.ceil(min(wanted.get("seconds", 30.0), 86_400)) + 2)
     try:
         ours = wanted.get("queries", ())

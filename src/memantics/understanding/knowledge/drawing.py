@@ -1,7 +1,7 @@
-"""What is known about a meme as a picture: cards in columns, each row of a card starts a line.
+"""Draw the knowledge of a meme as SVG: cards in columns, with one line per relation.
 
-A relation's name stands in the card that it starts from, so that names never overlap. Drawings
-are SVG that takes its colours from ``drawing.css``; one is for wide screens, one for phones.
+A relation's name is inside the card of its source, so that names never overlap. Colours come from
+``drawing.css``. There is one drawing for wide screens and one for phones.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ _SHORT = 6
 
 
 def read_style() -> str:
-    """The style sheet of drawings, light and dark."""
+    """Return the style sheet of drawings, for light and dark mode."""
     return (files("memantics.understanding.knowledge") / "static" / "drawing.css").read_text(
         encoding="utf-8"
     )
 
 
 def draw(knowledge: Knowledge, linked: bool = True) -> Markup:
-    """The drawing for wide screens; cards link to entries of the page, unless it has none."""
+    """Draw the graph for wide screens; with ``linked``, cards link to entries of the page."""
     return _Wide(choose_cards(knowledge), "w", knowledge.meme, linked).draw()
 
 
 def draw_narrow(knowledge: Knowledge, linked: bool = True) -> Markup:
-    """The drawing for phones: one column, lines in its margin."""
+    """Draw the graph for phones: one column with lines in the margin."""
     return _Narrow(choose_cards(knowledge), "n", knowledge.meme, linked).draw()
 
 
@@ -75,7 +75,7 @@ class _Drawing:
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """Where among the cards an individual's number is."""
+        """Card positions by individual number."""
         return {
             individual: place
             for place, card in enumerate(self.cards)
@@ -83,14 +83,14 @@ class _Drawing:
         }
 
     def links(self) -> Iterator[tuple[int, int, int]]:
-        """Lines as card, row, target card."""
+        """Lines as card, row and target card."""
         for place, card in enumerate(self.cards):
             for row_place, row in enumerate(card.rows):
                 for target in row.targets:
                     yield place, row_place, self.places[target]
 
     def close(self, width: float, height: float) -> Markup:
-        name = f"What is known about meme {tame(self.meme)}"
+        name = f"Knowledge graph of meme {tame(self.meme)}"
         return draw_part("sheet", name, width, height, self.parts)
 
     def add(self, name: str, *values: object) -> None:
@@ -104,7 +104,7 @@ class _Drawing:
         source: IndividualCard,
         target: IndividualCard,
     ) -> None:
-        """A line with its arrow; ``tip`` says where it ends, and whether it points right."""
+        """Draw a line with its arrow; ``tip`` is its end and direction."""
         self.add("line", path, *tip, source, target)
 
     def card(self, card: IndividualCard, x: float, y: float, width: float) -> None:
@@ -123,9 +123,9 @@ class _Drawing:
 class _Wide(_Drawing):
     @cached_property
     def columns(self) -> dict[int, tuple[int, ...]]:
-        """The columns that have cards, from the left, with their cards.
+        """The columns that have cards, from left to right.
 
-        Cards without lines fill up short columns only; the others stand below the drawing.
+        Cards without lines fill short columns; the others are placed below the drawing.
         """
         linked = {place for start, _, end in self.links() for place in (start, end)}
         found = {}
@@ -161,7 +161,7 @@ class _Wide(_Drawing):
             self.card(self.cards[at], edges[column_of[at]], plan.tops[spot[at]] + top, WIDTH)
         for at, x, y in ports:
             self.add("port", self.cards[at], x, y)
-        # A lane may run above the first card or below the last.
+        # A lane may be above the first card or below the last.
         reach = [y for route in plan.routes for _, y in route.lanes]
         height = max([plan.height, *reach]) + top + 12
         rest = [at for at in range(len(self.cards)) if at not in column_of]
@@ -170,7 +170,7 @@ class _Wide(_Drawing):
         )
 
     def stack(self, rest: Sequence[int], edges: Sequence[float], height: float) -> float:
-        """Cards without lines, below the others in full columns; return the new height."""
+        """Place cards without lines below the others; return the new height."""
         if not rest:
             return height
         middle = (edges[0] + edges[-1] + WIDTH) / 2
@@ -185,7 +185,7 @@ class _Wide(_Drawing):
     def draw_line(
         self, line: CardLine, route: Route, ends: tuple[int, int], edges: list[float], top: float
     ) -> tuple[float, float]:
-        """Draw one line; return where it starts."""
+        """Draw one line; return its start."""
         source, target = self.cards[line.source], self.cards[line.target]
         first, last = ends
         start, end = route.start + top, route.end + top
@@ -260,14 +260,14 @@ class _Narrow(_Drawing):
         return self.close(_NARROW, here)
 
     def members(self, column: int) -> list[int]:
-        """Cards of a column, dimension by dimension."""
+        """List the cards of a column by dimension."""
         found = [place for place, card in enumerate(self.cards) if _find_column(card) == column]
         return sorted(found, key=lambda at: _rank(column, self.cards[at]))
 
     def share(
         self, links: Sequence[tuple[int, int, int]], tops: dict[int, float], width: float
     ) -> list[float]:
-        """Lines arrive at a card below one another, in the upper part that has no rows."""
+        """Distribute the ends of lines along the upper part of a card."""
         arriving: dict[int, list[int]] = {}
         for place, (_, _, target) in enumerate(links):
             arriving.setdefault(target, []).append(place)

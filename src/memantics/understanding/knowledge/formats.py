@@ -1,4 +1,4 @@
-"""Knowledge in files: N-Quads, TriG, Turtle and JSON-LD, in and out, without loss."""
+"""Read and write knowledge as N-Quads, TriG, Turtle and JSON-LD without loss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SUFFIXES: Mapping[str, GraphFormat] = {
     ".json": "jsonld",
 }
 _RDF, _XSD = PREFIXES["rdf"], PREFIXES["xsd"]
-# Terms that people read; relations are added to those of the file.
+# Terms with short names; the relations of a file are added.
 _CONTEXT: dict[str, JsonValue] = orjson.loads(Path(__file__).with_name("context.json").read_bytes())
 _CONTEXT |= {
     name: {"@id": TERM + name, "@type": "@id"}
@@ -57,27 +57,27 @@ _REPAIR = "repair the file, or export it again"
 
 
 def guess_format(path: Path) -> GraphFormat:
-    """The format that a file's name stands for."""
+    """Determine the format from a file's name."""
     found = SUFFIXES.get(path.suffix.lower())
     if found is None:
         raise InputError(
-            f"{path.name}: no known format of knowledge",
-            hint=f"names end in {', '.join(SUFFIXES)}",
+            f"{path.name}: unknown file format",
+            hint=f"use a file name that ends in {', '.join(SUFFIXES)}",
         )
     return found
 
 
 def check_nesting(data: bytes, form: GraphFormat, name: str) -> None:
-    """Refuse a file whose nesting would end the parser, and with it this process.
+    """Reject a file whose nesting would crash the parser and this process.
 
-    Brackets of Turtle cost it nothing, so that only quoted statements are counted there.
+    Brackets of Turtle are harmless, so only quoted statements are counted there.
     """
     if form == "jsonld" or QUOTE in data:
         refuse_nesting(data, name)
 
 
 def parse(data: bytes, form: GraphFormat, name: str) -> Iterator[Quad]:
-    """Read quads; an error says the file and the line."""
+    """Parse quads; an error names the file and the line."""
     need_offline("pyoxigraph")
     import pyoxigraph
 
@@ -103,10 +103,10 @@ def _official(form: GraphFormat) -> RdfFormat:
 
 
 def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
-    """Quads by meme. Turtle knows no graphs: there the IRIs say which meme a statement is about.
+    """Group quads by meme; in Turtle, which has no graphs, by IRI.
 
-    What is about no meme, such as a model or a node without a name, goes into the graph of every
-    meme that speaks of it.
+    Statements about no meme, such as a model, are added to the graph of every meme that refers to
+    them.
     """
     from pyoxigraph import Quad
 
@@ -120,7 +120,7 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
         subject = str(getattr(quad.subject, "value", ""))
         meme = meme_of(subject)
         if meme is None:
-            # Every store has the ontology already.
+            # Every store already contains the ontology.
             if not subject.startswith(ONTOLOGY):
                 shared[str(quad.subject)].append(quad)
             continue
@@ -134,7 +134,7 @@ def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
 def _follow(
     quads: Iterable[Quad], shared: Mapping[str, Sequence[Quad]], graph: NamedNode
 ) -> list[Quad]:
-    """What is said about the things that quads speak of, and about what that speaks of in turn."""
+    """Collect statements about the subjects that quads refer to, recursively."""
     from pyoxigraph import Quad
 
     left, seen, found = [str(quad.object) for quad in quads], set[str](), list[Quad]()
@@ -150,14 +150,14 @@ def _follow(
 
 
 def serialize(quads: Iterable[Quad], form: GraphFormat) -> bytes:
-    """Write quads, the same ones always in the same order."""
+    """Write quads in a deterministic order."""
     need_offline("pyoxigraph")
     import pyoxigraph
 
     ordered = sorted(quads, key=str)
     if form == "jsonld":
         return _write_jsonld(ordered)
-    # Most stores have no dimension of their own: a prefix that nothing uses is left out.
+    # Unused prefixes are omitted; most stores have no custom dimension.
     owned = any(str(getattr(quad.object, "value", "")).startswith(OWN) for quad in ordered)
     known = {name: start for name, start in PREFIXES.items() if owned or start != OWN}
     prefixes = None if form == "nquads" else known
@@ -172,7 +172,7 @@ def _bytes(data: bytes | None) -> bytes:
 
 
 def _write_jsonld(quads: Sequence[Quad]) -> bytes:
-    """One object per meme, with short names: for people as much as for tools."""
+    """Write one object per meme, with short names for readability."""
     graphs: dict[str, dict[str, dict[str, JsonValue]]] = {}
     for quad in quads:
         graph = str(getattr(quad.graph_name, "value", ""))
@@ -201,7 +201,7 @@ def _write_jsonld(quads: Sequence[Quad]) -> bytes:
 
 
 def _reading_order(entry: dict[str, JsonValue]) -> tuple[int, int, str]:
-    """The meme, its individuals in their order, then how they came about."""
+    """Sort entries: the meme, its individuals in order, then the provenance."""
     if entry.get("@type") == "Meme":
         return 0, 0, ""
     position = entry.get("position")
@@ -214,13 +214,13 @@ _FIRST = ("@id", "@type", "id", "name", "label", "description", "toxicityKind", 
 
 
 def _tidy(entry: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """What people look for comes first."""
+    """Put the most important keys first."""
     names = [name for name in _FIRST if name in entry]
     return {name: entry[name] for name in (*names, *sorted(entry.keys() - set(names)))}
 
 
 def _short(iri: str) -> str:
-    """A prefix, not a base: libraries do not agree on how to resolve against a URN."""
+    """Shorten an IRI with a prefix; libraries resolve a URN base differently."""
     return f"meme:{iri.removeprefix(MEME)}" if iri.startswith(MEME) else iri
 
 

@@ -1,8 +1,7 @@
-"""Knowledge as RDF and back: one graph per meme, no blank nodes, nothing lost on the way.
+"""Convert knowledge to RDF and back without loss: one graph per meme, without blank nodes.
 
-Each individual says what it is, what it is called and what it is linked to; an activity
-(PROV-O) says who made it. A link with an origin of its own, or with words of its own, has a
-statement node beside it.
+Each individual has its class, label and relations; a PROV-O activity describes its provenance. A
+relation with its own provenance or wording has a separate statement node.
 """
 
 from __future__ import annotations
@@ -62,19 +61,19 @@ _MEME_FIELDS = ("image", "language", "collection", "warning")
 
 @lru_cache(maxsize=4096)
 def node(iri: str) -> NamedNode:
-    """A node; predicates and classes come again and again."""
+    """Return a cached node, since predicates and classes repeat."""
     from pyoxigraph import NamedNode
 
     return NamedNode(iri)
 
 
 def predicate_iri(relation: str) -> str:
-    """A relation of the ontology, or, in a namespace of its own, what a model said instead."""
+    """Return the IRI of an ontology relation, or of a free relation in its own namespace."""
     return TERM + relation if relation in RELATIONS else SAID + escape(relation)
 
 
 def to_quads(knowledge: records.Knowledge) -> Iterator[Quad]:
-    """Everything that is known about a meme, as quads of its graph."""
+    """Convert all knowledge about a meme to quads of its graph."""
     return _Writer(knowledge).write()
 
 
@@ -88,7 +87,7 @@ class _Writer:
         if len(knowledge.by_key) != len(knowledge.individuals):
             raise DataError(
                 f"meme {knowledge.meme}",
-                "two individuals of a dimension share a name",
+                "two individuals of one dimension have the same name",
                 hint="rename one",
             )
         meme = graph_iri(knowledge.meme)
@@ -123,7 +122,7 @@ class _Writer:
 
     def relation(self, source: str, relation: records.Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
-        # The ontology's relations hold between its dimensions: those of others are told as said.
+        # Ontology relations between other dimensions are stored as free relations.
         known = self.knowledge.by_key
         theirs = [
             known[key].dimension in DIMENSIONS for key in (source, relation.target) if key in known
@@ -199,7 +198,7 @@ class _Writer:
 
 
 def shorten_time(when: str) -> str:
-    """A time as stores write it: no empty digits, Z for the zero offset.
+    """Write a time in canonical form: without empty digits, Z for offset zero.
 
     >>> shorten_time("2026-01-02T03:04:05.120+00:00"), shorten_time("yesterday")
     ('2026-01-02T03:04:05.12Z', 'yesterday')
@@ -222,7 +221,7 @@ def _digest(*parts: str) -> str:
 
 @dataclass
 class _Subject:
-    """The statements about one subject: by predicate, in the order of the graph."""
+    """The statements about one subject by predicate, in graph order."""
 
     said: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -232,10 +231,10 @@ class _Subject:
 
 
 def from_quads(meme: str, quads: Iterable[Quad | Triple]) -> records.Knowledge:
-    """What the graph of a meme says. Statements that are no part of a record stay in the graph."""
+    """Read the knowledge of a meme from its graph; unknown statements stay in the graph."""
     subjects: dict[str, _Subject] = defaultdict(_Subject)
     for quad in quads:
-        # Values of nodes and literals never clash: predicates tell which they are.
+        # The predicate determines whether a value is a node or a literal.
         subject, value = getattr(quad.subject, "value", ""), getattr(quad.object, "value", "")
         subjects[subject].said[quad.predicate.value].append(value)
     return _Reader(meme, subjects).read()
@@ -321,7 +320,7 @@ class _Reader:
 
 
 def _read_class(iri: str) -> Dimension | None:
-    """The dimension that a class stands for."""
+    """Return the dimension of a class."""
     return iri.removeprefix(OWN) if iri.startswith(OWN) else _CLASSES.get(iri)
 
 
@@ -340,5 +339,5 @@ _ORDER = {name: place for place, name in enumerate(RELATIONS)}
 
 
 def order_of(relation: records.Relation) -> tuple[int, str, str]:
-    """The order in which relations are kept: the ontology's first, then by name and target."""
+    """Return the sort key of a relation: ontology relations first, then by name and target."""
     return _ORDER.get(relation.relation, len(_ORDER)), relation.relation, relation.target

@@ -1,8 +1,7 @@
 """Layout of knowledge graphs: choose the cards, and place them in columns with few crossings.
 
-It is the classic layered method: long lines get a place of their own in every column that they
-cross, the order follows the mean of the neighbours, and heights are the least-squares solution that
-keeps the order.
+It is the classic layered method: long lines get a lane in every column that they cross, the order
+follows the mean of the neighbours, and heights are a least-squares solution that keeps the order.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from memantics.understanding.knowledge.records import Individual, Knowledge, Rel
 _NARROW = frozenset("ijlftrI.,;:'’‘|!()[]{}·- ")
 _BROAD = frozenset("mwMW@%—…")
 _PIECES = re.compile(r"\s+|[^\s\u2e80-\uffef]+|[\u2e80-\uffef]")
-# A card's measures, in pixels at full size.
+# Card dimensions in pixels at full size.
 PAD, HEAD, STEP, ROW = 12.0, 25.0, 17.0, 19.0
 TEXT, SMALL = 13.5, 11.5
 _BOLD = TEXT * 1.07
 _MOST, _MOST_OF_ONE, _CROWD = 90, 30, 7
-_OWN = "a dimension of this build's own"
+_OWN = "a custom dimension of this build"
 GAP = 16.0
 _LANE = 9.0
 _SWEEPS = 14
@@ -40,7 +39,7 @@ _STEPS = 14
 
 
 def tame(text: str) -> str:
-    """Text that cannot steer what stands around it: one line, no controls, no direction marks.
+    """Clean a text to one line without control characters and direction marks.
 
     >>> tame("a" + chr(0x202E) + "b" + chr(10) + "c" + chr(0))
     'ab c'
@@ -50,7 +49,7 @@ def tame(text: str) -> str:
 
 
 def measure_text(text: str, size: float) -> float:
-    """About how wide a text is, rather too wide than too narrow.
+    """Estimate the width of a text, rather too wide than too narrow.
 
     >>> measure_text("鱼鱼", 10) > measure_text("fish", 10)
     True
@@ -71,7 +70,7 @@ def _width(char: str) -> float:
 
 
 def wrap(text: str, width: float, size: float, most: int) -> tuple[str, ...]:
-    """Break a text into at most so many lines; what does not fit ends in an ellipsis.
+    """Break a text into a maximum number of lines; an ellipsis marks omitted text.
 
     >>> wrap("a caption under the keyboard", 90, 13, 2)
     ('a caption', 'under the…')
@@ -91,7 +90,7 @@ def wrap(text: str, width: float, size: float, most: int) -> tuple[str, ...]:
 
 
 def _pieces(text: str, width: float, size: float) -> list[str]:
-    """Words, spaces and Chinese characters; a word wider than a line is broken anywhere."""
+    """Split into words, spaces and Chinese characters; long words are broken anywhere."""
     found = []
     for piece in _PIECES.findall(text):
         rest = piece
@@ -113,7 +112,7 @@ def _cut(line: str, width: float, size: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """A relation in a card: where it leads, by the numbers of cards, and what leads nowhere."""
+    """A relation in a card: its target cards, and unresolved targets."""
 
     text: str
     targets: tuple[int, ...]
@@ -123,9 +122,9 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True)
 class IndividualCard:
-    """An individual as it is drawn, or several that say the same of the same things.
+    """A card of one individual, or of several with the same relations.
 
-    ``numbers`` are their places among the meme's individuals.
+    ``numbers`` are their positions among the meme's individuals.
     """
 
     numbers: tuple[int, ...]
@@ -135,7 +134,7 @@ class IndividualCard:
 
     @property
     def number(self) -> int:
-        """The first individual's place, which stands for the card."""
+        """The first individual's position, which identifies the card."""
         return self.numbers[0]
 
     @property
@@ -147,7 +146,7 @@ class IndividualCard:
         return f"{label} · {tame(self.individual.kind).lower()}" if self.individual.kind else label
 
     def lines(self, width: float) -> tuple[str, ...]:
-        """The title, or one short title for each individual, broken into lines."""
+        """The title, or one short title per individual, broken into lines."""
         if len(self.titles) == 1:
             return wrap(self.titles[0], width - 2 * PAD, _BOLD, 3)
         return tuple(
@@ -155,17 +154,17 @@ class IndividualCard:
         )
 
     def height(self, width: float) -> float:
-        """How high the card is when it is so wide."""
+        """The height of the card at a given width."""
         return HEAD + STEP * len(self.lines(width)) + ROW * len(self.rows) + 9
 
     def ports(self, width: float) -> tuple[float, ...]:
-        """How far below its top the rows are."""
+        """The vertical offsets of the rows."""
         first = HEAD + STEP * len(self.lines(width)) + ROW / 2 + 2
         return tuple(first + ROW * place for place in range(len(self.rows)))
 
 
 def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
-    """The individuals that are drawn: all, unless there are too many to look at."""
+    """Choose the individuals to draw: all, unless there are too many."""
     chosen: dict[str, int] = {}
     counts: dict[str, int] = {}
     for number, individual in enumerate(knowledge.individuals):
@@ -186,9 +185,9 @@ def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
 
 
 def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[IndividualCard]:
-    """In a crowded dimension, individuals with the same links share a card.
+    """In a crowded dimension, join individuals with the same links into one card.
 
-    Those that others point to keep their own, so that arrows stay exact.
+    Individuals that others refer to keep their own card, so that arrows stay exact.
     """
     aimed = {target for card in cards for row in card.rows for target in row.targets}
     groups: dict[object, list[IndividualCard]] = {}
@@ -205,7 +204,7 @@ def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[
 
 
 def read_fields(description: str) -> dict[str, str]:
-    """The parts of a description that was glued together as ``name: text; name: text``.
+    """Split a description of the form ``name: text; name: text``.
 
     >>> read_fields("hasOverallIntent: Humour; overall-intent-description: It is silly; and kind.")
     {'hasOverallIntent': 'Humour', 'overall-intent-description': 'It is silly; and kind.'}
@@ -217,12 +216,12 @@ def read_fields(description: str) -> dict[str, str]:
 
 
 def _title(individual: Individual) -> str:
-    """The label; for text in the meme the text itself, where it is short enough to read."""
+    """Return the label; for text in the meme the text itself, if it is short."""
     words = tame(individual.description)
     if individual.dimension == "OverallIntent" and (
         told := read_fields(words).get("hasOverallIntent")
     ):
-        # The official extraction gives every intent the same label.
+        # The official extraction uses the same label for every intent.
         return told.replace("_", " ")
     if individual.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
         return words if words[0] in "\"“'‘「" else f"“{words}”"
@@ -230,7 +229,7 @@ def _title(individual: Individual) -> str:
 
 
 def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[CardRow, ...]:
-    """One row per relation; rows in the ontology's words come first."""
+    """Build one row per relation; ontology relations come first."""
     grouped: dict[str, list[Relation]] = {}
     for link in knowledge.by_key[key].relations:
         grouped.setdefault(link.relation, []).append(link)
@@ -250,7 +249,7 @@ def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """An entry of the legend: a dimension, how people call it, and how many there are."""
+    """A legend entry: a dimension, its label and its count."""
 
     dimension: Dimension
     label: str
@@ -259,7 +258,7 @@ class Legend:
 
 
 def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
-    """All ten dimensions, those without individuals included; then those of the user's own."""
+    """List all ten dimensions with counts, then custom ones."""
     return tuple(
         Legend(
             name,
@@ -273,7 +272,7 @@ def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A card: its column, its height, and how far below its top each of its rows starts a line."""
+    """A card: its column, its height, and the offsets of its rows."""
 
     column: int
     height: float
@@ -282,7 +281,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class CardLine:
-    """From a row of one card to another card."""
+    """A line from a row of one card to another card."""
 
     source: int
     row: int
@@ -291,7 +290,7 @@ class CardLine:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a line runs: height at its start, in each column that it crosses, and at its end."""
+    """The course of a line: heights at its start, in each crossed column, and at its end."""
 
     start: float
     lanes: tuple[tuple[int, float], ...]
@@ -299,7 +298,7 @@ class Route:
 
 
 class LayoutPlan(NamedTuple):
-    """Tops of cards, routes of lines, and the height of it all."""
+    """Card tops, line routes and the total height."""
 
     tops: tuple[float, ...]
     routes: tuple[Route, ...]
@@ -334,7 +333,7 @@ class _Arrangement:
         return self.finish(tops)
 
     def chain(self, line: CardLine) -> list[int]:
-        """The line's stops: its ends, and a lane in every column between them."""
+        """Return the stops of a line: its ends, and a lane in every column between them."""
         first, last = self.boxes[line.source].column, self.boxes[line.target].column
         step = 1 if last > first else -1
         stops = [line.source]
@@ -351,7 +350,7 @@ class _Arrangement:
         return stops
 
     def order(self) -> list[list[int]]:
-        """The order in every column with the fewest crossings that sweeping finds."""
+        """Find the order in every column with the fewest crossings by sweeping."""
         width = 1 + max((box.column for box in self.boxes), default=0)
         columns: list[list[int]] = [[] for _ in range(width)]
         for place, box in enumerate(self.boxes):
@@ -395,7 +394,7 @@ class _Arrangement:
         )
 
     def settle(self) -> list[float]:
-        """Heights: every card as near to its neighbours as the order lets it be."""
+        """Compute heights: every card as near to its neighbours as the order allows."""
         tops = [0.0] * len(self.boxes)
         for column in self.columns:
             here = -self.extent(column) / 2
@@ -420,7 +419,7 @@ class _Arrangement:
         return sum(self.boxes[node].height + GAP for node in column) - GAP
 
     def spread(self, column: list[int], wishes: list[float], weights: list[float]) -> list[float]:
-        """Tops nearest to the wishes that keep order and distance: isotonic regression."""
+        """Find tops near the wishes that keep order and distance (isotonic regression)."""
         offsets, here = [], 0.0
         for node in column:
             offsets.append(here)
@@ -448,7 +447,7 @@ class _Arrangement:
         return LayoutPlan(tuple(tops[: self.cards]), tuple(routes), max(bottoms, default=0.0))
 
     def share_sides(self, tops: list[float]) -> dict[int, float]:
-        """Lines that arrive at the same side of a card do so below one another, not in one spot."""
+        """Distribute lines that arrive at the same side of a card."""
         arriving: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
         for place, (line, stops) in enumerate(zip(self.lines, self.chains, strict=True)):
             before = stops[-2]
@@ -467,7 +466,7 @@ class _Arrangement:
 
 
 def assign_tracks(spans: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """A track for each span, so that spans of one track do not overlap; short ones innermost.
+    """Assign non-overlapping spans to tracks; short spans are innermost.
 
     >>> assign_tracks([(0, 10), (2, 3), (11, 12)])
     (1, 0, 0)

@@ -1,9 +1,9 @@
 """Reader of M-QUEST's knowledge bases: raw JSON and refined Turtle of either namespace.
 
-Individuals come from the raw file, or from the refined one where only that exists; statements come
-from both. Names are resolved and relations get the names of our ontology. Nothing is dropped: terms
-outside our ontology keep their names, dangling references are kept and listed, and the copy of
-the official ontology in every file is counted and left out.
+Individuals come from the raw file, or from the refined one if only that exists; statements come
+from both. Names are resolved, and relations are mapped to the ontology. Nothing is dropped: other
+terms keep their names, dangling references are kept and listed, and the copy of the official
+ontology in every file is only counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TEXTS: Mapping[str, str] = {
 _NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
 COLLECTION = "mquest"
 WARNING = "Memes of this collection may attack people; they are shown for research only."
-# Other words of the official files for what our ontology calls differently.
+# Terms of the official files that our ontology names differently.
 _RENAMED: Mapping[str, str] = {"hasProjectedEntity": "projectedOnto"}
 
 
@@ -53,9 +53,9 @@ class OfficialFiles:
 
 @dataclass(slots=True)
 class Base:
-    """One knowledge base as a file has it. ``statements`` are listed by the place of their subject.
+    """One knowledge base as stored in a file; ``statements`` are listed by subject position.
 
-    ``copied`` counts statements of the ontology's copy, ``unread`` those of no known form.
+    ``copied`` counts statements of the ontology's copy, ``unread`` those of unknown form.
     """
 
     individuals: list[Individual] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Base:
 
 
 def find_official(root: Path) -> tuple[OfficialFiles, ...]:
-    """The knowledge bases below a folder, in any official layout, by meme."""
+    """Find the knowledge bases below a folder in any official layout, by meme."""
     for name in mquest.FOLDERS:
         found: dict[str, dict[str, Path]] = {}
         folder = root / name
@@ -84,7 +84,7 @@ def find_official(root: Path) -> tuple[OfficialFiles, ...]:
 
 
 def read_raw(path: Path) -> Base:
-    """One raw file. Every individual is read, in its order, same names included."""
+    """Read one raw file with all individuals in order, including duplicate names."""
     raw = mquest.read_raw_base(path)
     base = Base(image=raw.metadata.image_name)
     for place, individual in enumerate(raw.dimensions):
@@ -113,17 +113,17 @@ def read_raw(path: Path) -> Base:
 
 
 def read_refined(path: Path, heads: Heads | None = None) -> Base:
-    """One refined file. Its blocks follow one another, so a label belongs to the class before.
+    """Read one refined file; its blocks are ordered, so a label belongs to the class before.
 
-    The official code looked in one fixed namespace and found nothing in four files of five; here
-    local names count, in whatever namespace. ``heads`` remember what files have in common.
+    The official code used one fixed namespace and found nothing in four of five files. Here local
+    names count in any namespace. ``heads`` caches the common beginning of files.
     """
     return _RefinedReader(path, heads or Heads()).read()
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How files begin, read once: its names for prefixes, its terms, how many statements."""
+    """The common beginning of files, parsed once: prefixes, terms and statement count."""
 
     text: bytes
     prefixes: bytes
@@ -133,17 +133,16 @@ class Head:
 
 @dataclass
 class Heads:
-    """The beginnings that files share: nine tenths of each are a copy of one ontology.
+    """The cache of common beginnings: nine tenths of each file are a copy of one ontology.
 
-    A beginning is taken apart from the rest only where it is a whole document by itself and
-    says nothing about any individual; then reading it again would bring nothing new.
+    A beginning is separated only if it is a complete document and contains no individual.
     """
 
     known: list[Head] = field(default_factory=list)
     former: bytes = b""
 
     def find(self, text: bytes) -> Head | None:
-        """The beginning that this file shares with one before it."""
+        """Return the beginning that this file shares with an earlier one."""
         for known in self.known:
             if text.startswith(known.text):
                 return known
@@ -159,7 +158,7 @@ class Heads:
 
 
 def _common(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common at their start."""
+    """Return the number of common bytes at the start of two texts."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -206,7 +205,7 @@ class _RefinedReader:
     path: Path
     heads: Heads
     base: Base = field(default_factory=Base)
-    # Individuals while their statements come in: name, dimension, texts; texts by subject.
+    # Individuals during parsing: name, dimension, texts; texts by subject.
     blocks: list[tuple[str, Dimension, dict[str, str]]] = field(default_factory=list)
     latest: dict[str, dict[str, str]] = field(default_factory=dict)
     terms: set[str] = field(default_factory=set)
@@ -284,7 +283,7 @@ def _local(iri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A reference in other words than the individual's name, and what it was read as."""
+    """A reference in other words than the individual's name, and its resolution."""
 
     meme: str
     written: str
@@ -293,10 +292,10 @@ class Repair:
 
 @dataclass(slots=True)
 class Account:
-    """What an import found. ``differing`` are individuals of which the two files say other things.
+    """The counts of an import; ``differing`` are individuals that differ between the files.
 
-    ``copied`` are statements of the official ontology, which every refined file holds;
-    ``repeated`` those that say again what was said.
+    ``copied`` are statements of the official ontology in every refined file; ``repeated`` are
+    duplicate statements.
     """
 
     memes: int = 0
@@ -313,7 +312,7 @@ class Account:
     unread: Counter[str] = field(default_factory=Counter)
 
     def add(self, made: records.Knowledge) -> None:
-        """Count what is known about one more meme."""
+        """Count the knowledge of one more meme."""
         self.memes += 1
         self.individuals.update(individual.dimension for individual in made.individuals)
         names = [link.relation for individual in made.individuals for link in individual.relations]
@@ -323,7 +322,7 @@ class Account:
 
 
 def adopt(files: Iterable[OfficialFiles], account: Account) -> Iterator[records.Knowledge]:
-    """Read knowledge bases one by one, and keep account of what was found."""
+    """Read knowledge bases one by one, and count the results."""
     heads = Heads()
     for file in files:
         made = _Adoption(file, account, heads).make()
@@ -349,7 +348,7 @@ class _Adoption:
             where = files.raw or files.refined or files.meme
             raise DataError(
                 getattr(where, "name", where),
-                "holds no individual of a known dimension, in any namespace",
+                "contains no individual of a known dimension in any namespace",
                 hint="download the file again",
             )
         if refined is not None:
@@ -389,7 +388,7 @@ class _Adoption:
 
     @cached_property
     def names(self) -> Mapping[str, Sequence[records.Individual]]:
-        """Individuals by the name that official files write for them."""
+        """Individuals by their official names."""
         found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             found[_slug(former.name)].append(individual)
@@ -397,7 +396,7 @@ class _Adoption:
 
     @cached_property
     def other_names(self) -> Mapping[str, Sequence[records.Individual]]:
-        """Individuals by what models wrote instead of the name: the label, or name and label."""
+        """Individuals by other references of models: the label, or name and label."""
         found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             name, label = _slug(former.name), _slug(former.label)
@@ -407,7 +406,7 @@ class _Adoption:
         return found
 
     def settle(self, raw: Base | None, refined: Base | None) -> None:
-        """Statements of the raw file know their subject; the refined file adds its own."""
+        """Resolve the statements of the raw file, and add those of the refined file."""
         for place, said in (raw.statements if raw else {}).items():
             for statement in said:
                 self.link(statement, self.individuals[place])
@@ -434,7 +433,7 @@ class _Adoption:
         source: records.Individual | None = None,
         origin: records.Provenance | None = None,
     ) -> None:
-        """Find both ends of a statement, and keep it where its subject is."""
+        """Resolve both ends of a statement, and store it with its subject."""
         relation = _RENAMED.get(said.relation, said.relation)
         term = RELATIONS.get("about" if relation == "relatedTo" else relation)
         repaired = False
@@ -481,13 +480,13 @@ class _Adoption:
 
 
 def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
-    """Individuals that only one of the two files has, or that read differently there."""
+    """List individuals that only one of the two files has, or that differ."""
     if _count(raw, str) == _count(refined, str):
         return
     first, second = _count(raw, _fold), _count(refined, _fold)
     for where, extra in (("raw", first - second), ("refined", second - first)):
         for dimension, name, _, _ in extra.elements():
-            yield f"{meme}: {dimension}/{name} reads so in the {where} file only"
+            yield f"{meme}: {dimension}/{name} differs or exists only in the {where} file"
 
 
 def _count(base: Base, read: Callable[[str], str]) -> Counter[tuple[str, str, str, str]]:
@@ -503,13 +502,13 @@ def _count(base: Base, read: Callable[[str], str]) -> Counter[tuple[str, str, st
 
 
 def _fold(text: str) -> str:
-    """What escaping and unescaping may have changed does not count."""
+    """Normalise text so that escaping does not count as a difference."""
     return re.sub(r"[\s\\]+", " ", text).strip()
 
 
 @lru_cache(maxsize=8192)
 def _slug(name: str) -> str:
-    """A name as official Turtle writes it.
+    """Return a name as official Turtle writes it.
 
     >>> _slug("the two (old) knights!")
     'the_two_old_knights'

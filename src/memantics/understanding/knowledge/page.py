@@ -1,4 +1,4 @@
-"""A meme's knowledge as one self-contained page: a drawing, the meme, every statement."""
+"""The knowledge of a meme as one self-contained page: graph, image and all statements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LISTED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An individual in the list below the drawing; a link has the number it leads to."""
+    """An individual in the list below the graph; links contain entry numbers."""
 
     number: int
     individual: Individual
@@ -31,10 +31,12 @@ class Entry:
 
 
 def find_image(known: Knowledge, folder: Path | None) -> Path | None:
-    """The image of a meme: in the folder given, or in the sample data for its own memes."""
+    """Find the image of a meme in the given folder, or in the sample data."""
     if folder is not None:
         if not folder.is_dir():
-            raise DataError(folder, "is not a folder", hint="give the folder with the images")
+            raise DataError(
+                folder, "is not a folder", hint="use --images with the folder of the images"
+            )
         return inside(folder, known.image) if known.image else None
     if known.collection == "sample":
         from memantics.core.samples import IMAGES
@@ -44,13 +46,13 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
 
 
 def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
-    """Write the page in one step."""
+    """Write the page atomically."""
     write_text(out, render_page(known, image))
 
 
 def render_page(known: Knowledge, image: Path | None) -> str:
-    """The page as text."""
-    picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image here")
+    """Render the page as text."""
+    picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image available")
     return fill_page(
         "knowledge.html",
         (read_style(), "knowledge.css"),
@@ -71,7 +73,7 @@ def render_page(known: Knowledge, image: Path | None) -> str:
 
 
 def make_entries(known: Knowledge) -> list[Entry]:
-    """Everything that is said of a meme, as far as a page can list it."""
+    """List all statements about a meme for the page."""
     numbers = {individual.key: number for number, individual in enumerate(known.individuals)}
     return [_make_entry(known, number, numbers) for number in range(min(len(numbers), _LISTED))]
 
@@ -95,13 +97,13 @@ def _make_entry(known: Knowledge, number: int, numbers: Mapping[str, int]) -> En
 
 
 def tell_intent(individual: Individual) -> str:
-    """An intent in a line."""
+    """Return an intent as one line."""
     told = read_fields(individual.description).get("overall-intent-description")
     return tame(told or individual.description or individual.label)
 
 
 def _tell_origin(provenance: Provenance | None) -> str:
-    """Who said it, in a line."""
+    """Return the provenance as one line."""
     if provenance is None:
         return ""
     parts = [

@@ -1,7 +1,7 @@
-"""Questions in SPARQL: bounded in rows and in time, and never sent to another machine.
+"""SPARQL queries with limits on rows and time, and without network access.
 
-A user's query runs in a process of its own (:mod:`.answering`): the engine
-cannot be interrupted, and only there can sockets be ruled out.
+A user's query runs in a separate process (:mod:`.answering`): the engine cannot be interrupted, and
+sockets can be blocked only there.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
 MOST_CHARACTERS = 100_000
-PATIENCE = 60.0  # seconds for what a command asks of a whole store
-SHORT, BEHIND = 2.0, 5  # seconds of a question that keeps its priority; that of longer ones
+PATIENCE = 60.0  # seconds; time limit of commands over a whole store
+SHORT, BEHIND = 2.0, 5  # seconds at normal priority; niceness of longer queries
 QueryRow = dict[str, str]
 _HELPER = "memantics.understanding.knowledge.answering"
 _SHOWN = 200
@@ -36,7 +36,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class QueryRows(Result):
-    """The rows that a query found; ``cut`` says that there were more than the limit."""
+    """The result rows of a query; ``cut`` tells that there were more than the limit."""
 
     variables: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
@@ -49,7 +49,7 @@ class QueryRows(Result):
         return (dict(zip(self.variables, row, strict=True)) for row in self.rows)
 
     def to_pandas(self) -> Any:
-        """The rows as a data frame."""
+        """Return the rows as a data frame."""
         try:
             import pandas as pd
         except ImportError:
@@ -68,35 +68,35 @@ class QueryRows(Result):
 
 @contextmanager
 def store_errors(folder: Path | None = None) -> Iterator[None]:
-    """RocksDB's complaints as one line."""
+    """Convert RocksDB errors to one-line errors."""
     try:
         yield
     except (OSError, RuntimeError) as error:
         where = f"the knowledge store {folder}" if folder else "the knowledge store"
         text = str(getattr(error, "strerror", None) or error)
-        if re.search(r"(?i)\block\b", text):  # not "block checksum mismatch"
+        if re.search(r"(?i)\block\b", text):  # instead of "block checksum mismatch"
             raise StoreError(
                 f"{where} is in use by another process",
-                hint="wait until it is done",
+                hint="wait until the other process ends",
             ) from error
         raise StoreError(
-            f"{where} cannot be used: {text[:200]}",
+            f"cannot use {where}: {text[:200]}",
             hint="check the disk, or import into a new folder",
         ) from error
 
 
 class Askable(Protocol):
-    """A store's statements, and the folder that they lie in, if any."""
+    """The statements of a store, and its folder if any."""
 
     graphs: Store
     folder: Path | None
 
 
 def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[list[QueryRow]]:
-    """The rows of each of these SELECT queries of ours.
+    """Run internal SELECT queries and return their rows.
 
-    A store in a folder is asked in another process: where a block is damaged, an aggregate counts
-    errors for ever, and nothing can stop it.
+    A store in a folder is queried in a separate process: on a damaged block, an aggregate may loop
+    forever and cannot be interrupted.
     """
     if store.folder is None:
         return [read_rows(store.graphs, query) for query in queries]
@@ -104,8 +104,8 @@ def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[lis
         {"folder": str(store.folder), "queries": queries},
         timeout,
         StoreError(
-            f"the knowledge store {store.folder} gave no answer within {timeout:g} seconds",
-            hint="give a large one longer with --timeout; import a damaged one into a new folder",
+            f"the knowledge store {store.folder} did not answer within {timeout:g} seconds",
+            hint="raise --timeout for a large store; import a damaged store into a new folder",
         ),
     )
     if "error" in reply:
@@ -115,7 +115,7 @@ def select(store: Askable, *queries: str, timeout: float = PATIENCE) -> list[lis
 
 
 def read_rows(graphs: Store, query: str, folder: Path | None = None) -> list[QueryRow]:
-    """The rows of a SELECT query, values by variable; what is unbound is absent."""
+    """Return the rows of a SELECT query as values by variable, without unbound ones."""
     from pyoxigraph import QuerySolutions
 
     with store_errors(folder):
@@ -129,7 +129,7 @@ def read_rows(graphs: Store, query: str, folder: Path | None = None) -> list[Que
 
 
 def shorten(value: str) -> str:
-    """An IRI as people read it: the meme and what is meant in it, or a prefixed name.
+    """Shorten an IRI for people: the meme and its individual, or a prefixed name.
 
     >>> shorten("urn:memantics:meme:7#Scene/a%20duel"), shorten("urn:memantics:ontology#Scene")
     ('7 Scene/a duel', 'mm:Scene')
@@ -144,11 +144,11 @@ def shorten(value: str) -> str:
 
 
 def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRows:
-    """Answer any kind of query on a store's folder, or on statements as N-Quads, within a time."""
+    """Answer any query on a store folder, or on N-Quads, within a time limit."""
     if len(query) > MOST_CHARACTERS:
         raise InputError(
-            f"the query has {len(query):,} characters; {MOST_CHARACTERS:,} are read",
-            hint="ask in several steps",
+            f"the query has {len(query):,} characters; the limit is {MOST_CHARACTERS:,}",
+            hint="split it into several queries",
         )
     folder = str(source) if isinstance(source, Path) else ""
     reply = _call(
@@ -156,7 +156,7 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRo
         timeout,
         InputError(
             f"the query took more than {timeout:g} seconds",
-            hint="ask for less (more patterns, LIMIT), or give it longer with --timeout",
+            hint="restrict the query (more patterns, LIMIT), or raise --timeout",
         ),
         source if isinstance(source, bytes) else b"",
     )
@@ -168,7 +168,7 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRo
 def _call(
     head: dict[str, object], timeout: float, late: MemanticsError, body: bytes = b""
 ) -> dict[str, Any]:
-    """What the helper says; ``late`` is raised where it says nothing in time."""
+    """Return the helper's answer; ``late`` is raised on a timeout."""
     said = orjson.dumps({**head, "seconds": timeout}) + b"\n" + body
     helper = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", _HELPER],
@@ -186,14 +186,14 @@ def _call(
     if helper.returncode:
         raise StoreError(
             f"the query ended with code {helper.returncode}",
-            hint="it may have run out of memory or be nested too deeply: ask for less",
+            hint="it may have run out of memory or be nested too deeply: simplify it",
         )
     reply: dict[str, Any] = orjson.loads(answer)
     return reply
 
 
 def _wait(helper: subprocess.Popen[bytes], said: bytes, timeout: float) -> bytes:
-    """What the helper answers; a long question steps back behind short requests."""
+    """Wait for the helper's answer; a long query gets a lower priority."""
     with suppress(subprocess.TimeoutExpired):
         return helper.communicate(said, timeout=min(SHORT, timeout))[0]
     if hasattr(os, "setpriority"):
@@ -203,5 +203,5 @@ def _wait(helper: subprocess.Popen[bytes], said: bytes, timeout: float) -> bytes
 
 
 def _sound(text: str) -> str:
-    """A text without halves of surrogate pairs, which cannot be sent."""
+    """Remove unpaired surrogates, which cannot be sent."""
     return text.encode("utf-8", "replace").decode()

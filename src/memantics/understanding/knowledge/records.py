@@ -1,8 +1,8 @@
 """Knowledge about one meme: individuals, relations and provenance, and their IRIs.
 
-Names are unique in their meme *and* dimension: ``person`` may be seen (VisualMaterial) and be
-addressed (TargetCommunity), and these are two individuals. IRIs are minted per meme, safe for any
-name, and reversible.
+Names are unique within a meme *and* a dimension: ``person`` may be visible (VisualMaterial) and
+addressed (TargetCommunity), as two individuals. IRIs are made per meme, valid for any name, and
+reversible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memantics.core.errors import DataError, first_fault
 from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.understanding.knowledge.ontology.vocabulary import ToxicityKind
 
-# A URN names without promising a host that would have to answer.
+# URNs are used, since no host resolves these names.
 ONTOLOGY = "urn:memantics:ontology"
 TERM = f"{ONTOLOGY}#"
 SAID = "urn:memantics:said#"
@@ -47,7 +47,7 @@ _OWN_NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str:
-    """A name as part of an IRI: letters and digits of any script stay, all else is encoded.
+    """Encode a name as part of an IRI: letters and digits of any script are kept.
 
     >>> escape("two knights/1"), escape("蒸鱼"), unescape(escape("a%#<b>"))
     ('two%20knights%2F1', '蒸鱼', 'a%#<b>')
@@ -68,12 +68,12 @@ def _encode(char: str) -> str:
 
 
 def unescape(part: str) -> str:
-    """The name behind :func:`escape`."""
+    """Decode a name encoded by :func:`escape`."""
     return unquote(part, errors="surrogatepass")
 
 
 def graph_iri(meme: str) -> str:
-    """The graph of a meme, which is also the IRI of the meme itself.
+    """Return the graph IRI of a meme, which is also the IRI of the meme.
 
     >>> graph_iri("01382")
     'urn:memantics:meme:01382'
@@ -82,7 +82,7 @@ def graph_iri(meme: str) -> str:
 
 
 def is_dimension(name: str) -> bool:
-    """Whether a name is a dimension's: one of the ten, or what users may call their own.
+    """Tell whether a name is one of the ten dimensions or a valid custom one.
 
     >>> is_dimension("Scene"), is_dimension("ColorUse"), is_dimension("color use")
     (True, True, False)
@@ -91,7 +91,7 @@ def is_dimension(name: str) -> bool:
 
 
 def class_iri(dimension: str) -> str:
-    """The class of a dimension: the ontology's, or one in a namespace of users' own.
+    """Return the class of a dimension: the ontology's, or one in the namespace of custom ones.
 
     >>> class_iri("Scene"), class_iri("ColorUse")
     ('urn:memantics:ontology#Scene', 'urn:memantics:own#ColorUse')
@@ -100,7 +100,7 @@ def class_iri(dimension: str) -> str:
 
 
 def thing_iri(meme: str, key: str) -> str:
-    """What ``Dimension/name`` stands for in a meme; other words become a thing of that name.
+    """Return the IRI of ``Dimension/name`` in a meme, or of a thing with other words.
 
     >>> thing_iri("7", "Scene/a duel"), thing_iri("7", "a duel")
     ('urn:memantics:meme:7#Scene/a%20duel', 'urn:memantics:meme:7#thing/a%20duel')
@@ -112,13 +112,13 @@ def thing_iri(meme: str, key: str) -> str:
 
 
 def read_thing(iri: str) -> str:
-    """The ``Dimension/name`` or the words behind :func:`thing_iri`."""
+    """Return the ``Dimension/name`` or the words encoded by :func:`thing_iri`."""
     place, _, name = iri.partition("#")[2].partition("/")
     return unescape(name) if place == THING else f"{place}/{unescape(name)}"
 
 
 def meme_of(iri: str) -> str | None:
-    """The meme that an IRI belongs to, None where it belongs to none.
+    """Return the meme of an IRI, None if it belongs to none.
 
     >>> meme_of("urn:memantics:meme:7#Scene/duel"), meme_of("urn:memantics:model:x")
     ('7', None)
@@ -129,7 +129,7 @@ def meme_of(iri: str) -> str | None:
 
 
 def clean(text: str) -> str:
-    """Text that any format can hold: half characters become the replacement character.
+    """Replace unpaired surrogates with the replacement character.
 
     >>> clean("a" + chr(0xD800))
     'a�'
@@ -139,10 +139,10 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a statement comes from.
+    """The provenance of a statement.
 
-    ``model`` made it with the prompt of this hash at this time (ISO 8601); ``source`` is the
-    file or data set it was read from; ``confirmed_by`` are pseudonyms of people who agreed.
+    ``model`` generated it with the prompt of this hash at this time (ISO 8601). ``source`` is its
+    file or dataset; ``confirmed_by`` are pseudonyms of people who confirmed it.
     """
 
     model: str = ""
@@ -152,18 +152,17 @@ class Provenance:
     source: str = ""
 
     def __bool__(self) -> bool:
-        """Whether anything is known."""
+        """Tell whether any provenance is known."""
         return bool(self.model or self.prompt or self.when or self.confirmed_by or self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A link to another individual of the same meme.
+    """A relation to another individual of the same meme.
 
-    ``relation`` is a relation of the ontology or, for what models said in words of their own,
-    any other. ``target`` is ``Dimension/name``; one that names no individual dangles and is
-    reported. ``provenance`` is given where it is not the individual's; ``written`` keeps the
-    statement's own words where reading it took a repair.
+    ``relation`` is an ontology relation, or a model's own words. ``target`` is ``Dimension/name``;
+    a target without an individual is dangling and reported. ``provenance`` is set if it differs
+    from the individual's. ``written`` keeps the original words of a repaired reference.
     """
 
     relation: str
@@ -174,7 +173,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Individual:
-    """One thing that is said about a meme. ``kind`` is for Toxicity alone."""
+    """One statement about a meme; ``kind`` is used only for Toxicity."""
 
     dimension: Dimension
     name: str
@@ -186,7 +185,7 @@ class Individual:
 
     @property
     def key(self) -> str:
-        """``Dimension/name``, as relations give it.
+        """``Dimension/name``, as used in relations.
 
         >>> Individual("Scene", "duel", "two knights").key
         'Scene/duel'
@@ -196,7 +195,7 @@ class Individual:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement about something that is no individual: kept as it was said, and reported."""
+    """A statement whose subject is not an individual: kept and reported."""
 
     source: str
     relation: str
@@ -206,7 +205,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Dangling:
-    """A reference that leads nowhere: ``end`` says which end of the statement it is."""
+    """A reference to a missing individual; ``end`` is the end of the statement that is missing."""
 
     meme: str
     source: str
@@ -217,11 +216,11 @@ class Dangling:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All that is known about one meme, in the order in which it was said.
+    """All knowledge about one meme, in the original order.
 
-    ``image`` is the name of its image file, ``collection`` where the meme comes from,
-    ``warning`` what people should be told before they see it, ``language`` that of the labels.
-    ``loose`` are statements whose subject is no individual.
+    ``image`` is the name of its image file, ``collection`` its source, ``warning`` the content
+    warning, and ``language`` that of the labels. ``loose`` are statements whose subject is not an
+    individual.
     """
 
     meme: str
@@ -238,13 +237,13 @@ class Knowledge:
         return {individual.key: individual for individual in self.individuals}
 
     def of(self, dimension: Dimension) -> tuple[Individual, ...]:
-        """The individuals of one dimension."""
+        """Return the individuals of one dimension."""
         return tuple(
             individual for individual in self.individuals if individual.dimension == dimension
         )
 
     def dangling(self) -> Iterator[Dangling]:
-        """References to what is no individual of this meme.
+        """References to missing individuals of this meme.
 
         >>> duel = Individual("Scene", "duel", "a duel", relations=(
         ...     Relation("hasParticipant", "VisualMaterial/knight"),))
@@ -260,7 +259,7 @@ class Knowledge:
             yield Dangling(self.meme, said.source, said.relation, said.target, end)
 
     def counts(self) -> dict[Dimension, int]:
-        """How many individuals each dimension has, none included; then those of the user's own."""
+        """The number of individuals per dimension, including 0; then custom dimensions."""
         names = dict.fromkeys(
             (*DIMENSIONS, *(individual.dimension for individual in self.individuals))
         )
@@ -268,7 +267,7 @@ class Knowledge:
 
 
 def tell_apart(individuals: Iterable[Individual]) -> tuple[Individual, ...]:
-    """Give a number to every later individual whose name its dimension has already.
+    """Number later individuals whose name already exists in their dimension.
 
     >>> twice = [Individual("Scene", "duel", "one"), Individual("Scene", "duel", "other")]
     >>> [found.name for found in tell_apart(twice)]
@@ -291,7 +290,7 @@ _KNOWLEDGE = TypeAdapter(Knowledge)
 
 
 def dump_knowledge(knowledge: Knowledge) -> bytes:
-    """One line of ``knowledge.jsonl``.
+    """Return one line of ``knowledge.jsonl``.
 
     >>> dump_knowledge(Knowledge("1", ()))[:23]
     b'{"meme":"1","individual'
@@ -300,13 +299,13 @@ def dump_knowledge(knowledge: Knowledge) -> bytes:
 
 
 def read_knowledge(folder: Path) -> Iterator[Knowledge]:
-    """The knowledge of a build, meme by meme; a bad line is an error that names it."""
+    """Read the knowledge of a build by meme; an invalid line is an error that names it."""
     path = folder / KNOWLEDGE
     try:
         file = path.open("rb")
     except OSError as error:
         raise DataError(
-            folder, f"holds no {KNOWLEDGE}", hint="run 'memantics build knowledge' first"
+            folder, f"contains no {KNOWLEDGE}", hint="run 'memantics build knowledge' first"
         ) from error
     with file:
         for row, line in enumerate(file, 1):

@@ -1,7 +1,7 @@
-"""Find known memes and statements near a meme: by the meaning of texts and the look of pictures.
+"""Retrieve known memes and statements that are similar in text meaning or image.
 
-A pool is made from a knowledge store, a build, a collection of memes, or a folder of plain texts.
-Vectors of a pool are computed once and kept in the home folder.
+A pool is built from a knowledge store, a build, a collection of memes, or a folder of texts. Its
+embeddings are computed once and cached in the home folder.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from memantics.understanding.knowledge.records import KNOWLEDGE, Knowledge, read
 from memantics.understanding.knowledge.store import MARKER, GraphStore
 from memantics.understanding.vision.hashes import hash_image, measure_distance
 
-_CANDIDATES = 20  # memes whose statements are compared one by one
+_CANDIDATES = 20  # number of memes whose statements are compared
 
 
 @dataclass(frozen=True, slots=True)
 class KnownMeme:
-    """One meme of a pool: what it says, the hash of its picture, and statements about it."""
+    """One meme of a pool: its text, image hash and statements."""
 
     meme: str
     text: str
@@ -43,7 +43,7 @@ class KnownMeme:
 
 
 class Pool:
-    """Known memes and plain statements that can be searched; see ``open_pool``."""
+    """A searchable pool of known memes and statements; see ``open_pool``."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Pool:
     def find_memes(
         self, text: str, image: Path | None = None, count: int = 5, without: Container[str] = ()
     ) -> tuple[NearMeme, ...]:
-        """The nearest memes; those on the same picture come first, then the nearest texts."""
+        """Find the nearest memes: those with the same image first, then the nearest texts."""
         look = None if image is None else hash_image(load(image))
         nearness = self._compare(text, self._meme_vectors) if text.strip() else None
         found = [
@@ -79,9 +79,9 @@ class Pool:
     def find_template_cluster(
         self, image: Path, without: Container[str] = ()
     ) -> TemplateClusterUse | None:
-        """The known memes on the same picture and what they are used for; None without any.
+        """Find known memes with the same image and their use; None if there are none.
 
-        Memes that a collection counts to the same template cluster belong to it too.
+        Memes in the same template cluster of a collection are included.
         """
         near = self.find_memes("", image, len(self.memes), without)
         same = [meme for meme in near if meme.same_picture]
@@ -103,7 +103,7 @@ class Pool:
         dimension: str = "BackgroundKnowledge",
         without: Container[str] = (),
     ) -> tuple[Passage, ...]:
-        """The nearest statements of a dimension, of the nearest memes and of plain texts."""
+        """Find the nearest statements of a dimension, from the nearest memes and plain texts."""
         if not text.strip():
             return ()
         near = self.find_memes(text, None, _CANDIDATES, without)
@@ -141,7 +141,7 @@ class Pool:
         return self._remember([passage.text for passage in self.passages])
 
     def _remember(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of texts, from the home folder where they were computed before."""
+        """Return embeddings of texts, cached in the home folder."""
         if not texts:
             return np.zeros((0, 1), np.float32)
         mark = "\0".join([self._encoder.version, *texts])
@@ -152,7 +152,7 @@ class Pool:
             if len(found) == len(texts) and found.dtype == np.float32:
                 return np.asarray(found, np.float32)
         except (OSError, ValueError, EOFError):
-            pass  # not there, or damaged: computed again
+            pass  # missing or damaged cache: compute again
         made = self._encoder.encode(texts)
         body = io.BytesIO()
         np.save(body, made, allow_pickle=False)
@@ -167,9 +167,9 @@ def _rank(meme: NearMeme) -> tuple[bool, float, int, str]:
 
 
 def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
-    """A pool from paths: a knowledge store, a build, a collection, texts, or tables of texts.
+    """Open a pool from paths: a knowledge store, a build, a collection, texts, or tables.
 
-    Plain texts are cut at empty lines; a table needs a column ``text``.
+    Plain texts are split at empty lines; a table needs a column ``text``.
     """
     memes: list[KnownMeme] = []
     passages: list[Passage] = []
@@ -186,7 +186,7 @@ def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
 
 
 def pool_knowledge(known: Iterable[Knowledge], source: str, encoder: Encoder | None = None) -> Pool:
-    """A pool from knowledge at hand."""
+    """Build a pool from knowledge in memory."""
     return Pool((_adopt(knowledge, source) for knowledge in known), (), encoder)
 
 

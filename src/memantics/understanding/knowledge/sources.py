@@ -1,4 +1,4 @@
-"""What can be imported: official knowledge bases, our own builds, or exported files."""
+"""Import sources of a knowledge store: official knowledge bases, builds and exported files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _AGREED = "yes"
 
 @dataclass(slots=True)
 class Confirmations:
-    """Who agreed: with individuals, by key, and with links to the element behind a harm."""
+    """People who confirmed individuals (by key) and links to toxic elements."""
 
     individuals: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     links: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
 def read_confirmed(build: Path) -> Iterator[Knowledge]:
-    """The knowledge of a build, with who confirmed what where its questions were judged."""
+    """Read the knowledge of a build, with the people who confirmed it if it was annotated."""
     agreed: dict[str, Confirmations] = defaultdict(Confirmations)
     for queue in sorted(build.glob("queue*")):
         if (queue / CARD).is_file() and (queue / ANNOTATIONS).is_file():
@@ -47,7 +47,7 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
 
 
 def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
-    """Which statement an item shows stands among its hidden facts (see ``questions.review``)."""
+    """Collect the confirmations of each item (see ``questions.review``)."""
     for reviewed in review.annotated:
         focus, element = reviewed.item.hidden.get("focus"), reviewed.item.hidden.get("element")
         for vote in reviewed.aggregated.annotations if reviewed.aggregated else ():
@@ -59,7 +59,7 @@ def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
 
 
 def confirm(knowledge: Knowledge, agreed: Confirmations) -> Knowledge:
-    """Knowledge with the people who agreed with it.
+    """Add the people who confirmed it to the knowledge.
 
     >>> agreed = Confirmations()
     >>> agreed.individuals["Scene/duel"].add("p1")
@@ -94,10 +94,10 @@ _CHUNK = 500
 
 
 def import_path(store: GraphStore, path: Path) -> Account:
-    """Import whatever lies at a path into a store, and say what was found."""
+    """Import a path into a store, and return the counts."""
     if not path.exists():
         raise DataError(
-            path, "no such file or folder", hint="give a folder or file of knowledge, or 'sample'"
+            path, "no such file or folder", hint="use a folder or file of knowledge, or 'sample'"
         )
     account = Account()
     if official := _official(path):
@@ -110,8 +110,8 @@ def import_path(store: GraphStore, path: Path) -> Account:
             if not memes:
                 raise DataError(
                     file.name,
-                    "says nothing about any meme",
-                    hint="files of knowledge come from 'kb export' or 'build knowledge'",
+                    "contains no statement about a meme",
+                    hint="use a file written by 'kb export' or 'build knowledge'",
                 )
             for meme in memes:
                 account.add(store.get(meme))
@@ -119,7 +119,7 @@ def import_path(store: GraphStore, path: Path) -> Account:
 
 
 def import_all(store: GraphStore, knowledge: Iterable[Knowledge]) -> None:
-    """Put knowledge into a store, some hundred memes at a time."""
+    """Import knowledge into a store in batches of some hundred memes."""
     rest = iter(knowledge)
     while chunk := list(islice(rest, _CHUNK)):
         store.add(chunk)
@@ -142,7 +142,7 @@ def _official(path: Path) -> tuple[OfficialFiles, ...]:
 
 
 def _built(path: Path) -> Path | None:
-    """The folder of a build, where the path is one or its file."""
+    """Return the build folder if the path is one or its file."""
     if path.name == KNOWLEDGE:
         return path.parent
     return path if (path / KNOWLEDGE).is_file() else None
@@ -155,8 +155,8 @@ def _files(path: Path) -> list[Path]:
     if not found:
         raise DataError(
             path,
-            "holds no knowledge",
-            hint=f"looked for <id>{RAW}, <id>{REFINED}, {KNOWLEDGE} and files that end in "
+            "contains no knowledge files",
+            hint=f"expected <id>{RAW}, <id>{REFINED}, {KNOWLEDGE} or files that end in "
             f"{', '.join(SUFFIXES)}",
         )
     return found

@@ -1,4 +1,4 @@
-"""Graphs of memes: one named graph per meme beside the ontology, in memory or in a folder."""
+"""A store of meme graphs: one named graph per meme and the ontology, in memory or in a folder."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ _TRIES, _PAUSE = 8, 0.1
 
 @lru_cache(maxsize=4)
 def read_ontology(part: Literal["meme", "shapes"] = "meme") -> bytes:
-    """Our ontology, or its shapes, as Turtle."""
+    """Return the ontology, or its shapes, as Turtle."""
     return (files("memantics.understanding.knowledge.ontology") / f"{part}.ttl").read_bytes()
 
 
 class GraphStore:
-    """What is known about many memes. Made by :meth:`in_memory`, :meth:`create` or :meth:`open`.
+    """Knowledge about many memes.
+
+    Create a store with :meth:`in_memory`, :meth:`create` or :meth:`open`.
 
     >>> store = GraphStore.in_memory()
     >>> from memantics.understanding.knowledge.records import Individual
@@ -52,7 +54,7 @@ class GraphStore:
 
     @classmethod
     def in_memory(cls) -> Self:
-        """A store that is gone with the process."""
+        """Create a store in memory."""
         need_offline("pyoxigraph")
         from pyoxigraph import Store
 
@@ -60,7 +62,7 @@ class GraphStore:
 
     @classmethod
     def from_quads(cls, data: bytes) -> Self:
-        """A store in memory with statements that :meth:`dump` gave."""
+        """Create a store in memory from the output of :meth:`dump`."""
         need_offline("pyoxigraph")
         from pyoxigraph import RdfFormat, Store
 
@@ -70,7 +72,7 @@ class GraphStore:
 
     @classmethod
     def create(cls, folder: Path | str) -> Self:
-        """Open the store in a folder to write to it; where there is none, make one."""
+        """Open the store in a folder for writing; create it if it does not exist."""
         need_offline("pyoxigraph")
         from pyoxigraph import Store
 
@@ -79,12 +81,12 @@ class GraphStore:
             _check_marker(folder)
         elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise StoreError(
-                f"{folder} holds other things than a knowledge store",
-                hint="name a new or empty folder with --store",
+                f"{folder} is not empty and not a knowledge store",
+                hint="choose a new or empty folder with --store",
             )
         with store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # First: a store that a full disk or a kill cut short is one, and is filled again.
+            # Written first, so that an interrupted store is recognised and filled again.
             replace_file(
                 folder / MARKER, (json.dumps({"format": FORMAT}) + "\n").encode(), flag="--store"
             )
@@ -92,7 +94,7 @@ class GraphStore:
 
     @classmethod
     def open(cls, folder: Path | str) -> Self:
-        """Open a store to read it; a missing one is an error."""
+        """Open a store for reading; a missing one is an error."""
         need_offline("pyoxigraph")
         from pyoxigraph import Store
 
@@ -100,7 +102,7 @@ class GraphStore:
         if not (folder / MARKER).is_file():
             raise StoreError(
                 f"there is no knowledge store in {folder}",
-                hint="'memantics kb import' makes one; --store says where it lies",
+                hint="create it with 'memantics kb import', or choose another folder with --store",
             )
         _check_marker(folder)
         with store_errors(folder):
@@ -108,39 +110,39 @@ class GraphStore:
                 try:
                     return cls(Store.read_only(str(folder / GRAPHS)), folder)
                 except (OSError, RuntimeError) as error:
-                    # A writer may tidy its files up while they are being opened.
+                    # A writer may remove files while they are being opened.
                     if "No such file" not in str(error):
                         raise
                     time.sleep(_PAUSE)
             return cls(Store.read_only(str(folder / GRAPHS)), folder)
 
     def query(self, sparql: str, *, limit: int = 100, timeout: float = 30.0) -> QueryRows:
-        """Answer a query in SPARQL of any kind; prefixes of the ontology need no declaration.
+        """Answer a SPARQL query of any kind; the ontology's prefixes are predefined.
 
-        It runs in a process of its own that can reach no other machine.
+        It runs in a separate process without network access.
         """
         return ask(self.folder or self.dump(), sparql, limit, timeout)
 
     def dump(self) -> bytes:
-        """All statements as N-Quads, the ontology among them."""
+        """Return all statements as N-Quads, including the ontology."""
         from pyoxigraph import RdfFormat
 
         with store_errors(self.folder):
             return self.graphs.dump(format=RdfFormat.N_QUADS) or b""
 
     def add(self, knowledge: Iterable[Knowledge]) -> int:
-        """Add knowledge, meme by meme; what was known about a meme before is replaced."""
+        """Add knowledge by meme; existing graphs of these memes are replaced."""
         made = {meme_knowledge.meme: list(to_quads(meme_knowledge)) for meme_knowledge in knowledge}
-        # Nothing is forgotten before everything new is at hand.
+        # Old graphs are removed only after all new ones were read.
         for meme in made:
             self._forget(meme)
         self._add(quad for quads in made.values() for quad in quads)
         return len(made)
 
     def add_quads(self, quads: Iterable[Quad]) -> tuple[str, ...]:
-        """Add quads as they are, each meme's into its own graph; return the memes.
+        """Add quads to the graphs of their memes; return the memes.
 
-        What was known about these memes before is replaced.
+        Existing graphs of these memes are replaced.
         """
         from memantics.understanding.knowledge.formats import place_quads
 
@@ -162,17 +164,17 @@ class GraphStore:
                 self.graphs.flush()
 
     def ids(self) -> tuple[str, ...]:
-        """The memes that something is known about, in order."""
+        """Return the ids of all memes in order."""
         with store_errors(self.folder):
             named = [str(getattr(graph, "value", "")) for graph in self.graphs.named_graphs()]
         return tuple(sorted(meme for name in named if (meme := meme_of(name)) is not None))
 
     def get(self, meme: str) -> Knowledge:
-        """What is known about one meme."""
+        """Return the knowledge about one meme."""
         return from_quads(meme, self.quads(meme))
 
     def quads(self, meme: str) -> Iterator[Quad]:
-        """The graph of one meme, statement by statement."""
+        """Return the graph of one meme as quads."""
         graph = node(graph_iri(meme))
         with store_errors(self.folder):
             found = self.graphs.contains_named_graph(graph)
@@ -183,7 +185,7 @@ class GraphStore:
                 raise DataError(
                     f"meme {meme!r}",
                     f"is not among the {len(known):,} memes of this store",
-                    hint=f"did you mean {near[0]}?" if near else f"such as {known[0]}",
+                    hint=f"did you mean {near[0]}?" if near else f"for example {known[0]}",
                 )
             raise UnknownName("meme", meme, known)
         return self._read(graph)
@@ -193,12 +195,12 @@ class GraphStore:
             yield from self.graphs.quads_for_pattern(None, None, None, graph)
 
     def all(self) -> Iterator[Knowledge]:
-        """Everything, meme by meme."""
+        """Yield the knowledge of all memes."""
         return (self.get(meme) for meme in self.ids())
 
 
 def _with_ontology(graphs: Store) -> Store:
-    """The ontology lies in the store once, in a graph of its own."""
+    """Add the ontology once, in its own graph."""
     from pyoxigraph import RdfFormat
 
     graph = node(ONTOLOGY)
@@ -214,23 +216,23 @@ def _check_marker(folder: Path) -> None:
         version = found["format"]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StoreError(
-            f"{folder / MARKER} cannot be read", hint="import into a new folder"
+            f"cannot read {folder / MARKER}", hint="import into a new folder"
         ) from error
     if version != FORMAT:
         raise StoreError(
             f"{folder} has store format {version}, not {FORMAT}",
-            hint="export it with the version that made it, and import the file here",
+            hint="export it with the version that created it, and import the file here",
         )
 
 
-# Find memes in a store by what is said about them.
+# Search of memes in a store by their statements.
 
 _MOST_WORDS = 8
-_SECONDS = 15.0  # somebody waits for the page
+_SECONDS = 15.0  # seconds; a page request waits for the result
 
 
 def search(store: GraphStore, text: str = "", dimension: Dimension | None = None) -> list[str]:
-    """Memes of which one individual (of a dimension) holds all words, or whose id holds the text.
+    """Find memes with an individual that contains all words, or whose id contains the text.
 
     >>> from memantics.understanding.knowledge.records import Individual, Knowledge
     >>> store = GraphStore.in_memory()
@@ -254,7 +256,7 @@ def _ask_for(words: list[str], dimension: Dimension | None) -> str:
     from pyoxigraph import Literal
 
     kind = f"a mm:{dimension} ;" if dimension else ""
-    # A literal prints itself quoted and escaped, so that a word cannot become part of the query.
+    # A literal is quoted and escaped, so that a word cannot become part of the query.
     tests = "".join(f"FILTER(CONTAINS(?said, {Literal(word)}))" for word in words)
     return f"""
 SELECT DISTINCT ?graph {{

@@ -1,4 +1,4 @@
-"""Validation of knowledge against the ontology's shapes, and counts of what a store holds.
+"""Validation of knowledge against the ontology's SHACL shapes, and store statistics.
 
 The counts cover individuals, relations, kinds and dangling references.
 """
@@ -70,7 +70,7 @@ SELECT (COUNT(DISTINCT ?one) AS ?count) {{
 
 @dataclass(frozen=True, slots=True)
 class DimensionMetrics:
-    """How many individuals a dimension has, and in how many memes."""
+    """The number of individuals of a dimension, and of memes that have some."""
 
     individuals: int
     memes: int
@@ -78,10 +78,10 @@ class DimensionMetrics:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatistics:
-    """A store in figures.
+    """Statistics of a store.
 
-    ``said`` are relations in models' own words; ``dangling`` counts statements of which an end
-    is no individual.
+    ``said`` are relations in models' own words; ``dangling`` counts statements with a missing
+    individual.
     """
 
     memes: int
@@ -96,9 +96,9 @@ class StoreStatistics:
 
 
 def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreStatistics:
-    """Count what a store holds."""
+    """Compute the statistics of a store."""
     with store_errors(store.folder):
-        statements = len(store.graphs)  # reads an index to its end: damage is told soon
+        statements = len(store.graphs)  # reads a whole index, so that damage is found early
     individuals, related, kinded, confirmed, lost = select(
         store, _INDIVIDUALS, _RELATIONS, _COUNTED_KINDS, _CONFIRMED, _DANGLING, timeout=timeout
     )
@@ -133,7 +133,7 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreStatistics:
 
 
 def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dangling]:
-    """Every statement of which an end is no individual, by meme."""
+    """List every statement with a missing individual, by meme."""
     found = []
     (rows,) = select(store, _DANGLING, timeout=timeout)
     for row in rows:
@@ -152,10 +152,9 @@ def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dang
     return iter(sorted(found, key=attrgetter("meme", "source", "relation", "target")))
 
 
-# SHACL, compiled: shapes in Turtle become SPARQL queries that the store answers in one go.
-#
-# The shapes file is the only source of rules. A construct that this compiler does not know is
-# refused, never skipped; a test holds its verdicts against an independent SHACL engine.
+# SHACL shapes in Turtle are compiled to SPARQL queries over the whole store. The shapes file is the
+# only source of rules. An unsupported construct is an error; a test compares all results with an
+# independent SHACL engine.
 
 
 Severity = Literal["Violation", "Warning", "Info"]
@@ -179,7 +178,7 @@ _BESIDE = frozenset({f"{_RDF}type"})
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One constraint as a query for what breaks it; ``component`` is SHACL's name for it."""
+    """One constraint as a query for violations; ``component`` is its SHACL name."""
 
     query: str
     component: str
@@ -189,14 +188,14 @@ class Check:
 
     @property
     def has_value(self) -> bool:
-        """Whether one value is at fault, not the number of them."""
+        """Whether one value violates the constraint, rather than the number of values."""
         return self.component.removesuffix("ConstraintComponent") not in ("MinCount", "MaxCount")
 
 
 def compile_shapes(data: bytes, name: str = "shapes") -> tuple[Check, ...]:
-    """The queries that a shapes file stands for.
+    """Compile a shapes file to queries.
 
-    Queries select ``?graph``, ``?focus`` and, where a value is at fault, ``?value``.
+    Queries select ``?graph``, ``?focus`` and, if one value violates the constraint, ``?value``.
     """
     return _Compiler(data, name).compile()
 
@@ -226,17 +225,21 @@ class _Compiler:
             for check in self.shape(shape, target)
         ]
         if not checks:
-            raise DataError(self.name, "holds no shape with a target", hint="check the file")
+            raise DataError(
+                self.name,
+                "contains no shape with a target",
+                hint="add sh:targetClass or another target to a shape",
+            )
         return tuple(checks)
 
     def targets(self, shape: Term) -> Iterator[str]:
-        """Where a shape looks, one pattern per target."""
+        """Return one pattern per target of a shape."""
         for kind, pattern in _TARGETS.items():
             for target in self.all(shape, kind):
                 yield pattern.format(target)
 
     def shape(self, shape: Term, target: str) -> Iterator[Check]:
-        """The constraints of a node shape: its own, then those of its properties."""
+        """Compile the constraints of a node shape and of its properties."""
         yield from self.constraints(shape, target, "")
         for place in self.all(shape, "property"):
             yield from self.constraints(place, target, self.path(place))
@@ -261,7 +264,7 @@ class _Compiler:
                 yield Check(query, component, path, severity, message)
 
     def condition(self, parameter: str, value: Term) -> _Condition | None:
-        """What breaks a constraint, as a filter over a value or as a count of values."""
+        """Compile a constraint to a filter over a value or a limit on the count of values."""
         if parameter in _COUNTS:
             return _Condition(count=(parameter, int(_text(value))))
         if parameter == "in":
@@ -274,7 +277,7 @@ class _Compiler:
         return _Condition(broken_if(value)) if broken_if else None
 
     def alternative(self, shape: Term) -> str:
-        """What makes an alternative of ``sh:or`` fail: a class, or a property to be absent."""
+        """Compile the failure of one ``sh:or`` alternative: a class, or an absent property."""
         parameters = self.said.get(shape, {}).keys() - _BESIDE
         if parameters == {f"{SH}class"}:
             return f"NOT {_has(f'<{_RDF}type>', self.one(shape, 'class'))}"
@@ -285,7 +288,7 @@ class _Compiler:
                 return _has(path, "?other")
         raise DataError(
             self.name,
-            "an alternative of sh:or is neither a plain class nor an absent property",
+            "an sh:or alternative is not a plain class or an absent property",
             hint="write it with sh:class, or with sh:path and sh:maxCount 0",
         )
 
@@ -297,11 +300,11 @@ class _Compiler:
         if back is not None:
             return f"^{back}"
         if path in self.said and not str(path).startswith("<"):
-            raise DataError(self.name, "a path is neither a property nor an inverse property")
+            raise DataError(self.name, "an sh:path is not a property or an inverse property")
         return str(path)
 
     def members(self, start: Term) -> Sequence[Term]:
-        """The members of an RDF list."""
+        """Return the members of an RDF list."""
         found: list[Term] = []
         place: Term | None = start
         while place is not None and _text(place) != f"{_RDF}nil":
@@ -324,7 +327,7 @@ _COUNTS = frozenset({"minCount", "maxCount"})
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A filter that a bad value passes, or a limit on how many values there are."""
+    """A filter for invalid values, or a limit on the number of values."""
 
     broken: str = ""
     count: tuple[str, int] | None = None
@@ -332,7 +335,7 @@ class _Condition:
 
 def _query(target: str, path: str, wanted: _Condition) -> str:
     scope = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
-    # Targets stand in a query of their own: a focus node counts once, however it was reached.
+    # Targets are in a subquery: a focus node counts once.
     focus = f"{{ SELECT DISTINCT ?graph ?focus {{ GRAPH ?graph {{ {target} }} {scope} }} }}"
     if wanted.count is None:
         found = f"GRAPH ?graph {{ ?focus {path} ?value }}" if path else "BIND(?focus AS ?value)"
@@ -349,7 +352,7 @@ def _query(target: str, path: str, wanted: _Condition) -> str:
 
 
 def _not_of(datatype: Term) -> str:
-    """Not a literal of this datatype, or one whose text is none (``"x"^^xsd:integer``)."""
+    """Return a filter for values that are not valid literals of a datatype."""
     proper = ""
     if _text(datatype) in (PREFIXES["xsd"] + "integer", PREFIXES["xsd"] + "dateTime"):
         proper = f" || !BOUND(?value) || !COALESCE({datatype}(STR(?value)) = ?value, false)"
@@ -382,7 +385,7 @@ def _text(term: object) -> str:
 
 
 def read_severity(term: object) -> Severity:
-    """The severity that a term of SHACL names; ``Violation`` where it names none."""
+    """Return the severity of a SHACL term; ``Violation`` by default."""
     name = _text(term).removeprefix(SH)
     return "Warning" if name == "Warning" else "Info" if name == "Info" else "Violation"
 
@@ -392,7 +395,7 @@ _ORDER: dict[Severity, int] = {"Violation": 0, "Warning": 1, "Info": 2}
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A rule that a graph breaks: where, and, if one value is at fault, which."""
+    """A violated rule: where, and which value if one is invalid."""
 
     meme: str
     focus: str
@@ -406,7 +409,10 @@ class Breach:
 def validate(
     store: GraphStore, shapes: Path | None = None, timeout: float = PATIENCE
 ) -> tuple[Breach, ...]:
-    """Every breach in a store, by meme, the gravest first; with a file, of its shapes instead."""
+    """Return all violations in a store by meme, the most severe first.
+
+    ``shapes`` replaces the ontology's shapes.
+    """
     checks = _own_checks() if shapes is None else compile_shapes(read_file(shapes), shapes.name)
     answers = select(store, *(check.query for check in checks), timeout=timeout)
     return sort_breaches(
@@ -434,7 +440,7 @@ def _read_breach(check: Check, row: QueryRow) -> Breach:
 
 
 def sort_breaches(found: Iterable[Breach]) -> tuple[Breach, ...]:
-    """Each breach once, by meme, the gravest first."""
+    """Remove duplicate violations and sort them by meme and severity."""
     return tuple(
         sorted(
             set(found),

@@ -147,7 +147,7 @@ def _check_letters(caption: CaptionCheck) -> Iterator[Flaw]:
     if caption.leftover:
         what = say("strokes", region=region, count=caption.leftover)
         yield Flaw(check="strokes", what=what, advice=say("paint_over"))
-    if caption.plate or caption.lettering < LEAST_ALIKE:
+    if caption.background_box or caption.lettering < LEAST_ALIKE:
         what = say("style", region=region)
         yield Flaw(check="lettering", what=what, advice=say("by_hand"))
     if not SMALLEST <= caption.size <= LARGEST:
@@ -431,17 +431,17 @@ def _set_and_read(
 ) -> tuple[bytes, EditChecks]:
     """Draw captions and read them back; unreadable ones are drawn again on a background box."""
     editor = job.shop.editor
-    plates: frozenset[str] = frozenset()
+    boxed: frozenset[str] = frozenset()
     for left in reversed(range(_SETTINGS)):
-        drawn = set_captions(painted, job.page, plan, plates)
+        drawn = set_captions(painted, job.page, plan, boxed)
         made = encode_png(drawn.image, 6)
         lines = job.shop.read_lines(made, f"{job.meme.id} (new)")
         result = MadeMeme(drawn, lines, None if editor is None else editor.name, faces)
         checks = check_result(job.image, job.page, plan, result)
-        dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - plates
+        dim = {caption.region for caption in checks.captions if caption.read < LEGIBLE} - boxed
         if not dim or not left:
             break
-        plates |= dim
+        boxed |= dim
     return made, checks
 
 

@@ -124,8 +124,8 @@ class CaptionCheck(Closed):
     ``overlap`` is the intersection over union of the old and new box read by OCR, ``ink_overlap``
     that of the letters. ``read`` is the longest part of the planned text that OCR reads in one
     piece, as a proportion. ``border`` is the proportion of border pixels that were kept,
-    ``leftover`` the number of visible old strokes. ``plate`` is true if the caption needed a
-    background box to be readable. ``lettering`` is the similarity of the old text to itself when
+    ``leftover`` the number of visible old strokes. ``background_box`` is true if the caption needed
+    a background box to be readable. ``lettering`` is the similarity of the old text to itself when
     redrawn in the measured text style, ``size`` the new letter size relative to the old.
     """
 
@@ -136,7 +136,7 @@ class CaptionCheck(Closed):
     read: float
     border: float = 1.0
     leftover: int = 0
-    plate: bool = False
+    background_box: bool = False
     lettering: float = 1.0
     size: float = 1.0
 

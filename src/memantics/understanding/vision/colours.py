@@ -1,7 +1,7 @@
-"""In which colours letters were set: their fill, and an outline where there is one.
+"""Colours of letters: their fill, and their outline if there is one.
 
-The colour that lies deepest in the ink is the fill; one that surrounds it is the outline. What
-softens the edges of letters lies between their colour and the ground's, and is neither.
+The colour deepest inside the ink is the fill; a colour that surrounds it is the outline.
+Anti-aliased edges have colours between letters and background, and are neither.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SEED = 20240501
 def tell_colours(
     crop: Pixels, ink: Mask, ground: Colour, shade: NDArray[np.int64] | None = None
 ) -> tuple[Colour, Colour, float]:
-    """Fill, outline and the width of the outline (0: none) of some ink.
+    """Measure fill, outline and outline width (0 for none) of some ink.
 
-    ``shade`` is about the colour of the fill, where it is known.
+    ``shade`` is the approximate fill colour, if known.
     """
     import cv2
 
@@ -48,7 +48,7 @@ def tell_colours(
     deepest = max(whole, key=lambda i: float(depths[i]))
     if shade is not None:
         told = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
-        # Unless what was told is the outline: it lies around a colour that is as common.
+        # Unless the given colour is the outline: it surrounds an equally frequent colour.
         held = _share_beside(_find_edge(labels == deepest, ink), ink & (labels != deepest))
         if counts[deepest] < counts[told] or held < 0.7:
             deepest = told
@@ -61,14 +61,14 @@ def tell_colours(
         edge = _find_edge(labels == deepest, ink)
         around = _share_beside(edge, ink & (labels != deepest))
         width = float(np.percentile(rim[edge], 20)) if edge.any() else 0.0
-        # Letters of one caption share their outlines; only those at its rim tell the width.
+        # Letters of one caption share their outlines; only those at the border show the width.
         if around >= 0.6 and width >= 1.2:
             return fill, colour, width
     return fill, (0, 0, 0), 0.0
 
 
 def _measure_rim(ink: Mask) -> NDArray[np.float32]:
-    """How far each pixel is from the outside of the ink; holes in letters do not count."""
+    """Measure each pixel's distance from the outside of the ink, ignoring holes in letters."""
     import cv2
 
     whole = np.pad(ink.astype(np.uint8), 1)
@@ -78,13 +78,13 @@ def _measure_rim(ink: Mask) -> NDArray[np.float32]:
 
 
 def _cluster(colours: Pixels) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Reduce the pixels of ink to a few colours: a label for each, and the colours."""
+    """Reduce ink pixels to a few colours; return a label per pixel and the colours."""
     import cv2
 
     flat = colours.astype(np.float32)
     sample = np.ascontiguousarray(flat[:: max(1, len(flat) // _SAMPLE)])
     count = min(_COLOURS, len(np.unique(sample.astype(np.uint8) // 8, axis=0)), len(sample))
-    cv2.setRNGSeed(_SEED)  # the same image must always give the same ink
+    cv2.setRNGSeed(_SEED)  # fixed seed: the same image must give the same ink
     criteria = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_MAX_ITER, 12, 1.0)
     _, _, centres = cv2.kmeans(
         sample, count, np.empty((0, 1), np.int32), criteria, 2, cv2.KMEANS_PP_CENTERS
@@ -95,7 +95,7 @@ def _cluster(colours: Pixels) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
 
 
 def _is_soft_edge(colour: Colour, letters: Colour, ground: Colour) -> bool:
-    """Whether a colour is what drawing letters of another colour leaves at their edges."""
+    """Tell whether a colour is an anti-aliased edge between letters and background."""
     away, span = np.subtract(colour, letters).astype(float), np.subtract(ground, letters)
     length = float(span @ span)
     if float(np.linalg.norm(away)) < 20 or length < 1600:
@@ -105,12 +105,12 @@ def _is_soft_edge(colour: Colour, letters: Colour, ground: Colour) -> bool:
 
 
 def find_mode(colours: Pixels) -> Colour:
-    """The commonest colour after rounding, averaged over its bin: edges do not dilute it."""
+    """Return the most frequent colour after rounding, averaged over its bin."""
     coarse = (colours // 16).astype(np.int32)
     keys = coarse[:, 0] * 256 + coarse[:, 1] * 16 + coarse[:, 2]
     best = np.bincount(keys).argmax()
     red, green, blue = colours[keys == best].mean(axis=0).round().astype(int)
-    # Compression leaves 253 or 3 of what was meant as white or black.
+    # Compression turns white into 253 and black into 3.
     snapped = [0 if v <= 14 else 255 if v >= 241 else int(v) for v in (red, green, blue)]
     pure = all(v in (0, 255) for v in snapped)
     return (snapped[0], snapped[1], snapped[2]) if pure else (int(red), int(green), int(blue))

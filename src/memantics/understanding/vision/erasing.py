@@ -20,18 +20,18 @@ from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.regions import PixelBox
 
-_HALO = 80  # channels of a letter and of what compression left of it
-_FINE = 9.0  # pixels: strokes wider than that are painted over in a smaller copy
+_HALO = 80  # maximum channel difference between a letter and its compression artefacts
+_FINE = 9.0  # pixels; wider strokes are inpainted in a smaller copy
 
 
 def remove_ink(pixels: Pixels, ink: Ink) -> None:
-    """Take one caption out, in place; no pixel outside of its zone changes."""
+    """Remove one caption in place; no pixel outside its zone changes."""
     import cv2
 
     left, top, right, bottom = ink.zone
     thickness = max(1, round(ink.outline_width / 3)) + 1
     kernel = np.ones((2 * thickness + 1, 2 * thickness + 1), np.uint8)
-    # Letters have soft edges, and compression leaves halos: both lie just outside of the mask.
+    # Anti-aliased edges and compression halos are just outside the mask.
     mask: Mask = (cv2.dilate(ink.mask.astype(np.uint8), kernel) > 0) & ~_widen(ink.borders)
     if not mask.any():
         return
@@ -43,7 +43,7 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
 
 
 def _widen(borders: Mask) -> Mask:
-    """Borders with their soft edges."""
+    """Extend borders by their anti-aliased edges."""
     import cv2
 
     wide: Mask = cv2.dilate(borders.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
@@ -51,7 +51,7 @@ def _widen(borders: Mask) -> Mask:
 
 
 def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
-    """What may have been behind the letters, from the pixels around them."""
+    """Inpaint the letters from the surrounding pixels."""
     import cv2
 
     left, top, right, bottom = ink.zone
@@ -64,7 +64,7 @@ def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
     wide = max(ink.stroke + 2 * ink.outline_width, 1.0)
     scale = min(1.0, _FINE / wide)
     if scale < 1.0:
-        # Painting far into a hole smears and takes long; a smaller copy has smaller holes.
+        # Inpainting large holes smears and is slow; a smaller copy has smaller holes.
         size = (max(8, round(crop.shape[1] * scale)), max(8, round(crop.shape[0] * scale)))
         gaps = cv2.resize(holes.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.02
         small = _shrink(crop, holes, size)
@@ -77,7 +77,7 @@ def _paint_over(pixels: Pixels, ink: Ink, mask: Mask) -> Pixels:
 
 
 def _find_halo(crop: Pixels, holes: Pixels, ink: Ink) -> Pixels:
-    """Pixels just outside of the letters in their own colours: no ground to paint from."""
+    """Find pixels just outside the letters that have the letters' colours."""
     import cv2
 
     wide = 2 * max(3, round(0.4 * ink.stroke)) + 1
@@ -90,7 +90,7 @@ def _find_halo(crop: Pixels, holes: Pixels, ink: Ink) -> Pixels:
 
 
 def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
-    """A smaller copy in which letters do not bleed into what is around them."""
+    """Scale down without mixing letter colours into the surroundings."""
     import cv2
 
     known = (holes == 0).astype(np.float32)
@@ -101,11 +101,11 @@ def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
     return np.asarray(np.clip(total / np.maximum(weight, 0.01)[..., None], 0, 255), np.uint8)
 
 
-_MARGIN = 0.15  # of a line's height: strokes and outlines reach beyond the box
+_MARGIN = 0.15  # margin relative to the line height: strokes and outlines exceed the box
 
 
 class PictureShelf:
-    """Changed pictures in a folder, each made once: the same picture always gets the same file."""
+    """Changed images in a folder, each made once; the same image always gets the same file."""
 
     def __init__(
         self, folder: Path, find_lines: Callable[[bytes, str], Sequence[PixelBox]]
@@ -114,7 +114,7 @@ class PictureShelf:
         self._find_lines = find_lines
 
     def blank(self, path: Path) -> Path:
-        """A white picture of the same size."""
+        """Make a white image of the same size."""
         facts = probe(read_bytes(path), path.name)
         made = self._folder / f"blank-{facts.width}x{facts.height}.png"
         if not made.is_file():
@@ -122,7 +122,7 @@ class PictureShelf:
         return made
 
     def erase(self, path: Path) -> Path:
-        """The picture with its lines of text painted over in the colour around them."""
+        """Paint over the text lines of an image with the surrounding colour."""
         data = read_bytes(path)
         made = self._folder / f"erased-{hashlib.sha256(data).hexdigest()[:24]}.png"
         if not made.is_file():
@@ -134,7 +134,7 @@ class PictureShelf:
 
 
 def paint_over(picture: Image.Image, box: PixelBox) -> None:
-    """Fill a box, and a little more, with the median colour of the ring around it."""
+    """Fill a slightly enlarged box with the median colour of the ring around it."""
     margin = max(2, round((box[3] - box[1]) * _MARGIN))
     inner = _grow(picture, box, margin)
     outer = _grow(picture, box, 2 * margin + 1)
@@ -142,7 +142,7 @@ def paint_over(picture: Image.Image, box: PixelBox) -> None:
     draw = ImageDraw.Draw(ring)
     draw.rectangle(outer, fill=255)
     draw.rectangle(inner, fill=0)
-    # Text at the edge of a picture may leave no ring: then the box itself says its colour.
+    # Text at the image edge may leave no ring; then the box itself gives the colour.
     mask = ring if ring.getextrema() != (0, 0) else None
     colour = tuple(int(value) for value in ImageStat.Stat(picture, mask).median)
     ImageDraw.Draw(picture).rectangle(inner, fill=colour)

@@ -1,7 +1,7 @@
-"""Whether a picture with new captions is still the old one: its look, its strokes, its rest.
+"""Checks that an image with new captions is still the same: text style, old strokes, other areas.
 
-Captions are compared by drawing: the old text is set again in the look that was measured and laid
-over the original. What was measured wrongly differs there, however well a new text reads.
+Captions are compared by drawing: the old text is redrawn in the measured text style and compared
+with the original. Wrong measurements become visible this way, even if the new text is readable.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from memantics.understanding.vision.regions import PixelBox
 from memantics.understanding.vision.typefaces import measure_stroke
 
 Layer = NDArray[Any]
-_SOFT = 0.05  # of a line's height: letters of two fonts may lie that far apart
-_SAME = 12  # channels that differ by less were not changed
-_ALIKE, _UNLIKE = 70, 60  # channels of a stroke and the letters' fill; of a stroke and its ground
-_FAR, _HIGH = 1.9, 0.3  # of a line's height: how far beside and above strokes are looked for
-_WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006  # of a line's height, and of its square
-_HELD = 0.6  # of a stroke's edge: where letters have an outline, a stroke has one, too
-_CLEAR = 0.9  # of its edge: a bare stroke on a picture stands out there
-_BLOCK = 16  # pixels: what is compared at once outside of captions
+_SOFT = 0.05  # shift tolerance between fonts, relative to the line height
+_SAME = 12  # maximum channel difference of unchanged pixels
+# maximum channel differences of a stroke from the fill, and from its background
+_ALIKE, _UNLIKE = 70, 60
+_FAR, _HIGH = 1.9, 0.3  # search distance beside and above, relative to the line height
+_WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006  # minimum length and area, relative to the line height
+_HELD = 0.6  # minimum outlined proportion of a stroke's edge, if letters have outlines
+_CLEAR = 0.9  # minimum contrasting proportion of a stroke's edge
+_BLOCK = 16  # pixels per compared block outside captions
 
 
 def compare_lettering(before: Pixels, plate: Pixels, again: Pixels, ink: Ink) -> float:
-    """How alike the old letters and the same text set again are, at most 1; 0 where unrelated.
+    """Compare the old letters with the same text redrawn; 1 is identical, 0 unrelated.
 
-    ``plate`` is the picture without them: what counts is what letters add to it, with its colours.
+    ``plate`` is the image without letters: only the letters' contribution to it is compared.
     """
     return compare_added(*(soften_added(image, plate, ink) for image in (before, again)))
 
 
 def soften_added(image: Pixels, plate: Pixels, ink: Ink) -> Layer:
-    """What letters add to the picture without them, blurred."""
+    """Return the blurred difference that letters add to the image without them."""
     import cv2
 
     left, top, right, bottom = ink.zone
@@ -47,7 +48,7 @@ def soften_added(image: Pixels, plate: Pixels, ink: Ink) -> Layer:
 
 
 def compare_added(one: Layer, other: Layer) -> float:
-    """How alike what letters add is to what others do, at most 1."""
+    """Compare the contributions of two renderings; at most 1."""
     total = float((one * one).sum() + (other * other).sum())
     return float(2 * (one * other).sum() / total) if total else 1.0
 
@@ -55,10 +56,10 @@ def compare_added(one: Layer, other: Layer) -> float:
 def find_strokes(
     before: Pixels, plate: Pixels, ink: Ink, others: Sequence[PixelBox] = ()
 ) -> list[PixelBox]:
-    """Strokes in the look of a caption that stand in or beside its place in both pictures.
+    """Find strokes in a caption's style that are visible in both images at its position.
 
-    On one ground a stroke is what has the letters' colour; with outlines, what has one, too. On a
-    picture it must be as thick as the letters and stand out all around.
+    On a plain background a stroke has the letters' colour, and an outline if letters have one. On
+    an image it must also be as thick as the letters and stand out on all sides.
     """
     import cv2
 
@@ -94,7 +95,7 @@ def _gap(crop: NDArray[np.int16], colour: Colour) -> NDArray[np.int16]:
 
 
 def _on_a_row(box: PixelBox, ink: Ink, tall: int) -> bool:
-    """Whether a stroke stands on the height of a line, in it or at most a letter away."""
+    """Tell whether a stroke is on the height of a line, at most one letter away."""
     middle = (box[1] + box[3]) / 2
     return any(
         line[1] - 0.1 * tall <= middle <= line[3] + 0.2 * tall
@@ -121,10 +122,10 @@ def _share_around(stroke: Mask, edge: Mask) -> float:
 
 
 def find_damage(before: Pixels, after: Pixels, allowed: Mask) -> float:
-    """How much the most changed block outside of ``allowed`` lost of its structure, 0 to 1.
+    """Return the largest loss of structure in a block outside ``allowed``, from 0 to 1.
 
-    One minus the structural similarity (SSIM) of the block: a mean over the picture hides a small
-    place that is ruined.
+    The loss is one minus the structural similarity (SSIM) of the block; a mean over the image would
+    hide small damage.
     """
     import cv2
 
@@ -141,7 +142,7 @@ def find_damage(before: Pixels, after: Pixels, allowed: Mask) -> float:
             (mean_one**2 + mean_other**2 + light) * (spread[0] + spread[1] + texture)
         )
         lost = np.maximum(lost, 1 - alike)
-    # A block that reaches into a caption's place may differ.
+    # Blocks that overlap a caption may differ.
     kernel = np.ones((_BLOCK + 1, _BLOCK + 1), np.uint8)
     outside = cv2.dilate(allowed.astype(np.uint8), kernel) == 0
     return float(np.clip(lost[outside].max(), 0, 1)) if outside.any() else 0.0

@@ -1,4 +1,4 @@
-"""Perceptual hashes: images that look alike, found without comparing every pair in Python."""
+"""Perceptual hashes, to find similar images without comparing every pair in Python."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from PIL import Image
 from memantics.core.lines import ImageReading
 from memantics.understanding.vision.colours import Mask
 
-_SAME = 8  # channels that differ by less are the same: rounding, not a change
+_SAME = 8  # maximum channel difference of equal pixels (rounding)
 
 
 def compare_pictures(before: Image.Image, after: Image.Image) -> int:
-    """The number of bits in which two perceptual hashes differ, from 0 (alike) to 64."""
+    """Return the number of differing bits of two perceptual hashes, from 0 (equal) to 64."""
     return measure_distance(hash_image(before), hash_image(after))
 
 
 def measure_change(before: Image.Image, after: Image.Image, where: Mask) -> float:
-    """The share of the pixels in ``where`` that differ visibly; 0 where there are none.
+    """Return the proportion of visibly different pixels in ``where``; 0 if it is empty.
 
     >>> black, white = Image.new("RGB", (2, 1)), Image.new("RGB", (2, 1), "white")
     >>> measure_change(black, white, np.array([[True, False]]))
@@ -37,29 +37,31 @@ def measure_change(before: Image.Image, after: Image.Image, where: Mask) -> floa
     return float(changed[where].mean()) if where.any() else 0.0
 
 
-PDQ_QUALITY = 50  # of 100; below, the hash tells pictures hardly apart
+PDQ_QUALITY = 50  # PDQ quality (0 to 100); below, the hash hardly separates images
 _SIDE = 32
 _KEPT = 8
-_BLOCK = 2_000_000  # pairs compared at once: some 16 MB for each step of counting
+_BLOCK = 2_000_000  # pairs compared at once, about 16 MB per step
 Bits = NDArray[np.uint64]
 Vector = NDArray[np.float32]
 
 
 def hash_image(image: Image.Image) -> int:
-    """64 bits by the low frequencies of the image in grey: recompression moves very few of them.
+    """Compute a 64-bit hash from low frequencies in grey; recompression changes few bits.
 
     >>> hash_image(Image.new("RGB", (64, 64), "white")) == hash_image(Image.new("L", (9, 9), 255))
     True
     """
     low = _transform(image.convert("L"))[:_KEPT, :_KEPT].ravel()
-    bits = low > np.median(low[1:])  # the first is the mean brightness, far from all others
+    # the first coefficient is the mean brightness, far from all others
+    bits = low > np.median(low[1:])
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
 
 
 def hash_pdq(image: Image.Image) -> str:
-    """PDQ in hexadecimal, where the package pdqhash is installed and the picture has structure.
+    """Compute the PDQ hash in hexadecimal, if pdqhash is installed and the image has structure.
 
-    It has no wheels for Linux, so it is no dependency: ``pip install pdqhash`` needs a compiler.
+    pdqhash has no wheels for Linux, so it is not a dependency; ``pip install pdqhash`` needs a
+    compiler.
     """
     if find_spec("pdqhash") is None:
         return ""
@@ -69,11 +71,11 @@ def hash_pdq(image: Image.Image) -> str:
 
 
 def describe_image(image: Image.Image) -> Vector:
-    """A unit vector of coarse layout and colour: near vectors look alike from far away."""
+    """Compute a unit vector of coarse layout and colour; similar images have near vectors."""
     parts = []
     for weight, channel in zip((1.0, 0.6, 0.6), image.convert("YCbCr").split(), strict=True):
         low = _transform(channel)[:_KEPT, :_KEPT].ravel()
-        # Tone of the whole picture and its shapes differ in size by orders of magnitude.
+        # Overall tone and shapes differ in scale by orders of magnitude.
         low[0] = (low[0] / _SIDE - 128.0) * 4
         parts.append(weight * np.sign(low) * np.sqrt(np.abs(low)))
     made = np.concatenate(parts)
@@ -82,7 +84,7 @@ def describe_image(image: Image.Image) -> Vector:
 
 
 def measure_distance(one: int, other: int) -> int:
-    """How many bits differ.
+    """Return the number of differing bits.
 
     >>> measure_distance(0b1010, 0b0110)
     2
@@ -91,10 +93,9 @@ def measure_distance(one: int, other: int) -> int:
 
 
 def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, int]]:
-    """Places of all pairs at most ``within`` bits apart, with their distance.
+    """Find all pairs at most ``within`` bits apart, with their distance.
 
-    Blocks of rows are compared in one operation: ten thousand images take seconds, and memory
-    stays bounded.
+    Rows are compared in blocks: ten thousand images take seconds, and memory use is bounded.
 
     >>> list(find_pairs([0b0000, 0b1111, 0b0001], 1))
     [(0, 2, 1)]
@@ -103,7 +104,7 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
     rows_at_once = max(1, _BLOCK // max(1, len(values)))
     for start in range(0, len(values), rows_at_once):
         block = values[start : start + rows_at_once, None]
-        # Only what comes later: each pair is met once.
+        # Only later rows, so that each pair occurs once.
         distances = count_bits(block ^ values[None, start:])
         rows, columns = np.nonzero(distances <= within)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
@@ -112,12 +113,12 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
 
 
 def pack_hashes(hashes: Sequence[int]) -> Bits:
-    """Hashes as an array, to be searched again and again."""
+    """Pack hashes into an array for repeated searches."""
     return np.array(hashes, dtype=np.uint64)
 
 
 def find_nearest(image_hash: int, hashes: Bits, within: int) -> int | None:
-    """The place of the nearest hash, the first of several; None where none is near enough.
+    """Return the index of the nearest hash, the first of several; None if none is near enough.
 
     >>> [find_nearest(0b111, pack_hashes([0b1, 0b11, 0b110]), bits) for bits in (0, 1)]
     [None, 1]
@@ -128,7 +129,7 @@ def find_nearest(image_hash: int, hashes: Bits, within: int) -> int | None:
 
 
 def count_bits(values: Bits) -> NDArray[np.uint8]:
-    """Set bits of each number, by adding neighbours of 1, 2, 4 … bits where numpy is before 2."""
+    """Count the set bits of each number; numpy before version 2 has no function for it."""
     if hasattr(np, "bitwise_count"):
         return np.asarray(np.bitwise_count(values), dtype=np.uint8)
     count = values - ((values >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -140,7 +141,7 @@ def count_bits(values: Bits) -> NDArray[np.uint8]:
 
 
 def _transform(channel: Image.Image) -> NDArray[np.float64]:
-    """The cosine transform of one channel at a fixed small size."""
+    """Compute the cosine transform of one channel at a fixed small size."""
     small = channel.resize((_SIDE, _SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     pixels = np.asarray(small, dtype=np.float64)
     waves = _waves()
@@ -156,27 +157,25 @@ def _waves() -> NDArray[np.float64]:
     return np.asarray(waves, dtype=np.float64)
 
 
-# Near copies: the same picture with the same words, saved again. A hash alone cannot tell that.
-#
-# One other character may change no bit of a perceptual hash, so the blocks of both pictures are
-# compared as well. The bound lies below what one other character of 14 pixels does to a picture of
-# 720 (docs/research/ocr-reuse.md): what passes was saved again with next to no loss.
+# Near copies are recompressed versions of the same image and text. A perceptual hash may not change
+# with one character, so image blocks are compared, too. The limit is below the difference of one
+# 14-pixel character in an image of 720 pixels (docs/research/ocr-reuse.md).
 
 Thumb = NDArray[np.uint8]
 COPY_BITS = 2
-COPY_BLOCK = 0.75  # of 255: mean difference of the block that differs most
+COPY_BLOCK = 0.75  # mean difference (0 to 255) of the most different block
 _THUMB, _PATCH = 256, 8
-_LAST = 256  # pictures that are looked back at, 64 KB each
+_LAST = 256  # number of remembered images, 64 KB each
 
 
 def make_thumb(image: Image.Image) -> Thumb:
-    """A small grey copy, to be compared with others."""
+    """Make a small grey copy for comparisons."""
     grey = image.convert("L").resize((_THUMB, _THUMB), Image.Resampling.BOX)
     return np.asarray(grey, np.uint8)
 
 
 def measure_blocks(one: Thumb, other: Thumb) -> float:
-    """The mean difference of the block that differs most.
+    """Return the mean difference of the most different block.
 
     >>> black = np.zeros((256, 256), np.uint8)
     >>> spot = black.copy()
@@ -190,13 +189,13 @@ def measure_blocks(one: Thumb, other: Thumb) -> float:
 
 
 class SeenPictures:
-    """What was read in the last pictures, for copies of them."""
+    """A cache of OCR results for near copies of recent images."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[int, tuple[int, int], Thumb, ImageReading]] = deque(maxlen=_LAST)
 
     def find(self, look: int, image: Image.Image) -> ImageReading | None:
-        """What was read in a picture of which this one is a copy."""
+        """Return the OCR result of an image that this one is a copy of."""
         near = [
             (thumb, said)
             for known, size, thumb, said in self._seen
@@ -209,7 +208,7 @@ class SeenPictures:
         )
 
     def add(self, look: int, image: Image.Image, said: ImageReading) -> None:
-        """Remember what a picture says."""
+        """Store the OCR result of an image."""
         self._seen.append((look, image.size, make_thumb(image), said))
 
 

@@ -1,4 +1,4 @@
-"""The letters of a caption: their pixels, their lines, their colours, and what lies behind."""
+"""The letters of a caption: pixels, lines, colours and background."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from memantics.understanding.vision.segmentation import FLAT, find_letters
 from memantics.understanding.vision.spacing import part_words
 from memantics.understanding.vision.typefaces import measure_stroke
 
-_ALIKE = 70  # channels of one colour of letters, with soft edges
+_ALIKE = 70  # maximum channel difference within one letter colour
 _THICKEST = 0.24  # of the height of a line
-_MOST = 0.6  # of the ink: what the letters' own colours must be
+_MOST = 0.6  # minimum proportion of ink in the letters' own colours
 _SPECK = 0.06  # of a line's height
 _SURE = 40  # pixels
-# Of the ground, and how far it may lie from one colour; likewise where the kind of picture says so.
+# Minimum proportion of a plain background and its tolerance, in general and for plain image types.
 _EVEN, _NOISY = (0.96, FLAT // 2), (0.9, FLAT)
-_HALF = 0.4  # of a pixel: what turning leaves of a letter's edge
+_HALF = 0.4  # minimum opacity of a pixel after rotation
 __all__ = [
     "Background",
     "Colour",
@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What lies behind a caption: its commonest colour, and whether it is all of that colour."""
+    """The background of a caption: its most frequent colour, and whether it is plain."""
 
     colour: Colour
     flat: bool
@@ -46,12 +46,11 @@ class Background:
 class Ink:
     """The letters of a caption.
 
-    ``zone`` is the box that belongs to the caption: nothing outside of it is ever changed.
-    ``mask`` covers the zone. ``box`` is the tight box around the ink and ``lines`` those of its
-    lines, in pixels of the image; ``texts`` are what they say, with spaces that the OCR lost.
-    ``outline_width`` is 0 where there is no outline. ``borders`` are lines of the picture in the
-    zone, such as the frame of a box: they are no letters, and stay. ``tilt`` is by how many degrees
-    a line rises to the right, ``span`` its width and height when it is turned straight.
+    ``zone`` is the caption's box; nothing outside it is changed. ``mask`` covers the zone. ``box``
+    is the tight box around the ink and ``lines`` those of its lines, in image pixels. ``texts`` are
+    the lines' texts, with spaces that OCR missed. ``outline_width`` is 0 without an outline.
+    ``borders`` are image lines in the zone, such as a frame; they are kept. ``tilt`` is the slope
+    of a line in degrees, ``span`` its width and height when straightened.
     """
 
     zone: PixelBox
@@ -70,12 +69,12 @@ class Ink:
 
     @property
     def room(self) -> PixelBox:
-        """The box in which a text is set: its own one, or that of the line turned straight."""
+        """The box for a text: the ink box, or that of the straightened line."""
         return (0, 0, *self.span) if self.tilt else self.box
 
 
 def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
-    """A caption's own box: OCR boxes cut off outlines and accents, so it is a little larger."""
+    """Return a caption's zone: OCR boxes cut off outlines and accents, so it is slightly larger."""
     left, top, right, bottom = block.box
     pad = max(3, round(0.12 * block.line_height))
     return (
@@ -89,9 +88,9 @@ def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
 def find_ink(
     pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = (), *, plain: bool = False
 ) -> Ink:
-    """Tell letters from what is behind them; ``others`` are boxes of other captions.
+    """Separate letters from the background; ``others`` are boxes of other captions.
 
-    ``plain``: the kind of picture says that text stands on one colour, so that noise is no picture.
+    With ``plain``, the image type implies a plain background, so noise is ignored.
     """
     if len(block.lines) == 1 and block.lines[0].tilted:
         return _find_tilted_ink(pixels, block)
@@ -123,7 +122,7 @@ def find_ink(
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
-        # No letters are that thick: what was found is the picture. Be legible at least.
+        # Letters are never that thick: part of the image was found. Use a readable default.
         fill, outline, width = choose_legible(ground.colour, tall)
     texts = tuple(
         _space(line.text, body[inner], _shift(box, zone))
@@ -145,7 +144,7 @@ def find_ink(
 
 
 def _find_tilted_ink(pixels: Pixels, block: CaptionBlock) -> Ink:
-    """The ink of a line that stands askew: found on the line turned straight, and turned back."""
+    """Find the ink of a tilted line: straighten it, find the ink, and rotate back."""
     import cv2
 
     (line,) = block.lines
@@ -178,7 +177,7 @@ def _find_tilted_ink(pixels: Pixels, block: CaptionBlock) -> Ink:
 
 
 def choose_legible(ground: Colour, tall: float) -> tuple[Colour, Colour, float]:
-    """White on dark or black on light, with a thin outline."""
+    """Choose white on dark or black on light, with a thin outline."""
     dark = sum(ground) < 3 * 140
     white, black = (255, 255, 255), (0, 0, 0)
     return (white, black, 0.04 * tall) if dark else (black, white, 0.04 * tall)
@@ -192,7 +191,7 @@ def _space(text: str, body: Mask, box: PixelBox) -> str:
 
 
 def _list_pieces(block: CaptionBlock) -> list[tuple[str, PixelBox]]:
-    """Texts with their boxes: whole lines, or characters where they run downwards."""
+    """List texts with their boxes: whole lines, or characters of vertical text."""
     if not block.vertical:
         return [(line.text, line.box) for line in block.lines]
     pieces = []
@@ -212,7 +211,7 @@ def _shift(box: PixelBox, frame: PixelBox) -> PixelBox:
 
 
 def _mark(shape: tuple[int, ...], frame: PixelBox, block: CaptionBlock, zone: PixelBox) -> Mask:
-    """The lines' own boxes, a little grown, but within the zone."""
+    """Mark the slightly enlarged line boxes within the zone."""
     marked = np.zeros(shape[:2], bool)
     grow = max(2, round(0.06 * block.line_height))
     for line in block.lines:
@@ -231,7 +230,7 @@ def _mark_around(frame: PixelBox, zone: PixelBox, others: Iterable[PixelBox]) ->
 
 
 def _judge_ground(crop: Pixels, ink: Mask, even: tuple[float, int]) -> Background:
-    """What lies behind, from the pixels between the letters."""
+    """Determine the background from the pixels between the letters."""
     import cv2
 
     rest = cv2.dilate(ink.astype(np.uint8), np.ones((5, 5), np.uint8)) == 0
@@ -242,7 +241,7 @@ def _judge_ground(crop: Pixels, ink: Mask, even: tuple[float, int]) -> Backgroun
 
 
 def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
-    """Leave out what has neither colour of the letters: things of the picture between them."""
+    """Remove pixels that have neither colour of the letters."""
     import cv2
 
     wide = crop.astype(np.int16)
@@ -251,13 +250,13 @@ def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | Non
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
     in_colour = near & ink
     if in_colour.sum() < _MOST * ink.sum():
-        return ink  # letters of many colours
+        return ink  # letters with many colours
     edges: Mask = cv2.dilate(in_colour.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     return ink & edges
 
 
 def _drop_specks(body: Mask, tall: int) -> Mask:
-    """Leave out what is smaller than any stroke: grain of the picture in the letters' colour."""
+    """Remove components that are smaller than any stroke."""
     import cv2
 
     _, parts, stats, _ = cv2.connectedComponentsWithStats(body.astype(np.uint8), connectivity=8)
@@ -270,7 +269,7 @@ def _drop_specks(body: Mask, tall: int) -> Mask:
 def _measure_lines(
     body: Mask, zone: PixelBox, block: CaptionBlock, edge: float
 ) -> tuple[PixelBox, ...]:
-    """The boxes of lines from their letters alone, with the outline around them."""
+    """Measure the line boxes from their letters, including the outline."""
     if body.sum() < _SURE or block.vertical:
         return ()
     grow = round(edge)
@@ -287,7 +286,7 @@ def _measure_lines(
 
 
 def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
-    """The letters without outline and soft edges: nearer to the fill than to what is ``beyond``."""
+    """Find letters without outline and edges: pixels nearer to the fill than to ``beyond``."""
     wide = crop.astype(np.int32)
     from_fill = ((wide - np.array(fill)) ** 2).sum(axis=2)
     other = ((wide - np.array(beyond)) ** 2).sum(axis=2)
@@ -296,7 +295,7 @@ def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
 
 
 def _part_rows(mask: Mask, zone: PixelBox, block: CaptionBlock) -> list[PixelBox]:
-    """The boxes of lines, cut where the ink between two rows is thinnest: OCR boxes overlap."""
+    """Split overlapping line boxes where the ink between two rows is thinnest."""
     boxes = [list(line.box) for line in block.lines]
     if block.vertical:
         return [line.box for line in block.lines]
@@ -315,7 +314,7 @@ def _part_rows(mask: Mask, zone: PixelBox, block: CaptionBlock) -> list[PixelBox
 
 
 def _tighten(mask: Mask, zone: PixelBox, box: PixelBox) -> PixelBox:
-    """The box around the ink of one line; stray specks do not count."""
+    """Return the tight box around the ink of one line, ignoring specks."""
     left, top = max(0, box[0] - zone[0] - 3), max(0, box[1] - zone[1] - 3)
     part = mask[top : box[3] - zone[1] + 3, left : box[2] - zone[0] + 3]
     rows, columns = part.sum(axis=1), part.sum(axis=0)

@@ -1,4 +1,4 @@
-"""How a caption is set: measured on the old one, so that the new one looks the same."""
+"""Measure the text style of a caption, so that a new text can be drawn in the same style."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ Alignment = Literal["left", "centre", "right"]
 LetteringKind = Literal["bar", "overlay", "bubble"]
 _SLACK = 0.03
 _SMALL = 320
-_HOPPING, _HOPS = 3, 0.8  # characters; of a row's height: what one character has where they hop
-_HEAVIEST = 0.05  # of the height of letters: more closes their holes
+# minimum characters; height of one character relative to the row, for uneven baselines
+_HOPPING, _HOPS = 3, 0.8
+# maximum extra weight relative to the letter height; more would fill the letters' holes
+_HEAVIEST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Lettering:
-    """The look of a caption.
+    """The text style of a caption.
 
-    ``size`` is the font size in pixels at which the old text comes out as high as it was, and
-    ``pitch`` the distance of its lines as a share of that. ``kind`` says where it stands: on a
-    plain bar across the picture, on the picture itself, or in a bubble or label. ``weight`` is how
-    much thicker its strokes are than the font's, on each side in pixels. ``hops`` says that its
-    characters stand higher and lower than each other, as those written by hand do. ``texts`` are
-    the old lines, ``stretch`` how much wider than the font's its letters are, and ``tracking`` what
-    stands between two of them beyond the font's own space, as a share of the size.
+    ``size`` is the font size in pixels that reproduces the height of the old text, and ``pitch``
+    the line distance relative to it. ``kind`` is the position: on a plain bar, on the image, or in
+    a bubble or label. ``weight`` is the extra stroke width on each side in pixels. ``hops`` is true
+    for uneven baselines, as in handwriting. ``texts`` are the old lines, ``stretch`` is the width
+    relative to the font, and ``tracking`` the extra letter spacing relative to the size.
     """
 
     face: Typeface
@@ -56,14 +56,14 @@ class Lettering:
 
     @property
     def edge(self) -> float:
-        """How far ink reaches beyond the font's own letters: outline and weight."""
+        """The extent of ink beyond the font's letters: outline and weight."""
         return self.outline_width + self.weight
 
 
 def measure_lettering(
     pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region] = ()
 ) -> Lettering:
-    """Measure the look of a caption from its lines and their ink."""
+    """Measure the text style of a caption from its lines and their ink."""
     rows = _join_rows(block, ink)
     texts = [text for text, _ in rows]
     edge = 2 * ink.outline_width
@@ -107,7 +107,7 @@ def measure_lettering(
 
 
 def _measure_height(ink: Ink, text: str, box: PixelBox) -> float:
-    """The height of a row; of Chinese that hops, as by hand, that of its characters."""
+    """Measure the height of a row; for Chinese with uneven baselines, of its characters."""
     tall, count = float(box[3] - box[1]), len(text.replace(" ", ""))
     if count < _HOPPING or not has_chinese(text) or ink.tilt:
         return tall
@@ -122,14 +122,14 @@ def _measure_height(ink: Ink, text: str, box: PixelBox) -> float:
 def _measure_weight(
     face: Typeface, texts: Sequence[str], heights: Sequence[float], stroke: float
 ) -> float:
-    """What our font's strokes lack on each side; 0 where the difference may be an error."""
+    """Measure the missing stroke width on each side; 0 if the difference is within the error."""
     strokes = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
     lacking, tall = (stroke - float(median(strokes))) / 2, float(median(heights))
     return min(lacking, _HEAVIEST * tall) if lacking > max(0.5, 0.01 * tall) else 0.0
 
 
 def _join_rows(block: CaptionBlock, ink: Ink) -> list[tuple[str, PixelBox]]:
-    """Lines as they are seen: boxes beside each other are one row."""
+    """Join line boxes beside each other into rows."""
     rows: list[tuple[str, PixelBox]] = []
     for line, box in zip(block.lines, ink.lines, strict=True):
         if rows and not block.vertical:
@@ -143,13 +143,13 @@ def _join_rows(block: CaptionBlock, ink: Ink) -> list[tuple[str, PixelBox]]:
 
 
 def _ink_height(face: Typeface, text: str) -> float:
-    """The height of a text's ink, as a share of the font size."""
+    """Return the height of a text's ink relative to the font size."""
     _, top, _, bottom = face.at(100).getbbox(text)
     return max(0.05, (bottom - top) / 100)
 
 
 def _find_alignment(rows: Sequence[PixelBox]) -> Alignment:
-    """The edge on which rows agree best; one row says nothing, so it counts as centred."""
+    """Find the alignment of rows; a single row counts as centred."""
     if len(rows) < 2:
         return "centre"
     wide = max(box[2] - box[0] for box in rows)
@@ -163,9 +163,9 @@ def _find_alignment(rows: Sequence[PixelBox]) -> Alignment:
 
 
 def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
-    """The area of one colour on which a caption stands, at a reduced size.
+    """Find the plain area behind a caption, at a reduced size.
 
-    Letters do not divide their own ground. Callers scale it back to the size that they need.
+    Letters do not divide the area. Callers scale the result to the size that they need.
     """
     import cv2
 
@@ -185,7 +185,7 @@ def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
 def _find_kind(
     pixels: Pixels, block: CaptionBlock, ink: Ink, panels: Sequence[Region]
 ) -> LetteringKind:
-    """Where a caption stands, told from the plain ground that it can reach."""
+    """Determine the position type of a caption from its plain background."""
     if ink.outline_width or not ink.ground.flat:
         return "overlay"
     plain = find_plain_ground(pixels, ink)

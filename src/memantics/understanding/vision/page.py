@@ -28,21 +28,22 @@ from memantics.understanding.vision.segmentation import take_in_marks
 from memantics.understanding.vision.typefaces import FACES, find_face
 from memantics.understanding.vision.typesetting import calibrate, draw_text, fit_text
 
-_BETTER, _OTHER_COLOURS = 0.012, 0.06  # of 1: by how much another look must be nearer
-_ALIKE = 0.97  # of 1: no other look is sought
-_FAR = 0.1  # of 1: a font that is so much farther at its own weight is not tried in others
-_AROUND = 14  # pixels: what painting over looks at
-_WEIGHTS = (0.0, 0.012, 0.024)  # of the size, on each side of a stroke
-_RIM, _SOLID = 0.05, 200  # of the size: what is looked at around letters; of 255: not an edge
+_BETTER, _OTHER_COLOURS = 0.012, 0.06  # minimum gain in similarity to change the style
+_ALIKE = 0.97  # similarity at which the search stops
+_FAR = 0.1  # maximum similarity loss of a font before other weights are skipped
+_AROUND = 14  # inpainting radius in pixels
+_WEIGHTS = (0.0, 0.012, 0.024)  # weight steps relative to the size, on each side of a stroke
+# margin around letters relative to the size; minimum edge contrast (0 to 255)
+_RIM, _SOLID = 0.05, 200
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
-_INSETS = (0.02, 0.08)  # of a line's height: what OCR boxes are wider than letters
-_CLEAR = 110  # of 255: colours of letters and plate that differ by less are hard to read
-_MARGIN = 0.12  # of a plate's height: what is free around its letters
-MOST_CAPTIONS = 40  # each is measured letter by letter
+_INSETS = (0.02, 0.08)  # excess width of OCR boxes, relative to the line height
+_CLEAR = 110  # minimum contrast (0 to 255) of letters and background box
+_MARGIN = 0.12  # margin of a background box, relative to its height
+MOST_CAPTIONS = 40  # maximum captions; each is measured letter by letter
 
 
 def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[Ink, Lettering]:
-    """The box and the look in which the old text is most like the original."""
+    """Find the box and text style whose rendering is most similar to the original."""
     if ink.tilt or look.vertical or not _can_draw(text, look):
         return ink, look
     left, top = max(0, ink.zone[0] - _AROUND), max(0, ink.zone[1] - _AROUND)
@@ -52,7 +53,8 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
     remove_ink(plate, here)
 
     old = soften_added(crop, plate, here)
-    known: dict[tuple[PixelBox, Lettering], float] = {}  # the same look is tried more than once
+    # the same style may be tried more than once
+    known: dict[tuple[PixelBox, Lettering], float] = {}
 
     def rate(ink: Ink, look: Lettering) -> float:
         if (ink.box, look) not in known:
@@ -62,7 +64,7 @@ def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[In
         return known[ink.box, look]
 
     def sample(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
-        """The colours that the picture has where the letters are drawn, and around them."""
+        """Sample the image colours inside and around the drawn letters."""
         sheet = np.zeros_like(crop)
         white = replace(look, fill=_WHITE, outline=(0, 255, 0), outline_width=_RIM * look.size)
         draw_text(sheet, ink, white, fit_text(text, white, ink.room, legible=False))
@@ -118,7 +120,7 @@ def _vary_colours(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
 
 
 def _vary_boxes(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
-    """Other boxes of the letters: what was found may hold some of the picture."""
+    """Vary the box of the letters, since it may include parts of the image."""
     left, top, right, bottom = ink.zone
     tall = (bottom - top) / max(1, look.rows)
     pad = max(3, round(0.12 * tall / 1.24))
@@ -138,7 +140,7 @@ def _vary_weights(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
 
 
 def _vary_spacing(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
-    """Letters as wide as the font's with space between them, instead of stretched ones."""
+    """Vary the style: the font's letter width with extra spacing instead of stretched letters."""
     longest = max(look.texts, key=len, default="")
     wide = ink.box[2] - ink.box[0] - 2 * look.edge
     left, _, right, _ = look.face.at(100).getbbox(longest)
@@ -159,7 +161,7 @@ def _move(ink: Ink, x: int, y: int) -> Ink:
 
 @dataclass(frozen=True, slots=True)
 class LetteredCaption:
-    """A caption with its letters and their look."""
+    """A caption with its letters and text style."""
 
     block: CaptionBlock
     ink: Ink
@@ -167,18 +169,18 @@ class LetteredCaption:
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the caption."""
         return self.block.text
 
     @property
     def budget(self) -> int:
-        """About how many characters its place holds; the old text and one more fit always."""
+        """The approximate number of characters that fit; at least the old text and one more."""
         return max(len(self.text) + 1, typesetting.count_fitting(self.lettering, self.ink.room))
 
 
 @dataclass(frozen=True, slots=True)
 class MemeStructure:
-    """A meme's structure: what reappraisal must not move; ``kind`` of picture, where it is sure."""
+    """The structure that a reappraisal must keep; ``kind`` is the image type, if certain."""
 
     size: tuple[int, int]
     panels: tuple[Region, ...]
@@ -187,16 +189,16 @@ class MemeStructure:
 
     @property
     def language(self) -> str:
-        """``zh`` where most captions have Chinese characters, else ``en``."""
+        """``zh`` if most captions contain Chinese characters, else ``en``."""
         chinese = sum(len(c.text) for c in self.captions if has_chinese(c.text))
         return "zh" if 2 * chinese > sum(len(c.text) for c in self.captions) else "en"
 
 
 def read_page(image: Image.Image, lines: Sequence[TextLine]) -> MemeStructure:
-    """Measure a meme, given the lines of text that an OCR found on it.
+    """Measure a meme, given its OCR text lines.
 
-    Its kind says what cannot be seen in one line: text of a screen stands on plain ground and
-    begins at the left.
+    The image type adds information: text of a screenshot has a plain background and is
+    left-aligned.
     """
     pixels: Pixels = np.asarray(image.convert("RGB"))
     kind = tell_kind(image, lines)
@@ -204,8 +206,8 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> MemeStructure:
     blocks = find_blocks(lines, panels, image.size)
     if len(blocks) > MOST_CAPTIONS:
         raise InputError(
-            f"it has {len(blocks)} captions; {MOST_CAPTIONS} are set anew at most",
-            hint="cut out the part that matters",
+            f"the image has {len(blocks)} captions; the limit is {MOST_CAPTIONS}",
+            hint="crop the image to the relevant part",
         )
     captions = []
     for read in blocks:
@@ -223,7 +225,7 @@ def read_page(image: Image.Image, lines: Sequence[TextLine]) -> MemeStructure:
 
 
 def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> Image.Image:
-    """The picture without some of its captions."""
+    """Return the image without some of its captions."""
     pixels: Pixels = np.array(image.convert("RGB"))
     for caption in captions:
         remove_ink(pixels, caption.ink)
@@ -233,19 +235,19 @@ def erase_captions(image: Image.Image, captions: Iterable[LetteredCaption]) -> I
 def set_caption(
     image: Image.Image, caption: LetteredCaption, text: str
 ) -> tuple[Image.Image, PixelBox]:
-    """Set a text in the place and the look of a caption; return the box of the new ink too."""
+    """Draw a text at the position and in the style of a caption; also return its ink box."""
     if caption.ink.tilt and not (caption.ink.ground.flat or caption.lettering.outline_width):
-        return set_on_plate(image, caption, text)  # what lay behind tilted letters is a guess
+        return set_on_box(image, caption, text)  # the background of tilted letters is uncertain
     setting = typesetting.fit_text(text, caption.lettering, caption.ink.room)
     pixels: Pixels = np.array(image.convert("RGB"))
     box = typesetting.draw_text(pixels, caption.ink, caption.lettering, setting)
     return Image.fromarray(pixels), box
 
 
-def set_on_plate(
+def set_on_box(
     image: Image.Image, caption: LetteredCaption, text: str
 ) -> tuple[Image.Image, PixelBox]:
-    """Set a text on a plain plate in the colours of a caption: where letters alone do not read."""
+    """Draw a text on a background box in the caption's colours, for text that OCR cannot read."""
     ink, style = caption.ink, caption.lettering
     plate = style.outline if style.outline_width else ink.ground.colour
     fill = style.fill
@@ -253,19 +255,19 @@ def set_on_plate(
         fill = choose_legible(plate, style.size)[0]
     plain = replace(style, fill=fill, outline_width=0.0, weight=0.0, align="centre")
     if not ink.tilt:
-        # Letters that could not be read were not measured well, either: fill the whole plate.
+        # Unreadable letters were not measured well either, so the whole box is filled.
         left, top, right, bottom = ink.zone
         inset = round(_MARGIN * (bottom - top))
         ink = replace(ink, box=(left + inset, top + inset, right - inset, bottom - inset))
         plain = replace(plain, size=(bottom - top) / max(1, style.rows))
     pixels: Pixels = np.array(image.convert("RGB"))
-    typesetting.draw_plate(pixels, ink, plate)
+    typesetting.draw_box(pixels, ink, plate)
     box = typesetting.draw_text(pixels, ink, plain, typesetting.fit_text(text, plain, ink.room))
     return Image.fromarray(pixels), box
 
 
 def mask_captions(size: tuple[int, int], captions: Iterable[LetteredCaption]) -> Mask:
-    """The zones of captions: nothing outside of them changes when they are set anew."""
+    """Mask the zones of captions, the only area that new captions change."""
     mask: Mask = np.zeros((size[1], size[0]), bool)
     for caption in captions:
         left, top, right, bottom = caption.ink.zone
@@ -274,7 +276,7 @@ def mask_captions(size: tuple[int, int], captions: Iterable[LetteredCaption]) ->
 
 
 def mask_pictures(image: Image.Image, page: MemeStructure) -> Mask:
-    """What may be repainted: panels, but no gutters, and no bars and bubbles with captions."""
+    """Mask the repaintable area: panels without gutters, caption bars and bubbles."""
     width, height = page.size
     mask: Mask = np.zeros((height, width), bool)
     for panel in page.panels:
@@ -284,7 +286,8 @@ def mask_pictures(image: Image.Image, page: MemeStructure) -> Mask:
     for caption in page.captions:
         if caption.lettering.kind != "overlay":
             ground = Image.fromarray(find_plain_ground(pixels, caption.ink)).resize(page.size)
-            # A plain ground that is most of the picture is no bar: stickers stand on white.
+            # A plain area that covers most of the image is not a bar: stickers have a white
+            # background.
             if np.asarray(ground).mean() >= 0.4:
                 continue
             mask &= ~np.asarray(ground)
@@ -296,7 +299,7 @@ def mask_pictures(image: Image.Image, page: MemeStructure) -> Mask:
 def restore_ink(
     image: Image.Image, source: Image.Image, captions: Iterable[LetteredCaption]
 ) -> Image.Image:
-    """Put the letters of captions that stay back on a picture that was repainted."""
+    """Draw the unchanged captions on a repainted image again."""
     import cv2
 
     pixels: Pixels = np.array(image.convert("RGB"))

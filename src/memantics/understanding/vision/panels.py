@@ -1,10 +1,9 @@
-"""How many panels a meme has, from the straight lines that run right across it.
+"""Find the panels of a meme from straight lines across it.
 
-A gutter is a thin band of one colour from edge to edge that differs from what lies on both sides.
-Panels may also meet without a gutter; then one straight edge runs across, which a horizon does
-too, so such an edge counts only between columns, or where it cuts the height into equal parts.
-Bars that hold nothing but a caption are no panels, and neither is a strip much smaller than what
-it was cut from.
+A gutter is a thin band of one colour from edge to edge that differs from both sides. Panels without
+a gutter share one straight edge; a horizon does too, so such an edge counts only between columns or
+at equal parts of the height. Bars with only a caption and strips much smaller than the rest are not
+panels.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SignedPixels = NDArray[np.int16]
-_SIDE = 480  # lines survive this reduction, and time no longer grows with the image
-_ALIKE = 26  # channels of one colour differ by less, also in a JPEG
+_SIDE = 480  # lines survive this scaling, and the time does not depend on the image size
+_ALIKE = 26  # maximum channel difference within one colour, also in a JPEG
 _ACROSS = 0.97
 _BESIDE = 0.6
 _THICKEST = 0.06
-_SMALLEST = 0.22  # of the side that is cut: what is thinner is a table's edge, not a panel
-_EVEN = 0.4  # panels beside each other are of like size; a floor and a wall are not
+_SMALLEST = 0.22  # minimum panel size relative to the side; thinner parts are edges of objects
+_EVEN = 0.4  # minimum size ratio of neighbouring panels; floor and wall differ more
 _DEPTH = 3
 _BAR_HEIGHT = 0.34
 _BAR_PLAIN = 0.45
@@ -31,7 +30,7 @@ _BAR_COLOURED = 0.04
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A box (left, top, right, bottom) as shares of the image's width and height."""
+    """A box (left, top, right, bottom) relative to the image's width and height."""
 
     left: float
     top: float
@@ -40,12 +39,12 @@ class Region:
 
     @property
     def area(self) -> float:
-        """Its share of the image."""
+        """The box area relative to the image."""
         return max(0.0, self.right - self.left) * max(0.0, self.bottom - self.top)
 
 
 def find_panels(image: Image.Image) -> tuple[Region, ...]:
-    """The panels of an image, row by row; an image without a dividing line is one panel.
+    """Find the panels of an image, row by row; an image without dividing lines is one panel.
 
     >>> picture = Image.new("RGB", (200, 100), "white")
     >>> picture.paste("red", (0, 0, 97, 100))
@@ -55,7 +54,7 @@ def find_panels(image: Image.Image) -> tuple[Region, ...]:
     """
     scale = min(1.0, _SIDE / max(image.size))
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
-    # BOX keeps a line of one or two pixels visible as a shade; nearest would lose it at times.
+    # BOX keeps thin lines visible; nearest-neighbour scaling may lose them.
     small = image.convert("RGB").resize(size, Image.Resampling.BOX)
     pixels: SignedPixels = np.asarray(small, dtype=np.int16)
     height, width = pixels.shape[:2]
@@ -80,7 +79,7 @@ _Box = tuple[int, int, int, int]
 
 
 def _split(pixels: SignedPixels, box: _Box, depth: int) -> list[_Box]:
-    """Cut a box along its lines, and the pieces again."""
+    """Split a box along its lines, recursively."""
     left, top, right, bottom = box
     part = pixels[top:bottom, left:right]
     if depth == 0 or min(part.shape[:2]) < 16:
@@ -97,7 +96,7 @@ def _split(pixels: SignedPixels, box: _Box, depth: int) -> list[_Box]:
 
 
 def _cut(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
-    """Stretches between the lines that run along the rows of ``part``."""
+    """Return the ranges between lines along the rows of ``part``."""
     length = len(part)
     smallest = max(8, round(_SMALLEST * length))
     start, pieces = 0, []
@@ -111,9 +110,9 @@ def _cut(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
 
 
 def _find_lines(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
-    """Gutters and bare edges, from the start of the part to its end."""
+    """Find gutters and bare edges from start to end of the part."""
     length = len(part)
-    # A few dozen columns tell the colour of a plain row as well as all of them.
+    # A few dozen columns suffice to determine the colour of a plain row.
     colours: SignedPixels = np.median(part[:, :: max(1, part.shape[1] // 48)], axis=1).astype(
         np.int16
     )
@@ -128,7 +127,7 @@ def _find_lines(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]
         thin = row < last <= row + max(3, round(_THICKEST * length))
         if thin and last < length and _stands_out(part, colours[row], row, last):
             lines.append((row, last))
-            row = last + 1  # its far border is no line of its own
+            row = last + 1  # the far border of a gutter is not a separate line
             continue
         if steps[row - 1] >= _ACROSS and _may_meet(row, length, horizontal=horizontal):
             lines.append((row, row))
@@ -137,7 +136,7 @@ def _find_lines(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]
 
 
 def _share_unlike(one: SignedPixels, other: SignedPixels) -> NDArray[np.float64]:
-    """For each row, the share of pixels whose colours differ; by channel, since that is faster."""
+    """Return the proportion of differing pixels for each row; by channel, since that is faster."""
     gaps = np.abs(one - other) > _ALIKE
     share: NDArray[np.float64] = (gaps[..., 0] | gaps[..., 1] | gaps[..., 2]).mean(axis=1)
     return share
@@ -148,9 +147,9 @@ def _alike(one: SignedPixels, other: SignedPixels) -> bool:
 
 
 def _stands_out(part: SignedPixels, colour: SignedPixels, first: int, last: int) -> bool:
-    """Whether a band differs from what lies before it and behind it.
+    """Tell whether a band differs from both sides.
 
-    Reducing an image blurs the border of a line into a row of its own, so the second row counts.
+    Scaling blurs a line's border into an extra row, so the second row counts.
     """
     sides = part[[max(0, first - 2), min(len(part) - 1, last + 1)]]
     return bool((_share_unlike(sides, colour) >= _BESIDE).all())
@@ -163,7 +162,7 @@ def _may_meet(row: int, length: int, *, horizontal: bool) -> bool:
 
 
 def _find_top(pixels: SignedPixels) -> int:
-    """Where the picture begins below a bar that holds only a caption; 0 where there is none."""
+    """Find the start of the image below a caption-only bar; 0 if there is none."""
     most = round(_BAR_HEIGHT * len(pixels))
     steps = _share_unlike(pixels[1 : most + 1], pixels[:most])
     ends = [int(row) + 1 for row in np.flatnonzero(steps >= _BESIDE)]
@@ -171,7 +170,7 @@ def _find_top(pixels: SignedPixels) -> int:
 
 
 def _is_bar(part: SignedPixels) -> bool:
-    """Mostly white or black, and hardly anything coloured in it."""
+    """Tell whether a part is mostly white or black, with hardly any colour."""
     flat = part.reshape(-1, 3)
     light = flat.mean(axis=1)
     plain = max(float((light > 225).mean()), float((light < 30).mean()))

@@ -1,7 +1,7 @@
-"""Caption regions: OCR lines joined into captions, and the layout of an edit beside its source.
+"""Caption regions: join OCR lines into captions, and compare the layout of an edit with its source.
 
-Boxes come from any OCR as plain numbers. Sizes are normalised, so that an edit of another size can
-be compared with its source.
+Boxes from any OCR are plain numbers. Sizes are normalised, so that images of different size can be
+compared.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from memantics.core.lines import TextLine
 from memantics.understanding.vision.panels import Region, count_panels
 
 PixelBox = tuple[int, int, int, int]
-# Any OCR: the bytes of an image file and its name, to the boxes of its lines.
+# OCR function: image bytes and name to line boxes.
 FindLines = Callable[[bytes, str], Sequence[PixelBox]]
-_GAP = 0.9  # of a line's height: lines nearer than that belong to one caption
-MATCH = 0.25  # a rewritten caption is longer or shorter, so half an overlap is too much to ask
-_LINE_GAP = 0.75  # of a line's height: lines of one caption are nearer than that
+_GAP = 0.9  # maximum gap within a caption, relative to the line height
+MATCH = 0.25  # minimum overlap; a rewritten caption may be longer or shorter
+_LINE_GAP = 0.75  # maximum line gap within a caption, relative to the line height
 _BESIDE = 0.9
-_ALIKE = 1.65  # lines of one caption are of like height
-_ASKEW = 1.5  # of a line's height: rows of one caption share an edge or their middle
-_SURE, _SURER = 0.72, 0.82  # an OCR that is less sure saw a pattern; the second is for few letters
-_SIGNATURE = 0.07  # of the picture's height
+_ALIKE = 1.65  # maximum height ratio of lines in one caption
+_ASKEW = 1.5  # alignment tolerance of rows, relative to the line height
+_SURE, _SURER = 0.72, 0.82  # minimum OCR confidences; the second is for few letters
+_SIGNATURE = 0.07  # relative to the image height
 _SITE = re.compile(
     r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
     r"|\bmematic\b|\b9gag\b|\breddit\b|\bu/\w+|\br/\w+|微博|小红书|抖音|快手|知乎|公众号",
@@ -33,27 +33,27 @@ _SITE = re.compile(
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _CHINESE = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-# Any OCR: the bytes of an image file and its name, to lines in reading order.
+# OCR function: image bytes and name to lines in reading order.
 ReadLines = Callable[[bytes, str], Sequence[TextLine]]
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """One image's layout; ``captions`` is None where nobody read it."""
+    """The layout of one image; ``captions`` is None if no OCR was run."""
 
     panels: int
     captions: tuple[Region, ...] | None = None
 
 
 class LayoutCheck:
-    """Compares layouts; each image is looked at once. Without ``find_lines`` only panels count."""
+    """Compare layouts; each image is analysed once. Without ``find_lines`` only panels count."""
 
     def __init__(self, find_lines: FindLines | None = None) -> None:
         self._find_lines = find_lines
         self._known: dict[tuple[Path, int, int], ImageLayout] = {}
 
     def compare(self, source: Path, edited: Path) -> Mapping[str, str]:
-        """Two images as tags of an item: their panels, and the share of captions that stayed."""
+        """Compare two images as item tags: panels, and the proportion of captions in place."""
         before, after = self.look(source), self.look(edited)
         tags = {"panels": f"{before.panels} {after.panels}"}
         if before.captions is not None and after.captions is not None:
@@ -61,7 +61,7 @@ class LayoutCheck:
         return tags
 
     def look(self, path: Path) -> ImageLayout:
-        """The layout of one image."""
+        """Return the layout of one image."""
         data = read_bytes(path)
         key = (path, path.stat().st_mtime_ns, len(data))
         if key not in self._known:
@@ -74,7 +74,7 @@ class LayoutCheck:
 
 
 def measure_overlap(one: Region, other: Region) -> float:
-    """Intersection over union.
+    """Compute the intersection over union.
 
     >>> measure_overlap(Region(0, 0, 1, 1), Region(0, 0, 0.5, 1))
     0.5
@@ -90,7 +90,7 @@ def measure_overlap(one: Region, other: Region) -> float:
 
 
 def join_lines(boxes: Iterable[PixelBox], size: tuple[int, int]) -> tuple[Region, ...]:
-    """Caption regions from the boxes of lines: near ones below or beside each other are joined.
+    """Join neighbouring line boxes into caption regions.
 
     >>> [region.bottom for region in join_lines([(10, 0, 90, 10), (12, 14, 80, 24)], (100, 100))]
     [0.24]
@@ -119,7 +119,7 @@ def join_lines(boxes: Iterable[PixelBox], size: tuple[int, int]) -> tuple[Region
 
 
 def _near(one: tuple[PixelBox, int], other: tuple[PixelBox, int]) -> bool:
-    """Whether two boxes overlap once each has grown by half the gap that a caption may have."""
+    """Tell whether two boxes overlap when enlarged by half of the allowed gap."""
     (a, line_a), (b, line_b) = one, other
     gap = _GAP * min(line_a, line_b)
     apart = (max(a[0], b[0]) - min(a[2], b[2]), max(a[1], b[1]) - min(a[3], b[3]))
@@ -127,7 +127,7 @@ def _near(one: tuple[PixelBox, int], other: tuple[PixelBox, int]) -> bool:
 
 
 def enclose(boxes: Sequence[PixelBox]) -> PixelBox:
-    """The smallest box around some.
+    """Return the smallest box around several boxes.
 
     >>> enclose([(0, 0, 5, 9), (3, 2, 8, 4)])
     (0, 0, 8, 9)
@@ -141,9 +141,9 @@ def enclose(boxes: Sequence[PixelBox]) -> PixelBox:
 
 
 def measure_match(before: Sequence[Region], after: Sequence[Region]) -> float:
-    """The share of regions of both images that have a partner; 1 where neither has any.
+    """Return the proportion of regions with a match in the other image; 1 if both have none.
 
-    Pairs are made from the best overlap down, each region once; a pair needs an overlap of
+    Pairs are matched greedily by overlap, each region once, with an overlap of at least
     :data:`MATCH`.
 
     >>> top, bottom = Region(0, 0, 1, 0.2), Region(0, 0.8, 1, 1)
@@ -172,7 +172,7 @@ def measure_match(before: Sequence[Region], after: Sequence[Region]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CaptionBlock:
-    """Lines that form one caption; ``panel`` is the number of the panel in which it stands."""
+    """The lines of one caption; ``panel`` is the index of its panel."""
 
     lines: tuple[TextLine, ...]
     panel: int = 0
@@ -184,13 +184,13 @@ class CaptionBlock:
 
     @property
     def text(self) -> str:
-        """What it says, on one line; characters that stand in a column belong together."""
+        """The text in one line; vertical characters are joined."""
         glue = "" if self.vertical else " "
         return glue.join(line.text.strip() for line in self.lines)
 
     @property
     def vertical(self) -> bool:
-        """Whether it is Chinese that runs from top to bottom.
+        """Whether the text is vertical Chinese.
 
         >>> column = [TextLine(c, (0, 40 * i, 36, 40 * i + 36)) for i, c in enumerate("不能笑")]
         >>> CaptionBlock(tuple(column)).vertical, CaptionBlock(tuple(column[:1])).vertical
@@ -203,14 +203,14 @@ class CaptionBlock:
 
     @property
     def line_height(self) -> int:
-        """The height of its tallest line (of one character where it runs downwards)."""
+        """The height of the tallest line, or of one character in vertical text."""
         if self.vertical:
             return self.box[2] - self.box[0]
         return max(line.height for line in self.lines)
 
 
 def has_chinese(text: str) -> bool:
-    """Whether a text has any Chinese character.
+    """Tell whether a text contains a Chinese character.
 
     >>> has_chinese("ok 好"), has_chinese("ok")
     (True, False)
@@ -221,7 +221,7 @@ def has_chinese(text: str) -> bool:
 def find_blocks(
     lines: Sequence[TextLine], panels: Sequence[Region], size: tuple[int, int]
 ) -> tuple[CaptionBlock, ...]:
-    """Group lines into captions, from the top; lines that say nothing or have another role are out.
+    """Group caption lines into captions from top to bottom; other lines are ignored.
 
     Lines of different panels never share a caption.
 
@@ -253,17 +253,17 @@ def _is_clear(line: TextLine) -> bool:
 
 
 def _says_something(block: CaptionBlock) -> bool:
-    """Whether it has letters: a lone one is part of a drawing more often than a caption."""
+    """Tell whether a block contains letters; a single letter is mostly part of a drawing."""
     return len(_LETTER.findall(block.text)) >= 2
 
 
 def is_signature(text: str, line_height: float, height: int) -> bool:
-    """Whether a line is small in a picture of that height, and names a site or an account."""
+    """Tell whether a line is small and names a site or an account."""
     return line_height <= _SIGNATURE * height and bool(_SITE.search(text))
 
 
 def _find_panel(box: PixelBox, panels: Sequence[Region], size: tuple[int, int]) -> int:
-    """The panel in which the middle of a box lies, or to which it is nearest."""
+    """Return the panel that contains the centre of a box, or the nearest one."""
     x, y = (box[0] + box[2]) / 2 / size[0], (box[1] + box[3]) / 2 / size[1]
 
     def measure_way(number: int) -> float:
@@ -275,14 +275,14 @@ def _find_panel(box: PixelBox, panels: Sequence[Region], size: tuple[int, int]) 
 
 
 def belong(one: TextLine, other: TextLine) -> bool:
-    """Whether two lines may be rows or parts of one caption: near, aligned and of like height."""
+    """Tell whether two lines may belong to one caption: near, aligned and of similar height."""
     a, b = one.box, other.box
     low, high = sorted((measure_thickness(one), measure_thickness(other)))
     if one.tilted or other.tilted:
-        return False  # their boxes reach into each other; each is set alone
+        return False  # overlapping boxes are separate captions
     if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
         return False
-    across = max(a[0], b[0]) - min(a[2], b[2])  # negative: the share that both cover
+    across = max(a[0], b[0]) - min(a[2], b[2])  # negative: proportion covered by both
     down = max(a[1], b[1]) - min(a[3], b[3])
     narrow = min(a[2] - a[0], b[2] - b[0])
     edges = (abs(a[0] - b[0]), abs(a[2] - b[2]), abs(a[0] + a[2] - b[0] - b[2]) / 2)
@@ -292,22 +292,22 @@ def belong(one: TextLine, other: TextLine) -> bool:
 
 
 def _is_stray(one: TextLine, other: TextLine) -> bool:
-    """Whether a lone character stands beside a whole line: a part of the drawing was read."""
+    """Tell whether a single character beside a line is a misread part of the drawing."""
     few, many = sorted(len(_LETTER.findall(line.text)) for line in (one, other))
     return few <= 1 and many >= 3
 
 
 def _differ(one: str, other: str) -> bool:
-    """Whether one text is in capitals and the other is not."""
+    """Tell whether only one of two texts is in capitals."""
     return {_shouts(one), _shouts(other)} == {True, False}
 
 
 def _shouts(text: str) -> bool | None:
-    """Whether a text is in capitals; None where it has too few letters to tell."""
+    """Tell whether a text is in capitals; None if it has too few letters."""
     letters = [c for c in text if c.upper() != c.lower()]
     return all(c.isupper() for c in letters) if len(letters) >= 3 else None
 
 
 def measure_thickness(line: TextLine) -> int:
-    """The height of a line, or the width of one that runs downwards."""
+    """Return the height of a line, or the width of a vertical one."""
     return min(line.box[2] - line.box[0], line.height) if len(line.text) > 1 else line.height

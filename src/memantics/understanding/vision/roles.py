@@ -1,8 +1,9 @@
-"""What each line of text in a picture is: caption, scene, watermark or interface.
+"""Roles of text lines in an image: caption, scene, watermark or interface.
 
-A small model over the size, place, colours and neighbours of a line gives the chance that it is a
-caption; no feature looks at the script. ``research/roles.py`` fits it (docs/research/roles.md has
-the figures). Site names, accounts, clock times and battery levels are told by their wording.
+A small additive model estimates the probability that a line is a caption, from its size, position,
+colours and neighbours; no feature depends on the script. ``research/roles.py`` fits it (results:
+docs/research/roles.md). Site names, accounts, clock times and battery levels are recognised by
+patterns.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ FEATURES = (
     "contrast", "unevenness of letters", "unevenness of ground", "lightness of letters",
     "colourfulness of letters", "colour unlike the main line",
 )  # fmt: skip
-_DIGITS = 5  # decimals of a chance that every processor computes alike
-_SAMPLE = 80  # pixels of a line that are looked at, down and across
-_SURE = 0.9  # where the wording tells the role
-_TOP, _LOW = 0.09, 0.6  # of the picture: where a status bar stands; of the tallest line
-_WIDE = 0x2E7F  # code points above are as wide as high
-# From letter to letter, in line heights and beside the likeliest line: tiles and keys in a row.
+_DIGITS = 5  # decimals that are equal on all processors
+_SAMPLE = 80  # sampled pixels per line, vertical and horizontal
+_SURE = 0.9  # probability if a pattern determines the role
+# position of a status bar relative to the image; size relative to the tallest line
+_TOP, _LOW = 0.09, 0.6
+_WIDE = 0x2E7F  # characters above this code point are as wide as high
+# Letter distance in line heights, and relative to the likeliest caption: tiles and keys in a row.
 _APART, _FARTHER, _ROW = 1.15, 1.4, 4
 _LETTER = re.compile(r"[^\W\d_]")
-# Letters in short runs and digits, but no year at the end.
+# Short runs of letters with digits, but no year at the end.
 _PLATE = re.compile(
     r"[\u4e00-\u9fff]{0,2}(?=.*[A-Z])(?!.*[A-Z]{4})(?!.*(?:19|20)\d\d$)"
     r"(?:(?=(?:.*\d){3})|(?=.*\d.*\d.*[A-Z]))[A-Z0-9]{5,8}"
@@ -62,7 +64,7 @@ _STATUS = re.compile(
 
 
 def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Floats:
-    """One row of :data:`FEATURES` for each line of a picture (RGB)."""
+    """Compute one row of :data:`FEATURES` for each text line of an RGB image."""
     if not lines:
         return np.zeros((0, len(FEATURES)))
     high, wide = pixels.shape[:2]
@@ -111,7 +113,7 @@ def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Float
 
 
 def _measure_pitch(line: TextLine) -> float:
-    """The width of a narrow letter, or of half a wide one: boxes are loose around small text."""
+    """Measure the width of a narrow letter, or half of a wide one."""
     units = sum(2 if ord(char) > _WIDE else 1 for char in line.text if not char.isspace())
     long = max(line.box[2] - line.box[0], line.height)
     return max(1, long) / max(1, units)
@@ -120,7 +122,7 @@ def _measure_pitch(line: TextLine) -> float:
 def _look_at_ink(
     line: TextLine, pixels: NDArray[np.uint8]
 ) -> tuple[float, float, float, tuple[float, float, float]]:
-    """Contrast, unevenness of letters and of their ground, and the letters' colour, 0 to 1."""
+    """Measure contrast, unevenness of letters and background, and letter colour, from 0 to 1."""
     high, wide = pixels.shape[:2]
     left, top, right, bottom = line.box
     rows = slice(max(0, top), min(high, bottom), max(1, (bottom - top) // _SAMPLE))
@@ -141,7 +143,7 @@ def _look_at_ink(
 
 
 def _split(grey: NDArray[np.int64]) -> int:
-    """Otsu's threshold: the level that parts dark from light best."""
+    """Return Otsu's threshold between dark and light."""
     counts = np.bincount(grey.ravel(), minlength=256)
     below, sums = np.cumsum(counts), np.cumsum(counts * np.arange(256))
     above = below[-1] - below
@@ -151,7 +153,7 @@ def _split(grey: NDArray[np.int64]) -> int:
 
 
 def rate_lines(table: Floats, model: Mapping[str, Any] | None = None) -> list[float]:
-    """The chance of each line to be a caption: each feature adds a piecewise-linear amount."""
+    """Estimate each line's probability to be a caption with piecewise-linear feature curves."""
     model = model or load_model()
     total = np.full(len(table), float(model["bias"]))
     for place, name in enumerate(FEATURES):
@@ -162,13 +164,13 @@ def rate_lines(table: Floats, model: Mapping[str, Any] | None = None) -> list[fl
 
 @cache
 def load_model() -> dict[str, Any]:
-    """The curves that ship and the threshold."""
+    """Load the feature curves and the threshold."""
     found: dict[str, Any] = orjson.loads(WEIGHTS.read_bytes())
     return found
 
 
 def assign_roles(lines: Sequence[TextLine], image: Image.Image) -> tuple[TextLine, ...]:
-    """The same lines with their roles; the likeliest caption is always one."""
+    """Assign a role to each line; the likeliest caption is always a caption."""
     chances = rate_lines(measure_lines(lines, np.asarray(image.convert("RGB"))))
     return choose_roles(lines, chances, image.height, load_model()["threshold"])
 
@@ -176,7 +178,7 @@ def assign_roles(lines: Sequence[TextLine], image: Image.Image) -> tuple[TextLin
 def choose_roles(
     lines: Sequence[TextLine], chances: Sequence[float], height: int, threshold: float
 ) -> tuple[TextLine, ...]:
-    """Roles from chances to be a caption, in a picture of that height."""
+    """Derive roles from caption probabilities, in an image of that height."""
     tallest = max((measure_thickness(line) for line in lines), default=0)
     likeliest = max(range(len(lines)), key=lambda at: (chances[at], -at), default=0)
     gap = max(_APART, _FARTHER * _measure_gap(lines[likeliest])) if lines else 0.0
@@ -196,12 +198,12 @@ def choose_roles(
 
 
 def _measure_gap(line: TextLine) -> float:
-    """How far a wide letter stands from the next one, in line heights."""
+    """Return the distance of a wide letter to the next one, in line heights."""
     return 2 * _measure_pitch(line) / max(1, measure_thickness(line))
 
 
 def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> TextRole | None:
-    """The role of a line that shows it: a site, an account, a status bar, a plate, tiles."""
+    """Return a role that is determined by a pattern: site, account, status bar, plate or tiles."""
     size = measure_thickness(line)
     if is_signature(line.text, size, height):
         return "watermark"
@@ -217,9 +219,9 @@ def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> Text
 def read_image_text(
     ocr: Ocr, data: bytes, name: str, *, image: Image.Image | None = None
 ) -> ImageReading:
-    """What is printed on an image, each line with its role, unless the reader takes all lines.
+    """Read the text of an image, with a role for each line unless all lines are used.
 
-    English words that the OCR ran together are parted.
+    Missing spaces between English words are restored.
     """
     found = ocr.read(data, name)
     lines = tuple(replace(line, text=part_known_words(line.text)) for line in found.lines)

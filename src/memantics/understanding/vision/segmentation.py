@@ -1,7 +1,7 @@
 """Letter segmentation: pixels of a caption's letters, nearby punctuation, and box borders.
 
-Letters have colours that their surroundings lack. Punctuation that OCR misses belongs to the
-caption; a border belongs to the image and stays.
+Letters have colours that the surroundings lack. Punctuation that OCR misses belongs to the caption;
+a border belongs to the image and is kept.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from memantics.understanding.vision.typefaces import (
     measure_stroke,
 )
 
-_PLAIN = 40  # channels of one ground differ by less
-_ALIKE = 80  # channels of a mark and of the letters beside it
-_REACH, _GAP = 1.3, 0.55  # of a line's height: how far marks are looked for, and how near they are
+_PLAIN = 40  # maximum channel difference within one background
+_ALIKE = 80  # maximum channel difference of a punctuation mark and the letters
+_REACH, _GAP = 1.3, 0.55  # search distance and maximum gap of marks, relative to the line height
 _WIDEST = 0.62
-_LONG, _TALL = 2.6, 1.6  # of a line's height: no stroke of a letter is as long as that
+_LONG, _TALL = 2.6, 1.6  # maximum stroke length, relative to the line height
 _THIN = 0.16
-_HEIGHT = 36  # pixels: enough to tell letters, and quick
-_PADS_DOWN = (0.02, 0.09, 0.16, 0.23)  # of the height of a box: OCR boxes are loose
+_HEIGHT = 36  # pixels; enough to recognise letters quickly
+_PADS_DOWN = (0.02, 0.09, 0.16, 0.23)  # margin of loose OCR boxes, relative to the box height
 _PADS_ACROSS = (0.0, 0.08, 0.16, 0.26)
 Plane = NDArray[np.float32]
 Shade = NDArray[np.int64]
-FLAT = 24  # channels of one colour differ by less, also in a JPEG
-_LABEL, _LETTERS = 0.5, 0.7  # of a label's lines are its ground, and of the rest its letters
+FLAT = 24  # maximum channel difference within one colour, also in a JPEG
+_LABEL, _LETTERS = 0.5, 0.7  # minimum proportions of background and letters in a label's lines
 _ENRICHED = 1.7
-_MATCH = 0.22  # of a drawn text with the picture: less is chance
+_MATCH = 0.22  # minimum match of drawn text and image; less is at chance level
 
 
 def take_in_marks(
     pixels: Pixels, block: CaptionBlock, others: Iterable[PixelBox] = ()
 ) -> CaptionBlock:
-    """The caption with the punctuation beside its lines, where they stand on one colour."""
+    """Add nearby punctuation to a caption on a plain background."""
     if block.vertical:
         return block
     apart = list(others)
@@ -59,7 +59,7 @@ def take_in_marks(
 
 
 def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) -> list[PixelBox]:
-    """Boxes of small marks in the colour of a line's letters, just beside it on its own height."""
+    """Find small marks in the letters' colour just beside a line at the same height."""
     import cv2
 
     left, top, right, bottom = line.box
@@ -80,7 +80,7 @@ def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) 
     for a, b, wide, tall, area in sorted(stats[1:].tolist(), key=lambda component: -component[0]):
         box = (x + a, y + b, x + a + wide, y + b + tall)
         aside = box[2] <= left + 2 or box[0] >= right - 2
-        # What goes on beyond the strip is a thing, and what is as high as it the side of a bubble.
+        # Components that extend beyond the strip are objects; full-height ones are bubble sides.
         cut = a == 0 or a + wide == crop.shape[1] or tall == crop.shape[0]
         if aside and not cut and wide <= _WIDEST * high and area >= 0.004 * high * high:
             found.append(box)
@@ -88,7 +88,7 @@ def find_marks(pixels: Pixels, line: TextLine, others: Sequence[PixelBox] = ()) 
 
 
 def _tell_apart(inner: Pixels) -> tuple[tuple[int, int, int], tuple[int, int, int] | None]:
-    """The commonest colour of a line, which is its ground, and that of its letters."""
+    """Return the background colour of a line (its most frequent one) and the letters' colour."""
     flat = inner.reshape(-1, 3)
     ground = find_mode(flat)
     rest = flat[np.abs(flat.astype(np.int16) - np.array(ground)).max(axis=1) > _ALIKE]
@@ -105,7 +105,7 @@ def _share_near(colours: Pixels, colour: tuple[int, int, int], within: int) -> f
 
 
 def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> list[PixelBox]:
-    """Marks that follow a line without a wide gap: the first one, the one after it, and so on."""
+    """Return the marks that follow a line without a wide gap."""
     kept, (start, end) = [], edges
     for box in sorted((box for box in boxes if box[0] >= end - 2), key=lambda box: box[0]):
         if box[0] - end <= gap:
@@ -128,7 +128,7 @@ def _touches(box: PixelBox, others: Sequence[PixelBox], line: TextLine) -> bool:
 
 
 def find_borders(ink: Mask, height: float) -> Mask:
-    """Thin straight lines longer than any stroke of a letter, and thin frames around letters."""
+    """Find straight lines longer than any letter stroke, and thin frames around letters."""
     import cv2
 
     plane = ink.astype(np.uint8)
@@ -151,9 +151,9 @@ def find_borders(ink: Mask, height: float) -> Mask:
 
 
 def _find_rules(ink: Mask, long: int, thin: int) -> Mask:
-    """Rows of ink that are longer and thinner than letters and stand free on both sides.
+    """Find rows of ink that are longer and thinner than letters and free on both sides.
 
-    The rows in which outlines of letters join are long and thin, too, but letters stand on them.
+    Rows where letter outlines join are also long and thin, but letters touch them.
     """
     import cv2
 
@@ -170,7 +170,7 @@ def _find_rules(ink: Mask, long: int, thin: int) -> Mask:
 
 
 def lay_text(crop: Pixels, text: str, box: PixelBox) -> tuple[float, Mask]:
-    """Lay a text over its box in the best way: how well it matches (0 to 1), and its letters."""
+    """Align a drawn text with its box; return the match from 0 to 1 and the letters."""
     body: Mask = np.zeros(crop.shape[:2], bool)
     left, top = max(0, box[0]), max(0, box[1])
     cut = crop[top : box[3], left : box[2]]
@@ -201,7 +201,7 @@ def _normalise(plane: Plane) -> Plane:
 
 
 def _draw(text: str, face: Typeface, size: tuple[int, int], pads: tuple[float, float]) -> Plane:
-    """A text pulled to fill a box but for its margins, which are shares of the box's height."""
+    """Draw a text stretched to a box with margins relative to the box height."""
     width, height = size
     across, down = round(pads[0] * height), round(pads[1] * height)
     inner = (max(4, width - 2 * across), max(4, height - 2 * down))
@@ -224,10 +224,10 @@ def _plate(text: str, face: Typeface) -> Image.Image:
 def find_letters(
     crop: Pixels, inside: Mask, around: Mask, lines: Sequence[tuple[str, PixelBox]]
 ) -> tuple[Mask, Shade | None, Mask]:
-    """The letters of a caption: ``inside`` marks its lines, ``around`` what surrounds them.
+    """Find the letters of a caption: ``inside`` marks its lines, ``around`` the surroundings.
 
-    ``lines`` are the texts that were read, with their boxes in the crop. The second value is the
-    colour of the letters where finding them told it, the third the borders of boxes among them.
+    ``lines`` are the OCR texts with their boxes in the crop. The second value is the letter colour
+    if it was determined, the third the borders of boxes.
     """
     ring = crop[around] if around.any() else crop[~inside]
     found, shade = _find_on_plain(crop, ring), None
@@ -238,14 +238,14 @@ def find_letters(
         found, shade = _find_on_picture(crop, inside, ring, lines)
     alike = found
     if shade is not None:
-        # On a picture only pixels near to letters were found: of a border, pieces.
+        # On an image only pixels near letters were found, hence only parts of a border.
         alike = found | (np.abs(crop.astype(np.int16) - shade).max(axis=2) <= 60)
     borders = find_borders(alike, _find_line_height(lines, float(inside.any(axis=1).sum())))
     return _keep_letters(_fill_hollows(crop, found & ~borders), inside), shade, borders
 
 
 def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
-    """Letters on one ground: what differs more than the ground itself does. None: it is not one."""
+    """Find letters on a plain background; None if the background is not plain."""
     if not len(ring):
         return None
     middle = np.median(ring, axis=0)
@@ -258,7 +258,7 @@ def _find_on_plain(crop: Pixels, ring: Pixels) -> Mask | None:
 
 
 def _find_on_label(crop: Pixels, inside: Mask) -> Mask | None:
-    """Letters on a label or in a bubble: its lines have two colours. None: they have more."""
+    """Find letters on a label or in a bubble with two colours; None if there are more."""
     colours = crop[inside]
     shares = _spread(colours // 8)
     ground = np.array(np.unravel_index(int(shares.argmax()), shares.shape)) * 8 + 4
@@ -277,12 +277,10 @@ def _find_on_label(crop: Pixels, inside: Mask) -> Mask | None:
 def _find_on_picture(
     crop: Pixels, inside: Mask, ring: Pixels, lines: Sequence[tuple[str, PixelBox]]
 ) -> tuple[Mask, Shade | None]:
-    """Letters on a picture: one colour that many pixels share exactly, in thin strokes.
+    """Find letters on an image: thin strokes in one exact colour.
 
-    The colour is told by laying the text over the picture where that matches, else by how common
-    and how thin each colour is.
-
-    Further colours that the surroundings lack count where they lie beside it: outlines, shadows.
+    The colour is found by aligning the drawn text, else by frequency and thinness of each colour.
+    Adjacent colours that the surroundings lack are added: outlines and shadows.
     """
     import cv2
 
@@ -309,7 +307,7 @@ def _find_on_picture(
     extra: Mask = enriched.reshape(-1)[keys] & beside
     behind = _find_behind(crop, inside & ~beside)
     if behind is not None and shade is not None:
-        # Bubbles and labels have a ground of their own, which their surroundings lack as well.
+        # The background of bubbles and labels also differs from the surroundings.
         gaps = np.abs(crop.astype(np.int16) - behind).max(axis=2)
         from_shade = np.abs(crop.astype(np.int16) - shade).max(axis=2)
         extra &= gaps > FLAT
@@ -322,7 +320,7 @@ def _find_line_height(lines: Sequence[tuple[str, PixelBox]], height: float) -> f
 
 
 def _find_behind(crop: Pixels, where: Mask) -> Shade | None:
-    """The one colour between letters; None where there is more than one."""
+    """Return the single colour between letters; None if there are several."""
     if where.sum() < 30:
         return None
     between = crop[where]
@@ -335,7 +333,7 @@ def _find_behind(crop: Pixels, where: Mask) -> Shade | None:
 def _find_by_shape(
     crop: Pixels, inside: Mask, lines: Sequence[tuple[str, PixelBox]]
 ) -> tuple[Mask, Shade] | None:
-    """Pixels of the letters' colour near to where the text should be; None: nothing matches."""
+    """Find pixels of the letters' colour near the drawn text; None if nothing matches."""
     import cv2
 
     found: Mask = np.zeros(inside.shape, bool)
@@ -353,7 +351,7 @@ def _find_by_shape(
 
 
 def _find_gain(crop: Pixels, body: Mask, box: PixelBox) -> Shade:
-    """The colour that the letters' places have most and the rest of their line has least."""
+    """Return the colour that is most specific to the letters' positions."""
     line = np.zeros(body.shape, bool)
     line[max(0, box[1]) : box[3], max(0, box[0]) : box[2]] = True
     gain = _spread(crop[body] // 8) - _spread(crop[line & ~body] // 8)
@@ -361,7 +359,7 @@ def _find_gain(crop: Pixels, body: Mask, box: PixelBox) -> Shade:
 
 
 def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
-    """The commonest colours (in bins of 8) that are not neighbours of each other."""
+    """Return the most frequent colours (in bins of 8) that are not neighbours."""
     peaks: list[tuple[int, int, int]] = []
     for key in np.argsort(settle(shares), axis=None, kind="stable")[::-1][:2000]:
         red, green, blue = (int(part) for part in np.unravel_index(key, shares.shape))
@@ -373,13 +371,13 @@ def _find_peaks(shares: NDArray[np.float64]) -> list[tuple[int, int, int]]:
 
 
 def _judge_letters(near: Mask, inside: Mask, height: float) -> float:
-    """How much some pixels of one colour look like letters: thin, and all along the lines."""
+    """Rate how letter-like the pixels of one colour are: thin, and along all lines."""
     letters: Mask = np.logical_and(near, inside)
     share = letters.sum() / max(1, inside.sum())
     if not 0.04 <= share <= 0.62:
         return 0.0
     rows, columns = inside.any(axis=1), inside.any(axis=0)
-    # OCR boxes are loose: strokes need not reach their edges.
+    # OCR boxes are loose, so strokes need not reach their edges.
     along = min(1.0, float(np.max(letters, axis=0)[columns].mean()) / 0.7)
     down = min(1.0, float(np.max(letters, axis=1)[rows].mean()) / 0.55)
     thin = measure_stroke(letters) / max(1.0, height)
@@ -387,7 +385,7 @@ def _judge_letters(near: Mask, inside: Mask, height: float) -> float:
 
 
 def _fill_hollows(crop: Pixels, ink: Mask) -> Mask:
-    """Add what ink encloses unless it looks like the ground: pale letters on a pale ground."""
+    """Add areas enclosed by ink, unless they look like the background."""
     import cv2
 
     open_ground = ~ink
@@ -415,7 +413,7 @@ def _fill_hollows(crop: Pixels, ink: Mask) -> Mask:
 
 
 def _spread(colours: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Shares of colours in bins of 8, each counted in the bins beside it too."""
+    """Return colour proportions in bins of 8, also counted in neighbouring bins."""
     keys = colours
     if colours.ndim == 2:
         wide = colours.astype(np.int32)
@@ -430,7 +428,7 @@ def _spread(colours: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def _keep_letters(whole: Mask, inside: Mask) -> Mask:
-    """Drop what only reaches into the caption: things that lie mostly outside of its lines."""
+    """Drop components that are mostly outside the caption's lines."""
     import cv2
 
     count, parts, stats, _ = cv2.connectedComponentsWithStats(
@@ -441,7 +439,7 @@ def _keep_letters(whole: Mask, inside: Mask) -> Mask:
     good = held >= 0.6 * area
     good[0] = False
     kept: Mask = good[parts] & inside
-    # A letter that touches a thing of the picture shares its component: keep what is inside.
+    # A letter that touches an object shares its component: keep the part inside.
     if kept.sum() < 0.35 * (whole & inside).sum():
         return whole & inside
     return kept

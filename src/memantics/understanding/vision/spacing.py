@@ -1,7 +1,7 @@
-"""Spaces that an OCR lost between words: found again as wide gaps between letters, or by words.
+"""Restore spaces that OCR missed, from wide gaps between letters or from word frequencies.
 
-Gaps tell how many words there are and how wide each is; the letters are dealt out so that words
-of a known font come out as wide as that. Without pixels, frequencies of English words tell.
+Gaps give the number and widths of words; letters are distributed so that each word has the expected
+width in a known font. Without pixels, English word frequencies are used.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from numpy.typing import NDArray
 from memantics.understanding.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
 
 InkProfile = NDArray[np.float64]
-_EMPTY = 0.04  # of the fullest column
-_WIDE = 2.0  # of the usual gap between two letters
-_LEAST, _LEAST_CAPITAL = 0.15, 0.1  # of the height of a line: capitals are set tighter
-_WRONG = 0.16  # of the mean width of a word: a dealing that misses by more proves nothing
+_EMPTY = 0.04  # relative to the fullest column
+_WIDE = 2.0  # relative to the usual letter gap
+_LEAST, _LEAST_CAPITAL = 0.15, 0.1  # relative to the line height; capitals have narrower gaps
+_WRONG = 0.16  # maximum width error, relative to the mean word width
 
 
 _RUN = re.compile(r"(?<![@\w./])[A-Za-z]{7,}(?![\w.@/])")
-_RARE, _COMMON, _EVERYDAY = 1e-7, 3e-6, 1e-4  # frequencies: known, a part of a run, of a name
+# minimum word frequencies: alone, inside a run, inside a name
+_RARE, _COMMON, _EVERYDAY = 1e-7, 3e-6, 1e-4
 _SHORT = frozenset({"a", "i"})
 
 
 def part_known_words(text: str) -> str:
-    """A text with runs of English words parted, where the list of frequencies is installed.
+    """Split joined English words, if the word-frequency list is installed.
 
     >>> part_known_words("internationalboxing day"), part_known_words("Feierabend! restless")
     ('international boxing day', 'Feierabend! restless')
@@ -37,13 +38,13 @@ def part_known_words(text: str) -> str:
 
 
 def _part_run(run: str) -> str:
-    """The words that a run of letters is made of; the run itself where it is one, or unknown."""
+    """Split a run of letters into words; return it unchanged if it is one word or unknown."""
     words, lower = _read_frequencies(), run.lower()
-    # Names of places are made of words, too (Oakfield), but seldom of everyday ones.
+    # Place names consist of words, too (Oakfield), but rarely of everyday ones.
     least = _EVERYDAY if run.istitle() else _COMMON
     if not words or words.get(lower, 0.0) >= _RARE:
         return run
-    # best[end]: how unlikely the words are that end there, and where they are cut
+    # best[end]: the cost of the words that end there, and the last cut
     best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
     for end in range(1, len(run) + 1):
         made = [
@@ -61,7 +62,7 @@ def _part_run(run: str) -> str:
 
 @cache
 def _read_frequencies() -> dict[str, float]:
-    """English words and how often they are used; empty without the package."""
+    """Return English words with their frequencies; empty without the package."""
     try:
         found: dict[str, float] = import_module("wordfreq").get_frequency_dict("en", "small")
     except ImportError:
@@ -70,7 +71,7 @@ def _read_frequencies() -> dict[str, float]:
 
 
 def part_words(text: str, profile: InkProfile, height: float) -> str:
-    """A line with the spaces it lacks; ``profile`` is how much ink each of its columns holds."""
+    """Restore missing spaces of a line; ``profile`` is the amount of ink per column."""
     text = " ".join(text.split())
     letters = text.replace(" ", "")
     least = _LEAST_CAPITAL if text.isupper() else _LEAST
@@ -81,18 +82,18 @@ def part_words(text: str, profile: InkProfile, height: float) -> str:
         _deal(letters, widths, face, profile.size) for face in (ANTON, BALOO, REGULAR)
     )
     made = " ".join(words)
-    # Spaces that were read must still be there: otherwise gaps were misjudged.
+    # Spaces that OCR read must remain; otherwise the gaps were misjudged.
     return made if best <= _WRONG and _keeps_spaces(text, made) else text
 
 
 def _measure_words(profile: InkProfile, least: float) -> list[int]:
-    """The widths of words, from the gaps that are much wider than those between letters."""
+    """Measure word widths from gaps that are much wider than letter gaps."""
     full = np.flatnonzero(profile > _EMPTY * max(1.0, float(profile.max(initial=0.0))))
     if len(full) < 2:
         return []
     gaps = np.diff(full) - 1
     between = [int(gap) for gap in gaps if gap > 0]
-    # Short lines have as many gaps between words as between letters: the smaller ones count.
+    # Short lines have as many word gaps as letter gaps: use the smaller ones.
     usual = float(np.percentile(between, 30)) if between else 0.0
     wide = np.flatnonzero(gaps >= max(2.0, _WIDE * usual, least))
     starts = [full[0], *(full[i + 1] for i in wide)]
@@ -103,15 +104,15 @@ def _measure_words(profile: InkProfile, least: float) -> list[int]:
 def _deal(
     letters: str, widths: list[int], face: Typeface, total: int
 ) -> tuple[float, tuple[str, ...]]:
-    """Deal letters to words of given widths; how far the worst word is off, and the words.
+    """Distribute letters to words of given widths; return the largest error and the words.
 
-    A word that is off by more than ``_WRONG`` ends a dealing, so few places are tried for each.
+    A word with an error above ``_WRONG`` ends the attempt, so few positions are tried.
     """
     font = face.at(64)
     places = np.array([font.getlength(letters[:i]) for i in range(len(letters) + 1)])
     scale = sum(widths) / max(1.0, float(places[-1]))
     mean = sum(widths) / len(widths)
-    # best[i]: the least error of dealing the first i letters to the words so far
+    # best[i]: the smallest error for the first i letters
     best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
     for number, width in enumerate(widths, 1):
         left = len(widths) - number
@@ -133,7 +134,7 @@ def _keeps_spaces(text: str, made: str) -> bool:
 
 
 def _list_spaces(text: str) -> set[int]:
-    """After how many letters each space comes."""
+    """Return the letter count before each space."""
     places, seen = set(), 0
     for c in text:
         if c == " ":

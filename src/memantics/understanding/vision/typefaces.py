@@ -1,6 +1,6 @@
-"""Fonts: those that ship, a system font for missing characters, font matching, and drawn emoji.
+"""Fonts: included fonts, system fonts for missing characters, font matching, and drawn emoji.
 
-Emoji that stand for letters or sounds are drawn here, since the fonts have none.
+Emoji that replace letters or syllables are drawn here, since the fonts do not contain them.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from memantics.understanding.vision.regions import has_chinese
 
 SIGNS = "⭕❤👁⛵"
 _APART = re.compile(f"([{SIGNS}])")
-_FINE = 4  # drawn so many times as large, and reduced
+_FINE = 4  # oversampling factor
 
 
 def split_signs(line: str) -> list[str]:
-    """A line in pieces of letters and single signs.
+    """Split a line into runs of letters and single signs.
 
     >>> split_signs("ann⭕ying"), split_signs("so am I")
     (['ann', '⭕', 'ying'], ['so am I'])
@@ -36,7 +36,7 @@ def split_signs(line: str) -> list[str]:
 
 
 def draw_sign(sign: str, side: int, edge: float) -> Image.Image:
-    """A sign as a mask, with so many pixels of outline around a square of that side."""
+    """Draw a sign as a mask of a given side, with an outline in pixels."""
     pad = round(edge) * _FINE
     whole = side * _FINE + 2 * pad
     mask = Image.new("L", (whole, whole))
@@ -50,23 +50,23 @@ def draw_sign(sign: str, side: int, edge: float) -> Image.Image:
     return mask.resize((small, small), Image.Resampling.LANCZOS)
 
 
-_PROBE = 120  # pixels: the size at which fonts are measured
+_PROBE = 120  # pixels; font size for measurements
 
 
 @dataclass(frozen=True, slots=True)
 class Typeface:
-    """A font file. ``pitch`` is the distance of two lines, as a share of the size."""
+    """A font file; ``pitch`` is the line distance relative to the size."""
 
     file: str
     chinese: bool
     pitch: float = 1.16
 
     def at(self, size: float) -> ImageFont.FreeTypeFont:
-        """The font at a size in pixels."""
+        """Return the font at a size in pixels."""
         return _load(self.file, round(size, 1))
 
     def covers(self, text: str) -> bool:
-        """Whether it has a glyph for every character."""
+        """Tell whether the font has a glyph for every character."""
         return not find_missing(self, text)
 
 
@@ -83,11 +83,11 @@ def _load(file: str, size: float) -> ImageFont.FreeTypeFont:
     try:
         return ImageFont.truetype(str(path), size, layout_engine=ImageFont.Layout.BASIC)
     except OSError as error:
-        raise InputError(f"font {path.name} cannot be read", hint="reinstall memantics") from error
+        raise InputError(f"cannot read the font {path.name}", hint="reinstall memantics") from error
 
 
 def find_missing(face: Typeface, text: str) -> str:
-    """The characters of a text that neither a font nor ``SIGNS`` can draw, each once.
+    """List the characters that neither a font nor ``SIGNS`` can draw.
 
     >>> find_missing(ANTON, "so 好")
     '好'
@@ -98,7 +98,7 @@ def find_missing(face: Typeface, text: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _draws(face: Typeface, character: str) -> bool:
-    """Whether a glyph differs from the box that stands for a missing one."""
+    """Tell whether a glyph differs from the placeholder box."""
     font = face.at(40)
     return bytes(font.getmask(character)) != _draw_missing(face)
 
@@ -109,7 +109,7 @@ def _draw_missing(face: Typeface) -> bytes:
 
 
 def find_face(text: str, wanted: Typeface) -> Typeface:
-    """A font that draws a whole text: the wanted one, one of ours, or one of the system."""
+    """Find a font for a whole text: the wanted one, an included one, or a system font."""
     ours = (wanted, *sorted(FACES, key=lambda face: face.chinese != wanted.chinese))
     if has_chinese(text):
         ours = tuple(face for face in ours if face.chinese)
@@ -120,15 +120,15 @@ def find_face(text: str, wanted: Typeface) -> Typeface:
     found = _ask_system(missing)
     if found is None or not found.covers(text):
         raise InputError(
-            f"no font draws {missing[:12]!r}",
-            hint="leave these characters out, or install a font such as fonts-noto-cjk",
+            f"no font contains the characters {missing[:12]!r}",
+            hint="remove these characters, or install a font such as fonts-noto-cjk",
         )
     return found
 
 
 @lru_cache(maxsize=64)
 def _ask_system(characters: str) -> Typeface | None:
-    """The font that fontconfig gives for some characters, where there is fontconfig."""
+    """Return fontconfig's font for some characters, if fontconfig is installed."""
     program = shutil.which("fc-match")
     if program is None:
         return None
@@ -150,14 +150,14 @@ def _ask_system(characters: str) -> Typeface | None:
 def measure_line(
     face: Typeface, size: float, text: str, tracking: float = 0.0
 ) -> tuple[float, float, float, float]:
-    """The box of a line's ink, with so many pixels more between its letters."""
+    """Return the ink box of a line, with extra letter spacing in pixels."""
     left, top, right, bottom = face.at(size).getbbox(text)
     return left, top, right + tracking * max(0, len(text) - 1), bottom
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a text looks in a font: width and stroke, as shares of its ink's height."""
+    """Width and stroke of a text in a font, relative to its ink height."""
 
     width: float
     stroke: float
@@ -165,7 +165,7 @@ class Shape:
 
 @lru_cache(maxsize=4096)
 def measure_shape(face: Typeface, text: str) -> Shape:
-    """Draw a text and measure it."""
+    """Draw a text and measure its shape."""
     font = face.at(_PROBE)
     left, top, right, bottom = font.getbbox(text)
     image = Image.new("L", (int(right - left) + 8, int(bottom - top) + 8))
@@ -178,7 +178,7 @@ def measure_shape(face: Typeface, text: str) -> Shape:
 
 
 def measure_stroke(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
-    """The mean width of strokes in pixels: in a band, the mean distance to its edge is w/4.
+    """Measure the mean stroke width: in a band of width w, the mean distance to its edge is w/4.
 
     >>> bar = np.zeros((60, 200), bool)
     >>> bar[20:40] = True
@@ -195,7 +195,7 @@ def measure_stroke(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> flo
 
 
 def match_face(texts: Sequence[str], shapes: Sequence[Shape]) -> Typeface:
-    """The font in which some lines look most as measured.
+    """Find the font whose rendering of the lines is most similar to the measured shapes.
 
     >>> line = "STRAIGHT AS A RULER"
     >>> match_face([line], [measure_shape(ANTON, line)]).file

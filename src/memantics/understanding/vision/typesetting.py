@@ -1,4 +1,4 @@
-"""Setting a caption anew: the text is broken, sized and stretched until it fills its old box."""
+"""Typeset a new caption: break, size and stretch the text until it fills its old box."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LATIN = re.compile(r"[^\s\u2e80-\uffef]")
 
 
 def split_pieces(text: str) -> tuple[str, ...]:
-    """The smallest parts between which a line may break; a space stays with the part before it.
+    """Split a line where it may break; a space stays with the part before it.
 
     >>> split_pieces("so am I"), split_pieces("（好）吧，OK 的")
     (('so ', 'am ', 'I'), ('（好）', '吧，', 'OK ', '的'))
@@ -54,7 +54,7 @@ def split_pieces(text: str) -> tuple[str, ...]:
 def break_lines(
     pieces: Sequence[str], count: int, measure: Callable[[str], float]
 ) -> tuple[str, ...] | None:
-    """Break into exactly ``count`` lines, the longest as short as can be; None: too few pieces.
+    """Break into exactly ``count`` lines with the shortest longest line; None if impossible.
 
     >>> break_lines(split_pieces("one two three four"), 2, len)
     ('one two', 'three four')
@@ -71,7 +71,7 @@ def break_lines(
             low = middle
     lines = _fill(pieces, widths, high)
     while len(lines) < count:
-        # Fewer were needed: cut the longest that can be cut.
+        # Fewer lines were needed: split the longest line that can be split.
         longest = max(
             (line for line in lines if len(line) > 1), key=lambda line: sum(map(measure, line))
         )
@@ -102,22 +102,22 @@ def _halve(line: Sequence[str], measure: Callable[[str], float]) -> int:
     return len(line) - 1
 
 
-NARROWEST, WIDEST = 0.78, 1.28  # how far letters may be pressed together or drawn apart
-_LARGEST = 1.08  # of the old size
-_WIDER = 1.06  # of the old letters' own width
+NARROWEST, WIDEST = 0.78, 1.28  # range of the horizontal stretch
+_LARGEST = 1.08  # relative to the old size
+_WIDER = 1.06  # relative to the old letter width
 _SMALLEST = 0.45
-_SEEN = 50  # of 255: colours that differ by less cannot be told apart in a small text
+_SEEN = 50  # minimum contrast (0 to 255) of small text
 LEGIBLE = 9.0  # pixels
 _MOST_LINES = 8
-_LOOSEST = 1.45  # of the old distance of lines
+_LOOSEST = 1.45  # relative to the old line distance
 
 
 @dataclass(frozen=True, slots=True)
 class TypesetText:
-    """A text made to fit: its lines, font size, stretch and distance of lines in pixels.
+    """A fitted text: lines, font size, stretch, and line distance in pixels.
 
-    ``width`` and ``height`` are those of the ink, with its outline; ``tracking`` is what stands
-    between letters beyond the font's own space, in pixels before they are stretched.
+    ``width`` and ``height`` are those of the ink with its outline; ``tracking`` is the extra letter
+    spacing in pixels before stretching.
     """
 
     lines: tuple[str, ...]
@@ -133,10 +133,10 @@ class TypesetText:
 def fit_text(
     text: str, lettering: Lettering, box: PixelBox, *, legible: bool = True
 ) -> TypesetText:
-    """The best way to set a text in a box; where it would not be ``legible`` it is refused."""
+    """Find the best layout of a text in a box; with ``legible``, reject an unreadable one."""
     shown = " ".join((text.upper() if lettering.upper else text).split())
     if not shown:
-        raise InputError("a caption is empty", hint="give it a text, or keep the old one")
+        raise InputError("the caption is empty", hint="write a text, or keep the old one")
     style = replace(lettering, face=find_face(shown, lettering.face))
     if style.vertical:
         settings = [_set_column(shown, style, box)]
@@ -144,23 +144,24 @@ def fit_text(
         pieces = split_pieces(shown)
         measure = style.face.at(100).getlength
         if not legible and style.texts:
-            return _set_rows(style.texts, style, box, free=True)  # the old text has its lines
+            # the old text keeps its line breaks
+            return _set_rows(style.texts, style, box, free=True)
         broken = [break_lines(pieces, n, measure) for n in range(1, _MOST_LINES + 1)]
         if has_chinese(shown) and " " in shown:
-            broken.append(tuple(shown.split(" ")))  # where the author broke it
+            broken.append(tuple(shown.split(" ")))  # at the author's line breaks
         broken.append(keep_breaks(pieces, style.texts))
         settings = [_set_rows(lines, style, box, free=not legible) for lines in broken if lines]
     best = min(settings, key=lambda each: _judge(each, style, box))
     if legible and best.size < min(lettering.size, max(LEGIBLE, _SMALLEST * lettering.size)):
         raise InputError(
-            f"the caption {text!r} is too long for its place",
-            hint=f"it holds about {count_fitting(lettering, box)} characters",
+            f"the caption {text!r} is too long for its area",
+            hint=f"use at most about {count_fitting(lettering, box)} characters",
         )
     return best
 
 
 def keep_breaks(pieces: Sequence[str], old: Sequence[str]) -> tuple[str, ...] | None:
-    """Lines that end where the old ones did; None where the words there are others now.
+    """Keep the old line breaks; None if the words there changed.
 
     >>> keep_breaks(split_pieces("my phone is at ease"), ["my phone is", "at one percent"])
     ('my phone is', 'at ease')
@@ -183,7 +184,7 @@ def keep_breaks(pieces: Sequence[str], old: Sequence[str]) -> tuple[str, ...] | 
 
 
 def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
-    """Take as size that at which the old text fits its old box: tilted letters look larger."""
+    """Use the size at which the old text fits its box, since tilted letters look larger."""
     try:
         fitted = fit_text(text, lettering, box, legible=False)
     except InputError:
@@ -195,9 +196,9 @@ def calibrate(text: str, lettering: Lettering, box: PixelBox) -> Lettering:
 def _set_rows(
     lines: tuple[str, ...], style: Lettering, box: PixelBox, *, free: bool = False
 ) -> TypesetText:
-    """Give some lines the size at which they fill a box without leaving it.
+    """Choose the largest size at which the lines fit a box.
 
-    Letters become hardly wider than the old ones were, unless they are ``free``.
+    Letters are not much wider than the old ones, unless ``free``.
     """
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
@@ -216,14 +217,14 @@ def _set_rows(
 
 
 def _measure(lines: tuple[str, ...], face: Typeface, tracking: float) -> tuple[float, float, float]:
-    """At size 1: the widest ink, the top of the first line's ink, the bottom of the last's."""
+    """Measure at size 1: the widest ink, the top of the first line and the bottom of the last."""
     boxes = [measure_line(face, 100, line, 100 * tracking) for line in lines]
     widest = max(box[2] - box[0] for box in boxes)
     return max(0.1, widest / 100), boxes[0][1] / 100, max(boxes[-1][3] / 100, boxes[0][1] / 100)
 
 
 def _set_column(text: str, style: Lettering, box: PixelBox) -> TypesetText:
-    """Characters one below the other, as in the old caption."""
+    """Arrange characters vertically, as in the old caption."""
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
     lines = tuple(c for c in text if not c.isspace())
@@ -237,7 +238,7 @@ def _set_column(text: str, style: Lettering, box: PixelBox) -> TypesetText:
 
 
 def _judge(setting: TypesetText, style: Lettering, box: PixelBox) -> float:
-    """How far a setting is from the old caption: empty space, odd letters, another size."""
+    """Rate the difference from the old caption: empty space, distorted letters, another size."""
     wide, high = box[2] - box[0], box[3] - box[1]
     covered = min(1.0, setting.width / wide) * min(1.0, setting.height / high)
     return (
@@ -251,9 +252,9 @@ def _judge(setting: TypesetText, style: Lettering, box: PixelBox) -> float:
 
 
 def count_fitting(lettering: Lettering, box: PixelBox) -> int:
-    """About how many characters fit: of Chinese where the font is Chinese, else of English.
+    """Estimate how many characters fit, Chinese or English depending on the font.
 
-    Letters may shrink to two thirds of the old size, and be pressed together.
+    Letters may shrink to two thirds of the old size and be condensed.
     """
     sample = "国" if lettering.face.chinese and not lettering.upper else "n"
     em = lettering.face.at(100).getlength(sample * 10) / 1000
@@ -266,18 +267,18 @@ def count_fitting(lettering: Lettering, box: PixelBox) -> int:
 
 
 def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: TypesetText) -> PixelBox:
-    """Draw a caption in place, inside its zone; return the box of its ink."""
+    """Draw a caption inside its zone; return its ink box."""
     lettering = _keep_legible(pixels, ink, lettering)
     left, top, right, bottom = ink.zone
     size, box = (right - left, bottom - top), _shift(ink.box, ink.zone)
     if ink.tilt:
-        # A tilted line is drawn straight on a sheet of its own and turned afterwards.
+        # A tilted line is drawn straight on a separate layer and then rotated.
         margin = math.ceil(lettering.edge) + 4
         size = (ink.span[0] + 2 * margin, ink.span[1] + 2 * margin)
         box = (margin, margin, margin + ink.span[0], margin + ink.span[1])
     body, outline = Image.new("L", size), Image.new("L", size)
     starts = _place(setting, lettering, box)
-    # Smaller letters have a thinner outline, or they would look heavier than the old ones.
+    # Smaller letters get a thinner outline; otherwise they would look heavier.
     scale = min(1.0, setting.size / lettering.size)
     for line, place in zip(setting.lines, starts, strict=True):
         _stamp(body, line, setting, place, scale * lettering.weight)
@@ -294,8 +295,8 @@ def draw_text(pixels: Pixels, ink: Ink, lettering: Lettering, setting: TypesetTe
     return _box_of(drawn, ink.zone)
 
 
-def draw_plate(pixels: Pixels, ink: Ink, colour: Colour) -> None:
-    """Fill the place of a caption with one colour, inside its zone and tilted as it is."""
+def draw_box(pixels: Pixels, ink: Ink, colour: Colour) -> None:
+    """Fill the area of a caption with one colour, with the caption's tilt."""
     left, top, right, bottom = ink.zone
     mask = Image.new("L", (right - left, bottom - top), 255)
     if ink.tilt:
@@ -306,7 +307,7 @@ def draw_plate(pixels: Pixels, ink: Ink, colour: Colour) -> None:
 
 
 def _turn(sheet: Image.Image, ink: Ink) -> Image.Image:
-    """A straight sheet turned by a line's tilt, around the middle of its old letters."""
+    """Rotate a straight layer by a line's tilt around the centre of the old letters."""
     turned = sheet.rotate(ink.tilt, Image.Resampling.BICUBIC, expand=True)
     left, top, right, bottom = _shift(ink.box, ink.zone)
     spot = (round((left + right - turned.width) / 2), round((top + bottom - turned.height) / 2))
@@ -320,7 +321,7 @@ def _shift(box: PixelBox, zone: PixelBox) -> PixelBox:
 
 
 def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:
-    """Other colours where the measured ones would not be seen on what they are drawn on."""
+    """Use other colours if the measured ones would not be visible."""
     left, top, right, bottom = ink.box
     ground = np.median(pixels[top:bottom, left:right].reshape(-1, 3), axis=0)
     colours = [lettering.fill] + [lettering.outline] * (lettering.outline_width > 0)
@@ -332,7 +333,7 @@ def _keep_legible(pixels: Pixels, ink: Ink, lettering: Lettering) -> Lettering:
 
 
 def _place(setting: TypesetText, style: Lettering, box: PixelBox) -> list[tuple[float, float]]:
-    """Where the ink of each line begins (left, and the top of the whole line), in the zone."""
+    """Return the start of each line's ink (left and top) in the zone."""
     edge = style.edge
     font = setting.face.at(setting.size)
     free = (box[3] - box[1]) - setting.height
@@ -354,14 +355,14 @@ def _place(setting: TypesetText, style: Lettering, box: PixelBox) -> list[tuple[
 def _stamp(
     layer: Image.Image, line: str, setting: TypesetText, place: tuple[float, float], edge: float
 ) -> None:
-    """Draw one line, stretched, with its ink beginning at ``place``."""
+    """Draw one stretched line with its ink starting at ``place``."""
     left, top, right, bottom = measure_line(setting.face, setting.size, line, setting.tracking)
     pad = math.ceil(edge) + 3
-    # The outline is as wide sideways as upwards: it is narrowed before the line is stretched.
+    # The outline is narrowed before stretching, so that it is equally wide on all sides.
     plate = Image.new("L", (math.ceil(right - left) + 2 * pad, math.ceil(bottom - top) + 2 * pad))
     pen, font, x = ImageDraw.Draw(plate), setting.face.at(setting.size), pad - left
     for part in line if setting.tracking else split_signs(line):
-        if part in SIGNS:  # as high as a capital, in the place of the font's missing glyph
+        if part in SIGNS:  # capital height, replaces the font's missing glyph
             _, above, _, below = font.getbbox("H")
             side = max(4, round(min(1.1 * (below - above), font.getlength(part))))
             spot = round(x - round(edge)), round(pad - top + below - side - round(edge))

@@ -1,7 +1,7 @@
-"""The words of the ontology: ten dimensions, the relations between them, six kinds of toxicity.
+"""The terms of the ontology: ten dimensions, their relations, and six kinds of toxicity.
 
-Relations and kinds are in ``vocabulary.toml``. ``meme.ttl`` says the same in RDF; a test holds the
-two together.
+Relations and kinds are in ``vocabulary.toml``. ``meme.ttl`` has the same terms in RDF; a test
+compares them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
     "find_spatial",
     "name_dimension",
 ]
-# Dimensions as data: one TOML file each, ours in ``dimensions/`` and those of the user.
+# Dimensions as data: one TOML file each, in ``dimensions/`` and in the user's folder.
 
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
 
 class OwnRelation(Closed):
-    """A relation that only this dimension has: what it says, and to which dimensions it leads."""
+    """A relation of a custom dimension: its definition and target dimensions."""
 
     name: str
     definition: str
@@ -48,13 +48,12 @@ class OwnRelation(Closed):
 
 
 class DimensionSpec(Closed):
-    """What one dimension is, and how it is asked for.
+    """The definition of one dimension and its extraction.
 
-    ``guidance`` says what to look for, ``question`` what a question about it tests. ``inputs`` are
-    the dimensions that its step is told of, ``needs`` those without which there is nothing to ask,
-    ``background`` whether it is told the user's texts. ``relations`` are names of the ontology or
-    of ``relation``. ``model`` answers this step in the place of the build's; ``drop`` leaves the
-    dimension out.
+    ``guidance`` describes what to extract, ``question`` what a question about it tests. ``inputs``
+    are dimensions given in its prompt, ``needs`` those that must not be empty, and ``background``
+    adds the user's texts. ``relations`` are names of the ontology or of ``relation``. ``model``
+    answers this step instead of the build's model; ``drop`` removes the dimension.
     """
 
     label: str = ""
@@ -70,7 +69,7 @@ class DimensionSpec(Closed):
     drop: bool = False
 
     def over(self, other: DimensionSpec) -> DimensionSpec:
-        """The other with what is said here in its place.
+        """Override the other specification with the values set here.
 
         >>> DimensionSpec(model="fake/builder").over(DimensionSpec(label="scene")).label
         'scene'
@@ -81,20 +80,24 @@ class DimensionSpec(Closed):
 
 
 def read_specs(folder: Path) -> dict[str, DimensionSpec]:
-    """The dimensions of a folder by the names of their files, in order; an error names the file."""
+    """Read the dimensions of a folder by file name, in order; an error names the file."""
     found: dict[str, DimensionSpec] = {}
     for path in sorted(folder.glob("*.toml")):
         if not _NAME.fullmatch(path.stem):
             raise DataError(
-                path, "a dimension is named in letters, as in ColorComposition.toml", hint="rename"
+                path,
+                "use only letters in the file name, for example ColorComposition.toml",
+                hint="rename",
             )
         form, see = (
-            "a dimension is UTF-8 TOML",
+            "save the dimension as UTF-8 TOML",
             "see docs/how-to/build-a-benchmark.md on dimensions",
         )
         found[path.stem] = read_toml(path, DimensionSpec, form, see)
     if not found:
-        raise InputError(f"{folder}: holds no dimension", hint="one NAME.toml for each")
+        raise InputError(
+            f"{folder}: contains no dimension", hint="add one file NAME.toml per dimension"
+        )
     return found
 
 
@@ -107,7 +110,7 @@ ToxicityKind = Literal["Abusive", "Cyberbullying", "Harmful", "Hateful", "Misogy
 
 
 class KindTerm(Closed):
-    """A kind of toxicity; ``spellings`` are other ways to write its name."""
+    """A kind of toxicity; ``spellings`` are alternative spellings."""
 
     name: ToxicityKind
     label: str
@@ -116,9 +119,9 @@ class KindTerm(Closed):
 
 
 class RelationTerm(Closed):
-    """What may link an individual of ``domain`` to one of ``range``; ``label`` reads as a verb.
+    """A relation from ``domain`` to ``range``; ``label`` reads as a verb.
 
-    Relations in space have ``spellings``: words in which a model may say them.
+    Spatial relations have ``spellings``, the wordings that a model may use.
     """
 
     name: RelationName | str
@@ -161,7 +164,7 @@ _KIND_NAMES: Mapping[str, ToxicityKind] = MappingProxyType(
 
 
 def find_dimension(name: str) -> Dimension | None:
-    """The dimension that a name stands for, ours or an official one.
+    """Find a dimension by our name or an official one.
 
     >>> find_dimension("EmotionExpression"), find_dimension("Scene"), find_dimension("Weather")
     ('Emotion', 'Scene', None)
@@ -170,7 +173,7 @@ def find_dimension(name: str) -> Dimension | None:
 
 
 def name_dimension(name: Dimension) -> str:
-    """How people call a dimension; one of a user's own by its name, spelled out.
+    """Return the label of a dimension; a custom one by its name.
 
     >>> name_dimension("Scene"), name_dimension("ColorUse")
     ('scene', 'color use')
@@ -180,7 +183,7 @@ def name_dimension(name: Dimension) -> str:
 
 
 def find_spatial(name: str) -> str | None:
-    """The relation in space that words joined by underscores stand for.
+    """Find the spatial relation of words joined by underscores.
 
     >>> find_spatial("to_the_left_of"), find_spatial("isleftof"), find_spatial("is_above")
     ('isLeftOf', 'isLeftOf', 'isAbove')
@@ -191,9 +194,9 @@ def find_spatial(name: str) -> str | None:
 
 
 def find_kind(label: str) -> ToxicityKind | None:
-    """The kind of toxicity that a label names, whatever its case or spelling.
+    """Find the kind of toxicity of a label in any case or spelling.
 
-    A label that describes toxicity in other words names no kind: nothing is guessed.
+    A label with other words has no kind.
 
     >>> find_kind("Mysogynous"), find_kind(" hate speech "), find_kind("Dark humour")
     ('Misogynous', 'Hateful', None)
@@ -202,7 +205,7 @@ def find_kind(label: str) -> ToxicityKind | None:
 
 
 def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
-    """Dimensions by our names or the official ones, each once.
+    """Find dimensions by our names or official ones, without duplicates.
 
     >>> find_dimensions(["EmotionExpression", "Emotion"])
     ('Emotion',)
