@@ -109,7 +109,7 @@ def main() -> int:
             f"{('harmless', 'harmful')[label]}: {len(rows)}; flagged before"
             f" {sum(flat[n] for n in rows)}, now {sum(v.label == 'harmful' for v in now)};"
             f" for human review {sum(v.outcome == 'review' for v in now)}, of them for one sentence"
-            f" {sum(v.review.startswith('one of') for v in now)};"
+            f" {sum(v.review.startswith('one sentence') for v in now)};"
             f" changed {sum(bool(v.obfuscation) for v in now)}\n"
         )
     sure = [e for e, hit in zip(unseen, flat, strict=True) if e.label and hit]

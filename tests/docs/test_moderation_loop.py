@@ -40,7 +40,7 @@ def client(tmp_path: Path) -> Shell:
 
 def answer(page: str, person: int) -> dict[str, str]:
     """Careful people; the third says maybe of what is new, all of what they cannot read."""
-    assert "why" in page
+    assert "Reason" in page
     assert "probability" not in page
     said = "yes" if any(word in page for word in BITTER) else "no"
     if FRENCH in page or (person == 2 and "kale" in page):
@@ -90,7 +90,7 @@ def compare_served(file: Path, screened: Path, home: Path) -> None:
                     (verdict,) = extra["verdicts"]
                     label = "review" if verdict["review"] else verdict["label"]
                     assert (extra["status"], label) == (row["status"], row["label"])
-                    assert said.flagged == (verdict["label"] == "harmful")
+                    assert said.flagged == (row["label"] != "harmless")
             with site.client() as other:
                 assert other.post("/v1/detectors/reload").status_code == 200
 
@@ -100,7 +100,8 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
     home = Path(client.environment["MEMANTICS_HOME"])
     kinds = [" ".join(words[1:3]) for words in steps]
     assert kinds[-7:-3] == [
-        "screen examples/moderation/new.csv", "annotate open", "annotate export", "detector retrain",
+        "screen examples/moderation/new.csv", "annotate open", "annotate export",
+        "detector retrain",
     ]  # fmt: skip
     assert [kind.split()[0] for kind in kinds[-3:]] == ["serve", "screen", "drift"]
     told: dict[str, str] = {}
@@ -121,9 +122,9 @@ def test_once_around(client: Shell, tmp_path: Path) -> None:
             told.setdefault(kind, client.done(*words[1:]))
     compare_served(tmp_path / "detector.zip", tmp_path / "screened-later", tmp_path / "served")
     reasons = {json.loads(item)["hidden"]["reason"].partition(" ")[0] for item in items}
-    assert reasons == {"its", "unlike", "the"}  # doubtful, unlike the training texts, not scored
-    first, *_ = told["detector set"].splitlines()
-    assert re.match(r"threshold 0\.\d+ \(precision=0\.9\): on held-out memes precision 9", first)
+    assert reasons == {"its", "the"}  # in the review range; out of domain or not scored
+    line = " ".join(told["detector set"].split())
+    assert re.match(r"threshold 0\.\d+ \(precision=0\.9\), review band 0\.1 to 0\.9: on 240", line)
     assert "scored memes are flagged" in told["screen examples/moderation/new.csv"]
     assert "Metrics of harmful memes by threshold" in told["detector eval"]
     assert "<svg" in (tmp_path / "thresholds.html").read_text("utf-8")

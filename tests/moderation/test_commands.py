@@ -143,7 +143,7 @@ def test_meanings_by_an_encoder_of_one_s_own(folder: Path, tmp_path: Path) -> No
     encoder, data = make_encoder(tmp_path / "encoder"), ("--data", folder / "memes.jsonl")
     model = tmp_path / "own.zip"
     run("train", *data, "--preset", "full", "--embedder", encoder, "--out", model)
-    with pytest.raises(InputError, match=r"needs the embedder local/encoder-.*--embedder"):
+    with pytest.raises(InputError, match=r"needs the encoder local/encoder-.*--embedder"):
         run("predict", model, "我们买苦瓜")
     together = json.loads(run("predict", model, *data, "--embedder", encoder, "--json"))
     text = json.loads((folder / "memes.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -197,10 +197,16 @@ def test_wrong_use_is_one_line(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("predict", "none.zip", "hi"), "no detector at none.zip; train one with 'memantics detector train'"),
+        (
+            ("predict", "none.zip", "hi"),
+            "no detector at none.zip; train one with 'memantics detector train'",
+        ),
         (("train", "--preset", "quick"), "unknown preset"),
         (("train", "--preset", "ridge", "--embedder", "x"), "no effect; use --preset full"),
-        (("train", "--preset", "full", "--embedder", "x"), "config.json is missing; give a model folder"),
+        (
+            ("train", "--preset", "full", "--embedder", "x"),
+            "config.json is missing; give a model folder",
+        ),
         (("predict", "broken.zip", "hi"), "not a detector file, or damaged"),
         (("predict", "broken.zip", "hi", "--data", "sample"), "not a detector file"),
         (("explain", "broken.zip"), "not a detector file"),

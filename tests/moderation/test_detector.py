@@ -81,7 +81,9 @@ def test_metrics_and_reasons(detector: Detector) -> None:
 
 
 def test_a_network_is_not_trained_in_passing() -> None:
-    with pytest.raises(InputError, match="is a neural network; use memantics detector train-neural"):
+    with pytest.raises(
+        InputError, match="is a neural network; use memantics detector train-neural"
+    ):
         Detector.train(make_examples(40), preset="mke")
     with pytest.raises(InputError, match="--embedder has no effect"):
         Detector.train(make_examples(40), "ridge", TrainOptions(embedder=Path("x")))

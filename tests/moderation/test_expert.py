@@ -24,7 +24,7 @@ from memantics.moderation.classifiers import find_in_use
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import explain_label
 from memantics.moderation.fast import Trained, fit_labels
-from memantics.moderation.features import cut, name_pieces
+from memantics.moderation.features import cut, list_ngrams
 from memantics.moderation.heads import find_preset
 from memantics.moderation.held_out import cross_validate_labels
 from memantics.moderation.labels import (
@@ -246,14 +246,14 @@ def test_pieces_of_words_lie_where_they_stand_in_the_text() -> None:
     text = "don't stop! été"
     for kind in ("phrases", "subwords"):
         pieces = list(cut(kind, text))
-        assert [piece.name for piece in pieces] == name_pieces(kind, text)
+        assert [piece.name for piece in pieces] == list_ngrams(kind, text)
         for piece in pieces:
             assert piece.name.strip("<>").replace(" ", "") in text[piece.start : piece.end].replace(
                 " ", ""
             )
-    assert "don't stop" in name_pieces("phrases", text)
-    assert "<ét" in name_pieces("subwords", text)
-    assert name_pieces("phrases", "") == name_pieces("subwords", "") == []
+    assert "don't stop" in list_ngrams("phrases", text)
+    assert "<ét" in list_ngrams("subwords", text)
+    assert list_ngrams("phrases", "") == list_ngrams("subwords", "") == []
 
 
 def write_table(path: Path) -> Path:

@@ -22,7 +22,7 @@ from memantics.moderation.features import (
     Extractor,
     FeatureBlock,
     fit_vocabulary,
-    name_pieces,
+    list_ngrams,
     read_intended,
 )
 from memantics.moderation.heads import PRESETS, find_preset, make_dense, measure_images
@@ -167,7 +167,10 @@ def test_images_and_meanings_stand_side_by_side() -> None:
     assert found.gap == pytest.approx(0, abs=1e-3)
     assert {"meaning", "statistics"} <= {part.kind for part in found.parts}
     assert found.sense == "all contributions add up to the score"
-    assert replace(found, score=found.score + 0.5).sense == "the contributions leave +0.50 of the score unexplained"
+    assert (
+        replace(found, score=found.score + 0.5).sense
+        == "the contributions leave +0.50 of the score unexplained"
+    )
     assert replace(found, hiding=True).sense.startswith("each value is the score drop")
 
 
@@ -224,15 +227,15 @@ def test_held_out_predictions_are_not_those_of_the_trained_detector() -> None:
 
 
 def test_vocabularies_keep_what_two_memes_share() -> None:
-    texts = [name_pieces("chars", own) for own in ("ab", "ac", "a")]
+    texts = [list_ngrams("chars", own) for own in ("ab", "ac", "a")]
     vocabulary = fit_vocabulary(FeatureBlock("text", "chars", 1.0), texts)
     assert vocabulary.pieces == ("a",)
 
 
 def test_sounds_of_homophones_meet() -> None:
-    assert name_pieces("sounds", "蒸鱼") == name_pieces("sounds", "争余")
-    assert name_pieces("fuzzy", "狮子") == name_pieces("fuzzy", "丝子")
-    assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
+    assert list_ngrams("pinyin", "蒸鱼") == list_ngrams("pinyin", "争余")
+    assert list_ngrams("fuzzy", "狮子") == list_ngrams("fuzzy", "丝子")
+    assert list_ngrams("words", "我们去公园") == ["我们", "去", "公园"]
 
 
 def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +243,7 @@ def test_words_come_from_no_shared_folder(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "jieba.cache").write_bytes(marshal.dumps(({"去公园": 10**9}, 10**9)))
     core_text._load_cutter.cache_clear()
-    assert name_pieces("words", "我们去公园") == ["我们", "去", "公园"]
+    assert list_ngrams("words", "我们去公园") == ["我们", "去", "公园"]
     assert [path.name for path in tmp_path.glob("*.cache")] == ["jieba.cache"]
 
 

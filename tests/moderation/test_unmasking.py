@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
-from memantics.moderation.obfuscation import unmask
-from memantics.moderation.unseen_ngrams import count_words, cut_sentences
+from memantics.moderation.fast import Prediction
+from memantics.moderation.judges import FastJudge
+from memantics.moderation.obfuscation import MOST_READINGS, Undecorated, undecorate, unmask
+from memantics.moderation.unseen_ngrams import UnseenNgrams, count_words, cut_sentences
 
 WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
 
@@ -31,6 +36,19 @@ WORDS = frozenset({"kill", "them", "all", "you", "are", "so", "stupid"})
         ("你.真.笨", "你真笨", "spaced letters"),
         ("ki.ll th-em", "kill them", "marks inside words"),
         ("k1ll th3m", "kill them", "digits for letters"),
+        ("k%69ll them", "kill them", "percent-encoded letters"),
+        ("%6bill them", "kill them", "percent-encoded letters"),
+        ("&#107;ill &#x74;hem", "kill them", "HTML entities"),
+        ("&amp;#107;ill them", "kill them", "HTML entities"),
+        ("na&iuml;ve", "naïve", "HTML entities"),
+        ("k\x00i\x00ll\x00 them", "kill them", "control characters"),
+        ("kill\x00them", "kill them", "control characters"),
+        ("\u202emeht llik\u202c all", "kill them all", "right-to-left override"),
+        ("\u202emeht llik", "kill them", "right-to-left override"),
+        ("你\u0336真\u0336笨\u0336", "你真笨", "marks over letters"),
+        ("k\u20d2ill", "kill", "marks over letters"),
+        ("!lla meht llik", "kill them all!", "reversed text"),
+        ("you are all so diputs meht", "you are all so stupid them", "reversed text"),
     ],
 )
 def test_a_obfuscation_is_undone_and_named(text: str, plain: str, obfuscation: str) -> None:
@@ -56,11 +74,82 @@ def test_a_obfuscation_is_undone_and_named(text: str, plain: str, obfuscation: s
         "naïve café Ångström",
         "👩\u200d👩\u200d👧 ok",
         "you/them are-so",
+        "Q&amp;A &lt;3 R&D; AT&T; &unknown;",
+        "100%61b 50%25 off 20%40 a%0ab",
+        "line\nbreak\ttab don\x92t",
+        "\u202eשלום"[1:],
+        "1\ufe0f\u20e3 #\ufe0f\u20e3 love\u2764\ufe0fyou",
+        "a \u2260 b, x = \u20ac5",
+        "all stops at lla, kill them",
         "",
     ],
 )
 def test_ordinary_writing_stays(text: str) -> None:
     assert unmask(text, WORDS) == unmask(text, WORDS).__class__(text)
+
+
+def test_words_reversed_one_by_one_keep_their_order() -> None:
+    found = unmask("llik meht lla", {*WORDS, "kill them", "them all"})
+    assert found.text == "kill them all"
+    assert unmask("llik meht lla", {*WORDS, "all them"}).text == "all them kill"
+
+
+def test_right_to_left_scripts_are_not_reversed() -> None:
+    assert unmask("\u202eשלום\u202c").text == "שלום"
+
+
+def test_obfuscations_inside_obfuscations_are_undone() -> None:
+    found = unmask("%26%23%31%30%37%3b\u200bill &#8238;meht", WORDS)
+    assert found.text == "kill them"
+    assert found.obfuscations == (
+        "percent-encoded letters",
+        "HTML entities",
+        "right-to-left override",
+        "zero-width characters",
+    )
+
+
+SIGNS = "klim tehsuaIo10.%&#;x6b-_*é你真\x00\u0336\u20d2\u20e3\u200b\u202c\u202e\ufe0f\uff4bкש"
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.text(SIGNS, max_size=60)))
+def test_any_text_can_be_unmasked_and_then_stays(text: str) -> None:
+    found = unmask(text, WORDS)
+    again = unmask(found.text, WORDS)
+    assert again == unmask(again.text, WORDS).__class__(found.text)
+    assert len(undecorate(text, WORDS, lambda own: len(own) % 3).readings) <= MOST_READINGS
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "readings"),
+    [
+        ("ki#ll th*em", ("symbols inside words",), ("kill them", "ki ll th em")),
+        ("你😀真✨笨", ("symbols inside words",), ("你真笨", "你 真 笨")),
+        ("k i l l  t h e m", ("letters pulled apart",), ("kill them",)),
+        ("k, i, l, l, t, h, e, m", ("letters pulled apart",), ("killthem", "kill them")),
+        ("k~i~l~l", ("letters pulled apart",), ("kill",)),
+    ],
+)
+def test_decoration_is_removed(
+    text: str, kinds: tuple[str, ...], readings: tuple[str, ...]
+) -> None:
+    found = undecorate(text, WORDS)
+    assert (found.kinds, found.readings) == (kinds, readings)
+
+
+def test_a_reversed_text_has_fewer_unseen_ngrams_in_reverse() -> None:
+    measure = UnseenNgrams({"你", "真", "笨", "你真", "真笨"}, 0.5).measure
+    assert undecorate("笨真你", rate=measure) == Undecorated(("reversed order",), ("你真笨",))
+    assert undecorate("你真笨", rate=measure) == Undecorated()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["it's half-done, and/or so: fine!", "今天，天气。真好！", "👍 ok :) <3", "a b or c", ""],
+)
+def test_ordinary_texts_are_not_decorated(text: str) -> None:
+    assert undecorate(text, WORDS) == Undecorated()
 
 
 def test_without_known_words_letters_stay_apart() -> None:
@@ -76,8 +165,15 @@ def test_hostile_texts_are_read_in_time() -> None:
         "%41" * 6_000,
         "a\u0336" * 10_000,
         "1a" * 9_000,
+        "&#97;" * 4_000,
+        "&" * 20_000,
+        "\u202ea" * 10_000,
+        "a\x00" * 10_000,
+        "a, " * 6_000,
+        "llik " * 4_000,
     ):
         assert len(unmask(text, WORDS).text) <= len(text)
+        assert len(undecorate(text, WORDS).readings) <= MOST_READINGS
 
 
 def test_sentences_are_cut_where_there_are_several() -> None:
@@ -124,5 +220,40 @@ def test_kind_words_around_a_cruel_sentence_do_not_hide_it(detector: Detector) -
     text = f"{kind} {kind} you are all so stupid. {kind}"
     padded, alone = detector.verdicts([text, kind], "en")
     assert padded.label == "harmless"
-    assert padded.review.startswith("one sentence is harmful on its own (probability ")
+    assert padded.review.startswith("one sentence is harmful on its own")
     assert (padded.outcome, alone.outcome) == ("review", "harmless")
+
+
+@pytest.fixture
+def asked(detector: Detector, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the examples of each prediction of a detector that takes all texts for in-domain."""
+    sizes: list[int] = []
+    predict = FastJudge.predict
+
+    def count(judge: FastJudge, examples: Sequence[Example]) -> list[Prediction]:
+        sizes.append(len(examples))
+        return predict(judge, examples)
+
+    monkeypatch.setattr(detector, "unseen_ngram_rate", None)
+    monkeypatch.setattr(FastJudge, "predict", count)
+    return sizes
+
+
+def test_a_text_that_is_harmful_without_decoration_goes_to_review(
+    detector: Detector, asked: list[int]
+) -> None:
+    (found,) = detector.verdicts(["it is lovely y#ou ar#e a#ll s#o stup#id"], "en")
+    assert (found.label, found.outcome) == ("harmless", "review")
+    assert found.review == "the text without decoration is not harmless (symbols inside words)"
+    assert sum(asked) == 1 + MOST_READINGS
+
+
+def test_decorated_kind_words_stay_harmless(detector: Detector, asked: list[int]) -> None:
+    (found,) = detector.verdicts(["what a lov#ely d#ay it is"], "en")
+    assert (found.outcome, found.review) == ("harmless", "")
+    assert sum(asked) == 1 + MOST_READINGS
+
+
+def test_ordinary_texts_cost_no_further_prediction(detector: Detector, asked: list[int]) -> None:
+    detector.verdicts(["what a lovely day it is", "we eat at home, it's fine"], "en")
+    assert sum(asked) == 2

@@ -114,7 +114,7 @@ def test_parquet_of_texts_alone(tmp_path: Path) -> None:
         ("c", False),
     ]
     (tmp_path / "no.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match="no Parquet file"):
+    with pytest.raises(InputError, match="is not a valid Parquet file"):
         list(read_sources([tmp_path / "no.parquet"]))
 
 
@@ -144,7 +144,7 @@ def test_a_text_at_which_an_archive_is_cut_off_is_not_judged(tmp_path: Path) -> 
     image, said = read_sources([path])
     assert (image.id, image.fault) == ("a", "")
     assert said.id == "b"
-    assert "is cut off" in said.fault
+    assert "is truncated" in said.fault
 
 
 def test_what_follows_a_damaged_header_is_said_to_be_lost(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_an_image_folder_of_hugging_face_with_splits(tmp_path: Path) -> None:
         ("nothing", "no such file or folder"),
         ("a.tar.gz", "compressed archives"),
         ("a.docx", "is not a supported image"),
-        ("empty", "holds no image"),
+        ("empty", "has no image"),
     ],
 )
 def test_what_is_no_source_is_refused(tmp_path: Path, name: str, said: str) -> None:

@@ -132,8 +132,8 @@ def test_a_csv_that_is_damaged_says_where(tmp_path: Path) -> None:
     rows = ["id,text", "1,今天加班", '2,"a"b', f"3,{'x' * 200_000}", '4,"open', "5,swallowed"]
     path.write_bytes(b"\n".join(row.encode("gbk" if row[0] == "1" else "utf-8") for row in rows))
     refs = list(read_sources([path]))
-    assert [(ref.id, ref.fault[:20]) for ref in refs] == [
-        ("a.csv:2", "row 2 is not UTF-8; "),
+    assert [(ref.id, ref.fault[:27]) for ref in refs] == [
+        ("a.csv:2", "row 2 is not UTF-8; save th"),
         ("a.csv:3", "row 3 is not valid CSV: ','"),
         ("3", ""),
         ("a.csv:5", "row 5 is not valid CSV: une"),
@@ -169,7 +169,7 @@ def test_what_is_no_path_no_text_and_no_column_says_so(tmp_path: Path) -> None:
         {"body": "b"},
     )
     faults = [ref.fault for ref in read_sources([path])]
-    assert ["address" in fault for fault in faults] == [True, True, False, False, False, False]
+    assert ["is a URL" in fault for fault in faults] == [True, True, False, False, False, False]
     assert faults[2] == "the image of row 3 is neither a path nor bytes"
     assert faults[3] == "the text of row 4 is not a text: '1450'"
     assert not faults[4]
@@ -188,7 +188,7 @@ def test_images_in_parquet_of_every_type_and_none(tmp_path: Path) -> None:
         with pytest.raises(ImageError, match="table cell is empty"):
             Fetcher().fetch(refs[3])
     path = write_parquet(tmp_path / "b.parquet", image=pa.array([[1, 2]]))
-    with pytest.raises(InputError, match="'image' holds list"):
+    with pytest.raises(InputError, match="'image' has the type list"):
         list(read_sources([path]))
 
 

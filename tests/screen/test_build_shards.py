@@ -77,7 +77,7 @@ def test_knowledge_is_resumed_without_asking_twice(tmp_path: Path, source: Path)
     assert names(done) == names(whole) == list(MEMES)
     with pytest.raises(InputError, match="other settings: language"):
         run(source, tmp_path / "cut", ShardSettings("knowledge", "fake/drafter", "zh"))
-    with pytest.raises(InputError, match="takes a model"):
+    with pytest.raises(InputError, match="needs a model"):
         ShardSettings("knowledge")
 
 
@@ -108,5 +108,5 @@ def test_captions_are_a_detectors_data(tmp_path: Path, source: Path) -> None:
     lines = [json.loads(line) for line in done.file.read_text(encoding="utf-8").splitlines()]
     assert [line["text"] for line in lines] == list(MEMES.values())
     assert all(line["text_caption"] and line["image_caption"] for line in lines)
-    with pytest.raises(InputError, match="takes a model"):
+    with pytest.raises(InputError, match="needs a model"):
         ShardSettings("captions")

@@ -166,7 +166,7 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(tmp_path: Path, dete
     assert done.review_queue is not None
     assert [item.group for item in read_queue(done.review_queue)[1]] == ["far"]
     page = (done.folder / "summary.html").read_text(encoding="utf-8")
-    assert "1 meme is unlike the training texts" in page
+    assert "1 meme differs from the training texts" in page
 
 
 def test_at_its_threshold_a_meme_is_harmful_to_all_who_judge(
@@ -226,7 +226,7 @@ def test_an_explanation_says_where_it_explains_no_verdict(
         assert ("probability of harm" in printed) == (said != "foreign")
         flat = " ".join(printed.split())
         assert (f"; {OUTSIDE_NOTE}" in flat) == (said == "far")
-        assert (f"This text is {OUTSIDE_NOTE}." in page) == (said == "far")
+        assert (f"Note: {OUTSIDE_NOTE}." in page) == (said == "far")
 
 
 def test_a_sample_says_both_that_it_is_one_and_what_it_has_not_seen(detector: Path) -> None:

@@ -105,8 +105,10 @@ def test_another_detector_is_named(shell: Shell) -> None:
     for name, detector in (("then", "old.zip@1"), ("now", "new.zip@2"), ("again", "new.zip@2")):
         write(shell.folder / name, *draw(3, 50), detector=detector)
     told = " ".join(shell.run("drift", "now", "--against", "then", "--out", "d.html").err.split())
-    assert "note: judged by new.zip@2 now and by old.zip@1 then" in told
-    assert "Judged by new.zip@2" in (shell.folder / "d.html").read_text(encoding="utf-8")
+    assert "note: the detector changed from old.zip@1 to new.zip@2" in told
+    assert "The detector changed from old.zip@1" in (shell.folder / "d.html").read_text(
+        encoding="utf-8"
+    )
     assert "judged by" not in shell.run("drift", "now", "--against", "again").err
     assert mm.drift(shell.folder / "now", against=shell.folder / "again").note == ""
 

@@ -272,7 +272,7 @@ def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(
         f"{chance - 0.02:.4f}..0.99999",
     )
     shell = Shell(tmp_path)
-    assert "for people" in shell.done("detector", "set", file, *words)
+    assert "human review" in shell.done("detector", "set", file, *words)
     texts = {"at": middle, "harmless": KIND[0] + KIND[1]}
     source = tmp_path / "table.jsonl"
     rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]

@@ -145,10 +145,10 @@ def test_the_command_writes_parts_csv_and_a_page(tmp_path: Path) -> None:
     )
     done = shell.run("screen", "a.jsonl", "--csv", "--workers", "1")
     assert done.code == 1
-    assert "2 memes: 1 judged, 0 not scored, 1 failed" in done.out
+    assert "2 memes: 1 scored, 0 not scored, 1 failed" in done.out
     assert "failed: 1; add --retry-failed" in done.err
     lines = (tmp_path / "screened" / "verdicts.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[1].startswith("'=1+1,judged,")
+    assert lines[1].startswith("'=1+1,scored,")
     again = shell.run("screen", "a.jsonl", "--workers", "1", "--json")
     assert json.loads(again.out)["done_now"] == 0
 

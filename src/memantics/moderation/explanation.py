@@ -40,7 +40,7 @@ _SIDE = 4  # rows and columns of the grid of image regions
 
 
 @dataclass(frozen=True, slots=True)
-class PieceContribution:
+class FeatureContribution:
     """The contribution of one feature; positive means towards the label.
 
     ``start`` and ``end`` locate it in the text; None for features without a position.
@@ -77,7 +77,7 @@ class Reasons(Result, ABC):
     score: float
     base: float
     needed: float
-    parts: tuple[PieceContribution, ...]
+    parts: tuple[FeatureContribution, ...]
     fields: tuple[FieldAttribution, ...]
     label: str
     against: str
@@ -98,9 +98,9 @@ class Reasons(Result, ABC):
             return "all contributions add up to the score"
         return f"the contributions leave {self.gap:+.2f} of the score unexplained"
 
-    def strongest(self, count: int = 10) -> tuple[PieceContribution, ...]:
+    def strongest(self, count: int = 10) -> tuple[FeatureContribution, ...]:
         """Return the largest contributions by absolute value, without overlapping features."""
-        kept: list[PieceContribution] = []
+        kept: list[FeatureContribution] = []
         for part in sorted(self.parts, key=lambda p: -abs(p.contribution)):
             if len(kept) == count:
                 break
@@ -168,7 +168,7 @@ class LabelExplanation(Reasons):
         )
 
 
-def _covers(part: PieceContribution, other: PieceContribution) -> bool:
+def _covers(part: FeatureContribution, other: FeatureContribution) -> bool:
     if part.field != other.field or part.start is None or other.start is None:
         return False
     same = (part.contribution > 0) == (other.contribution > 0)
@@ -215,7 +215,7 @@ def explain_label(
 def _reason(
     model: FastDetector, example: Example, embedder: features.Embedder | None, lean: _Lean
 ) -> tuple[
-    float, float, float, tuple[PieceContribution, ...], tuple[FieldAttribution, ...], str, str
+    float, float, float, tuple[FeatureContribution, ...], tuple[FieldAttribution, ...], str, str
 ]:
     parts, moved = _attribute(model, example, embedder, lean.mix)
     fields = tuple(_share(parts, example))
@@ -260,7 +260,7 @@ def _lean_label(classifier: FastDetector, raw: Floats, label: str) -> _Lean:
 
 def _attribute(
     model: HeadModel, example: Example, embedder: features.Embedder | None, mix: Singles
-) -> tuple[tuple[PieceContribution, ...], float]:
+) -> tuple[tuple[FeatureContribution, ...], float]:
     """Compute the contribution of each feature to a weighted sum of heads, and their sum."""
     rows = make_rows(model.extractor, [example], embedder)
     sparse, dense = model.scorer.attribute(rows, mix)
@@ -290,7 +290,7 @@ class _Silent:
 
 def _list_parts(
     detector: HeadModel, example: Example, sparse: Singles, dense: Singles
-) -> Iterator[PieceContribution]:
+) -> Iterator[FeatureContribution]:
     offsets = detector.extractor.offsets()
     for place, vocabulary in enumerate(detector.extractor.vocabularies):
         block, index = vocabulary.block, detector.extractor.indices[place]
@@ -308,7 +308,7 @@ def _list_parts(
     for dense_block, (width, _) in zip(detector.extractor.dense, factors, strict=True):
         value = float(dense[start : start + width].sum())
         start += width
-        yield PieceContribution(
+        yield FeatureContribution(
             dense_block.source, dense_block.name.split("/")[1], "(as a whole)", value
         )
 
@@ -320,15 +320,15 @@ def _read(block: features.FeatureBlock, example: Example) -> str:
 
 def _place(
     block: features.FeatureBlock, name: str, value: float, start: int, end: int
-) -> PieceContribution:
+) -> FeatureContribution:
     kind: features.FeatureKind = block.kind
     if kind == "readings":
         # Positions refer to the homophone reading, not to the printed text.
-        return PieceContribution(block.field, kind, name, value)
-    return PieceContribution(block.field, kind, name, value, start, end)
+        return FeatureContribution(block.field, kind, name, value)
+    return FeatureContribution(block.field, kind, name, value, start, end)
 
 
-def _share(parts: Sequence[PieceContribution], example: Example) -> Iterator[FieldAttribution]:
+def _share(parts: Sequence[FeatureContribution], example: Example) -> Iterator[FieldAttribution]:
     for field in features.FIELDS:
         text = features.read_field(example, field)
         field_parts = [part for part in parts if part.field == field]
@@ -371,19 +371,19 @@ def _make_odds(chance: float) -> float:
     return float(np.log(chance / (1 - chance)))
 
 
-def _hide_words(example: Example) -> Iterator[tuple[PieceContribution, Example]]:
+def _hide_words(example: Example) -> Iterator[tuple[FeatureContribution, Example]]:
     found = list(_PIECE.finditer(example.text))
     size = -(-len(found) // _MOST) or 1
     for place in range(0, len(found), size):
         start, end = found[place].start(), found[place : place + size][-1].end()
         text = example.text
-        part = PieceContribution("text", "hidden", text[start:end], 0.0, start, end)
+        part = FeatureContribution("text", "hidden", text[start:end], 0.0, start, end)
         yield part, replace(example, text=text[:start] + text[end:])
 
 
 def _hide_parts(
     example: Example, path: Path, folder: Path
-) -> Iterator[tuple[PieceContribution, Example]]:
+) -> Iterator[tuple[FeatureContribution, Example]]:
     """Yield the image with each region filled by its mean colour; last, the whole image."""
     image = load(path)
     mean = np.asarray(image.resize((1, 1), Image.Resampling.BOX)).ravel().tolist()
@@ -398,11 +398,11 @@ def _hide_parts(
         made.paste((mean[0], mean[1], mean[2]), (left, top, right, low))
         name = f"row {row + 1}, column {column + 1} of {_SIDE}"
         yield (
-            PieceContribution("image", "hidden", name, 0.0),
+            FeatureContribution("image", "hidden", name, 0.0),
             _put(example, made, folder, f"{row}{column}"),
         )
     blank = Image.new("RGB", image.size, (mean[0], mean[1], mean[2]))
-    yield PieceContribution("image", "hidden", "all", 0.0), _put(example, blank, folder, "all")
+    yield FeatureContribution("image", "hidden", "all", 0.0), _put(example, blank, folder, "all")
 
 
 def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Example:
@@ -412,7 +412,7 @@ def _put(example: Example, image: Image.Image, folder: Path, name: str) -> Examp
 
 
 def _share_hidden(
-    example: Example, parts: Sequence[PieceContribution]
+    example: Example, parts: Sequence[FeatureContribution]
 ) -> Iterator[FieldAttribution]:
     characters = np.zeros(len(example.text))
     for part in parts:

@@ -20,7 +20,7 @@ from memantics.core.text import cut_chinese, fold_line
 from memantics.moderation.examples import Example
 from memantics.moderation.kernel import Singles, SparseRows
 
-FeatureKind = Literal["chars", "sounds", "fuzzy", "words", "readings", "phrases", "subwords"]
+FeatureKind = Literal["chars", "pinyin", "fuzzy", "words", "readings", "phrases", "subwords"]
 # A word in languages with spaces between words; punctuation marks are separate words.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 _RUNS = (3, 4, 5)  # lengths of character n-grams inside words, with boundary marks
@@ -33,7 +33,7 @@ _FIRST = {"l": "n", "r": "n"}
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
+class TextNgram:
     """One n-gram and its character positions in the text."""
 
     name: str
@@ -50,14 +50,14 @@ def clean(text: str) -> str:
     return fold_line(text.lower(), _LONGEST)
 
 
-def name_pieces(kind: FeatureKind, text: str) -> list[str]:
+def list_ngrams(kind: FeatureKind, text: str) -> list[str]:
     """List the n-grams of a cleaned text, with repetitions and without positions.
 
-    >>> name_pieces("chars", "ab")
+    >>> list_ngrams("chars", "ab")
     ['a', 'b', 'ab']
-    >>> name_pieces("sounds", "蒸鱼")
+    >>> list_ngrams("pinyin", "蒸鱼")
     ['zheng', 'yu', 'zheng yu']
-    >>> name_pieces("phrases", "so it's on!"), name_pieces("subwords", "on")
+    >>> list_ngrams("phrases", "so it's on!"), list_ngrams("subwords", "on")
     (['so', "it's", 'on', '!', "so it's", "it's on", 'on !'], ['<on', 'on>', '<on>'])
     """
     if kind in {"chars", "readings"}:
@@ -71,36 +71,36 @@ def name_pieces(kind: FeatureKind, text: str) -> list[str]:
     return [" ".join(said[i : i + n]) for n in (1, 2, 3) for i in range(len(said) - n + 1)]
 
 
-def cut(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
+def cut(kind: FeatureKind, text: str) -> Iterator[TextNgram]:
     """List the same n-grams with their positions.
 
-    >>> [(p.name, p.start, p.end) for p in cut("sounds", "a 鱼")]
+    >>> [(p.name, p.start, p.end) for p in cut("pinyin", "a 鱼")]
     [('a', 0, 1), ('yu', 2, 3), ('a yu', 0, 3)]
     """
     if kind in {"chars", "readings"}:
         for n in (1, 2, 3):
             for i in range(len(text) - n + 1):
-                yield TextPiece(text[i : i + n], i, i + n)
+                yield TextNgram(text[i : i + n], i, i + n)
     elif kind in {"phrases", "subwords"}:
         yield from _cut_words(kind, text)
     elif kind == "words":
         for word, start in _place_words(text):
-            yield TextPiece(word, start, start + len(word))
+            yield TextNgram(word, start, start + len(word))
     else:
         places = [i for i, c in enumerate(text) if not c.isspace()]
         said = [_SOUNDERS[kind](text[i]) for i in places]
         for n in (1, 2, 3):
             for i in range(len(said) - n + 1):
-                yield TextPiece(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
+                yield TextNgram(" ".join(said[i : i + n]), places[i], places[i + n - 1] + 1)
 
 
-def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
+def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextNgram]:
     """List words and word pairs, or character n-grams inside words, with their positions."""
     words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)]
     if kind == "phrases":
-        yield from (TextPiece(*word) for word in words)
+        yield from (TextNgram(*word) for word in words)
         for (one, start, _), (other, _, end) in pairwise(words):
-            yield TextPiece(f"{one} {other}", start, end)
+            yield TextNgram(f"{one} {other}", start, end)
         return
     for word, start, end in words:
         marked = f"<{word}>"
@@ -108,7 +108,7 @@ def _cut_words(kind: FeatureKind, text: str) -> Iterator[TextPiece]:
             for i in range(len(marked) - size + 1):
                 # The boundary marks are not characters of the text.
                 first, last = start + max(0, i - 1), min(end, start + i - 1 + size)
-                yield TextPiece(marked[i : i + size], first, last)
+                yield TextNgram(marked[i : i + size], first, last)
 
 
 def _place_words(text: str) -> Sequence[tuple[str, int]]:
@@ -151,7 +151,7 @@ def fuzzy_sound_of(character: str) -> str:
 
 
 _SOUNDERS: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"sounds": sound_of, "fuzzy": fuzzy_sound_of}
+    {"pinyin": sound_of, "fuzzy": fuzzy_sound_of}
 )
 
 
@@ -345,7 +345,7 @@ def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list
 def _cut_block(block: FeatureBlock, examples: Sequence[Example]) -> Iterator[list[str]]:
     for example in examples:
         text = read_field(example, block.field)
-        yield name_pieces(block.kind, read_intended(text) if block.kind == "readings" else text)
+        yield list_ngrams(block.kind, read_intended(text) if block.kind == "readings" else text)
 
 
 def read_intended(text: str) -> str:

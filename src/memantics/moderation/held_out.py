@@ -97,7 +97,7 @@ def judge_held_out(
         tables = {
             FAST: np.asarray(kernels.hold_out(inverse, duals, signs, folds), float),
             NEAREST: votes,
-            BAYES: _judge_by_pieces(rows, flags, folds),
+            BAYES: _score_by_naive_bayes(rows, flags, folds),
         }
         judges = [_calibrate(judge, table, flags, folds) for judge, table in tables.items()]
         found[name] = HeldOutVerdicts(tuple(judges), nearness)
@@ -163,7 +163,7 @@ def _find_nearest(
     return gram, {name: (votes[name], nearness[name]) for name in ways}
 
 
-def _judge_by_pieces(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
+def _score_by_naive_bayes(rows: kernels.Rows, flags: NDArray[np.bool_], folds: Ints) -> Floats:
     """Compute log-probabilities by naive Bayes over weighted n-grams, with a uniform prior."""
     matrix = rows.sparse.to_scipy()
     table = np.zeros(flags.shape)

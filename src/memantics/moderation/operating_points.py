@@ -21,7 +21,7 @@ from memantics.core.result import Result, Table
 from memantics.metrics.interval import wilson
 from memantics.metrics.rounding import settle
 from memantics.moderation.examples import Example
-from memantics.moderation.features import clean, name_pieces
+from memantics.moderation.features import clean, list_ngrams
 
 EVERYBODY = "all memes"
 FEWEST = 5  # minimum harmful memes of a group for a rate
@@ -78,7 +78,7 @@ def find_target_errors(
 
 
 def _cut(example: Example) -> frozenset[str]:
-    said = name_pieces("words", clean(example.text))
+    said = list_ngrams("words", clean(example.text))
     return frozenset(word for word in said if len(word) > 1 and word.isalpha())
 
 

@@ -29,7 +29,7 @@ from memantics.core.files import hide_bytes, replace_file, whole_file
 from memantics.core.images import probe
 from memantics.core.labels import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
-from memantics.core.queue import QueueCard, QueueItem, Shown, write_queue
+from memantics.core.queue import QueueCard, QueueItem, QueueOption, Shown, write_queue
 from memantics.core.result import Result
 from memantics.core.tables import guard_cell
 from memantics.moderation.classifiers import open_judges
@@ -61,7 +61,14 @@ from memantics.understanding.templates import Face, find_kin
 __all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_rows", "screen"]
 
 REVIEW = "review"
-WORKFLOW = "review-harm"
+WORKFLOW = "review"
+# Labels of the detector's harm types in the review form.
+_CATEGORIES: Mapping[str, tuple[str, str]] = {
+    "targeted": ("Targets a person or group", "针对个人或群体"),
+    "offence": ("General offence", "一般冒犯"),
+    "sexual": ("Sexual content", "色情或性暗示"),
+    "dispirited": ("Dispirited culture", "丧文化"),
+}
 DOUBT = "the detector is uncertain"
 ArchiveFormat = Literal["webdataset", "imagefolder"]
 _IN_ONE_FILE = 1000
@@ -79,7 +86,8 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     """Queue every meme that needs human review; return how many.
 
     These are memes in the review band, unlike the training texts, doubtful for another reason, not
-    scored, or failed. If none is left, an existing queue is emptied.
+    scored, or failed. If none is left, an existing queue is emptied. The categories of the form are
+    the detector's harm types; without types, the form has no categories.
     """
     queue = folder / REVIEW
     items = list(_list_items(folder))
@@ -95,8 +103,24 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
         warning="Memes that may be harmful.",
         origin="memantics screen",
         annotators_per_item=people,
+        options={"category": options} if (options := _list_categories(folder)) else {},
     )
     return write_queue(queue, card, items)
+
+
+def _list_categories(folder: Path) -> tuple[QueueOption, ...]:
+    """List the harm types of the verdicts as options; empty if the detector has no types."""
+    for table in read_tables(folder, ("types",)):
+        for types in table["types"].to_pylist():
+            if types:
+                known = {entry["type"] for entry in types} - {"none"}
+                return tuple(_make_option(name) for name in sorted(known))
+    return ()
+
+
+def _make_option(name: str) -> QueueOption:
+    en, zh = _CATEGORIES.get(name, ("", ""))
+    return QueueOption(value=name, en=en, zh=zh)
 
 
 def _list_items(folder: Path) -> Iterator[QueueItem]:
@@ -121,8 +145,9 @@ def _list_items(folder: Path) -> Iterator[QueueItem]:
 
 def _explain(row: ShardRow) -> str:
     """Explain why a person sees a meme; the probability is hidden, since it would bias them."""
-    doubt = row["status"] == "scored" and not row["out_of_domain"]
-    return DOUBT if doubt and row["reason"].startswith("its probability") else str(row["reason"])
+    parts = str(row["reason"]).split("; ")
+    shown = (DOUBT if part.startswith("its probability") else part for part in parts)
+    return "; ".join(dict.fromkeys(shown))
 
 
 @dataclass(frozen=True, slots=True)

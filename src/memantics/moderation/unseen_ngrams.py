@@ -22,9 +22,9 @@ _FEWEST = 2  # minimum document frequency in a detector's vocabulary
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
 _LONG = 6  # minimum words of a sentence; in shorter ones a single name dominates
-PieceKind = Literal["chars", "phrases"]
+NgramKind = Literal["chars", "phrases"]
 # Keys of the limits in the model card.
-_BOUNDS: Mapping[PieceKind, str] = MappingProxyType(
+_BOUNDS: Mapping[NgramKind, str] = MappingProxyType(
     {"chars": "unseen_ngram_rate", "phrases": "unseen_rate_of_words"}
 )
 
@@ -35,7 +35,7 @@ class UnseenNgrams:
 
     known: Container[str]
     most: float
-    kind: PieceKind = "chars"
+    kind: NgramKind = "chars"
 
     def measure(self, text: str) -> float:
         """Compute the proportion of a text's distinct n-grams that are not in the training texts.
@@ -101,7 +101,7 @@ def describe_unseen_rate(texts: Sequence[str]) -> dict[str, float | None]:
     return {_BOUNDS[kind]: fit_unseen_ngrams(texts, kind) for kind in _BOUNDS}
 
 
-def fit_unseen_ngrams(texts: Sequence[str], kind: PieceKind = "chars") -> float | None:
+def fit_unseen_ngrams(texts: Sequence[str], kind: NgramKind = "chars") -> float | None:
     """Compute the 99th percentile of leave-one-out unseen-n-gram rates of training texts.
 
     >>> fit_unseen_ngrams(["ab", "ab", "ab", "xy"]), fit_unseen_ngrams([])
@@ -123,6 +123,6 @@ def _cut_words(text: str) -> set[str]:
     return set(_WORD.findall(text))
 
 
-_CUTS: Mapping[PieceKind, Callable[[str], set[str]]] = MappingProxyType(
+_CUTS: Mapping[NgramKind, Callable[[str], set[str]]] = MappingProxyType(
     {"chars": _cut_characters, "phrases": _cut_words}
 )
