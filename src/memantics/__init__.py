@@ -4,8 +4,8 @@
 >>> mm.read_homophones("压力山大").caption
 '压力山大'
 
-``docs/how-to/use-from-python.md`` documents every function. Each name is loaded at its first use, so that the
-import is fast.
+``docs/how-to/use-from-python.md`` documents every function. Each name is loaded at its first use,
+so that the import is fast.
 """
 
 from __future__ import annotations

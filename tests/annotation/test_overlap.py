@@ -213,7 +213,11 @@ def test_overlap_by_command(tmp_path: Path) -> None:
     changes = ProjectChanges(annotators_per_item=2, adjudicator="extra-annotator")
     assert import_annotations(storage, queue, changes=changes, limit=4).items == 4
     said = set_up_project(storage, ProjectChanges(), 1)
-    assert (said["annotators_per_item"], said["adjudicator"], said["overlap"]) == (2, "extra-annotator", 0)
+    assert (said["annotators_per_item"], said["adjudicator"], said["overlap"]) == (
+        2,
+        "extra-annotator",
+        0,
+    )
     # The same queue again brings the rest, and changes what is said.
     assert (
         import_annotations(storage, queue, changes=ProjectChanges(annotators_per_item=4)).items == 5

@@ -17,7 +17,7 @@ from memantics.annotation.service import open_service
 from memantics.core.errors import DataError, MemanticsError, StoreError
 from tests.annotation.team import PASSWORD, quick_hasher
 from tests.commands import Shell
-from tests.numbers import holds
+from tests.tolerances import holds
 
 BEFORE = Path(__file__).parent / "before"
 Parts = dict[str, bytes]

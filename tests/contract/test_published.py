@@ -104,8 +104,14 @@ def test_no_file_is_no_rows(tmp_path: Path) -> None:
         (make_row(value=1), "value"),
         (make_row(metrics={}), "metrics"),
         (make_row(metrics={"accuracy[a": 1.0}), "neither NAME nor"),
-        (make_row(feasible=False), "only a row with feasible = false needs a reason, and it must have one"),
-        (make_row(reason="because"), "only a row with feasible = false needs a reason, and it must have one"),
+        (
+            make_row(feasible=False),
+            "only a row with feasible = false needs a reason, and it must have one",
+        ),
+        (
+            make_row(reason="because"),
+            "only a row with feasible = false needs a reason, and it must have one",
+        ),
     ],
 )
 def test_a_row_that_is_not_right_is_refused(

@@ -45,7 +45,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def test_the_guide_to_python_is_among_the_pages() -> None:
-    assert "python.md" in {page.name for page in SHOWN}
+    assert "use-from-python.md" in {page.name for page in SHOWN}
     assert not any("memantics.cli" in python_blocks(page) for page in SHOWN)
 
 

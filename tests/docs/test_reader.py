@@ -8,7 +8,7 @@ import pytest
 
 import memantics as mm
 from docs import reader
-from tests.figures import differing
+from tests.tolerances import differing
 
 ITEMS = 1  # of a task: what OCR and the encoder may change on another processor
 
@@ -27,7 +27,7 @@ def read_rows() -> dict[str, list[str]]:
     return {row[0].strip("`"): row for row in rows}
 
 
-def test_every_task_is_in_the_table_with_its_present_figures(runs: list[mm.Run]) -> None:
+def test_every_task_is_in_the_table_with_its_present_metrics(runs: list[mm.Run]) -> None:
     """Where every answer is the one behind the table, so is every figure; else items are counted.
 
     Another processor may read a letter or round a vector otherwise, and the page says how many

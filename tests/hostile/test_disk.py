@@ -43,6 +43,7 @@ SCRAP = re.compile(r".*\.(partial|part|tmp)$|^tmp")
 QUEUE = "screen texts.jsonl --out screened --review-range 0.0..1.0"
 DATABASE = f"{QUEUE}; annotate import screened/review --db a.db"
 DETECTOR = "detector train --data sample --preset words --out d.zip"
+LISTED = f"{DETECTOR}; match-list add d.zip memes/en-001.png --label harmful"
 CLASSIFIER = "classifier train labels.csv/label --out e.zip"
 RUN = "run mquest -m fake/keys --data sample --out runs"
 INTENTS = "run memeintent/intent -m fake/drafter --data sample --limit 4 --out runs"
@@ -123,8 +124,7 @@ COMMANDS = {
     ),
     "detector set": (DETECTOR, "detector set d.zip --threshold 0.4"),
     "match-list import": (
-        f"{DETECTOR}; match-list add d.zip memes/en-001.png --label harmful; "
-        "match-list export d.zip --out p.csv",
+        f"{LISTED}; match-list export d.zip --out p.csv",
         "match-list import d.zip p.csv",
     ),
     "match-list add": (DETECTOR, "match-list add d.zip sunshine --label harmful"),

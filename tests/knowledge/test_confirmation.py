@@ -1,4 +1,4 @@
-"""Annotations come back: who agreed with a statement is kept with it, and only for what was seen."""
+"""Annotations come back: who agreed with a statement is kept with it, if it was shown."""
 
 from __future__ import annotations
 

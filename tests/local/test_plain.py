@@ -77,4 +77,4 @@ def test_a_task_runs_on_a_model_without_a_template(checkpoint: Make, tmp_path: P
     )
     # Random weights say nothing that can be read, and the command says so.
     assert ran.code == 1, ran
-    assert "none of 2 replies holds an answer" in ran.err
+    assert "none of 2 replies could be parsed" in ran.err

@@ -11,10 +11,10 @@ import pytest
 from memantics.benchmarks.memeintent.scoring import calibrate
 from memantics.core.records import CALIBRATED, Score
 from memantics.metrics.text import correct_for_constant, find_best_constant
-from tests.numbers import same
 from tests.memeintent.test_scoring import OUTCOMES, make, outcome, row
 from tests.metrics.tiny_models import make_encoder, make_judge
 from tests.places import SHARED_DATA, needs_shared_data
+from tests.tolerances import same
 
 REFERENCES = (
     "the meme mocks people who are late because they cannot get up in the morning",

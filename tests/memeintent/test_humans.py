@@ -187,7 +187,7 @@ def test_metrics_are_compared_with_people(rated: Path, runs: list[Path]) -> None
 
 
 def test_what_cannot_be_scored_is_refused(rated: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="key.jsonl does not exist"):
+    with pytest.raises(InputError, match=r"key\.jsonl does not exist"):
         score_human_eval(tmp_path)
     with pytest.raises(InputError, match="no annotations"):
         score_human_eval(rated, annotations=tmp_path / "none.jsonl")

@@ -64,5 +64,5 @@ def test_names_that_lead_outside_never_reach_the_filter(tmp_path: Path) -> None:
     row = json.loads(index.read_text())[0]
     draw(tmp_path / "secret.png")
     index.write_text(json.dumps([row | {"id": "../../secret.png", "gen_id": "../../secret.png"}]))
-    with pytest.raises(DataError, match="is not a plain file name that ends in .png"):
+    with pytest.raises(DataError, match=r"is not a plain file name that ends in \.png"):
         opened(source)

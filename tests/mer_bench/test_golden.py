@@ -20,9 +20,9 @@ from memantics.benchmarks.mer_bench.views import KeptMemes, View, draw_pairs
 from memantics.core.data import Source
 from memantics.core.records import Item, Outcome, Score
 from memantics.core.task import Task, Unparsed
-from tests.numbers import list_differences
 from tests.mer_bench.samples import opened, reply, write_release
 from tests.mer_bench.test_judge import task_on
+from tests.tolerances import list_differences
 
 GOLDEN = Path(__file__).with_name("golden.jsonl")
 VIEWS: tuple[View, ...] = ("all", "model", "category", "overall")

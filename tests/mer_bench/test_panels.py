@@ -14,8 +14,8 @@ from memantics.understanding.vision.panels import Region, count_panels, find_pan
 from memantics.understanding.vision.regions import (
     LayoutCheck,
     join_lines,
-    measure_overlap,
     measure_match,
+    measure_overlap,
 )
 
 

@@ -24,7 +24,7 @@ from memantics.metrics.text import (
     rouge_tokens,
     tokenize,
 )
-from tests.numbers import same
+from tests.tolerances import same
 
 ROWS = [
     orjson.loads(line)

@@ -25,13 +25,13 @@ from memantics.models.embedded.evidence import Senses, compare_pixels, find_topi
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.models.embedded.reader import EmbeddedReader
 from tests.models.forms import (
-    READER,
     EMOTIONS,
     HARM,
     INTENT,
     JUDGE,
     LETTERED,
     PUN,
+    READER,
     SENTIMENT,
     ask,
     choice,

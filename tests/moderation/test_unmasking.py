@@ -124,8 +124,10 @@ def test_any_text_can_be_unmasked_and_then_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kinds", "readings"),
     [
-        ("ki#ll th*em", ("symbols inside words",), ("kill them", "ki ll th em")),
-        ("你😀真✨笨", ("symbols inside words",), ("你真笨", "你 真 笨")),
+        ("ki#ll th*em", ("symbols inside words",), ("kill them",)),
+        ("kill#them", ("symbols inside words",), ("kill them", "killthem")),
+        ("you are diputs", ("reversed words",), ("you are stupid",)),
+        ("你😀真✨笨", ("symbols inside words",), ("你真笨",)),
         ("k i l l  t h e m", ("letters pulled apart",), ("kill them",)),
         ("k, i, l, l, t, h, e, m", ("letters pulled apart",), ("killthem", "kill them")),
         ("k~i~l~l", ("letters pulled apart",), ("kill",)),
@@ -242,14 +244,14 @@ def asked(detector: Detector, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_text_that_is_harmful_without_decoration_goes_to_review(
     detector: Detector, asked: list[int]
 ) -> None:
-    (found,) = detector.verdicts(["it is lovely y#ou ar#e a#ll s#o stup#id"], "en")
+    (found,) = detector.verdicts(["it is lovely, y#ou ar#e a#ll s#o stup#id"], "en")
     assert (found.label, found.outcome) == ("harmless", "review")
     assert found.review == "the text without decoration is not harmless (symbols inside words)"
     assert sum(asked) == 1 + MOST_READINGS
 
 
 def test_decorated_kind_words_stay_harmless(detector: Detector, asked: list[int]) -> None:
-    (found,) = detector.verdicts(["what a lov#ely d#ay it is"], "en")
+    (found,) = detector.verdicts(["what a lov#ely d#ay, it is"], "en")
     assert (found.outcome, found.review) == ("harmless", "")
     assert sum(asked) == 1 + MOST_READINGS
 

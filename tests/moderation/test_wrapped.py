@@ -33,9 +33,9 @@ from memantics.understanding.vision.roles import read_image_text
 from memantics.workbench.analyze import analyze_memes
 from tests.commands import Shell
 from tests.moderation.classifiers import MAPS, make_classifier
-from tests.numbers import same
 from tests.scale.inline import InlineEngine
 from tests.serve.site import data_url, serving
+from tests.tolerances import same
 
 pytestmark = pytest.mark.slow
 KINDS = tuple(MAPS)

@@ -45,7 +45,7 @@ from memantics.understanding.phonetics.ranking import (
     load_weights,
 )
 from memantics.understanding.phonetics.reading import Settings
-from tests.numbers import list_differences
+from tests.tolerances import list_differences
 
 GOLDEN = FilePath(__file__).with_name("toy_readings.jsonl")
 WORDS = {

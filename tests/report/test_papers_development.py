@@ -84,9 +84,15 @@ def judge_questions(folder: Path) -> Path:
             values = {"second_question": "yes", "second_answer": "yes"}
         items.append(QueueItem(id=name, group=meme, images=["images/1.png"], hidden=hidden))
         annotations.append(
-            AggregatedAnnotation(item=name, group=meme, workflow="validate", kept=place < len(NAMES),
-                    values=values, annotations=[])
-        )  # fmt: skip
+            AggregatedAnnotation(
+                item=name,
+                group=meme,
+                workflow="validate",
+                kept=place < len(NAMES),
+                values=values,
+                annotations=[],
+            )
+        )
     write_queue(folder, QueueCard(title="Validation", workflow="validate", warning="Rude."), items)
     write_annotations(folder / "annotations.jsonl", annotations)
     return folder

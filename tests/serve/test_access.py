@@ -140,7 +140,9 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(shell: Shell, tmp_path: Path
     shop, lab = read_tokens(file, {})
     assert (shop.name, shop.sha256, shop.scopes) == ("shop", digest(secret), ("moderate",))
     assert (lab.scopes, lab.rate) == (SCOPES, 30.0)
-    assert "already contains a token named shop" in shell.refused("serve-token", "shop", "--tokens", file)
+    assert "already contains a token named shop" in shell.refused(
+        "serve-token", "shop", "--tokens", file
+    )
     assert "unknown scope" in shell.refused(
         "serve-token", "x", "--tokens", file, "--scope", "moderat"
     )

@@ -20,8 +20,8 @@ from memantics.serve import inputs as fetching
 from memantics.serve.access import COOKIE, LOCAL, AccessControl
 from memantics.serve.inputs import (
     ClosedBody,
-    ImageLoader,
     ImageFetcher,
+    ImageLoader,
     PublicResolver,
     describe_fields,
     describe_upload,

@@ -75,7 +75,9 @@ def test_an_unlisted_name_is_found_before_the_first_call() -> None:
     server = Scripted(models=("qwen2.5-vl", "llava"))
     with pytest.raises(Unavailable) as caught:
         ask(server, "qwen2.5-lv")
-    assert "did you mean openai/qwen2.5-vl? available models: llava, qwen2.5-vl" in str(caught.value)
+    assert "did you mean openai/qwen2.5-vl? available models: llava, qwen2.5-vl" in str(
+        caught.value
+    )
     assert server.bodies == []
 
 
@@ -126,7 +128,7 @@ def test_the_terminal_says_what_it_took_by_the_clock_and_in_money(shell: Shell) 
         ran = shell.run(*arguments, *more)
         again = shell.run(*arguments, *more)
     # Four calls of 10 tokens in and 2 out.
-    assert "0:00 by the clock, 0:00 summed over calls; 40 tokens in, 8 out; cost 0.0800" in ran.out
+    assert "0:00 elapsed, 0:00 summed over calls; 40 tokens in, 8 out; cost 0.0800" in ran.out
     assert "by the clock" not in again.out, "nothing was asked"
 
 

@@ -120,4 +120,4 @@ async def fail_once(tmp_path: Path) -> None:
 
 def test_batches_are_for_servers(tmp_path: Path) -> None:
     words = ("run", "mquest/qa", "--model", "baseline/longest", "--engine", "batch")
-    assert "--engine batch is for models on servers" in Shell(tmp_path).refused(*words)
+    assert "--engine batch works with models on servers only" in Shell(tmp_path).refused(*words)

@@ -91,7 +91,7 @@ def test_reasons_that_a_prompt_asked_for_are_chains_too(tmp_path: Path) -> None:
 
 def test_a_run_without_chains_is_refused(tmp_path: Path) -> None:
     run = ask("mquest/qa", tmp_path, *["Answer: B"] * 2, limit=2)
-    with pytest.raises(InputError, match="holds no chain of thought"):
+    with pytest.raises(InputError, match="has no chains of thought"):
         mm.audit_reasoning(run)
 
 

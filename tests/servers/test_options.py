@@ -123,7 +123,7 @@ def test_shots_are_earlier_turns_with_their_images(tmp_path: Path) -> None:
     [
         ('{"text": "Which?"}', "row 1: answer: Field required"),
         ("no JSON", "row 1: Invalid JSON"),
-        ("", "holds no demonstration"),
+        ("", "has no few-shot examples"),
         ('{"text": "a", "answer": "b", "images": ["none.png"]}', "none.png"),
     ],
 )
@@ -159,14 +159,14 @@ def test_repeats_have_their_own_seeds_and_are_scored_together(tmp_path: Path) ->
     assert found["right", "majority@3"] == pytest.approx(golds.count("A") / 6)
     mean = sum(rights) / 3
     spread = math.sqrt(sum((own - mean) ** 2 for own in rights) / 2) / 6
-    assert found["accuracy", "deviation between repeats"] == pytest.approx(spread)
+    assert found["accuracy", "SD across repeats"] == pytest.approx(spread)
     page = mm.report(runs, tmp_path / "report.md").read_text()
     assert "pass@3" in page
     assert "repeat 2" in page
     again = mm.score(runs[0])
     assert {s.label for s in again.results.scores if s.by == "repeats"} >= {"pass@3"}
     note = mm.compare(runs[0], runs[1]).notes
-    assert any("deviation between repeats" in line for line in note)
+    assert any("SD across repeats" in line for line in note)
 
 
 def test_the_first_repeat_is_the_plain_run_and_is_not_asked_twice(shell: Shell) -> None:
