@@ -89,8 +89,8 @@ assert 0 <= run.scores["accuracy"].value <= 1 and len(run.scores["accuracy"].int
 assert a.text and (page := open("page.html", encoding="utf-8").read()).startswith("<!doctype html>")
 assert open("kinder.png", "rb").read(8).startswith(b"\\x89PNG")
 assert "mine" in [each.name for each in mm.list_benchmarks()]
-because = d.explain("今天天气真好")
-for shown in (run, other, a, data, because, mm.compare(run, other), mm.audit("mquest")):
+explanation = d.explain("今天天气真好")
+for shown in (run, other, a, data, explanation, mm.compare(run, other), mm.audit("mquest")):
     assert "<" in shown._repr_html_() and shown.to_dict()
 """
 QUERY = "SPARQL = 'SELECT (COUNT(*) AS ?n) WHERE { GRAPH ?g { ?s ?p ?o } }'\n"

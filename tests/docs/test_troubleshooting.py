@@ -108,7 +108,7 @@ def with_columns(shell: Shell) -> Ran:
 
 
 def with_label_column(shell: Shell) -> Ran:
-    (shell.folder / "table.csv").write_text("caption,harmful\nhello,1\n", encoding="utf-8")
+    (shell.folder / "table.csv").write_text("comment,mood\nhello,1\n", encoding="utf-8")
     return shell.run("detector", "train", "--data", "table.csv", "--out", "detector.zip")
 
 
