@@ -391,7 +391,7 @@ class MemeCard:
 
 @dataclass(frozen=True, slots=True)
 class MemeSheet:
-    """The page content of one meme; ``left_out`` individuals are not drawn."""
+    """Page content of one meme; ``skipped`` counts the individuals that are not drawn."""
 
     known: Knowledge
     picture: Thumbnail
