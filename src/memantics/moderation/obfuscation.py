@@ -6,12 +6,15 @@ Each step changes only unusual writing, and reports it. Steps that could change 
 
 from __future__ import annotations
 
+import html
 import random
 import re
 import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from html.entities import html5
+from itertools import pairwise
 from urllib.parse import unquote
 
 from memantics.moderation.examples import Example
@@ -139,8 +142,18 @@ _AUGMENTERS: tuple[Callable[[str, Sequence[str], random.Random, _Alike], str], .
 )
 
 
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
+MOST_READINGS = 2  # readings of a decorated text that are scored
+_ROUNDS = 4  # obfuscations inside obfuscations that are undone
+_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+_ESCAPES = frozenset("&<>\"' \xa0")  # exports escape these characters in ordinary texts
+# Control characters other than white space, and other than the quotation marks of Windows-1252.
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x90\x98-\x9f]+")
+_OVERRIDE = re.compile("\u202e([^\u202c-\u202e\\n]*+)\u202c?")
 # Invisible format characters, fillers and variation selectors between letters.
+_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_WIDE = {sign + 0xFEE0: sign for sign in range(ord("!"), ord("~") + 1)}
+_KEYCAP, _KEYS = "\u20e3", frozenset("0123456789#*")
 _HIDDEN = "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u3164\uffa0"
 _WORD = re.compile(r"[^\W\d_]+")
 _MIXED = re.compile(r"[^\W_]+")
@@ -163,6 +176,17 @@ _LEET = re.compile(
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 _ELSE = str.maketrans("01345@$!", "olgasasl")
 _NOTHING: frozenset[str] = frozenset()
+_SPOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LAST, _FIRST = re.compile(r"[^\W_]+\Z"), re.compile(r"\A[^\W_]+")
+_SHORT, _LONG = 3, 4  # minimum letters of reversed words: in reversed texts, and in other texts
+_LONGEST_WORD = 20
+# Symbols inside words, other than usual punctuation; and at least four letters pulled apart.
+_USUAL = "'’‘ʼ,!?…()\"“”:;&/、，。！？；：（）《》【】「」·—–‐-"
+_SYMBOLS = re.compile(rf"(?<=[^\W\d_])(?:(?![{_USUAL}])[^\w\s]|_)+(?=[^\W\d_])")
+_GAP = r"[\W\d_]{1,6}"
+_APART = re.compile(rf"(?<![^\W\d_])[^\W\d_](?:{_GAP}[^\W\d_](?![^\W\d_])){{3,}}")
+_BARE = re.compile(r"[^\w\s'’]+|_+")
+_REVERSED = 0.2  # decrease of the unseen-n-gram rate of a text that is taken for reversed
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,26 +205,187 @@ def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
     >>> unmask("k.i.l.l th3m", {"kill", "them"}).text, unmask("see e.g. w3c").obfuscations
     ('kill them', ())
     """
-    found: list[str] = []
-    for name, step in _STEPS:
-        changed = step(text, known)
-        if changed != text:
-            found.append(name)
-            text = changed
+    found: dict[str, None] = {}
+    for _ in range(_ROUNDS):
+        before = text
+        for name, step in _STEPS:
+            changed = step(text, known)
+            if changed != text:
+                found[name] = None
+                text = changed
+        if text == before:
+            break
     return Unmasked(text, tuple(found))
 
 
+@dataclass(frozen=True, slots=True)
+class Undecorated:
+    """Kinds of decoration of a text, and at most two readings of the text without it."""
+
+    kinds: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+
+
+def undecorate(
+    text: str, known: Container[str] = _NOTHING, rate: Callable[[str], float] | None = None
+) -> Undecorated:
+    """Read a text without symbols inside words, with its letters joined, and in reverse order.
+
+    Args:
+        text: The text after :func:`unmask`.
+        known: Vocabulary of the detector in lower case; it separates words of joined letters.
+        rate: Unseen-n-gram rate of a text. A text is taken for reversed if its reverse has a
+            far lower rate. Default: no text is.
+
+    Returns:
+        Kinds and readings; both are empty for ordinary texts.
+
+    >>> undecorate("ki#ll them")
+    Undecorated(kinds=('symbols inside words',), readings=('kill them',))
+    >>> undecorate("it's half-done, and/or fine!")
+    Undecorated(kinds=(), readings=())
+    """
+    kinds: list[str] = []
+    plain = spaced = text
+    if _APART.search(text):
+        kinds.append("letters pulled apart")
+        plain = _APART.sub(lambda found: _join_by_gaps(found.group()), text)
+        spaced = _APART.sub(lambda found: _split_words(_join(found.group()), known), text)
+    if _SYMBOLS.search(plain):
+        kinds.append("symbols inside words")
+        plain = _drop_between(plain, known, _SYMBOLS)
+        spaced = " ".join(_BARE.sub("", spaced).split())
+    if rate is not None and rate(plain) - rate(plain[::-1]) >= _REVERSED:
+        kinds.append("reversed order")
+        plain, spaced = plain[::-1], plain
+    elif (turned := _turn_words(plain, known, _LONG)) != plain:
+        kinds.append("reversed words")
+        plain, spaced = turned, plain
+    readings = [own for own in dict.fromkeys((plain, spaced)) if own.strip() and own != text]
+    return Undecorated(tuple(kinds), tuple(readings[:MOST_READINGS]) if kinds else ())
+
+
+def _join(letters: str) -> str:
+    return "".join(filter(str.isalpha, letters))
+
+
+def _join_by_gaps(letters: str) -> str:
+    """Join letters pulled apart; gaps with white space, or else wider gaps, separate words."""
+    gaps = re.findall(r"[\W\d_]+", letters)
+    spaces = [any(map(str.isspace, gap)) for gap in gaps]
+    least = min(map(len, gaps))
+    wide = [len(gap) > least for gap in gaps] if all(spaces) or not any(spaces) else spaces
+    pairs = zip(_join(letters), [*wide, False], strict=True)
+    return "".join(sign + " " * apart for sign, apart in pairs)
+
+
+def _split_words(joined: str, known: Container[str]) -> str:
+    """Split joined letters into known words; letters of unknown words stay together.
+
+    >>> _split_words("killzedall", {"kill", "all"})
+    'kill zed all'
+    """
+    low = joined.lower()
+    best: list[tuple[int, int, bool]] = [(0, 0, False)]  # cost, start and whether it is known
+    for end in range(1, len(low) + 1):
+        options = [(best[end - 1][0] + 2, end - 1, False)]
+        options += [
+            (best[start][0] + 1, start, True)
+            for start in range(max(0, end - _LONGEST_WORD), end - 1)
+            if low[start:end] in known
+        ]
+        best.append(min(options))
+    pieces: list[tuple[str, bool]] = []
+    end = len(low)
+    while end:
+        _, start, whole = best[end]
+        if pieces and not whole and not pieces[-1][1]:
+            pieces[-1] = (joined[start:end] + pieces[-1][0], False)
+        else:
+            pieces.append((joined[start:end], whole))
+        end = start
+    return " ".join(piece for piece, _ in reversed(pieces))
+
+
 def _decode(text: str, _known: Container[str]) -> str:
-    """Decode percent-encoded runs that are valid UTF-8."""
+    """Decode percent-encoded runs that are valid UTF-8, and single letters next to letters."""
 
     def read(found: re.Match[str]) -> str:
         try:
             said = unquote(found.group(), errors="strict")
         except UnicodeDecodeError:
             return found.group()
-        return said if said.isprintable() else found.group()
+        if not said.isprintable():
+            return found.group()
+        if len(found.group()) == 3:
+            before, after = text[: found.start()][-1:], text[found.end() : found.end() + 1]
+            inside = before.isalpha() or (after.isalpha() and not before.isdigit())
+            return said if inside and said.isalpha() else found.group()
+        return said
 
     return _PERCENT.sub(read, text) if "%" in text else text
+
+
+def _read_entities(text: str, _known: Container[str]) -> str:
+    """Replace HTML entities by their characters, twice for double encoding.
+
+    Entities of the characters that exports escape are left alone if the text has no others.
+    """
+    if "&" not in text:
+        return text
+    said: set[str] = set()
+
+    def read(found: re.Match[str]) -> str:
+        name = found.group()
+        sign = html.unescape(name) if name[1] == "#" else html5.get(name[1:], name)
+        said.add(sign if sign != name else "&")
+        return sign
+
+    plain = _ENTITY.sub(read, _ENTITY.sub(read, text))
+    return text if said <= _ESCAPES else plain
+
+
+def _drop_controls(text: str, known: Container[str]) -> str:
+    """Remove control characters; those between two known words become a space."""
+    return _drop_between(text, known, _CONTROL)
+
+
+def _drop_between(text: str, known: Container[str], signs: re.Pattern[str]) -> str:
+    """Remove matches of a pattern; those between two known words become a space.
+
+    >>> _drop_between("ki#ll#them", {"kill", "them"}, re.compile("#"))
+    'kill them'
+    """
+    parts = signs.split(text)
+    read, word = [parts[0]], _find_piece(_LAST, parts[0][-_LONGEST_WORD:])
+    for part in parts[1:]:
+        start = _find_piece(_FIRST, part[:_LONGEST_WORD])
+        apart = _is_word(word, known) and _is_word(start, known) and word + start not in known
+        read += " " * apart, part
+        end = _find_piece(_LAST, part[-_LONGEST_WORD:])
+        joined = end == part.lower() and not apart
+        word = (word + end)[-_LONGEST_WORD:] if joined else end
+    return "".join(read)
+
+
+def _find_piece(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found.group().lower() if found else ""
+
+
+def _is_word(word: str, known: Container[str]) -> bool:
+    return len(word) > 1 and word in known
+
+
+def _turn_override(text: str, _known: Container[str]) -> str:
+    """Reverse text inside a right-to-left override, unless its script runs from right to left."""
+
+    def read(found: re.Match[str]) -> str:
+        inside = found.group(1)
+        right = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in inside)
+        return inside if right else inside[::-1]
+
+    return _OVERRIDE.sub(read, text) if "\u202e" in text else text
 
 
 def _drop_hidden(text: str, _known: Container[str]) -> str:
@@ -223,26 +408,35 @@ def _is_hidden(sign: str) -> bool:
 def _stands_in_a_word(text: str, place: int) -> bool:
     before = next((s for s in reversed(text[max(0, place - 8) : place]) if not _is_hidden(s)), "")
     after = next((s for s in text[place + 1 : place + 9] if not _is_hidden(s)), "")
+    if "\ufe00" <= text[place] <= "\ufe0f":  # ordinary after symbols and in keycap emoji
+        return before.isalnum() and after != _KEYCAP
     return before.isalnum() or after.isalnum()
 
 
 def _strip_marks(text: str, _known: Container[str]) -> str:
-    """Remove combining marks that form no letter, as in k̶i̶l̶l̶."""
+    """Remove combining marks that form no letter, as in k̶i̶l̶l̶, and overlays of any script."""
     if text.isascii():
         return text
     whole = unicodedata.normalize("NFC", text)
-    kept, latin = [], False
+    kept, latin, base = [], False, ""
     for sign in whole:
         mark = "\u0300" <= sign <= "\u036f"
-        latin = latin if mark else unicodedata.name(sign, "").startswith("LATIN")
-        if not (mark and latin):
+        overlay = "\u0334" <= sign <= "\u0338" or "\u20d0" <= sign <= "\u20ff"
+        if not mark and not overlay and not _is_hidden(sign):
+            latin, base = unicodedata.name(sign, "").startswith("LATIN"), sign
+        keycap = sign == _KEYCAP and base in _KEYS
+        if not ((mark and latin) or (overlay and base.isalnum() and not keycap)):
             kept.append(sign)
     return text if len(kept) == len(whole) else "".join(kept)
 
 
 def _narrow(text: str, _known: Container[str]) -> str:
     """Convert full-width, mathematical and circled letters and digits to plain ones."""
-    return text if text.isascii() else "".join(map(_narrow_sign, text))
+    if text.isascii():
+        return text
+    plain = "".join(map(_narrow_sign, text))
+    # Full-width punctuation is ordinary in Chinese texts, but not after full-width letters.
+    return plain if plain == text or _HAN.search(plain) else plain.translate(_WIDE)
 
 
 @lru_cache(maxsize=65536)
@@ -322,8 +516,45 @@ def _read_digits(text: str, known: Container[str]) -> str:
     return _LEET.sub(read, text)
 
 
+def _turn_back(text: str, known: Container[str]) -> str:
+    """Reverse reversed texts, and two or more reversed words: known in reverse, else unknown."""
+    words = [word.lower() for word in _SPOKEN.findall(text)]
+    back = sum(_is_reversed(word, known, _SHORT) for word in words)
+    if back < 2:  # single words such as "stops" are ordinary
+        return text
+    fore = sum(_is_reversed(word[::-1], known, _SHORT) for word in words)
+    least = _LONG
+    if back > 2 * fore:
+        turned = [word[::-1] for word in words]
+        order = [turned, turned[::-1]]
+        apart, whole = (sum(f"{one} {two}" in known for one, two in pairwise(own)) for own in order)
+        if whole > apart or (whole == apart and not fore):
+            return text[::-1]
+        least = 2
+    elif sum(_is_reversed(word, known, _LONG) for word in words) < 2:
+        return text
+    return _turn_words(text, known, least)
+
+
+def _turn_words(text: str, known: Container[str], least: int) -> str:
+    """Reverse the words that are known only in reverse."""
+
+    def read(found: re.Match[str]) -> str:
+        word = found.group()
+        return word[::-1] if _is_reversed(word.lower(), known, least) else word
+
+    return _SPOKEN.sub(read, text)
+
+
+def _is_reversed(word: str, known: Container[str], least: int) -> bool:
+    return len(word) >= least and word not in known and word[::-1] in known
+
+
 _STEPS: tuple[tuple[str, Callable[[str, Container[str]], str]], ...] = (
     ("percent-encoded letters", _decode),
+    ("HTML entities", _read_entities),
+    ("control characters", _drop_controls),
+    ("right-to-left override", _turn_override),
     ("zero-width characters", _drop_hidden),
     ("marks over letters", _strip_marks),
     ("full-width or styled letters", _narrow),
@@ -331,4 +562,5 @@ _STEPS: tuple[tuple[str, Callable[[str, Container[str]], str]], ...] = (
     ("spaced letters", _join_spelt),
     ("marks inside words", _join_pulled),
     ("digits for letters", _read_digits),
+    ("reversed text", _turn_back),
 )
