@@ -192,7 +192,10 @@ async def _extract_step(
     told = situation.passages if step.background else ()
     named = "; ".join(dict.fromkeys(f"{p.source} {p.meme}".strip() for p in told))
     source = Provenance(
-        taken.model, taken.prompt[:16], taken.when, source=f"told of {named}" if named else ""
+        taken.model,
+        taken.prompt[:16],
+        taken.when,
+        source=f"retrieved passages: {named}" if named else "",
     )
     found.known[step.dimension] = tuple(
         replace(individual, provenance=source) for individual in taken.value.individuals
