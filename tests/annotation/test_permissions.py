@@ -20,6 +20,7 @@ ROLES = ("lead", "annotator", "reviewer", "adjudicator", "former", "outsider", "
 MEMBERS = frozenset({"lead", "annotator", "reviewer", "adjudicator"})
 LEAD = frozenset({"lead"})
 ANNOTATOR = frozenset({"annotator"})
+WORKERS = frozenset({"annotator", "reviewer", "adjudicator"})
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,11 @@ CALLS: dict[str, tuple[frozenset[str], Call]] = {
     ),
     "projects.consent": (MEMBERS, lambda s, a: s.service.projects.consent(a, s.project)),
     "work.next": (
-        frozenset({"annotator", "adjudicator"}),
+        WORKERS,
         lambda s, a: s.service.work.next(a, s.project),
     ),
     "work.claim": (
-        frozenset({"annotator", "adjudicator"}),
+        WORKERS,
         lambda s, a: s.service.work.claim(a, s.project),
     ),
     "work.decide": (

@@ -33,6 +33,7 @@ OURS = (
     "questionnaire-zh",
     "rate-edits",
     "rate-outputs",
+    "review",
     "review-harm",
     "review-labels",
     "review-text",
@@ -101,6 +102,13 @@ def test_keys_are_unique_among_what_is_open_at_once(name: str) -> None:
         ('name = "small"', 'name = "Not OK"', "key 'name'"),
         ('kind = "boolean"', 'kind = "bool"', r"key 'fields.0.kind'"),
         ('kind = "boolean"', 'kind = "choice"', "kind 'choice' needs options"),
+        ('kind = "boolean"', 'kind = "boolean"\nqueue_options = true', "other kinds have none"),
+        (
+            'kind = "boolean"',
+            'kind = "choice"\nqueue_options = true\n'
+            'options = [{ value = "a", label = { en = "A" } }]',
+            "either options or queue_options",
+        ),
         ('kind = "boolean"', 'kind = "boolean"\ncolour = "red"', r"'fields.0.colour': unknown key"),
         ('fields = ["good"]\n[[aggregate', 'fields = ["god"]\n[[aggregate', "unknown name 'god'"),
         ('stage = "say"', 'stage = "sing"', "unknown name 'sing'"),

@@ -39,18 +39,13 @@ def client(tmp_path: Path) -> Shell:
 
 
 def answer(page: str, person: int) -> dict[str, str]:
-    """Careful people; the third says maybe of what is new, all of what they cannot read."""
+    """Careful people; the third is unsure of what is new, all of what they cannot read."""
     assert "Reason" in page
     assert "probability" not in page
     said = "yes" if any(word in page for word in BITTER) else "no"
     if FRENCH in page or (person == 2 and "kale" in page):
-        said = "maybe"
-    form = {"version": "0", "k-harmful": "choice", "f-harmful": said}
-    if said == "yes":
-        more = {"type": "offence", "modality": "text"}
-        form |= {f"k-{name}": "choice" for name in more}
-        form |= {f"f-{name}": value for name, value in more.items()}
-    return form
+        said = "unsure"
+    return {"version": "0", "k-harmful": "choice", "f-harmful": said}
 
 
 def work(visitor: Visitor, project: int, person: int) -> int:

@@ -257,7 +257,7 @@ def prepare(disk: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Shell:
     )
     said = [IndividualAnnotation(annotator="p", stage="label", values={"harmful": "yes"})]
     reviewed = AggregatedAnnotation(
-        item="n1", group="n1", workflow="review-harm", kept=True, values={}, annotations=said,
+        item="n1", group="n1", workflow="review", kept=True, values={}, annotations=said,
         hidden={"id": "n1", "text": "nettles again"},
     )  # fmt: skip
     write_annotations(disk / "said.jsonl", [reviewed])

@@ -38,7 +38,7 @@ from memantics.annotation.intake import adjust_assignments
 from memantics.annotation.records import Actor, Invitation, Preferences, Session, record_of
 from memantics.annotation.schema import login_attempts as _attempts
 from memantics.annotation.values import clean_text
-from memantics.annotation.workflow import ROLES
+from memantics.annotation.workflow import ROLES, with_settings
 
 WINDOW = 900.0
 # The limit per account is high, so that attackers cannot lock the owner out easily.
@@ -56,6 +56,8 @@ _OFFERS = (
         _invitations.c.expires_at.label("expires"),
         _invitations.c.project_id.label("project"),
         schema.projects.c.title.label("project_title"),
+        schema.projects.c.workflow,
+        schema.projects.c.settings,
     )
     .join(schema.projects)
     .where(_invitations.c.revoked.is_(False))
@@ -455,5 +457,6 @@ def _view(row: Any, now: float) -> Invitation:
         Invitation,
         row,
         roles=ordered_roles(row.roles),
+        workflow=with_settings(row.workflow, row.settings),
         used=row.used_at is not None or row.expires <= now,
     )

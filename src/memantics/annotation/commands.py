@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -509,7 +510,7 @@ def _add(
     is_queue = (folder / CARD).is_file()
     if is_queue:
         card, _ = read_queue(folder)
-        title, flow = card.title, card.workflow
+        title, flow = card.title, read_workflow(named).name if named else card.workflow
     elif named is None:
         raise InputError(
             f"{folder} is not a queue: queue.json is missing",
@@ -517,7 +518,8 @@ def _add(
         )
     else:
         title, flow = folder.resolve().name, read_workflow(named).name
-    bring = service.exchange.import_queue if is_queue else service.exchange.import_memes
+    queued = partial(service.exchange.import_queue, any_workflow=named is not None)
+    bring = queued if is_queue else service.exchange.import_memes
     same = [
         project.id
         for project in service.projects.mine(actor)
@@ -569,7 +571,7 @@ def set_up_project(
         "pass_mark": mark,
         "language": held.language,
     }
-    return settings.model_dump(exclude={"clarifications"}) | now
+    return settings.model_dump(exclude={"clarifications", "options"}) | now
 
 
 def export_annotations(

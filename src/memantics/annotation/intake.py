@@ -273,11 +273,10 @@ def adjust_assignments(connection: Connection, project: int, *, joined: bool = F
     if joined and not settings.overlap:
         return
     flow = with_settings(row.workflow, row.settings)
-    role = flow.stages[flow.main_stage].role
     roles = connection.execute(
         sa.select(schema.memberships.c.roles).where(schema.memberships.c.project_id == project)
     )
-    team = sum(role in text.split(",") for text in roles.scalars())
+    team = sum(flow.admits(flow.main_stage, text.split(",")) for text in roles.scalars())
     changed = settings.model_copy(update={"team": team})
     keep_settings(connection, project, changed)
     _add_assignments(connection, project, apply_settings(workflow_of(row.workflow), changed))

@@ -160,8 +160,8 @@ class Exposure:
 
 def stages_for(rights: Rights) -> list[int]:
     """Return the stages that a person may work at, last stage first."""
-    stages = enumerate(rights.workflow.stages)
-    return [place for place, stage in stages if stage.role in rights.roles][::-1]
+    flow = rights.workflow
+    return [place for place in range(len(flow.stages)) if flow.admits(place, rights.roles)][::-1]
 
 
 def find_lease(visit: Visit, stages: list[int]) -> int | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field as Limit
 
+from memantics.core.queue import QueueOption
 from memantics.core.records import Closed
 
 Adjudicator = Literal["", "lead", "extra-annotator", "none"]
@@ -57,7 +59,8 @@ class ProjectSettings(Closed):
 
     ``pass_mark`` is the required proportion of correct training items (None: as defined by the
     workflow). With ``feedback`` off, training is a test. ``questionnaire`` is the URL of a
-    questionnaire that is shown before the first meme.
+    questionnaire that is shown before the first meme. ``options`` are the options from the queue,
+    by field.
     """
 
     annotators_per_item: Annotated[int, Limit(ge=0, le=50)] = 0
@@ -80,6 +83,7 @@ class ProjectSettings(Closed):
     warning: Annotated[str, Limit(max_length=2000)] = ""
     clarifications: tuple[Clarification, ...] = ()
     suggested: tuple[tuple[float, bool], ...] = ()
+    options: Mapping[str, tuple[QueueOption, ...]] = {}
 
     def guideline_at(self, at: float) -> int:
         """Return the guideline version at a time; 1 is the workflow's own, each rule adds 1.

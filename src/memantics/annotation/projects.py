@@ -98,7 +98,7 @@ class Projects:
         """
         with self._context.as_lead(actor, project, write=True) as visit:
             connection, before = visit.connection, visit.rights.settings
-            names = ("clarifications", "team", "suggested")
+            names = ("clarifications", "team", "suggested", "options")
             kept: dict[str, object] = {name: getattr(before, name) for name in names}
             if before.comments:
                 kept["comments"] = True  # their annotations are kept

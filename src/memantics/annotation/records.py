@@ -64,6 +64,7 @@ class Invitation:
     id: int
     project: int
     project_title: str
+    workflow: Workflow
     roles: tuple[ProjectRole, ...]
     note: str
     expires: float

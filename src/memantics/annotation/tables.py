@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from memantics.annotation import export, intake
 from memantics.annotation.agreement import ALL, FieldAgreement, measure_agreement
 from memantics.annotation.consensus import AssignedItem
-from memantics.annotation.context import ServiceContext, Visit, iso, load_list
+from memantics.annotation.context import ServiceContext, Visit, iso, keep_settings, load_list
 from memantics.annotation.errors import Forbidden, NotFound, UnsupportedFormat
 from memantics.annotation.export import (
     TYPES,
@@ -34,9 +34,10 @@ from memantics.annotation.labelstudio import (
     unpack_tasks,
     write_tasks,
 )
+from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.projects import Projects
 from memantics.annotation.records import Actor, Export, ImportedItems, Media, Project
-from memantics.annotation.workflow import Workflow, read_workflow
+from memantics.annotation.workflow import Workflow, apply_settings, read_workflow
 from memantics.core.data import inside
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
@@ -263,7 +264,7 @@ class Exchange:
     def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
         """Create a project for a queue and import its items."""
         project = self.make_project(actor, folder, workflow)
-        self.import_queue(actor, project.id, folder)
+        self.import_queue(actor, project.id, folder, any_workflow=workflow is not None)
         return project
 
     def make_project(
@@ -275,15 +276,17 @@ class Exchange:
     ) -> Project:
         """Create an empty project with the workflow and warning of a queue's card.
 
-        A custom workflow file must have the name on the card. The items are checked first, so that
-        an invalid queue creates no project. ``changes`` are settings.
+        ``workflow`` replaces the workflow on the card. The items are checked first, so that an
+        invalid queue creates no project. ``changes`` are settings.
         """
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow
-        _check_queue(card, items, read_workflow(named))
-        said = {"warning": card.warning[:2000]} | (
-            {"annotators_per_item": card.annotators_per_item} if card.annotators_per_item else {}
-        )
+        options = {name: tuple(given) for name, given in card.options.items()}
+        flow = apply_settings(read_workflow(named), ProjectSettings(options=options))
+        _check_items(items, flow)
+        said: dict[str, object] = {"warning": card.warning[:2000], "options": options}
+        if card.annotators_per_item:
+            said["annotators_per_item"] = card.annotators_per_item
         return self._projects.create(
             actor, card.title, named, changes={**said, **changes}, language=card.language
         )
@@ -296,17 +299,40 @@ class Exchange:
         limit: int | None = None,
         *,
         training_set: bool = False,
+        any_workflow: bool = False,
     ) -> ImportedItems:
         """Import the first ``limit`` items of a queue; existing items are skipped and listed.
 
-        New annotators train on the items of a ``training_set``, which have known answers.
+        New annotators train on the items of a ``training_set``, which have known answers. The
+        queue must have the workflow of the project, unless ``any_workflow`` is set.
         """
         flow = self._context.lead_rights(actor, project).workflow
         card, items = read_queue(folder)
-        _check_queue(card, items, flow)
+        if card.workflow != flow.name and not any_workflow:
+            raise NotFound(
+                f"the queue uses workflow {card.workflow}, the project uses {flow.name}",
+                hint="open the queue as a new project",
+            )
+        flow = self._add_options(actor, project, card)
+        _check_items(items, flow)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
         rounds = intake.spread_rounds(flow, items) if training_set else {}
         return self._import(actor, project, pairs[:limit], rounds)
+
+    def _add_options(self, actor: Actor, project: int, card: QueueCard) -> Workflow:
+        """Add new options of a queue to a project; return the workflow with all options."""
+        with self._context.as_lead(actor, project, write=True) as visit:
+            before = visit.rights.settings
+            options = dict(before.options)
+            for name, given in card.options.items():
+                known = options.get(name, ())
+                taken = {option.value for option in known}
+                options[name] = (*known, *(one for one in given if one.value not in taken))
+            if options != before.options:
+                after = before.model_copy(update={"options": options})
+                keep_settings(visit.connection, project, after)
+                visit.log("project.options", fields=", ".join(sorted(card.options)))
+        return self._context.lead_rights(actor, project).workflow
 
     def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
         """Copy finished items to the training set, with the aggregated values as known answers."""
@@ -508,12 +534,7 @@ def _log(visit: Visit, action: str, done: ImportedItems) -> None:
     visit.log(action, items=done.items, images=done.images, answers=done.answers)
 
 
-def _check_queue(card: QueueCard, items: Sequence[QueueItem], workflow: Workflow) -> None:
-    if card.workflow != workflow.name:
-        raise NotFound(
-            f"the queue uses workflow {card.workflow}, the project uses {workflow.name}",
-            hint="open the queue as a new project",
-        )
+def _check_items(items: Sequence[QueueItem], workflow: Workflow) -> None:
     for row, item in enumerate(items, 1):
         check_item(workflow, item, ITEMS, row)
 

@@ -214,9 +214,9 @@ class OpenAssignment:
 
     @property
     def may_work(self) -> bool:
-        """Return whether the person has the role of the stage and the project is open."""
+        """Return whether the person has a role for the stage and the project is open."""
         rights = self.visit.rights
-        return self.stage.role in rights.roles and not rights.archived
+        return self.visit.flow.admits(self.assignment.stage, rights.roles) and not rights.archived
 
     def state(self) -> FieldValues:
         """Return the field values before the answer of this assignment."""

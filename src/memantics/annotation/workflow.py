@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self, TypeVar, get_args
 
 from pydantic import Field as Limit
 from pydantic import ValidationError, model_validator
@@ -51,7 +51,8 @@ class WorkflowField(Closed):
     ``show_if`` lists earlier fields and the values that make this field visible. ``needs`` is the
     label of a shown text that the field requires. ``each`` repeats the field for every element of
     an earlier list. ``of`` names what a pairwise field compares: the label of a shown text of kind
-    ``pair``, or ``images`` for the last two images.
+    ``pair``, or ``images`` for the last two images. With ``queue_options``, the options of a choice
+    come from the queue; without options in the queue, the field is not asked.
     """
 
     id: WorkflowName
@@ -59,6 +60,7 @@ class WorkflowField(Closed):
     label: LocalizedText
     help: LocalizedText = LocalizedText(en="")
     options: tuple[WorkflowChoice, ...] = ()
+    queue_options: bool = False
     low: int = 1
     high: int = 5
     anchors: tuple[LocalizedText, ...] = ()
@@ -88,7 +90,9 @@ class WorkflowField(Closed):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.kind == "choice") != bool(self.options):
+        if self.queue_options and self.options:
+            raise ValueError(f"field {self.id!r}: use either options or queue_options")
+        if (self.kind == "choice") != bool(self.options or self.queue_options):
             raise ValueError(
                 f"field {self.id!r}: kind 'choice' needs options, other kinds have none"
             )
@@ -234,6 +238,24 @@ class Workflow(Closed):
         """Return the index of the first stage with independent annotators, or 0."""
         return next((place for place, _ in self.independent_stages), 0)
 
+    def admits(self, stage: int, roles: Collection[str]) -> bool:
+        """Return whether people with these roles work at a stage.
+
+        Reviewers work like annotators if the workflow has no stage for reviewers.
+        """
+        role = self.stages[stage].role
+        reviewed = any(entry.role == "reviewer" for entry in self.stages)
+        return role in roles or (role == "annotator" and "reviewer" in roles and not reviewed)
+
+    def list_tasks(self, role: ProjectRole) -> tuple[LocalizedText, ...]:
+        """Return the titles of the stages at which a role works.
+
+        >>> [title.en for title in read_workflow("review").list_tasks("reviewer")]
+        ['Review']
+        """
+        stages = enumerate(self.stages)
+        return tuple(stage.title for place, stage in stages if self.admits(place, {role}))
+
     def annotators_at(self, stage: int, item: str) -> int:
         """Return the number of annotators of an item at a stage; overlap items get the team."""
         rules, settings = self.stages[stage], self.settings
@@ -355,7 +377,7 @@ def read_workflow(name: str | Path) -> Workflow:
 
 
 NOTE, COMMENT = "decision_note", "comment"
-_STAGE = "settle_ties"
+TIE_STAGE, EXTRA_STAGE = "settle_ties", "extra_annotation"
 _TITLES = {
     "lead": LocalizedText(en="Adjudicate ties", zh="裁定分歧"),
     "extra-annotator": LocalizedText(en="Additional annotation", zh="追加标注"),
@@ -384,7 +406,7 @@ def with_settings(workflow: str, settings: str) -> Workflow:
 
 
 def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
-    """Apply annotators per item, overlap, adjudication and training to a workflow.
+    """Apply annotators per item, overlap, adjudication, training and options to a workflow.
 
     >>> from memantics.annotation.workflow import read_workflow
     >>> settings = ProjectSettings(annotators_per_item=2, adjudicator="lead")
@@ -392,6 +414,7 @@ def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
     >>> [(stage.id, stage.kind, stage.annotators, stage.role) for stage in flow.stages]
     [('judge', 'independent', 2, 'annotator'), ('settle_ties', 'adjudicate', 1, 'lead')]
     """
+    flow = _fill_options(flow, settings)
     stages = list(flow.stages)
     if settings.annotators_per_item:
         judging = stages[flow.main_stage]
@@ -415,6 +438,45 @@ def apply_settings(flow: Workflow, settings: ProjectSettings) -> Workflow:
     return made
 
 
+def _fill_options(flow: Workflow, settings: ProjectSettings) -> Workflow:
+    """Give fields the options of the queue, and remove fields for which the queue has none."""
+    if not any(field.queue_options for field in flow.fields):
+        return flow
+    fields = [
+        field.model_copy(update={"options": _make_choices(settings, field.id)})
+        if field.queue_options
+        else field
+        for field in flow.fields
+    ]
+    kept = {field.id for field in fields if field.options or not field.queue_options}
+    changes = {
+        "fields": tuple(field for field in fields if field.id in kept),
+        "stages": tuple(_restrict(stage, kept) for stage in flow.stages),
+        "aggregate": tuple(
+            _restrict(rule, kept) for rule in flow.aggregate if kept & set(rule.fields)
+        ),
+    }
+    made = flow.model_copy(update=changes)
+    made.__dict__.pop("_by_id", None)  # model_copy copies cached properties
+    return made
+
+
+_Listing = TypeVar("_Listing", Stage, Rule)
+
+
+def _restrict(entry: _Listing, kept: Collection[str]) -> _Listing:
+    return entry.model_copy(update={"fields": tuple(n for n in entry.fields if n in kept)})
+
+
+def _make_choices(settings: ProjectSettings, field: str) -> tuple[WorkflowChoice, ...]:
+    return tuple(
+        WorkflowChoice(
+            value=option.value, label=LocalizedText(en=option.en or option.value, zh=option.zh)
+        )
+        for option in settings.options.get(field, ())
+    )
+
+
 def _apply_training(flow: Workflow, settings: ProjectSettings) -> TrainingRounds | None:
     """Return the training of a workflow, or the default training if a pass mark is set."""
     rules, mark = flow.training, settings.pass_mark
@@ -434,12 +496,13 @@ def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings)
     mine = next((stage for stage in stages if stage.kind == "adjudicate"), None)
     if mine is None:
         title = _TITLES.get(settings.adjudicator, _TITLES["lead"])
-        mine = Stage(id=_STAGE, kind="adjudicate", title=title, fields=judging.fields)
+        mine = Stage(id=TIE_STAGE, kind="adjudicate", title=title, fields=judging.fields)
         mine = mine.model_copy(update={"exclude_if": judging.exclude_if})
         stages = [*stages, mine]
     lead = settings.adjudicator != "extra-annotator"
     changed = mine.model_copy(
         update={
+            "id": EXTRA_STAGE if mine.id == TIE_STAGE and not lead else mine.id,
             "role": "lead" if lead else judging.role,
             "disjoint_from": () if lead else (judging.id,),
             "exclude_uploader": not lead,

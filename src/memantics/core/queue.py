@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError
@@ -27,10 +27,21 @@ CARD, ITEMS, ANNOTATIONS = "queue.json", "items.jsonl", "annotations.jsonl"
 _CLOSED = ConfigDict(extra="forbid", frozen=True)
 
 
+class QueueOption(BaseModel):
+    """One option of a choice: its value, and its label in English and Chinese (optional)."""
+
+    model_config = _CLOSED
+
+    value: str = Field(min_length=1, max_length=100)
+    en: str = ""
+    zh: str = ""
+
+
 class QueueCard(BaseModel):
     """Metadata of a queue. ``origin`` names the command that created it and its input.
 
     ``annotators_per_item`` overrides the number in the workflow (0: use the workflow's).
+    ``options`` are the options of the workflow's fields with ``queue_options``, by field.
     """
 
     model_config = _CLOSED
@@ -42,6 +53,15 @@ class QueueCard(BaseModel):
     licence: str = ""
     origin: str = ""
     annotators_per_item: int = Field(default=0, ge=0, le=50)
+    options: dict[str, list[QueueOption]] = {}
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, options: dict[str, list[QueueOption]]) -> dict[str, list[QueueOption]]:
+        for name, listed in options.items():
+            if len({option.value for option in listed}) != len(listed):
+                raise ValueError(f"options of {name!r}: two options have the same value")
+        return options
 
 
 class Shown(BaseModel):

@@ -185,6 +185,7 @@ def draw_forms(album: Album, folder: Path) -> None:
         "edit-chats": lambda at: make_plain_queue(at, "edit-chats", chats),
         "rate-outputs": lambda at: make_queue(at, "rate-outputs", 1, shown=output),
         "rate-pairs": lambda at: make_queue(at, "rate-outputs", 1, shown=pair),
+        "review": lambda at: make_text_queue(at, "review", words),
         "review-harm": lambda at: make_text_queue(at, "review-harm", words),
     }
     others = ("collect-and-edit", "pun-form", "verify-stages", "find-emotions", "review-text")

@@ -34,7 +34,8 @@ LOGGED_IN = MEMBERS | {"admin", "stranger", "outsider", "other_lead"}
 EVERYBODY = LOGGED_IN | {"anonymous"}
 ADMIN = frozenset({"admin"})
 # The other members have no role in any stage of this workflow.
-WORKERS = frozenset({"annotator", "adjudicator"})
+# The workflow has no stage for reviewers, so that they work like annotators.
+WORKERS = frozenset({"annotator", "reviewer", "adjudicator"})
 OWNER = frozenset({"annotator"})
 LEAD = frozenset({"lead"})
 
