@@ -105,14 +105,15 @@ def _keep_labelled(
 
 # Aggregation of annotations into training labels.
 #
-# Each annotation counts 1 (harmful), 0 (harmless) or ½ (maybe). If an adjudicator decided a tie,
-# only that decision counts. A mean above ½ is harmful, below ½ harmless. At ½ the meme is undecided
-# and is used neither for training nor for evaluation. The weight of a label is twice the distance
-# of the mean from ½: 1 for full agreement, ⅓ for two of three. Annotations replace an earlier label
-# of the same text.
+# Each annotation counts 1 (harmful), 0 (harmless) or ½ (maybe, unsure). If the lead or another
+# adjudicator decided a tie, only that decision counts. A mean above ½ is harmful, below ½ harmless.
+# At ½ the meme is undecided and is used neither for training nor for evaluation. The weight of a
+# label is twice the distance of the mean from ½: 1 for full agreement, ⅓ for two of three.
+# Annotations replace an earlier label of the same text.
 
-_SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5}
-_ADJUDICATE = "adjudicate"
+_SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5, "unsure": 0.5}
+_ADJUDICATE = ("adjudicate", "settle_ties")  # stages of workflows, and of the project setting
+_CATEGORIES = ("type", "category")  # fields of the forms that name the type of harm
 _TYPES = {"innuendo": "sexual"}  # names in the annotation form → types of ToxiCN MM
 _PARTS = 5  # one of five parts is held out
 
@@ -167,7 +168,7 @@ def read_decisions(files: Iterable[Path]) -> Decided:
 
 def list_votes(annotation: AggregatedAnnotation) -> list[Mapping[str, object]]:
     """List the annotations that count: the adjudicator's, else all, else the agreed values."""
-    last = [vote.values for vote in annotation.annotations if vote.stage == _ADJUDICATE]
+    last = [vote.values for vote in annotation.annotations if vote.stage in _ADJUDICATE]
     found = last or [vote.values for vote in annotation.annotations] or [annotation.values]
     return [values for values in found if values.get("harmful") in _SHARES]
 
@@ -177,6 +178,8 @@ def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | No
 
     >>> decide([{"harmful": "yes", "type": "offence"}, {"harmful": "maybe"}])
     (1, 0.5, 'offence')
+    >>> decide([{"harmful": "yes", "category": "sexual"}, {"harmful": "unsure"}])
+    (1, 0.5, 'sexual')
     >>> decide([{"harmful": "yes"}, {"harmful": "no"}])[1], decide([])[1]
     (0.0, 0.0)
     """
@@ -185,7 +188,8 @@ def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | No
     label, weight = int(mean > 0.5), round(abs(2 * mean - 1), 9)
     if not label:
         return label, weight, "none"
-    named = Counter(str(values["type"]) for values in votes if values.get("type"))
+    given = [values.get(field) for values in votes for field in _CATEGORIES]
+    named = Counter(str(value) for value in given if value)
     kind = min(named, key=lambda name: (-named[name], name), default="")
     found = _TYPES.get(kind, kind)
     return label, weight, next((known for known in TYPES if known == found), None)

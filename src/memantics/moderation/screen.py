@@ -108,14 +108,14 @@ def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     return write_queue(queue, card, items)
 
 
-def _list_categories(folder: Path) -> tuple[QueueOption, ...]:
+def _list_categories(folder: Path) -> list[QueueOption]:
     """List the harm types of the verdicts as options; empty if the detector has no types."""
     for table in read_tables(folder, ("types",)):
         for types in table["types"].to_pylist():
             if types:
                 known = {entry["type"] for entry in types} - {"none"}
-                return tuple(_make_option(name) for name in sorted(known))
-    return ()
+                return [_make_option(name) for name in sorted(known)]
+    return []
 
 
 def _make_option(name: str) -> QueueOption:
