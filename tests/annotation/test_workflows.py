@@ -104,9 +104,8 @@ def test_keys_are_unique_among_what_is_open_at_once(name: str) -> None:
         ('kind = "boolean"', 'kind = "choice"', "kind 'choice' needs options"),
         ('kind = "boolean"', 'kind = "boolean"\nqueue_options = true', "other kinds have none"),
         (
-            'kind = "boolean"',
-            'kind = "choice"\nqueue_options = true\n'
-            'options = [{ value = "a", label = { en = "A" } }]',
+            '"boolean"',
+            '"choice"\nqueue_options = true\noptions = [{ value = "a", label = { en = "A" } }]',
             "either options or queue_options",
         ),
         ('kind = "boolean"', 'kind = "boolean"\ncolour = "red"', r"'fields.0.colour': unknown key"),

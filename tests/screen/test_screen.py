@@ -118,7 +118,11 @@ def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path
     assert rows["a"]["label"] == "review"
     assert done.review_queue is not None
     card, items = read_queue(done.review_queue)
-    assert card.workflow == "review-harm"
+    assert card.workflow == "review"
+    # The categories of the form are the harm types of the detector.
+    types = {entry["type"] for entry in rows["a"]["types"]} - {"none"}
+    assert {option.value for option in card.options["category"]} == types
+    assert all(option.en and option.zh for option in card.options["category"])
     assert card.language == "zh"
     assert [item.group for item in items] == ["a"]
 
