@@ -49,6 +49,8 @@ def vote(*said: str, **more: str) -> list[dict[str, Any]]:
         (("yes", "no"), 0, 0.0),
         (("maybe", "maybe"), 0, 0.0),
         (("yes", "no", "maybe"), 0, 0.0),
+        (("yes", "unsure"), 1, 0.5),
+        (("yes", "no", "unsure"), 0, 0.0),
         ((), 0, 0.0),
     ],
 )
@@ -67,7 +69,7 @@ def make_verdict(name: str, text: str, *votes: tuple[str, str]) -> AggregatedAnn
         for n, (stage, value) in enumerate(votes)
     ]
     return AggregatedAnnotation(
-        item=name, group=name, workflow="review-harm", kept=True, values={}, annotations=said,
+        item=name, group=name, workflow="review", kept=True, values={}, annotations=said,
         hidden={"id": name, "text": text},
     )  # fmt: skip
 
@@ -78,6 +80,7 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
         [
             make_verdict("a", "so much rain", ("label", "yes"), ("label", "no")),
             make_verdict("b", "sun", ("label", "yes"), ("label", "no"), ("adjudicate", "yes")),
+            make_verdict("e", "fog", ("review", "yes"), ("review", "no"), ("settle_ties", "no")),
         ],
     )
     (tmp_path / "queue").mkdir()
@@ -86,8 +89,12 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
         [make_verdict("c", "So  much RAIN!", ("label", "no")), make_verdict("d", "snow")],
     )
     found = read_decisions([tmp_path / "one.jsonl", tmp_path / "queue"])
-    assert [(e.id, e.label) for e in found.examples] == [("reviewed/a", 0), ("reviewed/b", 1)]
-    assert list(found.weights) == pytest.approx([1 / 3, 1.0])
+    assert [(e.id, e.label) for e in found.examples] == [
+        ("reviewed/a", 0),
+        ("reviewed/b", 1),
+        ("reviewed/e", 0),
+    ]
+    assert list(found.weights) == pytest.approx([1 / 3, 1.0, 1.0])
     assert found.undecided == 1
     known = [Example("1", "SO much rain", label=1), Example("2", "sun.", label=1),
              Example("3", "wind", label=0)]  # fmt: skip
