@@ -59,6 +59,46 @@ def test_bytes_come_before_looks_and_looks_need_the_text(match_list: MatchList) 
     assert match_list.find(text="so it goes, again") is None
 
 
+def test_one_image_with_two_captions_is_two_memes(match_list: MatchList) -> None:
+    sha = hashlib.sha256(b"template").hexdigest()
+    kind = MatchEntry("kind", "harmless", text="what a lovely day", sha256=sha)
+    match_list.add([kind, make("cruel", text="get out of here", sha256=sha)])
+    assert {entry.id for entry in match_list.walk()} == {"kind", "cruel"}
+    for entry in match_list.walk():
+        found = match_list.find(text=entry.text, sha256=sha)
+        assert found is not None
+        assert (found.entry, found.how) == (entry, "same bytes")
+    other = match_list.find(text="a third caption", sha256=sha)
+    assert other is not None
+    assert (other.how, other.sure) == ("same bytes, another caption", False)
+    # The same meme with another label replaces the entry; a text without an image is another meme.
+    match_list.add([MatchEntry("new", "harmful", text="What a lovely day!", sha256=sha)])
+    assert {entry.id for entry in match_list.walk()} == {"new", "cruel"}
+    assert match_list.find(text="what a lovely day") is None
+
+
+def test_one_caption_on_two_images_is_two_memes(match_list: MatchList) -> None:
+    text, images = (
+        "love the way you smell today",
+        [hashlib.sha256(b).hexdigest() for b in (b"1", b"2")],
+    )
+    looks = [f"{LOOK:016x}", f"{LOOK ^ 0xFFFF:016x}"]
+    match_list.add(
+        [
+            MatchEntry("rose", "harmless", text=text, sha256=images[0], phash=looks[0]),
+            MatchEntry("skunk", "harmful", text=text, sha256=images[1], phash=looks[1]),
+        ]
+    )
+    for sha, look, label in zip(images, looks, ("harmless", "harmful"), strict=True):
+        for found in (
+            match_list.find(text=text, sha256=sha),
+            match_list.find(text=text, phash=look),
+        ):
+            assert found is not None
+            assert (found.entry.label, found.sure) == (label, True)
+    assert match_list.find(text=text, sha256="0" * 64, phash=f"{LOOK ^ 0xFFFF0000:016x}") is None
+
+
 def test_all_looks_within_the_bound_are_found_and_none_beyond(match_list: MatchList) -> None:
     match_list.add([make("a", text="same", phash=f"{LOOK:016x}")])
     draw = random.Random(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -100,6 +101,37 @@ def test_files_are_put_together_by_their_texts(tmp_path: Path) -> None:
              Example("3", "wind", label=0)]  # fmt: skip
     kept, changed = put_together(known, found)
     assert ([e.id for e in kept], changed) == (["3"], 1)
+
+
+def test_one_caption_on_two_images_is_two_memes(tmp_path: Path) -> None:
+    """Annotations and earlier labels are matched by image and caption, where the image is known."""
+    text, images = "love the way you smell today", []
+    for name in ("rose", "skunk", "sock"):
+        path = tmp_path / f"{name}.png"
+        path.write_bytes(name.encode())
+        images.append(path)
+    made = []
+    for name, image, said in (("a", images[0], "no"), ("b", images[1], "yes")):
+        verdict = make_verdict(name, text, ("label", said))
+        digest = hashlib.sha256(image.read_bytes()).hexdigest()
+        made.append(verdict.model_copy(update={"hidden": {**verdict.hidden, "sha256": digest}}))
+    write_annotations(tmp_path / "v.jsonl", made)
+    found = read_decisions([tmp_path / "v.jsonl"])
+    assert [(e.id, e.label) for e in found.examples] == [("reviewed/a", 0), ("reviewed/b", 1)]
+    assert found.ambiguous == 2
+    known = [Example(f"k{n}", text, image=image, label=1) for n, image in enumerate(images)]
+    kept, changed = put_together([*known, Example("bare", text, label=1)], found)
+    # The third image was not annotated, and the labels of the caption alone are ambiguous.
+    assert ([e.id for e in kept], changed) == (["k2", "bare"], 1)
+    # An annotation without an image counts for the caption, unless the image has its own.
+    more = make_verdict("c", text, ("label", "no"))
+    write_annotations(tmp_path / "v.jsonl", [made[1], more])
+    kept, changed = put_together(known, read_decisions([tmp_path / "v.jsonl"]))
+    assert ([e.id for e in kept], changed) == ([], 2)
+    write_annotations(tmp_path / "v.jsonl", [made[0]])
+    found = read_decisions([tmp_path / "v.jsonl"])
+    assert found.ambiguous == 0
+    assert put_together([Example("bare", text, label=1)], found) == ([], 1)
 
 
 def test_verdicts_without_a_text_are_counted_and_no_file_is_refused(tmp_path: Path) -> None:

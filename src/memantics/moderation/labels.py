@@ -109,7 +109,8 @@ def _keep_labelled(
 # adjudicator decided a tie, only that decision counts. A mean above ½ is harmful, below ½ harmless.
 # At ½ the meme is undecided and is used neither for training nor for evaluation. The weight of a
 # label is twice the distance of the mean from ½: 1 for full agreement, ⅓ for two of three.
-# Annotations replace an earlier label of the same text.
+# Annotations replace an earlier label of the same meme: the same image with the same caption, or
+# the same caption where an image is unknown.
 
 _SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5, "unsure": 0.5}
 _ADJUDICATE = ("adjudicate", "settle_ties")  # stages of workflows, and of the project setting
@@ -123,6 +124,7 @@ class Decided:
     """Memes labelled by annotators with their weights, and the number of undecided memes.
 
     ``textless`` counts annotations of images without text, which are not used for training.
+    ``images`` are the SHA-256 digests of their images, empty where unknown.
     """
 
     examples: tuple[Example, ...]
@@ -130,15 +132,30 @@ class Decided:
     undecided: int = 0
     people: int = 0
     textless: int = 0
+    images: tuple[str, ...] = ()
+
+    @property
+    def ambiguous(self) -> int:
+        """The number of memes whose caption has both labels, on different images."""
+        labels: dict[str, set[int | None]] = {}
+        for example in self.examples:
+            labels.setdefault(_name_caption(example.text), set()).add(example.label)
+        return sum(len(labels[_name_caption(one.text)]) > 1 for one in self.examples)
+
+
+def _name_caption(text: str) -> str:
+    return name_group(text) or text.strip()
 
 
 def read_decisions(files: Iterable[Path]) -> Decided:
-    """Read annotation files (or queues with one), and pool annotations of the same text.
+    """Read annotation files (or queues with one), and pool annotations of the same meme.
 
-    The text of a meme is in the hidden field ``text``, as in queues that ``screen`` writes.
+    The text of a meme is in the hidden field ``text``, and the digest of its image in ``sha256``,
+    as in queues that ``screen`` writes. One caption on two images makes two memes. Annotations
+    without a digest are pooled by caption.
     """
-    votes: dict[str, list[Mapping[str, object]]] = {}
-    texts: dict[str, tuple[str, str]] = {}
+    votes: dict[tuple[str, str], list[Mapping[str, object]]] = {}
+    texts: dict[tuple[str, str], tuple[str, str]] = {}
     people: set[str] = set()
     textless = 0
     for given in files:
@@ -152,18 +169,19 @@ def read_decisions(files: Iterable[Path]) -> Decided:
             if not text.strip():
                 textless += 1
                 continue
-            key = name_group(text) or text.strip()
+            key = _name_caption(text), str(annotation.hidden.get("sha256") or "")
             texts.setdefault(key, (str(annotation.hidden.get("id") or annotation.group), text))
             votes.setdefault(key, []).extend(list_votes(annotation))
             people |= {vote.annotator for vote in annotation.annotations}
-    made = [(texts[key], decide(said)) for key, said in votes.items()]
-    kept = [(named, label, weight, kind) for named, (label, weight, kind) in made if weight > 0]
+    made = [(key, *decide(said)) for key, said in votes.items()]
+    kept = [one for one in made if one[2] > 0]
     examples = tuple(
-        Example(f"reviewed/{name}", text, label=label, type=kind)
-        for (name, text), label, _, kind in kept
+        Example(f"reviewed/{texts[key][0]}", texts[key][1], label=label, type=kind)
+        for key, label, _, kind in kept
     )
     weights = tuple(weight for _, _, weight, _ in kept)
-    return Decided(examples, weights, len(made) - len(kept), len(people), textless)
+    images = tuple(image for (_, image), *_ in kept)
+    return Decided(examples, weights, len(made) - len(kept), len(people), textless, images)
 
 
 def list_votes(annotation: AggregatedAnnotation) -> list[Mapping[str, object]]:
@@ -196,16 +214,40 @@ def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | No
 
 
 def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Example], int]:
-    """Remove memes whose text has new annotations; also count the labels that changed."""
-    said = {name_group(example.text): example.label for example in decided.examples}
+    """Remove memes that have new annotations; also count the labels that changed.
+
+    A meme with an image has new annotations if both its image and its caption were annotated. Where
+    an image is unknown, the caption decides, unless its annotations on different images disagree.
+    """
+    said: dict[str, dict[str, int | None]] = {}
+    images = decided.images or ("",) * len(decided.examples)
+    for example, image in zip(decided.examples, images, strict=True):
+        said.setdefault(name_group(example.text), {})[image] = example.label
     kept, changed = [], 0
     for example in known:
         key = name_group(example.text)
-        if key and key in said:
-            changed += said[key] != example.label
+        labels = _choose_labels(said.get(key, {}) if key else {}, example)
+        if len(labels) == 1:
+            changed += example.label not in labels
         else:
             kept.append(example)
     return kept, changed
+
+
+def _choose_labels(said: Mapping[str, int | None], example: Example) -> set[int | None]:
+    """List the new labels of a meme among those of its caption, which are by image digest."""
+    image = _hash_image(example) if said else ""
+    if not image:
+        return set(said.values())
+    wanted = image if image in said else ""
+    return {said[wanted]} if wanted in said else set()
+
+
+def _hash_image(example: Example) -> str:
+    """Compute the SHA-256 digest of the image file; empty if there is none."""
+    if example.image is None or not example.image.is_file():
+        return ""
+    return hashlib.sha256(example.image.read_bytes()).hexdigest()
 
 
 def is_held_out(example: Example) -> bool:

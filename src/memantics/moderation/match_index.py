@@ -53,7 +53,9 @@ How = Literal[
     "similar image, similar text embedding",
     "similar text embedding",
     "similar image, text of the entry unknown",
+    "same bytes, another caption",
 ]
+_UNSURE = ("similar image, text of the entry unknown", "same bytes, another caption")
 
 
 class WideIndex:
@@ -151,6 +153,11 @@ class MatchEntry:
     pdq: str = ""
     embedding_hash: str = ""
 
+    @property
+    def has_image(self) -> bool:
+        """Whether a hash of its image is known."""
+        return bool(self.sha256 or self.phash or self.pdq)
+
 
 _READ = TypeAdapter(MatchEntry)
 
@@ -165,7 +172,7 @@ class HashMatch:
     @property
     def sure(self) -> bool:
         """Whether the match decides the label; otherwise it needs human review."""
-        return self.how != "similar image, text of the entry unknown"
+        return self.how not in _UNSURE
 
     @property
     def reason(self) -> str:
@@ -202,7 +209,8 @@ class MatchList:
     ) -> HashMatch | None:
         """Find the entry that a meme is a copy of.
 
-        Entries are compared by file bytes, by image and text, by text, then by text embedding.
+        Entries are compared by file bytes, by image and text, by text, then by text embedding. An
+        image with another caption than that of the entry is another meme, which needs human review.
         Text alone decides only for memes without an image: the same words on another image can
         have another meaning. ``embed`` hashes the embedding of a text; it is called only if an
         entry has an embedding hash.
@@ -213,20 +221,20 @@ class MatchList:
         self._follow()
         if not self._arrays:
             return None
-        if sha256 and (known := self._find_equal("sha", _cut(sha256), "sha256", sha256)):
-            return HashMatch(known, "same bytes")
         said = _normalize(text)
+        if sha256 and (found := self._find_same_bytes(sha256, said)):
+            return found
         hashed = embed(text) if said and embed and "embedding_hash" in self._wide else ""
         if phash or pdq:
             return self._find_similar(phash, pdq, said, hashed)
         if said:
             places = self._list_equal("text", _cut(_digest(said)))
             for known in self._read(places):
-                if not known.phash and _normalize(known.text) == said:
+                if not known.has_image and _normalize(known.text) == said:
                     return HashMatch(known, "same text")
         if hashed:
             for known in self._read(self._wide["embedding_hash"].find(hashed, NEAR_EMBEDDING)):
-                if not known.phash:
+                if not known.has_image:
                     return HashMatch(known, "similar text embedding")
         return None
 
@@ -385,9 +393,17 @@ class MatchList:
         )
         return [int(place) for place in places[first:last]]
 
-    def _find_equal(self, kind: str, key: int, field: str, wanted: str) -> MatchEntry | None:
-        found = self._read(self._list_equal(kind, key))
-        return next((known for known in found if getattr(known, field) == wanted), None)
+    def _find_same_bytes(self, sha256: str, said: str) -> HashMatch | None:
+        """Find the entry of an image file; with several captions, the one with the same text."""
+        unsure = None
+        for known in self._read(self._list_equal("sha", _cut(sha256))):
+            if known.sha256 != sha256:
+                continue
+            other = _normalize(known.text)
+            if not said or not other or measure_overlap(said, other) >= SAME_TEXT:
+                return HashMatch(known, "same bytes")
+            unsure = unsure or HashMatch(known, "same bytes, another caption")
+        return unsure
 
     def _find_similar(self, phash: str, pdq: str, said: str, hashed: str) -> HashMatch | None:
         """Find the nearest entry with a similar image and the same text, or a similar embedding."""
@@ -468,8 +484,8 @@ def _cut(digest: str) -> int:
 
 
 def _name_content(entry: MatchEntry) -> str:
-    """Identify the content of an entry: file digest, else image hash and text."""
-    return entry.sha256 or f"{entry.phash or entry.pdq}:{_normalize(entry.text)}"
+    """Identify the meme of an entry: the digest or hash of its image, and its text."""
+    return f"{entry.sha256 or entry.phash or entry.pdq}:{_normalize(entry.text)}"
 
 
 def _list_keys(entry: MatchEntry) -> dict[str, int]:

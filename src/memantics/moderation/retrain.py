@@ -302,7 +302,11 @@ def _train(
 
 def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
     left = f"; {decided.undecided:,} are undecided" if decided.undecided else ""
-    notes = (f"{len(decided.examples):,} memes labelled by {decided.people:,} annotators{left}",)
+    labelled = f"{len(decided.examples):,} memes labelled by {decided.people:,} annotators{left}"
+    notes: tuple[str, ...] = (labelled,)
+    if decided.ambiguous:
+        same = f"{decided.ambiguous:,} annotated memes share a caption and have different labels"
+        notes += (f"{same}: a detector that reads only texts cannot tell them apart",)
     if not decided.textless:
         return notes
     alone = f"{decided.textless:,} annotations of images without text were skipped"
