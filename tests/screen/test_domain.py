@@ -222,10 +222,14 @@ def test_an_explanation_says_where_it_explains_no_verdict(
     reason = "the text is in en, a script without training texts; the detector was trained on zh"
     for said, (printed, page) in found.items():
         assert (f"not scored: {reason}" in " ".join(printed.split())) == (said == "foreign")
-        assert (f"Not scored: {reason}" in page) == (said == "foreign")
+        assert (f"not scored: {reason}" in page) == (said == "foreign")
+        (verdict,) = Detector.load(detector).verdicts(texts[said])
+        title = "Needs human review" if verdict.outcome == "review" else str(verdict.outcome)
+        assert f"<h1>{title[0].upper()}{title[1:]}" in page
+        assert printed.startswith(title.lower())
         assert ("probability of harm" in printed) == (said != "foreign")
         flat = " ".join(printed.split())
-        assert (f"; {OUTSIDE_NOTE}" in flat) == (said == "far")
+        assert (OUTSIDE_NOTE in flat) == (said == "far")
         assert (f"Note: {OUTSIDE_NOTE}." in page) == (said == "far")
 
 

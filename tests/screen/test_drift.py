@@ -94,10 +94,15 @@ def test_a_shift_is_found_with_the_memes_that_drive_it(shell: Shell) -> None:
     assert {row["text"] for row in verdicts.drivers} == {"bad words"}
     ran = shell.run("drift", "now", "--against", "then", "--out", "d.html")
     assert ran.code == 1
-    assert ran.err == "limits exceeded: scores, verdicts\n"
+    verdict = "the group that grew most is memes with the verdict harmful: from "
+    assert found.grown.startswith(verdict)
+    assert found.grown.endswith(" of all memes")
+    first, last = ran.err.strip().split("limits exceeded: ")
+    assert (" ".join(first.split()), last) == (found.grown, "scores, verdicts")
     page = (shell.folder / "d.html").read_text()
     assert '<span class="hidden-text"><bdi>bad words</bdi>' in page
     assert page.count("<svg") >= 4
+    assert f"<bdi>T{found.grown[1:]}.</bdi>" in page
 
 
 def test_another_detector_is_named(shell: Shell) -> None:
@@ -111,6 +116,36 @@ def test_another_detector_is_named(shell: Shell) -> None:
     )
     assert "judged by" not in shell.run("drift", "now", "--against", "again").err
     assert mm.drift(shell.folder / "now", against=shell.folder / "again").note == ""
+
+
+def test_a_copied_detector_file_is_the_same_detector(tmp_path: Path) -> None:
+    for name, detector in (("then", "a.zip@12"), ("now", "b.zip@12"), ("more", "a.zip@13")):
+        write(tmp_path / name, *draw(3, 50), detector=detector)
+    assert mm.drift(tmp_path / "now", against=tmp_path / "then").note == ""
+    found = mm.drift(tmp_path / "more", against=tmp_path / "then")
+    assert found.note.startswith("the detector changed from a.zip@12 to a.zip@13")
+
+
+@pytest.mark.parametrize(
+    ("changed", "grown"),
+    [
+        ({"language": "fr"}, "the language fr: from 0.0% to 50.0%"),
+        ({"type": "offence"}, "the type offence: from 0.0% to 50.0%"),
+        ({"template_cluster": "cat"}, "the template cluster cat: from 0.0% to 50.0%"),
+        ({"label": "harmful"}, "memes with the verdict harmful: from 0.0% to 50.0%"),
+        ({"label": "harmful", "type": "offence"}, "the type offence: from 0.0% to 50.0%"),
+        ({"probability": 0.9}, ""),
+    ],
+)
+def test_the_group_that_grew_most_is_named(
+    tmp_path: Path, changed: dict[str, Any], grown: str
+) -> None:
+    row = {"label": "harmless", "probability": 0.1, "language": "en", "template_cluster": "dog"}
+    then = write(tmp_path / "then", *[row] * 200)
+    now = write(tmp_path / "now", *[row] * 100, *[row | changed] * 100)
+    found = mm.drift(now, against=then)
+    assert found.beyond
+    assert found.grown == (f"the group that grew most is {grown} of all memes" if grown else "")
 
 
 def test_limits_are_both_needed(tmp_path: Path) -> None:

@@ -106,6 +106,8 @@ def drift(found: moderation.Drift) -> None:
     (--min-shift).
     """
     show_table(found.table)
+    if found.grown:
+        tell(found.grown)
     if found.note:
         tell(f"note: {found.note}")
 

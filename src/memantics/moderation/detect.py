@@ -44,6 +44,7 @@ from memantics.moderation.labels import LabelEvaluation
 from memantics.moderation.lora.judging import LoraJudge
 from memantics.moderation.neural.saved import export_onnx
 from memantics.moderation.neural.settings import PRESETS as NETWORKS
+from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.pages import draw_thresholds, write_evaluation, write_explanation
 from memantics.moderation.robustness import Evasion, Robustness, measure_evasion, measure_leakage
 from memantics.moderation.storage import save
@@ -89,13 +90,14 @@ class Measured(Result):
     metrics: DetectorEvaluation | LabelEvaluation
     robustness: Robustness | None = None
     notes: tuple[str, ...] = ()
+    point: OperatingPoint | None = None
 
     def save(self, page: Path | str) -> Path:
         """Write a page with the reliability curve and the errors (only for harm)."""
         if not isinstance(self.metrics, DetectorEvaluation):
             raise InputError("only harm detectors have an evaluation page", hint="use --json")
         found = (self.predictions, self.metrics, self.robustness)
-        write_evaluation(Path(page), self.title, self.data, *found)
+        write_evaluation(Path(page), self.title, self.data, *found, point=self.point)
         return Path(page)
 
 
@@ -299,7 +301,8 @@ class Detector(TrainedDetector[DetectorEvaluation]):
         found = evaluate(data.examples, said, self.point.threshold)
         report = self._test(data, said, seen) if obfuscation else None
         title = f"{self.name} on {data.name}"
-        return Measured(title, data, tuple(said), found, report, self.list_notes(data))
+        notes = self.list_notes(data)
+        return Measured(title, data, tuple(said), found, report, notes, self.point)
 
     def _test(self, data: Loaded, said: Sequence[Prediction], seen: Loaded | None) -> Robustness:
         evasions: tuple[Evasion, ...] = ()

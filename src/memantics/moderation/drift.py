@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -117,6 +117,13 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 _BINS = 10
 _MOST_MEMES = 8  # memes listed per shift
+# Aspects whose categories are groups of memes; the most specific group wins a tie.
+_GROUPS = {
+    "templates": "the template cluster {}",
+    "types": "the type {}",
+    "languages": "the language {}",
+    "verdicts": "memes with the verdict {}",
+}
 ASPECTS = ("scores", "verdicts", "types", "languages", "unseen_ngram_rate", "templates")
 
 
@@ -160,15 +167,51 @@ def drift(
         drivers = tuple(_list_drivers(places[0], name, grown)) if grown else ()
         aspects.append(DriftedAspect(name, p, distance, beyond, rows, grown, drivers))
     memes = tuple(counts["verdicts"].total() for counts in counted)
-    judges = [" and ".join(sorted(counts["detectors"])) for counts in counted]
-    note = (
-        f"the detector changed from {judges[1]} to {judges[0]}: this alone changes scores,"
+    note = _compare_detectors(*(counts["detectors"] for counts in counted))
+    sizes = memes[0], memes[1]
+    grown = _name_grown(aspects, sizes)
+    return Drift(*places, sizes, tuple(aspects), limits.alpha, limits.min_shift, note, grown)
+
+
+def _compare_detectors(now: Counter[str], then: Counter[str]) -> str:
+    """Describe a change of detectors; empty if both folders have the same ones.
+
+    A detector is identified by its checksum: a copied or renamed file is the same detector.
+
+    >>> _compare_detectors(Counter(["new/a.zip@12"]), Counter(["a.zip@12"]))
+    ''
+    """
+    known = [{name.rpartition("@")[2]: name for name in sorted(names)} for names in (now, then)]
+    if not all(known) or known[0].keys() == known[1].keys():
+        return ""
+    told = [" and ".join(sorted(names.values())) for names in known]
+    return (
+        f"the detector changed from {told[1]} to {told[0]}: this alone changes scores,"
         " verdicts, types and unseen-n-gram rates"
-        if all(judges) and judges[0] != judges[1]
-        else ""
     )
-    return Drift(
-        *places, (memes[0], memes[1]), tuple(aspects), limits.alpha, limits.min_shift, note
+
+
+def _name_grown(aspects: Sequence[DriftedAspect], memes: tuple[int, int]) -> str:
+    """Name the group that gained most of all memes, among the groups that shifted.
+
+    Pooled rare values and memes without a type of harm are not groups.
+    """
+    known = {aspect.name: aspect for aspect in aspects if aspect.beyond}
+    grown = [
+        (settle(now / memes[0] - then / memes[1]), now / memes[0], then / memes[1], group, name)
+        for aspect, group in _GROUPS.items()
+        if aspect in known
+        for name, now, then in known[aspect].counts
+        if name not in (REST, "none")
+    ]
+    if not grown:
+        return ""
+    gain, now, then, group, name = max(grown, key=lambda one: one[0])
+    if gain <= 0:
+        return ""
+    return (
+        f"the group that grew most is {group.format(name)}: from {then:.1%} to {now:.1%}"
+        " of all memes"
     )
 
 

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -34,6 +34,8 @@ from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 
 _ROUNDING = 0.01  # tolerance for sums in single precision
 Predict = Callable[[Sequence[Example]], list[Prediction]]
+Outcome = Literal["harmless", "review", "harmful"]
+_TITLES = {"harmless": "Harmless", "review": "Needs human review", "harmful": "Harmful"}
 _PIECE = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 _MOST = 40  # segments per text; in longer texts a segment has several words
 _SIDE = 4  # rows and columns of the grid of image regions
@@ -138,15 +140,35 @@ class Explanation(Reasons):
     prediction: Prediction
 
     @property
-    def lines(self) -> tuple[str, str]:
-        """The verdict, and how its score is composed."""
+    def outcome(self) -> Outcome:
+        """What happens to the meme at the operating point: a label, or ``review`` by a person."""
         said = self.prediction
-        kind = f", {said.type}" if said.label and said.type not in (None, "none") else ""
-        doubt = f"; {OUTSIDE_NOTE}" if said.out_of_domain else ""
+        if said.review or said.not_scored:
+            return "review"
+        return "harmful" if said.label else "harmless"
+
+    @property
+    def title(self) -> str:
+        """The outcome in words, such as ``Needs human review``."""
+        return _TITLES[self.outcome]
+
+    @property
+    def review_reason(self) -> str:
+        """Why the meme needs human review; empty if it does not."""
+        said = self.prediction
+        return f"not scored: {said.not_scored}" if said.not_scored else said.review
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The outcome at the operating point, and how its score is composed."""
+        said = self.prediction
+        facts = [f"probability of harm {said.probability:.2f}"] if not said.not_scored else []
+        if said.label and not said.not_scored and said.type not in (None, "none"):
+            facts.append(f"type {said.type}")
+        doubt = OUTSIDE_NOTE if said.out_of_domain and OUTSIDE_NOTE not in said.review else ""
+        told = "; ".join(filter(None, (self.review_reason, doubt)))
         return (
-            f"not scored: {said.not_scored}"
-            if said.not_scored
-            else f"{said.name}, probability of harm {said.probability:.2f}{kind}{doubt}",
+            ", ".join((self.title.lower(), *facts)) + (f": {told}" if told else ""),
             f"{self.sum}; harmful from {self.needed:+.2f}",
         )
 

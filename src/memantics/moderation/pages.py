@@ -19,11 +19,12 @@ from markupsafe import Markup
 from memantics.core.files import write_text
 from memantics.core.parameters import Flag
 from memantics.core.result import Result, Table
+from memantics.metrics.rounding import Floats
 from memantics.moderation.evaluation import DetectorEvaluation, name_metric
 from memantics.moderation.examples import Example, Loaded
 from memantics.moderation.explanation import Explanation, FieldAttribution
 from memantics.moderation.fast import Prediction
-from memantics.moderation.operating_points import ThresholdMetrics
+from memantics.moderation.operating_points import OperatingPoint, ThresholdMetrics
 from memantics.moderation.robustness import Robustness
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.web.page import Thumbnail, fill_page, make_thumbnails
@@ -47,7 +48,7 @@ _Kept = tuple[float, int, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A misclassified meme; ``sure`` is the distance of the probability from the label."""
+    """A misclassified meme; ``sure`` is the distance of its probability from the threshold."""
 
     example: Example
     prediction: Prediction
@@ -63,9 +64,16 @@ def write_evaluation(
     said: Sequence[Prediction],
     found: DetectorEvaluation,
     report: Robustness | None,
+    *,
+    point: OperatingPoint | None = None,
 ) -> None:
-    """Write metrics, calibration curve and error browser as one page."""
-    mistakes = find_mistakes(loaded.examples, said)
+    """Write metrics, calibration curve and error browser as one page.
+
+    ``point`` is the operating point of the predictions; by default it has only the threshold of
+    ``found``.
+    """
+    point = point or OperatingPoint(0.5 if found.threshold is None else found.threshold)
+    mistakes = find_mistakes(loaded.examples, said, point.threshold)
     shown = mistakes[:_MOST_ERRORS]
     _write(
         out,
@@ -82,6 +90,8 @@ def write_evaluation(
             "name_metric": name_metric,
             "mistakes": _add_images(shown),
             "total": len(mistakes),
+            "doubtful": find_doubtful(loaded.examples, said, point),
+            "limits": list_thresholds(point),
         },
     )
 
@@ -114,14 +124,27 @@ def colour_letters(found: Explanation) -> list[tuple[FieldAttribution, list[tupl
     ]
 
 
-def find_mistakes(examples: Sequence[Example], said: Sequence[Prediction]) -> list[Mistake]:
-    """List errors, the most confident first."""
+def find_doubtful(
+    examples: Sequence[Example], said: Sequence[Prediction], point: OperatingPoint
+) -> list[tuple[Example, Prediction]]:
+    """List the memes whose probability is nearest to a threshold of the operating point."""
+    if not said:
+        return []
+    chances = np.array([one.probability for one in said])
+    order = np.argsort(measure_doubt(chances, list_thresholds(point)), kind="stable")
+    return [(examples[place], said[place]) for place in order[:_SHOWN].tolist()]
+
+
+def find_mistakes(
+    examples: Sequence[Example], said: Sequence[Prediction], threshold: float = 0.5
+) -> list[Mistake]:
+    """List errors, the most confident first: those farthest from the threshold."""
     wrong = [
         Mistake(
             example=example,
             prediction=prediction,
             kind="false negative" if example.label else "false positive",
-            sure=abs(prediction.probability - int(example.label or 0)),
+            sure=abs(prediction.probability - threshold),
         )
         for example, prediction in zip(examples, said, strict=True)
         if prediction.label != example.label
@@ -200,7 +223,8 @@ class Summary:
     """Counts over all verdicts and a few examples, in constant memory.
 
     ``template_clusters`` are clusters of similar images among flagged memes; ``templates`` are
-    matches with known templates.
+    matches with known templates. ``thresholds`` are the limits of the bands of the operating point,
+    and ``doubtful`` the memes nearest to one of them.
     """
 
     rows: int
@@ -216,16 +240,39 @@ class Summary:
     certain: tuple[Mapping[str, Any], ...] = ()
     doubtful: tuple[Mapping[str, Any], ...] = ()
     homophones: tuple[Mapping[str, Any], ...] = ()
+    thresholds: tuple[float, ...] = ()
 
 
-def summarize(tables: Iterable[pa.Table], template_clusters: Mapping[str, str]) -> Summary:
+def list_thresholds(point: OperatingPoint) -> tuple[float, ...]:
+    """List the probabilities at which the band of an operating point changes.
+
+    >>> list_thresholds(OperatingPoint(0.5)), list_thresholds(OperatingPoint(0.9, (0.3, 0.5)))
+    ((0.5,), (0.3, 0.9))
+    """
+    return tuple(dict.fromkeys(point.review_band or (point.threshold,)))
+
+
+def measure_doubt(chances: Floats, thresholds: Sequence[float]) -> Floats:
+    """Compute the distance of each probability from the nearest threshold.
+
+    >>> measure_doubt(np.array([0.5, 0.85]), (0.3, 0.9)).round(2).tolist()
+    [0.2, 0.05]
+    """
+    limits = np.asarray(thresholds, float)
+    return np.asarray(np.abs(chances[:, None] - limits[None, :]).min(axis=1), float)
+
+
+def summarize(
+    tables: Iterable[pa.Table], template_clusters: Mapping[str, str], point: OperatingPoint
+) -> Summary:
     """Count verdicts in one pass over the parts.
 
-    ``template_clusters`` maps each perceptual hash to the name of its template cluster.
+    ``template_clusters`` maps each perceptual hash to the name of its template cluster. ``point``
+    is the operating point of the verdicts.
     """
     import pyarrow.compute as pc
 
-    tally = _DriftTally(template_clusters)
+    tally = _VerdictTally(template_clusters, list_thresholds(point))
     for table in tables:
         tally.count("statuses", table["status"])
         tally.rows += table.num_rows
@@ -238,8 +285,8 @@ def summarize(tables: Iterable[pa.Table], template_clusters: Mapping[str, str]) 
     return tally.close()
 
 
-class _DriftTally:
-    def __init__(self, template_clusters: Mapping[str, str]) -> None:
+class _VerdictTally:
+    def __init__(self, template_clusters: Mapping[str, str], thresholds: Sequence[float]) -> None:
         names = (
             "statuses",
             "labels",
@@ -252,7 +299,7 @@ class _DriftTally:
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}
         self.counts["labels"].update(dict.fromkeys(("harmless", "harmful", "review"), 0))
         self.rows = self.outside = 0
-        self._clusters = template_clusters
+        self._clusters, self._thresholds = template_clusters, tuple(thresholds)
         self._scores = np.zeros(_BINS, np.int64)
         self._certain: list[_Kept] = []
         self._doubtful: list[_Kept] = []
@@ -279,7 +326,8 @@ class _DriftTally:
         self.counts["template_clusters"].update(
             self._clusters[look] for look in looks if look in self._clusters
         )
-        for heap, order in ((self._certain, chances), (self._doubtful, -np.abs(chances - 0.5))):
+        near = -measure_doubt(chances, self._thresholds)
+        for heap, order in ((self._certain, chances), (self._doubtful, near)):
             first = np.lexsort((np.arange(len(order)), -order))[:_SHOWN]
             for place, row in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
                 _keep(heap, (float(order[place]), -(self._judged + place), row))
@@ -306,6 +354,7 @@ class _DriftTally:
             certain=_unload(self._certain),
             doubtful=_unload(self._doubtful),
             homophones=tuple(self._homophones),
+            thresholds=self._thresholds,
         )
 
 
@@ -376,7 +425,9 @@ class DriftedAspect:
 class Drift(Result):
     """Shifts between two screenings, with the limits for reporting them.
 
-    ``note`` warns if the two screenings used different detectors.
+    ``note`` warns if the two screenings used different detectors. ``grown`` names the group (label,
+    type, language or template cluster) that grew most; it is empty if no such group shifted beyond
+    the limits.
     """
 
     now: Path
@@ -386,6 +437,7 @@ class Drift(Result):
     alpha: float
     min_shift: float
     note: str = ""
+    grown: str = ""
 
     @property
     def beyond(self) -> tuple[str, ...]:

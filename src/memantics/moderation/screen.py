@@ -127,7 +127,10 @@ def _list_items(folder: Path) -> Iterator[QueueItem]:
     pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
     for number, row in enumerate(row for row in read_rows(folder) if row["label"] == REVIEW):
         picture = pictures.get(row["sha256"] or "")
-        hidden = ("id", "text", "probability", "type", "status", "reason", "language", "detector")
+        hidden = (
+            "id", "text", "sha256", "probability", "type", "status", "reason", "language",
+            "detector",
+        )  # fmt: skip
         # Without an image and a text, the reviewer looks the meme up by its id.
         blank = not picture and not row["text"].strip()
         yield QueueItem(
@@ -470,7 +473,7 @@ def _sum_up(
     reviewers: int,
     saved: int,
 ) -> Screened:
-    summary = summarize(read_tables(folder, COLUMNS), write_template_clusters(folder))
+    summary = summarize(read_tables(folder, COLUMNS), write_template_clusters(folder), point)
     page = folder / "summary.html"
     queued = write_review(folder, point, reviewers)
     facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
