@@ -101,11 +101,14 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("#part-sound .by")).to_contain_text(
         re.compile(r"homophone reader.*confidence \d+ %")
     )
-    expect(page.locator("#part-harm .verdict")).to_have_text("not harmful")
+    badge = page.locator("#part-harm .verdict")
+    expect(badge).to_have_text("sample detector, for demonstration only")
+    expect(badge).to_have_class("verdict sample")
+    expect(page.locator("#part-harm")).to_contain_text(re.compile("Result of the sample detector"))
     expect(page.locator("#part-harm .by")).to_contain_text("sample detector")
     assert page.locator("#part-harm .letters i").all_inner_texts() == list("最近有点键忘")
     assert page.locator("#part-harm .letters i[class]").count() > 0
-    # Judged not harmful, so it is shown.
+    # The sample detector hides nothing.
     expect(page.locator("body")).not_to_have_class("veil")
 
     # What needs a model says so, and how to connect one.
@@ -190,18 +193,22 @@ def test_a_text_unlike_the_training_texts_is_left_to_people(
     with serve_pages(ServedModels(detector=file)) as address, visit(browser) as watched:
         page = watched.page
         far = "the plumber is looking for his frogs"
-        for text, verdict in (("what a lovely day", "not harmful"), (far, "unsure")):
+        for text, verdict in (
+            ("have a nice week", "harmful"),
+            ("what a lovely day", "no harm detected"),
+            (far, "needs human review"),
+        ):
             page.goto(address)
             hand_over(page, "drop", "a.png", draw_text(text))
             expect(page.locator("#part-harm .verdict")).to_have_text(verdict)
-            note = page.locator("#part-harm").get_by_text("a person should decide")
-            expect(note).to_have_count(int(verdict == "unsure"))
+            note = page.locator("#part-harm").get_by_text("it needs human review")
+            expect(note).to_have_count(int(text == far))
         with page.expect_download() as got:
             page.get_by_role("button", name="Save as a web page").click()
         got.value.save_as(tmp_path / "meme.html")
     text = (tmp_path / "meme.html").read_text(encoding="utf-8")
-    assert '<span class="verdict">unsure</span>' in text
-    assert "a person should decide" in text
+    assert '<span class="verdict doubt">needs human review</span>' in text
+    assert "it needs human review" in text
 
 
 @pytest.mark.slow
@@ -315,7 +322,7 @@ def test_phones_and_both_languages(browser: Browser, address: str) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("分析一张表情包")
         assert page.locator("html").get_attribute("lang") == "zh-CN"
         page.goto(f"{address}/#CN90001")  # the choice is kept
-        expect(page.locator("#part-harm .verdict")).to_have_text("无害")
+        expect(page.locator("#part-harm .verdict")).to_have_text("示例检测器，仅作演示")
         expect(page.locator(".stage .narrow .drawing")).to_be_visible()
         assert page.locator(".narrow text.kicker").first.inner_html() == "文字"
         # One part failed; it says so, and the others are there.

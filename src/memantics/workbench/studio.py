@@ -32,8 +32,9 @@ from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.models.engine import Progress
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
-from memantics.moderation.explanation import Explanation
+from memantics.moderation.explanation import Explanation, Outcome
 from memantics.moderation.subjects import Subject
+from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 from memantics.moderation.verdict import HARMFUL
 from memantics.moderation.verdict import judge as judge_subjects
 from memantics.understanding.analysis.gather import VERDICTS, ask_all
@@ -164,9 +165,11 @@ class CharacterAttribution:
 class HarmFound(Result):
     """A detector's verdict with attributions; scores from ``threshold`` on count as harmful.
 
-    ``foreign``: not scored, since the detector was not trained on this language. ``outside``: the
-    text is unlike the training texts. ``reason`` explains why it was not scored or needs human
-    review.
+    ``outcome`` is what happens to the meme at the operating point; a meme that was not scored needs
+    human review. ``reason`` explains why it was not scored or needs human review. The parts of the
+    reason are ``foreign`` (not scored, since the detector was not trained on this language),
+    ``outside`` (the text is unlike the training texts), ``review_band`` (the probability is between
+    these two) and ``other_reason``.
     """
 
     status: str
@@ -180,6 +183,9 @@ class HarmFound(Result):
     foreign: bool = False
     outside: bool = False
     reason: str = ""
+    outcome: Outcome = "review"
+    review_band: tuple[float, float] | None = None
+    other_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,11 +260,18 @@ def judge(
         subject = replace(subject, text=f"{text}\n{other_text}", other_text=other_text)
     (verdict,) = judge_subjects(detector, [subject])
     if verdict.probability is None:
-        known = not text.strip() or unread or verdict.language in detector.languages
+        said = text.strip() and not detector.needs_image
         return HarmFound(
-            "not_scored", detector.name, detector.sample, foreign=not known, reason=verdict.reason
+            "not_scored",
+            detector.name,
+            detector.sample,
+            foreign=bool(said) and verdict.language not in detector.languages,
+            reason=verdict.reason,
+            other_reason=verdict.reason if detector.needs_image else "",
         )
     harmful, reasons = verdict.label == HARMFUL, detector.find_reasons(example)
+    in_band = detector.point.explain_review(verdict.probability) if verdict.review else ""
+    outcome: Outcome = "review" if verdict.review else "harmful" if harmful else "harmless"
     return HarmFound(
         "scored",
         detector.name,
@@ -270,7 +283,22 @@ def judge(
         tuple(_share_characters(reasons)) if reasons else (),
         outside=bool(verdict.out_of_domain),
         reason=verdict.review,
+        outcome=outcome,
+        review_band=detector.point.review_band if in_band else None,
+        other_reason=_remove_reasons(verdict.review, OUTSIDE_NOTE, in_band),
     )
+
+
+def _remove_reasons(review: str, *known: str) -> str:
+    """Remove known parts of the reason for human review; parts are separated by semicolons.
+
+    >>> _remove_reasons("far; part of the text is in de; near", "far", "near", "")
+    'part of the text is in de'
+    """
+    text = f"; {review}; "
+    for part in filter(None, known):
+        text = text.replace(f"; {part}; ", "; ")
+    return text.strip("; ")
 
 
 def _share_characters(explained: Explanation) -> Iterator[CharacterAttribution]:

@@ -104,11 +104,20 @@
     made.classList.toggle("marked", mark !== undefined);
     return made;
   };
-  const verdict = ({ harmful, outside }) => t(outside ? "harm.unsure" : harmful ? "harm.harmful" : "harm.harmless");
+  /* A detector's verdict has an outcome at its operating point; a model's answer is yes or no. */
+  const WORDS = { harmful: "harm.harmful", review: "harm.review", harmless: "harm.clear" };
+  const verdict = ({ outcome, harmful }) => t(outcome ? WORDS[outcome] : harmful ? "harm.harmful" : "harm.harmless");
   const pill = (found) => {
-    const tone = found.outside ? "" : found.harmful ? " bad" : " good";
-    return el("span", { className: `verdict${tone}${found.sample ? " sample" : ""}`, textContent: verdict(found) });
+    if (found.sample) return el("span", { className: "verdict sample", textContent: t("harm.demo") });
+    const tone = found.outcome === "review" ? " doubt" : found.harmful ? " bad" : " good";
+    return el("span", { className: `verdict${tone}`, textContent: verdict(found) });
   };
+  const explainReview = (found) => found.outcome !== "review" ? [] : [
+    found.status === "scored" ? "" : found.foreign ? t("harm.foreign") : found.other_reason ? "" : t("harm.none"),
+    found.review_band ? t("harm.band", { low: percent(found.review_band[0]), high: percent(found.review_band[1]) }) : "",
+    found.outside ? t("harm.outside") : "",
+    found.other_reason ? t("harm.reason", { reason: found.other_reason }) : "",
+  ].filter(Boolean);
 
   /* ---- what it says ---- */
   const showText = (found) => {
@@ -193,10 +202,11 @@
   const showHarm = (found) => {
     meme.parts.harm = found;
     const who = [found.sample ? t("harm.by_sample") : t("harm.by", { by: found.by })];
+    const why = explainReview(found).map((line) => el("p", { textContent: line }));
+    const demo = found.sample ? el("p", { textContent: t("harm.demo_result", { verdict: verdict(found) }) }) : null;
     if (found.status !== "scored") {
-      const why = t(found.foreign ? "harm.foreign" : "harm.none");
-      settle("harm", [el("p", { textContent: why })]);
-      announce(why);
+      settle("harm", [el("p", {}, pill(found)), demo, ...why], who);
+      announce([verdict(found), ...explainReview(found)].join(". "));
       cover();
       return;
     }
@@ -211,10 +221,11 @@
       letters.append(letter);
     }
     settle("harm", [
-      el("p", {}, pill(found), found.outside ? "" : kind),
+      el("p", {}, pill(found), found.sample || found.outside ? "" : kind),
+      demo,
       meter(found.probability, found.threshold),
       el("p", { className: "quiet small", textContent: t("harm.probability", { percent: chance, threshold: percent(found.threshold) }) }),
-      found.outside ? el("p", { textContent: t("harm.outside") }) : null,
+      ...why,
       found.characters.length ? el("p", { className: "quiet small key" }, t("harm.letters"), " ", el("i", { className: "h3", textContent: t("harm.towards") }), " ", el("i", { className: "g3", textContent: t("harm.against") })) : null,
       found.characters.length ? letters : null,
       found.sample ? el("p", { className: "quiet small", textContent: t("harm.sample") }) : null,
