@@ -23,12 +23,8 @@ def answer(page: str, person: int) -> dict[str, str]:
     """Answer as a careful reviewer; the last reviewer is not sure about one vegetable."""
     harmful = "yes" if any(word in page for word in VEGETABLES) else "no"
     if english.FRENCH in page or (person == 2 and "菠菜" in page):
-        harmful = "maybe"
-    values = {"harmful": harmful}
-    if harmful == "yes":
-        values |= {"type": "offence", "modality": "text"}
-    form = {"version": "0"} | {f"k-{name}": "choice" for name in values}
-    return form | {f"f-{name}": value for name, value in values.items()}
+        harmful = "unsure"
+    return {"version": "0", "k-harmful": "choice", "f-harmful": harmful}
 
 
 def list_commands(page: Path) -> list[list[str]]:

@@ -9,6 +9,8 @@ from pydantic import ValidationError
 
 from memantics.annotation.commands import Storage, import_annotations
 from memantics.annotation.errors import AnswerError, Forbidden, NotFound
+from memantics.annotation.project_settings import ProjectSettings
+from memantics.annotation.workflow import apply_settings, read_workflow
 from memantics.core.queue import QueueCard, QueueItem, QueueOption, Shown, write_queue
 from memantics.moderation.labels import read_decisions
 from tests.annotation.team import work_through
@@ -176,3 +178,10 @@ def test_another_workflow_replaces_that_of_the_queue(office: Office, tmp_path: P
     assert (project.workflow.name, project.workflow.stages[0].id) == ("review-harm", "label")
     with pytest.raises(NotFound, match="the queue uses workflow review"):
         exchange.import_queue(office.lead, project.id, queue)
+
+
+def test_an_extra_answer_is_not_read_as_a_decision() -> None:
+    """One more annotator adds a vote; only the lead's decision of a tie counts alone."""
+    for adjudicator, stage in (("lead", "settle_ties"), ("extra-annotator", "extra_annotation")):
+        settings = ProjectSettings.model_validate({"adjudicator": adjudicator})
+        assert apply_settings(read_workflow("review"), settings).stages[-1].id == stage
