@@ -112,7 +112,7 @@ def test_a_dropped_meme_is_read_heard_judged_and_made_kinder(seen: Watched, addr
     expect(page.locator("body")).not_to_have_class("veil")
 
     # What needs a model says so, and how to connect one.
-    expect(page.locator("#no-model")).to_contain_text("none is connected here")
+    expect(page.locator("#no-model")).to_contain_text("none is connected")
     expect(page.locator("#no-model code")).to_contain_text("memantics serve --model openai/NAME")
 
     # It is declined with the reason, which names no flag; another one is made kinder.
@@ -284,7 +284,7 @@ def test_page_and_data_are_saved_on_request(
     page.goto(f"{address}/?lang=zh#CN90008")
     expect(page.locator(".slide")).to_be_visible()
     with page.expect_download() as got:
-        page.get_by_role("button", name="存为数据").click()
+        page.get_by_role("button", name="保存为 JSON").click()
     assert got.value.suggested_filename == "CN90008.json"
     got.value.save_as(tmp_path / "meme.json")
     record = StudioRecord.model_validate_json((tmp_path / "meme.json").read_bytes())
@@ -296,13 +296,13 @@ def test_page_and_data_are_saved_on_request(
     assert told["kinder"]["status"] == "done"
     assert record.meanings[0].by == "sample data"
     with page.expect_download() as got:
-        page.get_by_role("button", name="存为网页").click()
+        page.get_by_role("button", name="保存为网页").click()
     got.value.save_as(tmp_path / "meme.html")
     with watch(browser) as saved:
         saved.page.goto((tmp_path / "meme.html").as_uri())
         text = saved.page.inner_text("body")
         assert "你是来找茬的吧" in text
-        assert "语音引擎" in text
+        assert "谐音识别" in text
         assert "示例检测器" in text
         assert saved.page.locator(".picture img").count() == 2
         drawing = saved.page.locator(".wide svg.drawing").bounding_box()
