@@ -264,7 +264,7 @@ def test_a_harmful_meme_is_blurred_until_asked_for_and_opens_by_link(
     assert "blur" in picture.evaluate("one => getComputedStyle(one).filter")
     expect(page.locator("#why")).to_have_text("It may be harmful")
     # The pack's own annotations stand for a model, and say whose they are.
-    expect(page.locator("#part-meaning .by")).to_contain_text("the people who drew it")
+    expect(page.locator("#part-meaning .by")).to_contain_text("the authors of the sample data")
     assert page.locator(".stage .wide .card").count() > 3
     card = page.locator(".stage .wide .card").first
     card.focus()
