@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from memantics.benchmarks.factories import Prompts as Prompts
+    from memantics.benchmarks.factories import accuracy_score as accuracy_score
     from memantics.benchmarks.factories import choice_task as choice_task
     from memantics.benchmarks.factories import label_task as label_task
     from memantics.benchmarks.factories import mean_score as mean_score
-    from memantics.benchmarks.factories import accuracy_score as accuracy_score
     from memantics.benchmarks.factories import text_task as text_task
     from memantics.benchmarks.plugin import AuditHooks as AuditHooks
     from memantics.benchmarks.plugin import BenchmarkPlugin as BenchmarkPlugin
