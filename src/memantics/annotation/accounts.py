@@ -73,7 +73,7 @@ class Attempt:
 
 
 class LoginAttempts:
-    """Count login attempts per key within a sliding time window."""
+    """Count login attempts per key (account or network) within a sliding time window."""
 
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
@@ -86,7 +86,7 @@ class LoginAttempts:
         return self.begin(limits | {f"account {account}": PER_ACCOUNT}, pair)
 
     def begin(self, limits: Mapping[str, int], cleared: str) -> Attempt:
-        """Count an attempt for every key, or raise TooManyAttempts if any key is at its limit."""
+        """Count an attempt for every key (account or network); raise TooManyAttempts at a limit."""
         keys = {hash_token(key): limit for key, limit in limits.items()}
         attempt = Attempt(secrets.token_hex(16), hash_token(cleared))
         now = self._context.clock()
@@ -416,7 +416,7 @@ class Accounts:
             return membership.insert_user(
                 connection, name, hashed, admin=admin, now=self._context.clock()
             )
-        except sa.exc.IntegrityError as error:  # created by a parallel request
+        except sa.exc.IntegrityError as error:  # a parallel request created the same account
             raise AnswerError({"name": "this name is taken"}) from error
 
     def _hash(self, password: str) -> str:

@@ -38,7 +38,7 @@ class AggregationCase:
 
 
 class _Tie(Exception):
-    """Raised if no value wins; the rule defines the next step."""
+    """Raised if a vote ends in a tie; the aggregation rule defines the next step."""
 
 
 def state_before(
@@ -46,8 +46,8 @@ def state_before(
 ) -> FieldValues:
     """Return the field values at the start of a stage: drafts, then earlier sequential answers.
 
-    ``prelabels`` is the project's setting. Answers of the same sequential stage are included, since
-    each annotator continues from the previous one.
+    ``prelabels`` is the project's setting that shows or hides model suggestions. Answers of the
+    same sequential stage are included, since each annotator continues from the previous one.
     """
     start = workflow.stages[stage].start
     stages = workflow.stages[: stage + 1]

@@ -33,8 +33,8 @@ class FieldAgreement(Closed):
     ``pairwise`` is the mean proportion of agreeing pairs, ``complete`` the proportion of items on
     which all annotators agree. ``cohen`` is the mean over pairs of annotators. A metric is None if
     it is not defined. ``spans`` are 95% confidence intervals by metric; ``labels`` gives, per
-    label, how often a second annotator chooses the same label. ``windows`` are alphas of
-    consecutive blocks of items, in the order in which they were finished.
+    label, how often a second annotator chooses the same label. ``windows`` are the values of
+    Krippendorff's alpha in consecutive blocks of items, in the order in which they were finished.
     """
 
     stage: str
@@ -55,11 +55,12 @@ class FieldAgreement(Closed):
 
     @property
     def change(self) -> float | None:
-        """Return the largest likely change of alpha (95%) after 50 more items.
+        """Return by how much 50 more items may change Krippendorff's alpha (95% confidence).
 
-        The half-width of the interval shrinks with the square root of the number of items. A step
-        from n to n + m items changes alpha by about that half-width times sqrt(m / (n + m)). With
-        fewer than 20 items the result is None, because the interval may have zero width.
+        The half-width of the confidence interval shrinks with the square root of the number of
+        items. A step from n to n + m items changes alpha by about that half-width times sqrt(m / (n
+        + m)). With fewer than 20 items the result is None, because the interval may have zero
+        width.
         """
         if "alpha" not in self.spans or self.items < 2 * _FEWEST:
             return None
@@ -82,8 +83,8 @@ def measure_agreement(
 ) -> tuple[FieldAgreement, ...]:
     """Measure agreement per field at every stage with several independent annotators.
 
-    The field ``*`` combines all fields of a stage. With ``random_only``, only items of the randomly
-    ordered part count.
+    The field ``*`` combines all fields of a stage. With ``random_only``, only items that were
+    queued in random order count, not those queued by uncertainty.
     """
     share = workflow.settings.random_proportion
     agreements: list[FieldAgreement] = []
@@ -155,7 +156,7 @@ def _joined(fields: Sequence[WorkflowField], forms: Sequence[StageUnit]) -> Iter
 
 
 def _units_of(field: WorkflowField, forms: Sequence[StageUnit]) -> Iterator[Unit]:
-    """Yield one unit per item, or one per list element for fields with ``each``."""
+    """Yield one unit of annotation per item, or one per list element for fields with ``each``."""
     for item, row in forms:
         said = {u: answer[field.id] for u, answer in row.items() if field.id in answer}
         if not field.each:

@@ -93,7 +93,10 @@ def backup(service: AnnotationService, target: Path) -> BackupManifest:
 
 @contextmanager
 def _snapshot(database: Database) -> Iterator[Connection]:
-    """Open a consistent snapshot. For SQLite it is a copy, since a long read grows the log."""
+    """Open a consistent snapshot of the database.
+
+    For SQLite the snapshot is a copy, because its write-ahead log grows during a long read.
+    """
     if not database.sqlite:
         steady = database.engine.execution_options(isolation_level="REPEATABLE READ")
         with steady.connect() as connection, connection.begin():

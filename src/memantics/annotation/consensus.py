@@ -87,7 +87,7 @@ _WINDOW = 10
 
 
 def answers_at(item: AssignedItem, stage: int) -> dict[int, Mapping[str, JsonValue]]:
-    """Return each annotator's answer to an item at a stage, without training."""
+    """Return each annotator's answer to an item at a stage, without training answers."""
     return {
         assignment.user: assignment.answer
         for assignment in item.answered(training=False)

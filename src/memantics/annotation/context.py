@@ -43,7 +43,7 @@ class ServiceContext:
         role: ProjectRole | None = None,
         lock: bool = False,
     ) -> Visit:
-        """Return the rights of a member in a transaction; raise Forbidden without the role."""
+        """Return a member's rights in an open transaction; raise Forbidden without the role."""
         query = queries.LOCKED_RIGHTS if lock else queries.RIGHTS
         row = query.one(connection, {"project": project, "user": actor.id})
         if row is None or (role and role not in read_roles(row.roles)):

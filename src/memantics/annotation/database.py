@@ -73,7 +73,7 @@ class _Turnstile:
                 self._busy = False
 
     def _give_up(self, mine: threading.Lock) -> None:
-        """Leave the queue after an interrupt, or pass on a turn that has just arrived."""
+        """Leave the queue of waiting threads after an interrupt; if it is our turn, end it."""
         with self._guard:
             if mine in self._queue:
                 self._queue.remove(mine)
@@ -217,7 +217,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Open a write transaction; it is on disk when the block ends, or rolled back."""
+        """Open a write transaction; when the block ends, it is on disk or rolled back."""
         writing = self._group.write() if self._group else self._writing.begin()
         with writing as connection:
             yield connection
@@ -262,7 +262,8 @@ class Query:
     """A SQLAlchemy Core expression that is compiled once per database and sent to the driver.
 
     One answer takes about a dozen small statements. SQLAlchemy's execution would cost more time
-    than the database itself. Parameters are ``bindparam``; an INSERT names its columns.
+    than the database itself. Parameters must be ``bindparam`` objects, and an INSERT must name its
+    columns.
     """
 
     __slots__ = ("_columns", "_compiled", "_expression", "_row")

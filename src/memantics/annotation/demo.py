@@ -23,7 +23,7 @@ WARNING = (
 )
 COLLEAGUES = ("robin", "kim", "lee")
 FIRST_ITEMS = 9
-# Types that a simulated annotator labels as harmless, so that annotators differ.
+# Types of harm that a simulated annotator labels as harmless, so that annotators differ.
 LENIENT: Mapping[str, frozenset[str]] = MappingProxyType(
     {"kim": frozenset({"dispirited"}), "lee": frozenset({"targeted"})}
 )

@@ -38,7 +38,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> bytes:
-    r"""Write rows in one of the formats; every row has every column.
+    r"""Write rows as jsonl, json, csv or parquet; every row has every column.
 
     >>> write_rows([{"a": "x", "b": [1]}], ["a", "b"], "csv")
     b'a,b\r\nx,[1]\r\n'
@@ -197,8 +197,9 @@ def aggregate_all(snapshot: Snapshot) -> list[tuple[AssignedItem, AggregatedItem
 def list_annotations(snapshot: Snapshot) -> list[AggregatedAnnotation]:
     """Return the finished items with aggregated values and individual annotations.
 
-    For workflows with ``personal``, annotators are removed and the items are sorted by content,
-    because item numbers would reveal the order in which people answered.
+    For questionnaires in which people answer about themselves (``personal``), the annotators are
+    removed and the items are sorted by content, because item numbers would reveal the order in
+    which people answered.
     """
     made = _annotations_of(snapshot)
     if not snapshot.workflow.personal:

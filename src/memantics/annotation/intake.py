@@ -200,7 +200,11 @@ def _present(connection: Connection, project: int) -> tuple[int, int]:
 
 
 def _training_round(rights: Rights, nth: int) -> int:
-    """Return the training round of an item; later items with known answers measure drift."""
+    """Return the training round of an item, or 0.
+
+    Items with known answers after the last round measure how an annotator's accuracy changes over
+    time.
+    """
     training = rights.workflow.training
     if training is None or not rights.settings.training:
         return 0
@@ -256,7 +260,7 @@ def _place(rights: Rights, row: Mapping[str, Any]) -> int:
 
 
 def shuffled(project: int, key: str) -> int:
-    """Return a pseudo-random position that is the same for every annotator."""
+    """Return a pseudo-random position of an item that is the same for every annotator."""
     digest = hashlib.sha256(f"{project}:{key}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
@@ -264,8 +268,8 @@ def shuffled(project: int, key: str) -> int:
 def adjust_assignments(connection: Connection, project: int, *, joined: bool = False) -> None:
     """Add missing assignments after a change of settings, and open or close free ones.
 
-    Answers are never deleted. With ``joined``, only the team has changed, which matters only if the
-    project has an overlap.
+    Answers are never deleted. With ``joined``, only the team has changed. That matters only if the
+    whole team annotates a part of the items (the setting ``overlap``).
     """
     query = sa.select(schema.projects).where(schema.projects.c.id == project)
     row = connection.execute(query.with_for_update()).one()

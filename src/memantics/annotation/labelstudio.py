@@ -1,10 +1,8 @@
 """Import and export of Label Studio tasks, as JSON or ZIP.
 
 A task's ``data`` holds the item under ``memantics``. The results of an annotation hold the answer
-field by field in Label Studio's format. Stage, slot and earlier versions have no place in Label
-Studio, so they are stored as extra fields and used on import. Values are always read from the
-results, because Label Studio may have changed them. Tasks created in Label Studio can be imported
-too.
+field by field in Label Studio's format; stage, slot and earlier versions are extra fields. Values
+are read from the results, which Label Studio may have changed. Its own tasks can be imported too.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ IMAGES = "images"
 MAX_TASKS = 60 * 1024 * 1024
 MAX_IMAGES = 4 * 1024 * 1024 * 1024
 _NAME = re.compile(r"\w[\w.-]{0,199}")
-# The last two: unsupported compression method, encrypted file.
+# Python raises the last two for an unsupported compression method and an encrypted file.
 DAMAGE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 
 
@@ -571,8 +569,7 @@ class Returning:
         if person in self._ghosts:
             return self._ghosts[person]
         project = self._rights.id
-        name = f"import.{project}.{person}"[:80]
-        found = find_user(self._connection, name)
+        found = find_user(self._connection, name := f"import.{project}.{person}"[:80])
         if found is None:
             found = insert_user(self._connection, name, None, admin=False, now=self._visit.now).id
             insert_member(self._connection, project, found, (), self._visit.now, wanted=person)
@@ -589,18 +586,15 @@ def _person(entry: Annotation) -> str:
     if entry.memantics and entry.memantics.person:
         return clean_text(entry.memantics.person, lines=False)[:40]
     who = entry.completed_by
-    if isinstance(who, dict):
-        who = str(who.get("email") or who.get("id") or "unknown")
-    return clean_text(f"LS-{who if who is not None else 'unknown'}", lines=False)[:40]
+    named = (who.get("email") or who.get("id")) if isinstance(who, dict) else who
+    return clean_text(f"LS-{'unknown' if named is None else named}", lines=False)[:40]
 
 
-def _free_assignment(
-    assignments: Sequence[Assignment], stage: int, wanted: int, user: int
-) -> int | None:
+def _free_assignment(given: Sequence[Assignment], stage: int, wanted: int, user: int) -> int | None:
     """Return the original assignment of an answer, or the first free one."""
-    mine = [assignment for assignment in assignments if assignment.stage == stage]
-    if any(assignment.user == user for assignment in mine):
+    mine = [one for one in given if one.stage == stage]
+    if any(one.user == user for one in mine):
         return None
-    free = [assignment for assignment in mine if assignment.state in ("open", "waiting", "closed")]
-    exact = [assignment for assignment in free if assignment.slot == wanted]
+    free = [one for one in mine if one.state in ("open", "waiting", "closed")]
+    exact = [one for one in free if one.slot == wanted]
     return (exact or free)[0].id if free else None

@@ -86,7 +86,8 @@ class Lead:
     ) -> tuple[FieldAgreement, ...]:
         """Measure the current agreement per field and over all fields.
 
-        With ``random_only``, only items of the randomly ordered part count.
+        With ``random_only``, only items that were queued in random order count, not those queued by
+        uncertainty.
         """
         workflow, items, _ = self.gather(actor, project)
         return measure_agreement(workflow, items, random_only=random_only)

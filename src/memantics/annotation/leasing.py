@@ -1,9 +1,9 @@
 """Assignment of items to annotators: roles, distinct people, limits, leases, training, item order.
 
-Ordered by uncertainty, items with high expected disagreement that differ from other items come
-first. Disagreement is estimated from the annotations of items with similar texts. A random part of
-the items is mixed in evenly in an order of its own, so that metrics over that part do not depend on
-the annotations.
+With the order ``uncertainty``, annotators first get items with high expected disagreement that
+differ from other items. Disagreement is estimated from the annotations of items with similar texts.
+A random part of the items keeps a random order and is mixed in evenly, so that metrics over that
+part are not biased by the selection.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def next_training_assignment(visit: Visit, rules: TrainingRounds) -> int | None:
         accuracy = _accuracy(visit, rules)[0]
         if accuracy < rules.threshold:
             raise TrainingFailed(accuracy, rules.threshold)
-        _set(visit, training="passed")  # the pass mark was lowered
+        _set(visit, training="passed")  # the lead lowered the pass mark after the failure
         return None
     row = queries.NEXT_TRAINING.one(visit.connection, visit.key)
     if row is None:
@@ -319,7 +319,7 @@ def insert_training_assignment(
 
 
 def _go_on(visit: Visit, rules: TrainingRounds) -> int | None:
-    """Close a round without open items and continue with the next round, if any."""
+    """Close a training round without open items and continue with the next round, if any."""
     if not queries.COUNT_TRAINING.value(visit.connection, visit.key):
         return None
     accuracy, state, number = judge_round(visit, rules)
@@ -364,7 +364,7 @@ def give_feedback(visit: Visit, item: Any, answer: dict[str, Any]) -> Feedback:
 
 
 def _accuracy(visit: Visit, rules: TrainingRounds) -> tuple[float, int]:
-    """Return the proportion of items in this round with every training field correct."""
+    """Return the proportion of items in this training round with every training field correct."""
     hits = [
         all(count_right(load(row.gold), load(row.answer), rules.fields).values())
         for row in queries.TRAINING_ANSWERS.all(visit.connection, visit.key)
@@ -373,7 +373,7 @@ def _accuracy(visit: Visit, rules: TrainingRounds) -> tuple[float, int]:
 
 
 def training_counts(visit: Visit) -> tuple[int, int]:
-    """Return the number of answered items and of all items in the round."""
+    """Return the number of answered items and of all items in the training round."""
     done = len(queries.TRAINING_ANSWERS.all(visit.connection, visit.key))
     return done, int(queries.COUNT_TRAINING.value(visit.connection, visit.key))
 

@@ -86,7 +86,7 @@ class ProjectSettings(Closed):
     options: Mapping[str, tuple[QueueOption, ...]] = {}
 
     def guideline_at(self, at: float) -> int:
-        """Return the guideline version at a time; 1 is the workflow's own, each rule adds 1.
+        """Return the guideline version at a time: 1, plus 1 for each rule added until then.
 
         >>> ProjectSettings().guideline_at(0)
         1

@@ -101,12 +101,12 @@ class Projects:
             names = ("clarifications", "team", "suggested", "options")
             kept: dict[str, object] = {name: getattr(before, name) for name in names}
             if before.comments:
-                kept["comments"] = True  # their annotations are kept
+                kept["comments"] = True  # existing comments stay visible
             if settings.prelabels != before.prelabels:
                 shown = settings.prelabels == "shown"
                 kept["suggested"] = (*before.suggested, (visit.now, shown))
             if before.adjudicator and not settings.adjudicator:
-                kept["adjudicator"] = "none"  # an existing stage stays and is closed
+                kept["adjudicator"] = "none"  # the existing adjudication stage stays and is closed
             settings = settings.model_copy(update=kept)
             keep_settings(connection, project, settings)
             visit.log("project.settings", **settings.model_dump(exclude={"clarifications"}))
@@ -159,7 +159,7 @@ class Projects:
             visit.log("member.add", user=user, roles=write_roles(wanted))
 
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
-        """Set the roles of a member; no roles removes the member. The last lead must stay.
+        """Set the roles of a member; an empty set removes the member. The last lead must stay.
 
         Members may remove themselves. Their annotations are kept.
         """

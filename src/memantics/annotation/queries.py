@@ -146,7 +146,7 @@ ADD_REVISION = Query(
     sa.insert(revisions).inline(),
     "project_id item_id assignment_id user_id stage version action answer at seconds",
 )
-# SQLite supports this part of PostgreSQL's syntax.
+# SQLite also supports PostgreSQL's ON CONFLICT clause.
 _draft = postgresql.insert(drafts).inline()
 KEEP_DRAFT = Query(
     _draft.on_conflict_do_update(
@@ -199,8 +199,8 @@ PLACE = Query(
     )
     .where(assignments.c.id == p("assignment"), *_active)
 )
-# Answers to one item are sequential, so each sees the states after the other. The member row is
-# locked first everywhere, which prevents deadlocks.
+# Answers to one item are saved one after the other, so each sees the states that the previous one
+# left. The member row is locked first everywhere, which prevents deadlocks.
 LOCK_MEMBER = Query(
     sa.select(memberships.c.user_id)
     .join(assignments, assignments.c.project_id == memberships.c.project_id)

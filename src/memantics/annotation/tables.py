@@ -83,7 +83,7 @@ def write_table(snapshot: export.Snapshot, what: str, form: str, media: Path) ->
 
 
 def list_individual(snapshot: export.Snapshot) -> list[export.ExportRow]:
-    """Return the long table: one row per annotator and field, without training."""
+    """Return the long table: one row per annotator and field, without training answers."""
     return [
         {
             "item": item.row.item_key,
@@ -230,7 +230,7 @@ def write_latex(agreements: Sequence[FieldAgreement], labels: Mapping[str, str])
 
 
 def _agreement_of(one: FieldAgreement, name: str) -> str:
-    """Format a value with its confidence interval below."""
+    """Format an agreement value in LaTeX, with its confidence interval below."""
     value, span = getattr(one, name), one.spans.get(name)
     if value is None:
         return "--"
@@ -274,10 +274,10 @@ class Exchange:
         workflow: str | Path | None = None,
         changes: Mapping[str, object] = MappingProxyType({}),
     ) -> Project:
-        """Create an empty project with the workflow and warning of a queue's card.
+        """Create an empty project with the workflow and content warning of a queue's card.
 
-        ``workflow`` replaces the workflow on the card. The items are checked first, so that an
-        invalid queue creates no project. ``changes`` are settings.
+        ``workflow`` replaces the workflow that the queue's card names. The items are checked first,
+        so that an invalid queue creates no project. ``changes`` are project settings by name.
         """
         card, items = read_queue(folder)
         named = workflow if workflow is not None else card.workflow

@@ -257,7 +257,10 @@ class Workflow(Closed):
         return tuple(stage.title for place, stage in stages if self.admits(place, {role}))
 
     def annotators_at(self, stage: int, item: str) -> int:
-        """Return the number of annotators of an item at a stage; overlap items get the team."""
+        """Return the number of annotators of an item at a stage.
+
+        Items in the overlap, the part that everyone annotates, get the whole team.
+        """
         rules, settings = self.stages[stage], self.settings
         shared = stage == self.main_stage and rules.kind != "sequential"
         if shared and is_sampled(item, "overlap", settings.overlap):
@@ -514,7 +517,7 @@ def _settle_ties(flow: Workflow, stages: list[Stage], settings: ProjectSettings)
 
 
 def _hand_on(flow: Workflow, rule: Rule, settings: ProjectSettings) -> Rule:
-    """Set the tie rule of a voted field; text rules keep theirs."""
+    """Set what happens on a tie for fields decided by vote; other rules do not change."""
     voted = rule.rule in ("majority", "plurality") and rule.stage == flow.stages[flow.main_stage].id
     if not voted or rule.tie not in ("none", "adjudicate"):
         return rule

@@ -1,6 +1,7 @@
-"""Generate the parts of a benchmark from memes: knowledge, questions, captions, intents, chats.
+"""Generate benchmark data from memes: facts (knowledge), questions, captions, intents, chats.
 
-Every function calls a model and logs its calls in the build folder. Logged calls are reused.
+Every function calls a model and logs its calls in the build folder. A logged call is not made
+again.
 """
 
 from __future__ import annotations
@@ -203,13 +204,13 @@ async def knowledge_async(
         settings: Dimensions, order, background and language.
         out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
         limit: Take only the first memes.
-        text: Which text of an image is its caption: lines with that role (``"caption"``), or
-            ``"all"``.
+        text: Which text lines of an image form its caption: those with the role caption
+            (``"caption"``), or all lines (``"all"``).
         calls: How the model is called; see :class:`CallSettings`.
-        progress: Called with the counts so far.
+        progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, how the steps ended, the tokens, and the report.
+        The folder of the build, the number of calls by final status, the tokens, and the report.
 
     Raises:
         InputError: No folder or no model is named, or the folder holds no memes.
@@ -249,7 +250,8 @@ async def _open_steps(
     names = dict.fromkeys(step.told.model for step in settings.plan.steps if step.told.model)
     askers: dict[str, Asker] = {}
     for number, name in enumerate(names, 1):
-        # A call log has one writer, so each step's model logs to its own folder.
+        # Only one process may write a log of model calls, so each step's model logs to its own
+        # folder.
         opened = open_client(name, calls, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
@@ -286,17 +288,17 @@ async def captions_async(
         folder: A folder of memes, a registered release, or ``sample`` for the sample data.
         model: Model that is called, ``KIND/NAME``.
         language: Write in this language. Default: the meme's.
-        again: Also request descriptions that the memes have already.
+        again: Also request descriptions for memes that already have one.
         wording: ``plain``, or the templates of ToxiCN MM's paper, which name language and culture.
         out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
         limit: Take only the first memes.
-        text: Which text of an image is its caption: lines with that role (``"caption"``), or
-            ``"all"``.
+        text: Which text lines of an image form its caption: those with the role caption
+            (``"caption"``), or all lines (``"all"``).
         calls: How the model is called; see :class:`CallSettings`.
-        progress: Called with the counts so far.
+        progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, how the steps ended, the tokens, and the report.
+        The folder of the build, the number of calls by final status, the tokens, and the report.
 
     Raises:
         InputError: No folder or no model is named, or the folder holds no memes.
@@ -348,13 +350,13 @@ async def intents_async(
         captions: Mined descriptions. Default: ``captions.jsonl`` in ``out``.
         out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
         limit: Take only the first memes.
-        text: Which text of an image is its caption: lines with that role (``"caption"``), or
-            ``"all"``.
+        text: Which text lines of an image form its caption: those with the role caption
+            (``"caption"``), or all lines (``"all"``).
         calls: How the model is called; see :class:`CallSettings`.
-        progress: Called with the counts so far.
+        progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, how the steps ended, the tokens, and the report.
+        The folder of the build, the number of calls by final status, the tokens, and the report.
 
     Raises:
         InputError: No folder or no model is named, or the folder holds no memes.
@@ -390,7 +392,7 @@ async def chats_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Built[ChatReport]:
-    """Write chats that end in a meme, with near and random wrong answers.
+    """Write chats that end in a meme, with similar and random memes as wrong answers.
 
     Calls are logged in the folder of the build; logged calls are reused.
 
@@ -402,13 +404,13 @@ async def chats_async(
         captions: Mined descriptions. Default: ``captions.jsonl`` in ``out``.
         out: Folder of the build. Default: ``builds/NAME-OF-FOLDER``.
         limit: Write chats about the first memes; all others may be wrong answers.
-        text: Which text of an image is its caption: lines with that role (``"caption"``), or
-            ``"all"``.
+        text: Which text lines of an image form its caption: those with the role caption
+            (``"caption"``), or all lines (``"all"``).
         calls: How the model is called; see :class:`CallSettings`.
-        progress: Called with the counts so far.
+        progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, how the steps ended, the tokens, and the report.
+        The folder of the build, the number of calls by final status, the tokens, and the report.
 
     Raises:
         InputError: No folder or no model is named, or the folder holds no memes.
@@ -451,7 +453,7 @@ async def questions_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Built[QuestionReport]:
-    """Write questions about what a build knows, test them, and remove answer cues.
+    """Write questions about the extracted facts of a build, test them, and remove answer cues.
 
     Args:
         folder: A folder that ``build.knowledge`` made.
@@ -460,13 +462,14 @@ async def questions_async(
         critic_model: Model that tests the questions. Default: the writer.
         limit: Take only the first memes.
         calls: How the models are called; see :class:`CallSettings`.
-        progress: Called with the counts so far.
+        progress: Function that is called with the counts so far.
 
     Returns:
-        The folder of the build, how the steps ended, the tokens, and the report on the questions.
+        The folder of the build, the number of calls by final status, the tokens, and the report on
+        the questions.
 
     Raises:
-        InputError: No model is named, or the build has no knowledge.
+        InputError: No model is named, or the build contains no extracted facts (knowledge).
         ModelError: The model cannot be reached.
 
     Example:
@@ -482,7 +485,7 @@ async def questions_async(
         writer = await stack.enter_async_context(open_client(model, calls, place, watches[0]))
         critic = writer
         if critic_model is not None and critic_model != model:
-            # A call log has one writer.
+            # Only one client may write a log of model calls.
             opened = open_client(critic_model, calls, place / "critic", watches[1])
             critic = await stack.enter_async_context(opened)
         slots = len(list_slots(subjects, settings))
@@ -499,7 +502,8 @@ async def questions_async(
         built = await build_questions(writer, subjects, settings, critic, window)
         second: dict[str, BlindTrial] = {}
         if built.trials:
-            # The model that wrote a question guesses it more easily, so a second reader also tries.
+            # A model guesses its own questions more easily. A second model, the small embedded
+            # reader, therefore also tries to answer them without the meme.
             opened = open_client("embedded/reader", calls, place / "second-reader")
             reader = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
@@ -512,7 +516,7 @@ async def questions_async(
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:
-    """Return the memes of a build with their knowledge; raise if no meme has any individual."""
+    """Return the memes of a build with their extracted facts; raise if no meme has any."""
     known = list(read_knowledge(folder))
     subjects = pair_subjects(read_memes(folder)[:limit], known)
     if not any(subject.knowledge.individuals for subject in subjects.values()):

@@ -21,7 +21,7 @@ _BAD = ("refused", "unparsed", "failed")
 
 
 def tabulate_knowledge(report: KnowledgeReport) -> Table:
-    """Tabulate individuals per dimension, and the calls that returned none by status."""
+    """Tabulate the number of extracted facts per dimension, and calls without a fact by status."""
     rows = []
     for name, found in report.dimensions.items():
         counts = (found.individuals, found.memes, found.empty)
@@ -32,7 +32,7 @@ def tabulate_knowledge(report: KnowledgeReport) -> Table:
 
 
 def note_knowledge(report: KnowledgeReport) -> Iterator[str]:
-    """Yield notes on dangling relations, repaired replies and the first failures."""
+    """Yield notes on relations to missing facts, repaired replies and the first failures."""
     links = sum(report.relations.values())
     yield (
         f"{links} relations: {len(report.dangling)} have no target, "
@@ -72,7 +72,7 @@ def tabulate_questions(report: QuestionReport) -> Table:
 
 
 def tabulate_leaks(report: QuestionReport) -> Table:
-    """Tabulate how often each baseline finds the correct option without the meme."""
+    """Tabulate how often each baseline finds the correct option without seeing the meme."""
     rows = []
     for leak in report.leaks:
         word = leak.judge(report.tolerance) + (f": {leak.note}" if leak.note else "")
@@ -149,7 +149,7 @@ def describe_plan(settings: ExtractSettings) -> str:
 
 
 def tabulate_plan(settings: ExtractSettings) -> Table:
-    """Tabulate the extraction steps in order: wave, input of each step, relations it returns."""
+    """Tabulate the extraction steps: wave (steps run in parallel), input, returned relations."""
     plan, rows = settings.plan, []
     waves = plan.waves()
     for step in plan.steps:

@@ -36,7 +36,7 @@ def make_extract_settings(
 def with_retrieval(
     settings: ExtractSettings, places: Sequence[Path], count: int = 5
 ) -> ExtractSettings:
-    """Return the settings with background retrieved from stores, builds or folders of texts."""
+    """Return the settings with background retrieved from graph stores, builds or text folders."""
     if not places:
         return settings
     return replace(settings, retriever=open_known(places), retrieved=count)

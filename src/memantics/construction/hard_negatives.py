@@ -1,7 +1,7 @@
 """``build hard-negatives``: for each pun, find the non-puns nearest in image and in text.
 
-These are PunMemeCN's groups of three. Both hard negatives come from memes of the same review that
-annotators labelled as non-puns, so they are labelled too. No meme serves two puns.
+PunMemeCN calls a pun with its two hard negatives a group of three. Both hard negatives are memes of
+the same annotation queue that annotators labelled as non-puns. No meme serves two puns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class HardNegatives:
 
 
 def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegatives]:
-    """Return the groups of an annotated pun queue: nearest pairs first, each non-pun used once."""
+    """Return the groups (a pun and two hard negatives) of an annotated queue.
+
+    The most similar pairs are formed first, and each non-pun is used once.
+    """
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     puns = [reviewed for reviewed in kept if reviewed.values.get("pun") == "yes"]
     pool = [reviewed for reviewed in kept if reviewed.values.get("pun") == "no"]
@@ -81,7 +84,7 @@ def pair_up(
 
 
 def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
-    """Return all pairs of both kinds, nearest first; ties keep the earlier pair."""
+    """Return all image pairs and text pairs, most similar first; ties keep the earlier pair."""
     rows = [
         (-float(table[pun, other]), pun, other, kind)
         for kind, table in near.items()
@@ -103,13 +106,13 @@ def _say(reviewed: Reviewed) -> str:
 
 
 def write_hard_negatives(folder: Path, groups: Sequence[HardNegatives]) -> Path:
-    """Write the groups to the queue folder, where ``publish`` reads them."""
+    """Write the groups of a pun and two hard negatives to the queue folder for ``publish``."""
     return write_lines(folder / HARD_NEGATIVES, groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Result):
-    """Store the groups of three of a review and the file that ``publish`` reads."""
+    """Store the groups of a pun and two hard negatives, and the file that ``publish`` reads."""
 
     file: Path
     groups: tuple[HardNegatives, ...]

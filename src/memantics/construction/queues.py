@@ -1,4 +1,4 @@
-"""Queues without model drafts: annotator questionnaire, text correction, error coding."""
+"""Annotation queues without model drafts: questionnaires, text correction, error coding."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class DetectorModel:
     def _answer(self, request: Request) -> Reply:
         options = _find_verdicts(
             request.form
-        )  # raises before OCR runs if the question is not supported
-        with self._alone:  # one set of weights and one OCR reader
+        )  # raises Rejected for an unsupported question, before OCR runs
+        with self._alone:  # all answers share one set of weights and one OCR reader
             said = max(self._detector.say(_read(request)), key=lambda one: one.probability)
         verdict = said.name if len(options) == 2 else _name_type(said)
         if verdict not in options:

@@ -79,7 +79,8 @@ def load_examples(
     """
     cut, split = cut_split(split)
     loaded = _load(data, split, labels, columns)
-    if data and not Path(data).exists():  # a name; a path is of this machine only
+    # Only a name is recorded, because a path is valid on this machine only.
+    if data and not Path(data).exists():
         loaded = replace(loaded, source=data)
     loaded = loaded if captions is None else put_captions(loaded, captions)
     return loaded if cut is None else loaded.keep_part(*cut)
@@ -384,5 +385,5 @@ def load_external_cases(folder: Path) -> tuple[TuningCase, ...]:
 
 
 def describe_texts(texts: Sequence[str]) -> dict[str, Any]:
-    """Describe training texts for the model card: languages and limit of the unseen-n-gram rate."""
+    """Describe training texts for the model card: languages and limit on unseen n-grams."""
     return {"languages": list_languages(texts), **describe_unseen_rate(texts)}

@@ -294,7 +294,7 @@ class Detector(TrainedDetector[DetectorEvaluation]):
     ) -> Measured:
         """Evaluate with predictions and notes; ``obfuscation`` adds the robustness tests.
 
-        ``seen`` are the training data, which are searched for near-duplicates.
+        ``seen`` are the training data, which are searched for near-duplicates of the test memes.
         """
         need_labels(data.examples, data.name)
         said = self.say(data.examples)
@@ -386,5 +386,5 @@ class Moderator:
         return judge_by_all(self.detectors, subjects)
 
     def refuse(self, error: MemanticsError) -> Verdict:
-        """Make the verdict for an image that cannot be read."""
+        """Return the verdict for an image that cannot be read."""
         return fail(self.name, str(error), self.detector.note)

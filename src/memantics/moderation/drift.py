@@ -116,8 +116,8 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 _BINS = 10
-_MOST_MEMES = 8  # memes listed per shift
-# Aspects whose categories are groups of memes; the most specific group wins a tie.
+_MOST_MEMES = 8  # number of memes listed for each shifted distribution
+# Properties whose values define groups of memes; on a tie, the most specific group is named.
 _GROUPS = {
     "templates": "the template cluster {}",
     "types": "the type {}",
@@ -192,9 +192,9 @@ def _compare_detectors(now: Counter[str], then: Counter[str]) -> str:
 
 
 def _name_grown(aspects: Sequence[DriftedAspect], memes: tuple[int, int]) -> str:
-    """Name the group that gained most of all memes, among the groups that shifted.
+    """Name the group of memes whose proportion grew most, among the groups that shifted.
 
-    Pooled rare values and memes without a type of harm are not groups.
+    The combined category of rare values and the memes without a type of harm are not groups.
     """
     known = {aspect.name: aspect for aspect in aspects if aspect.beyond}
     grown = [
@@ -239,7 +239,7 @@ def _read(folder: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _classify(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the category of a verdict in each aspect; one that is not scored has no score."""
+    """Return the value of each compared property of a verdict; unscored memes have no score."""
     found = {"verdicts": str(row["label"] or row["status"])}
     if row["language"]:
         found["languages"] = str(row["language"])
@@ -270,7 +270,7 @@ def _find_grown(rows: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _list_drivers(folder: Path, aspect: str, category: str) -> Iterator[Mapping[str, Any]]:
-    """List the first memes of a category; none for the pooled category of rare values."""
+    """List the first memes of a category; none for the combined category of rare values."""
     left = 0 if category == REST else _MOST_MEMES
     for row in _read(folder) if left else ():
         if _classify(row).get(aspect) == category:

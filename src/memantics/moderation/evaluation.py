@@ -1,4 +1,4 @@
-"""Evaluation of detectors: metrics of the paper's Table 5, breakdowns, calibration, baselines."""
+"""Evaluation of detectors: metrics of Table 5 of ToxiCN MM, breakdowns, calibration, baselines."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class DetectorComparison(Result):
     p: float
 
     def table(self, first: str = "first", second: str = "second") -> Table:
-        """Show macro-F1 of both, and the number of memes that only one classifies correctly."""
+        """Show macro-F1 of both detectors, and memes that only one of them classifies correctly."""
         rows = (
             (first, percent(self.first), f"{self.only_first:,}"),
             (second, percent(self.second), f"{self.only_second:,}"),

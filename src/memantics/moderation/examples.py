@@ -1,6 +1,6 @@
 """Labelled memes as detectors read them, their readers, and splits for cross-validation.
 
-Ids order the blocks of blocked cross-validation; nothing else uses them.
+Meme ids are used only to order the blocks of blocked cross-validation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from memantics.core.parameters import Flag
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
-# In the order of the paper's tables; the ids of the official files have sexual before offence.
+# The order is that of the tables in the ToxiCN MM paper; in the official files, the id of sexual
+# comes before that of offence.
 TYPES: tuple[Type, ...] = get_args(Type)
 TYPE_IDS: tuple[Type, ...] = ("none", "targeted", "sexual", "offence", "dispirited")
 MODALITIES: tuple[Modality, ...] = get_args(Modality)
@@ -84,7 +85,8 @@ class Loaded:
     sample data (demonstration only). ``gold`` has labels other than harm, one or several per
     example. ``groups`` are never split between training and test. ``topic`` is the topic of the
     labels. ``memes`` are the source rows, for labels other than harm. ``source`` is the name or
-    path that was given, ``columns`` the columns of a table by what they were read as.
+    path that was given. ``columns`` maps each property, such as text or label, to the table column
+    that holds it.
     """
 
     name: str
@@ -154,7 +156,7 @@ class Loaded:
         if self.labels.name and self.sample:
             yield "note: these are sample data, not the release"
         yield from (f"note: {note}" for note in self.notes)
-        if not self.labels.name:  # for other labels the notes already count skipped rows
+        if not self.labels.name:  # for labels other than harm, the notes already count skipped rows
             yield from self.describe_skips()
 
     def describe_skips(self) -> Iterator[str]:
@@ -278,7 +280,7 @@ class ExampleColumns:
 def find_columns(
     header: Sequence[str], columns: ExampleColumns, table: str
 ) -> tuple[dict[str, str], list[str]]:
-    """Map columns to what they are read as, and list the columns that are ignored.
+    """Map properties (id, text, label, image) to table columns; list the ignored columns.
 
     >>> header = ["post_id", "caption", "image", "label", "created_at"]
     >>> find_columns(header, ExampleColumns(), "memes.csv")
@@ -374,7 +376,7 @@ def _map_row(row: JsonValue, known: Mapping[str, str]) -> JsonValue:
 
 
 def _describe_columns(known: Mapping[str, str], ignored: Sequence[str]) -> tuple[str, ...]:
-    """Describe how columns were read, unless all have our own names."""
+    """Describe how the columns of a table were read, unless all have the default names."""
     renamed = [f"{role} = {name}" for role, name in known.items() if role != name]
     notes = (f"columns read: {', '.join(renamed)}",) if renamed else ()
     return (*notes, f"columns ignored: {', '.join(ignored)}") if ignored else notes

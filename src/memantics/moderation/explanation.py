@@ -1,10 +1,10 @@
 """Feature attributions: exact for fast detectors, occlusion for neural networks.
 
 The explained score is the log-odds of "harmful", or of a label against the next most probable one.
-Fast heads are polynomials of degree 1 or 2 in their features. Their Aumann-Shapley attributions are
-exact: together with the base score they add up to the score. Neural networks are explained by
-hiding words and image regions. Those attributions do not add up, since two redundant words can each
-be hidden without changing the score.
+The score of a fast detector is a polynomial of degree 1 or 2 in its features. Their Aumann-Shapley
+attributions are exact: together with the base score they add up to the score. Neural networks are
+explained by hiding words and image regions. Those attributions do not add up, since two redundant
+words can each be hidden without changing the score.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from memantics.moderation.heads import HeadModel, make_rows
 from memantics.moderation.kernel import Singles, margin_places
 from memantics.moderation.unseen_ngrams import OUTSIDE_NOTE
 
-_ROUNDING = 0.01  # tolerance for sums in single precision
+_ROUNDING = 0.01  # tolerance for sums of single-precision numbers
 Predict = Callable[[Sequence[Example]], list[Prediction]]
 Outcome = Literal["harmless", "review", "harmful"]
 _TITLES = {"harmless": "Harmless", "review": "Needs human review", "harmful": "Harmful"}
@@ -198,7 +198,7 @@ def _covers(part: FeatureContribution, other: FeatureContribution) -> bool:
 
 
 class _Lean(NamedTuple):
-    """Log-odds of a label, their derivative by each head, and the decision threshold."""
+    """Log-odds of a label, their derivative by each head's score, and the decision threshold."""
 
     label: str
     against: str
@@ -246,7 +246,10 @@ def _reason(
 
 
 def _lean_harm(detector: FastDetector, raw: Singles, threshold: float) -> _Lean:
-    """Compute the log-odds of harm; the type margin adds to the heads of its two types."""
+    """Compute the log-odds of harm.
+
+    The margin of the highest harmful type over the type none also contributes to these two heads.
+    """
     harm = detector.decision.softmaxes[0]
     slopes = (harm.weights[:, 1] - harm.weights[:, 0]) / harm.deviation
     places = margin_places(detector.heads)
@@ -345,7 +348,8 @@ def _place(
 ) -> FeatureContribution:
     kind: features.FeatureKind = block.kind
     if kind == "readings":
-        # Positions refer to the homophone reading, not to the printed text.
+        # Positions refer to the homophone reading (words that sound like the printed ones), not to
+        # the printed text.
         return FeatureContribution(block.field, kind, name, value)
     return FeatureContribution(block.field, kind, name, value, start, end)
 

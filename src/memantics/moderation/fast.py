@@ -113,7 +113,7 @@ class FastDetector(HeadModel):
         return () if self.labels.name else list_types(self.heads)
 
     def widen(self, scores: Singles) -> Floats:
-        """Raw scores of the heads and, of harm, the margin of the types."""
+        """Raw scores of the heads and, for harm, the margin between the types."""
         return np.asarray(scores, float) if self.labels.name else add_margin(self.heads, scores)
 
     def predict(

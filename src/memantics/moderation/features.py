@@ -72,7 +72,7 @@ def list_ngrams(kind: FeatureKind, text: str) -> list[str]:
 
 
 def cut(kind: FeatureKind, text: str) -> Iterator[TextNgram]:
-    """List the same n-grams with their positions.
+    """List the n-grams of a text as :func:`list_ngrams` does, with their positions.
 
     >>> [(p.name, p.start, p.end) for p in cut("pinyin", "a 鱼")]
     [('a', 0, 1), ('yu', 2, 3), ('a yu', 0, 3)]
@@ -338,7 +338,7 @@ def _weigh(
 
 
 def cut_all(blocks: Sequence[FeatureBlock], examples: Sequence[Example]) -> list[list[list[str]]]:
-    """Cut every example into n-grams for each block; homophone readings are computed once."""
+    """Split every example into n-grams for each block; homophone readings are computed once."""
     return [list(_cut_block(block, examples)) for block in blocks]
 
 

@@ -1,8 +1,8 @@
 """Linear and kernel heads over n-grams, embeddings and image features, for harm and other labels.
 
-Detectors and classifiers share the settings and presets, the feature rows, and the fit, in which
-every ridge is rated on held-out examples. Images may go through a local vision model (CLIP,
-SigLIP, …).
+A head is a linear or kernel model for one class. Detectors and classifiers share settings, presets,
+features and fitting. Each candidate ridge penalty is rated on held-out examples. Images may go
+through a local vision model (CLIP, SigLIP, …).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ _CHARS = (
     FeatureBlock("text_caption", "chars", 0.7),
     FeatureBlock("image_caption", "chars", 0.5),
 )
-# Pinyin features survive an obfuscation, characters do not.
+# Pinyin features stay equal if a word is replaced by a homophone; character features change.
 _HEARD = (FeatureBlock("text", "chars", 0.5), *_CHARS[1:], FeatureBlock("text", "fuzzy", 1.0))
 _SOUNDS = (FeatureBlock("text", "fuzzy", 0.5), FeatureBlock("text", "words", 0.5))
 _MEANINGS = (Dense("text", 0.8), Dense("text_caption", 0.55), Dense("image_caption", 0.4))
@@ -171,7 +171,7 @@ _WORDS = (
     FeatureBlock("text_caption", "phrases", 0.7),
     FeatureBlock("image_caption", "phrases", 0.5),
 )
-AUTO = "auto"  # selects the preset by the language of the texts
+AUTO = "auto"  # this name selects the preset by the language of the texts
 STATIC = "static"  # the preset with static token embeddings
 PRESETS: Mapping[str, FastSettings] = MappingProxyType(
     {

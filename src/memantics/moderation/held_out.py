@@ -191,7 +191,7 @@ def draw_memes(data: Loaded, most: int) -> Loaded:
 
 
 def list_strata(data: Loaded) -> Sequence[str]:
-    """Return the label of each meme, for stratification."""
+    """Return the label of each meme, for stratified folds."""
     return [gold[0] for gold in data.gold]
 
 

@@ -120,9 +120,9 @@ DetectorJudge = FastJudge | NeuralJudge | LoraJudge | WrappedJudge
 class DetectorSummary(Result):
     """A detector with its operating point, as a service shows it.
 
-    ``review_band`` are both ends of the review band; None without one. ``date`` is the day on which
-    the operating point was set; empty for that of the training. ``expected`` are proportions of
-    held-out memes; None if the file has none.
+    ``review_band`` is the range of probabilities that need human review; None without one. ``date``
+    is the day on which the operating point was set; empty for that of the training. ``expected``
+    are the proportions of held-out training memes per outcome; None if the file has none.
     """
 
     name: str
@@ -138,7 +138,7 @@ class DetectorSummary(Result):
 
 
 class OpenDetector:
-    """A loaded detector with its model card, operating point and match list.
+    """A loaded detector with model card, operating point and match list (hashes of known memes).
 
     ``name`` is its file name, preset or label. ``card`` is its model card, ``path`` its file or
     folder. ``unseen_ngram_rate`` measures how much a text differs from the training texts; None if
@@ -316,7 +316,7 @@ class OpenDetector:
         return [said.get(id(e)) or Prediction(e.id, 0, 0.0, None, {}) for e in examples]
 
     def say(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Predict examples in any language, at the default operating point."""
+        """Predict examples in any language, with the default threshold and review range."""
         said = self.machine.predict(examples)
         point = self.stored_point
         if point is None:

@@ -2,8 +2,8 @@
 
 Every route is a function from a :class:`PageRequest` to a response. For each request, the session
 is looked up first, then the origin of the form is checked, then the function runs. Input that the
-data layer rejects becomes an error page. Bodies are read before, and database work runs in a
-thread.
+data layer rejects becomes an error page. The request body is read before the function runs, and
+database work runs in a thread.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class PageRequest:
         return bound(name, self.request.query_params.get(name, ""), LONGEST)
 
     def place(self, name: str) -> int:
-        """Return a number in the path; raise Forbidden if it is out of range."""
+        """Return a number from the URL path; raise Forbidden if it is out of range."""
         value = int(self.request.path_params[name])
         if value > MOST:
             raise Forbidden
@@ -229,13 +229,13 @@ class PageRequest:
 
     @cached_property
     def project(self) -> Project:
-        """Return the project in the path; raise Forbidden for non-members."""
+        """Return the project that the URL path names; raise Forbidden for non-members."""
         return self.service.projects.get(self.actor, self.place("project"))
 
     def project_page(
         self, template: str, here: str, status: int = 200, **context: object
     ) -> Response:
-        """Render a page of the project in the path; ``here`` is the active menu entry."""
+        """Render a page of the project that the URL names; ``here`` is the active menu entry."""
         return self.page(template, status, project=self.project, here=here, **context)
 
     def _flash(self) -> str:
@@ -274,7 +274,8 @@ class PageRequest:
 
 
 Handler = Callable[[PageRequest], Response]
-P = TypeVar("P", bound=Handler)  # other handlers may call it with more arguments
+# A type variable, since some handlers are also called with more arguments.
+P = TypeVar("P", bound=Handler)
 Refuse = Callable[[PageRequest, Exception], Response]
 
 

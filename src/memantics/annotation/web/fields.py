@@ -17,7 +17,7 @@ PREFIX = "f-"
 KIND = "k-"
 MOST_PARTS = 500
 SPARE_ROWS = 3
-RESERVED = "vbze"  # reserved: show image, back, undo, write
+RESERVED = "vbze"  # keys reserved for: show image, back, undo, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class OptionView:
 
 FieldView = Mapping[str, object]
 FormBlock = tuple[str, int, tuple[FieldView, ...]]
-"""Group of fields about one list element, with its number, or a single field."""
+"""Form section: the fields about one list element, with its number, or a single field."""
 
 
 def draw_form(

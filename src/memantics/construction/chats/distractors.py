@@ -1,4 +1,4 @@
-"""Distractors of chats: random memes, and memes similar in text, image and sentiment."""
+"""Wrong answers of chats: random memes, and memes similar in text, image and sentiment."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ async def _choose(
     rejected: dict[DistractorKind, tuple[str, ...]] = {}
     for kind in KINDS:
         order = draw.sample(lists[kind], len(lists[kind]))
-        # A list that runs out is filled with random memes, since four options are needed.
+        # If a candidate list has too few memes, random memes fill it, since four options are
+        # needed.
         rest = [o for o in draw.sample(others, len(others)) if o not in lists[kind]]
         order += rest[: settings.nearest]
         refused: list[str] = []
@@ -222,7 +223,7 @@ def is_complete(options: Options) -> bool:
 
 
 def count_filled(options: Sequence[Options]) -> Mapping[str, int]:
-    """Count distractors that do not come from their own list, by kind."""
+    """Count, by kind, the distractors that replace a missing candidate of their kind."""
     return {
         kind: sum(option.hard.get(kind) not in option.candidates[kind] for option in options)
         for kind in KINDS

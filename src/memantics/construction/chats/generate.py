@@ -35,7 +35,7 @@ from memantics.models import drafts
 from memantics.models.drafts import text
 
 _TOLD = toml_beside(__file__, "topics.toml")
-# How much more similar a topic must be to be chosen again after twice the average use.
+# Similarity that a topic loses for each time the average number of uses that it exceeds.
 _CROWDED = 0.05
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
@@ -217,7 +217,7 @@ def draw_topics(
     told = [" ".join([subject.meme.text, subject.meaning, subject.picture]) for subject in subjects]
     topics = encoder.encode([_TOLD[topic]["words"] for topic in settings.topics])
     near = settle(encoder.encode(told) @ topics.T, VECTORS)
-    # Similarities are centred: every text is nearer to some topics than to others.
+    # The mean per topic is subtracted, because some topics are similar to every text.
     near = settle(near - near.mean(axis=0), VECTORS)
     used: Counter[str] = Counter()
     drawn = []

@@ -1,7 +1,7 @@
 """``build chat-quality``: fluency, coherence of adjacent turns and diversity of chat files.
 
-It computes the paper's Table 1 for PunMemeCN's files, for output of ``build chats``, and for
-dialogue data sets with a list of utterances under one of several names.
+It computes Table 1 of the PunMemeCN paper for that benchmark's files, for output of ``build
+chats``, and for dialogue data sets with a list of utterances under one of several names.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ChatQuality(Result):
     coherence_by: str = ""
 
     def metrics(self, start: str = "chats") -> dict[str, JsonValue]:
-        """Return the metrics by PunMemeCN's statistic names; a cosine is not named BERTScore."""
+        """Return the metrics by PunMemeCN's statistic names; a cosine has its own name."""
         scored = self.coherence_by.startswith("BERTScore")
         return {
             f"{start}.perplexity": self.perplexity,

@@ -141,7 +141,7 @@ def find_broken(
     most: int = MOST,
     words: WordSplitter | None = None,
 ) -> list[BrokenRule]:
-    """Return every rule that a chat breaks; ``words`` segments scripts without spaces.
+    """Return every rule that a chat breaks; ``words`` splits text into words.
 
     >>> from pathlib import Path
     >>> from memantics.core.memes import Meme
@@ -249,7 +249,7 @@ def _check_picture(
 
 
 def find_seen(subject: ChatSubject, words: WordSplitter) -> frozenset[str]:
-    """Return words that only the image explains."""
+    """Return the words that describe the image but do not occur in the meaning of the meme."""
     known = _content(subject.meaning, words)
     return frozenset(_content(subject.picture, words) - known)
 

@@ -230,7 +230,7 @@ ImageFolder = Annotated[Path | None, Flag("Folder of an image embedder, such as 
 
 @dataclass(frozen=True, slots=True)
 class ChatTools:
-    """Store model folders that replace the embedded models.
+    """Store folders of models that replace the small models shipped with the package.
 
     ``perplexity`` is the folder of a language model or ``llm/…``, ``bert`` that of a model for
     BERTScore. The encoders are folders of text and image embedders.
@@ -258,7 +258,11 @@ class FileEncoder:
 
 @contextmanager
 def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
-    """Open the given models; default to the embedded sentence encoder and image layout."""
+    """Open the given models.
+
+    By default, the sentence encoder shipped with the package compares texts, and coarse layout and
+    colours compare images.
+    """
     encoder: TextEmbedder = SentenceEncoder()
     if tools.text_encoder is not None:
         from memantics.models.embedders import LocalTextEncoder
@@ -272,7 +276,7 @@ def open_tools(tools: ChatTools) -> Iterator[tuple[Embedders, Gauges]]:
 
 @contextmanager
 def open_fluency(name: str | None) -> Iterator[Fluency | None]:
-    """Open the language model that measures perplexity: a folder, or the embedded one."""
+    """Open the language model that measures perplexity: a folder, or the one in the package."""
     if name is None:
         yield None
     elif name.startswith("llm/"):

@@ -32,7 +32,7 @@ _MOST_CARDS = 4000
 
 
 def render_page(done: Collected) -> str:
-    """Render the page: dropped memes by rule, then templates with several memes."""
+    """Render the page of a collection: dropped memes by rule, then templates with several memes."""
     dropped = [kept_item for kept_item in done.memes if kept_item.dropped][:_MOST_CARDS]
     pictures = make_thumbnails([kept_item.entry.path for kept_item in dropped], _MOST_BYTES)
     groups: defaultdict[str, list[TemplateValues]] = defaultdict(list)

@@ -115,8 +115,8 @@ def gather(
 ) -> Collected:
     """Read every image once, apply the rules and write ``memes.jsonl``.
 
-    Results are logged by file content: after an interruption, or with new thresholds, no image is
-    read again.
+    Results are stored under a hash of the file content. After an interruption, or with new
+    thresholds, no image is read again.
     """
     entries = list_entries(folder, settings.out)
     out = settings.out or folder
@@ -179,7 +179,7 @@ def _look_in_turn(
         yield from ((place, look_at(path, reader)) for place, path in enumerate(paths))
         return
     with ProcessPoolExecutor(settings.workers, initializer=_begin, initargs=(open_reader,)) as pool:
-        # A bounded window: results are written as they arrive.
+        # Only a limited number of images is in progress; results are written as they arrive.
         window: list[tuple[int, Future[FileLook]]] = []
         try:
             for place, path in enumerate(paths):

@@ -25,8 +25,9 @@ from memantics.understanding.vision.roles import read_image_text
 
 VERSION = "looks-5"
 _SIDE = 128  # size of the reduced copy in which the image around the text is measured
-_MARGIN = 0.12  # proportion of a line's height: outlines and shadows of letters belong to the text
-# A box in which each letter covers more of the image than this is a misread drawing.
+# margin around a line, as a proportion of its height, for outlines and shadows of letters
+_MARGIN = 0.12
+# If each letter of a text box covers more of the image than this, OCR misread a drawing.
 _LARGEST_LETTER = 0.06
 
 
@@ -66,7 +67,7 @@ def digest_file(path: Path) -> str:
 
 
 def look_at(path: Path, reader: Ocr) -> FileLook:
-    """Decode, read, hash and measure an image; errors become part of the result."""
+    """Decode, read by OCR, hash and measure an image; errors become part of the result."""
     version = f"{VERSION}/{reader.version}"
     try:
         data = read_bytes(path)
@@ -141,7 +142,7 @@ def _measure_picture(
 
 # Files of a folder to read, their ids, and what is already known about them.
 
-OWN = "collect"  # our folder beside the images
+OWN = "collect"  # folder that collect writes beside the images
 # Fields that an earlier run wrote are not user input.
 _MADE = (
     "kept",
@@ -235,12 +236,15 @@ def _read_lines(place: Path, folder: Path) -> Iterator[ListedFile]:
 
 
 def fingerprint(text: str) -> str:
-    """Return a hash that distinguishes our text from one that a person corrected."""
+    """Return a hash that distinguishes a text read by OCR from one that a person corrected."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 def _find_pin(kept: bool, ours: Mapping[str, JsonValue]) -> bool | None:
-    """Return a person's decision: given before, in an earlier round, or against our last result."""
+    """Return a person's decision to keep or drop a meme, if any.
+
+    It was given before the first run, in an earlier run, or by changing the last result.
+    """
     if not ours:
         return None if kept else False
     pinned = ours.get("pinned")

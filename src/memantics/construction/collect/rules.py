@@ -120,7 +120,8 @@ class RuleSet:
         if not self.languages or found in self.languages:
             return None
         if found == UNKNOWN and count_scripts(candidate.text) and self.languages - BY_SCRIPT:
-            return None  # too short to detect a language, and nothing contradicts it
+            # too short to detect a language, so the accepted languages do not exclude it
+            return None
         if found == UNKNOWN:
             return Dropped("language", "its language cannot be detected")
         wanted = " or ".join(sorted(self.languages))

@@ -1,6 +1,7 @@
 """``build pairs`` and ``detector check``: write minimal pairs and measure consistency on them.
 
-The result page has a table by kind and shows failing pairs, blurred.
+Minimal pairs are two memes that differ in one thing. The result page has a table by kind of
+difference and shows failing pairs, blurred.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ class FailingPair:
 
 @dataclass(frozen=True, slots=True)
 class PairCheck(Result):
-    """Store consistency on minimal pairs by kind.
+    """Store the consistency of predictions on minimal pairs, by kind of difference.
 
-    ``judge`` is the detector or the run. ``not_scored`` counts pairs with a side that has no
-    answer.
+    ``judge`` is the detector or the run. ``not_scored`` counts pairs in which at least one meme has
+    no answer.
     """
 
     judge: str
@@ -83,7 +84,7 @@ class PairCheck(Result):
     not_scored: int = 0
 
     def table(self) -> Table:
-        """Return a table with one row per kind."""
+        """Return a table with one row per kind of difference."""
         rows = tuple(
             (score.by, score.label, format_value(score.value), show_span(score), str(score.n))
             for score in self.kinds
@@ -214,7 +215,7 @@ def _draw_all(
     place: Path,
     failed: dict[str, str],
 ) -> Iterator[MinimalPair]:
-    """Draw an equal part of the pairs on each meme, so that no image has only one kind."""
+    """Draw as many pairs on each meme, so that no image has pairs of one kind only."""
     queue = list(wanted)
     reasons: dict[str, str] = {}
     seen: Counter[tuple[str, str]] = Counter()
@@ -237,7 +238,7 @@ def _draw_all(
                 drawn, shares = draw_pair(canvas, (pair.first, pair.second), readers[1])
             except InputError as error:
                 reasons[pair.template] = str(error)
-                queue.append(pair)  # another meme may have more room
+                queue.append(pair)  # another meme may have more room for the text
                 continue
             for side, image in zip("ab", drawn, strict=True):
                 replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
@@ -252,7 +253,7 @@ def _draw_all(
 
 
 def _list_memes(row: MinimalPair) -> Iterator[dict[str, str]]:
-    """Return both sides as rows of a data set."""
+    """Return both memes of each pair as rows of a data set."""
     for side, text, label in zip("ab", (row.first, row.second), row.labels, strict=True):
         name = f"{row.id}-{side}"
         yield {"id": name, "image": f"images/{name}.png", "text": text, "label": label}
@@ -264,7 +265,7 @@ def check_pairs(
     model: Annotated[Path | None, Flag("Detector file.", "--model -m")] = None,
     run: Annotated[Path | None, Flag("Run of pairs/harm.")] = None,
 ) -> PairCheck:
-    """Measure how consistent a detector or a run is on minimal pairs, by kind."""
+    """Measure how consistent a detector or a run is on minimal pairs, by kind of difference."""
     folder = Path(pairs)
     if (model is None) == (run is None):
         raise InputError("no detector and no run was given", hint="give --model FILE or --run DIR")
@@ -314,7 +315,7 @@ def check_pairs(
 
 
 def _ask_detector(model: Path, rows: Sequence[MinimalPair]) -> dict[str, str]:
-    """Return a detector's verdicts for the text of each side."""
+    """Return a detector's verdicts for both texts of each pair."""
     examples = [
         Example(f"{row.id}-{side}", text)
         for row in rows

@@ -26,7 +26,7 @@ from memantics.understanding.vision.regions import PixelBox
 PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "confounder",
                    "panels", "spelling", "emoji", "spacing"]  # fmt: skip
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
-# Kinds whose label must not change.
+# Kinds of difference that must not change the label.
 SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})
 CaptionLanguage = Literal["en", "zh"]
 ReadImage = Callable[[Image.Image], Sequence[TextLine]]
@@ -99,7 +99,7 @@ def _read_sheet() -> _PairSheet:
 
 
 def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
-    """Return word lists by language: mild ones, or those of a user's TOML file."""
+    """Return word lists by language: the package's mild words, or those of a user's TOML file."""
     if path is None:
         return _read_sheet().words
     form, see = "the word file is not UTF-8 TOML", "see docs/how-to/audit-a-benchmark.md"
@@ -113,7 +113,7 @@ def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
 
 
 def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> list[PairTexts]:
-    """Return a number of pairs: all templates in turn, then again with the next words.
+    """Return ``number`` pairs: all templates in turn, then again with the next words.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
     >>> pairs[0].first, pairs[39].first, len({(pair.first, pair.second) for pair in pairs})
@@ -126,7 +126,7 @@ def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> l
 
 
 def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
-    """Alternate kinds, so that a small number of pairs covers all of them."""
+    """Alternate kinds of difference, so that a small number of pairs covers all of them."""
     seen: Counter[str] = Counter()
     ranks = []
     for template in templates:
@@ -209,7 +209,7 @@ def draw_pair(
     """Draw both texts on the canvas; return the images and the proportion of each read back.
 
     If plain letters cannot be read back, both texts get a background box, so that only the words
-    differ. Texts of two lines fill two panels; the second side is the first with its panels
+    differ. Texts of two lines fill two panels; the second meme is the first with its panels
     exchanged.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])

@@ -1,4 +1,4 @@
-"""Data card: a README for people, with front matter for dataset hubs."""
+"""Data card: the README of a data set, with YAML front matter for dataset hubs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_card(bundle: Bundle, files: Sequence[TableFile]) -> str:
 
 
 def _size(count: int) -> str:
-    """Return the hub's name for a size.
+    """Return the size category that dataset hubs use for a number of records.
 
     >>> _size(79), _size(5000)
     ('n<1K', '1K<n<10K')
@@ -134,7 +134,7 @@ def describe_review(review: Review) -> CardSection:
     for field in _voted(review):
         table = _tabulate(review, field)
         alpha = krippendorff_alpha(table)
-        # Alpha is undefined if all annotations have the same value.
+        # Krippendorff's alpha is undefined if all annotations have the same value.
         shown = "undefined: all annotations are equal" if alpha is None else f"{alpha:.3f}"
         rows.append((f"Krippendorff's alpha, {field}", f"{shown} (n = {len(table):,})"))
     return CardSection("Review", (), tuple(rows))

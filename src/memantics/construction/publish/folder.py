@@ -41,7 +41,7 @@ CONTEXT = Path(__file__).with_name("croissant_context.json")
 def describe_dataset(
     facts: CardFacts, files: Sequence[TableFile], root: Path, published: str
 ) -> dict[str, JsonValue]:
-    """Return the Croissant description of a bundle; ``published`` is an ISO date."""
+    """Return the Croissant description of a data set; ``published`` is an ISO date."""
     return {
         "@context": read_json(CONTEXT),
         "@type": "sc:Dataset",
@@ -110,7 +110,7 @@ def write_folder(
     base: Card,
     check: Callable[[Path], None] = lambda _: None,
 ) -> tuple[TableFile, ...]:
-    """Write all files to a temporary folder, ``check`` them, then replace the target.
+    """Write all files to a temporary folder, ``check`` them, then replace the target folder.
 
     A folder with other files than an earlier publication is not changed.
     """
@@ -182,12 +182,12 @@ def _fill(root: Path, bundle: Bundle, made: Made, base: Card) -> tuple[TableFile
 
 
 def rewrite_readme(folder: Path, bundle: Bundle, files: tuple[TableFile, ...]) -> None:
-    """Rewrite the README with the audit, which needs the benchmark in place."""
+    """Rewrite the README with the audit, which needs the published benchmark folder."""
     (folder / README).write_text(write_card(bundle, files), encoding="utf-8")
 
 
 def make_card(facts: CardFacts, made: Made, base: Card) -> Card:
-    """Return a card in the format of another benchmark, with the tasks that the data support."""
+    """Return the card of a benchmark in another benchmark's format; list the supported tasks."""
     tasks = tuple(
         task.model_copy(update={"splits": _splits(task, made), "option": _options(task, made)})
         for task in base.task
@@ -225,7 +225,10 @@ def _options(task: TaskCard, made: Made) -> tuple[OptionCard, ...]:
 
 
 def dump_card(card: Card) -> Iterator[str]:
-    """Yield a card as TOML; JSON strings are valid TOML, except for one control character."""
+    """Yield a benchmark card as TOML lines.
+
+    JSON strings are valid TOML, except for one control character.
+    """
     head = ("name", "format", "title", "summary", "languages", "warning", "citation", "revision")
     for name in head:
         yield f"{name} = {_value(getattr(card, name))}"

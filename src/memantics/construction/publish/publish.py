@@ -61,7 +61,7 @@ class PublishedBenchmark(Result):
     skipped: Mapping[str, int]
 
     def lines(self) -> Iterator[str]:
-        """Yield lines on what was written and what was left out."""
+        """Yield lines of text on the files written and the records left out."""
         shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
         yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.format}"
         yield from (f"left out: {reason}: {count:,}" for reason, count in self.skipped.items())
@@ -227,7 +227,7 @@ def _check_name(name: str, folder: Path) -> None:
 
 
 def _check_data(base: Benchmark, folder: Path) -> None:
-    """Read the written data before they replace the target, so that no broken benchmark remains."""
+    """Read the new data before they replace the old folder, so that no broken benchmark remains."""
     try:
         base.open(Source("release", folder / DATA, folder / DATA / "images", published=True))
     except InputError as error:

@@ -83,7 +83,7 @@ class Bundle:
 def copy_images(memes: Iterable[PublishedMeme], folder: Path) -> int:
     """Copy the images, converting other formats to PNG; return their number.
 
-    PNG only, since most official benchmark formats support no other.
+    Only PNG is written, since most official benchmark formats support no other image format.
     """
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
@@ -189,7 +189,7 @@ def _row(meme: PublishedMeme) -> dict[str, object]:
 
 
 def _write_names(memes: tuple[PublishedMeme, ...], path: Path) -> TableFile:
-    """Write memes without images: the file name and checksum of each."""
+    """Write a table of memes without images: the file name and checksum of each."""
     rows: list[Record] = [
         {
             "id": meme.id,
@@ -231,7 +231,7 @@ def _describe(name: str, path: Path, schema: pa.Schema, rows: int) -> TableFile:
 
 
 def _kinds(schema: pa.Schema) -> Iterator[tuple[str, str]]:
-    """Return columns by the simple types that other formats support."""
+    """Return the type of each column, as one of the simple types that other formats support."""
     import pyarrow as pa
 
     for column in schema:

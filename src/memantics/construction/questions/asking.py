@@ -1,7 +1,7 @@
 """Requests to a model: write a question, or try to answer it without the meme.
 
-The image comes first, then the knowledge about the meme in a fixed order, then the task. Servers
-with a prefix cache therefore process each meme once for all of its questions.
+A request contains the image first, then the known facts about the meme in a fixed order, then the
+task. Servers with a prefix cache therefore process each meme once for all of its questions.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SaidQuestion(Closed):
 
 @dataclass(frozen=True, slots=True)
 class QuestionSubject:
-    """Store a meme and the knowledge about it."""
+    """Store a meme and the known facts about it."""
 
     meme: Meme
     knowledge: Knowledge
@@ -57,7 +57,7 @@ find_prompts = prompts_beside(__file__)
 
 
 def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
-    """List individuals, one per line, in the order of the knowledge."""
+    """List the facts about a meme (ontology individuals), one per line, in their stored order."""
     lines = [
         f"{individual.key}: {individual.label}"
         + (
@@ -71,7 +71,7 @@ def show_known(individuals: Iterable[Individual], label: str, *, details: bool) 
 
 
 def list_near(knowledge: Knowledge, focus: Individual) -> list[Individual]:
-    """Return the individuals linked to ``focus`` in either direction."""
+    """Return the facts (ontology individuals) linked to the fact ``focus`` in either direction."""
     ends = {link.target for link in focus.relations}
     return [
         individual
@@ -90,7 +90,9 @@ def ask_draft(
     earlier: str = "",
     others: Sequence[str] = (),
 ) -> Request:
-    """Return the request for one question; ``earlier`` is a version answered without the meme.
+    """Return the request for one question.
+
+    ``earlier`` is an earlier version that was too easy: a model answered it without the meme.
 
     ``others`` are facts about other memes. They serve as distractors whose wording does not reveal
     that they are wrong.
@@ -158,7 +160,7 @@ def _guide(dimension: str, settings: QuestionSettings) -> str:
 
 
 def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
-    """Describe the question's subject; for the second of a toxicity pair, add the harm."""
+    """Describe the question's subject; for the second question of a toxicity pair, add the harm."""
     line = f"{focus.key}: {focus.label} ({focus.description})"
     toxic = next(
         (individual for individual in knowledge.of("Toxicity") if _points_to(individual, focus)),
@@ -188,7 +190,7 @@ def _points_to(toxic: Individual, focus: Individual) -> bool:
 
 
 def read_draft(text: str, knowledge: Knowledge) -> QuestionDraft:
-    """Parse a model's reply; resolve citations whose target is unambiguous."""
+    """Parse a model's reply; resolve citations of facts whose target is unambiguous."""
     said = read_object(text, SaidQuestion)
     cites = [said.about, *said.cites] if said.about else said.cites
     if not all(cite in knowledge.by_key for cite in cites):
@@ -239,14 +241,14 @@ def ask_blind(posed: Posed, settings: QuestionSettings, _: QuestionSubject) -> R
 
 
 def ask_known(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
-    """Return a request with the knowledge about the meme, but without the image."""
+    """Return a request with the known facts about the meme, but without the image."""
     told = subject.knowledge.individuals[:_MOST_KNOWN]
     known = show_known(told, "known about the meme", details=True)
     return _pose("known", posed, settings, (known,))
 
 
 def ask_seen(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
-    """Return a request with the image, but without the knowledge about the meme."""
+    """Return a request with the image, but without the known facts about the meme."""
     return _pose("seen", posed, settings, (Image(subject.meme.image),))
 
 

@@ -1,8 +1,9 @@
 """Question drafts, the choice of their distractors, and the position of the correct option.
 
-Each draft is one step, returned to the model with the critic's remarks until it passes. A faulty
-distractor is dropped while enough others are left. A draft that the model does not repair is kept
-if it lacks only distractors: other questions may supply them (``lending``).
+A model writes each question draft. The draft goes back to the model with the critic's remarks until
+it has no defect or the attempts are used up. A faulty distractor is dropped while enough others are
+left. A draft that the model does not repair is kept if it lacks only distractors: the module
+``lending`` can take them from other questions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from memantics.understanding.knowledge.records import Knowledge, Provenance
 
 @dataclass(frozen=True, slots=True)
 class SlotDraft:
-    """Store the result of a slot: a draft, or the reason why there is none."""
+    """Store the result of a planned question (slot): a draft, or the reason for its absence."""
 
     slot: records.Slot
     status: Status
@@ -49,7 +50,7 @@ def read_sound(
 ) -> records.QuestionDraft:
     """Return a draft without faulty distractors; raise if too few options remain."""
     draft = read_draft(text, knowledge)
-    if not slot.focus:  # written from the image only, so it cites no knowledge
+    if not slot.focus:  # written from the image only, so it cites no facts
         draft = replace(draft, cites=())
     defects = list(find_defects(draft, slot, knowledge, settings))
     faulty = {defect.option for defect in defects}
@@ -108,7 +109,7 @@ async def write_draft(
 
 
 def reject(drafted: SlotDraft) -> records.RejectedQuestion:
-    """Return the rejection record of a slot without a usable draft."""
+    """Return the rejection record of a planned question (slot) without a usable draft."""
     slot = drafted.slot
     return records.RejectedQuestion(
         slot.id, slot.meme, slot.dimension, "writing", f"{drafted.status}: {drafted.reason}"
@@ -135,7 +136,7 @@ class AssembledQuestion:
 
     @property
     def id(self) -> str:
-        """The id of its slot."""
+        """The id of the planned question (slot)."""
         return self.drafted.slot.id
 
     @property
@@ -206,7 +207,7 @@ def show_others(item: AssembledQuestion) -> AssembledQuestion | None:
 def _rate(
     correct: str, pair: tuple[QuestionOption, ...], slot: Slot
 ) -> tuple[bool, bool, bool, int]:
-    """Score two distractors (lower is better) by plausibility and length."""
+    """Score a pair of distractors by plausibility and length; lower is better."""
     sizes = [len(option.text) for option in pair]
     size, top = len(correct), max(sizes)
     dealt = (size > top) == (slot.longest == "correct")
@@ -230,8 +231,9 @@ def deal_none(
     """Remove the correct option from a proportion of items; "None of the others" becomes correct.
 
     Items are sampled evenly from those whose correct option is longest, shortest or neither, so
-    that length stays uninformative. An item keeps its correct option if two plausible distractors
-    would not remain; otherwise the removed answer would be the only sensible one.
+    that the length of an option does not reveal the answer. An item keeps its correct option if two
+    plausible distractors would not remain; otherwise the removed answer would be the only sensible
+    one.
     """
     most = math.floor(settings.none_proportion * len(items) + 1e-9)
     strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
@@ -239,7 +241,8 @@ def deal_none(
     for item in order:
         if _list_thirds(item):
             strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
-    # After n samples, the proportions sampled from the strata differ by one item at most.
+    # After any number of samples, the numbers sampled from the strata differ from equal proportions
+    # by at most one item.
     queue = sorted(
         ((place + 0.5) / len(members), name, place)
         for name, members in strata.items()

@@ -1,8 +1,9 @@
-"""Remove answer cues: adjust a set until option length and a blind solver are at chance level.
+"""Remove answer cues: adjust questions until option length and a blind solver reach chance level.
 
-Options are exchanged first: for a spare distractor of the item, then for the correct answer to a
-similar question about another meme. Items that still reveal their answer are rejected. Every choice
-depends on the seed, so the same drafts give the same set.
+A blind solver is a classifier that sees only the wording. First, options are replaced: by a spare
+distractor of the same question, then by the correct answer to a similar question about another
+meme. Items that still reveal their answer are rejected. Every choice depends on the seed, so the
+same drafts give the same set.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from memantics.understanding.knowledge.records import Knowledge
 FAIR_LENGTH = 1 / 3
 _ROUNDS = 16
 _REPEATS = 2
-# Aim well inside the tolerance, so that another solver or reader finds the same.
+# The target is well inside the tolerance, so that another solver also stays inside it.
 _AIM = 0.4
 _TELLING = "its wording reveals the correct option to a solver without the meme"
 Remedy = Literal["exchange", "both", "drop"]
@@ -47,7 +48,7 @@ class QuestionSet:
 
     @property
     def paired(self) -> set[str]:
-        """Questions that belong to a pair; removing one breaks the pair."""
+        """Questions that belong to a pair; if one of them is removed, the pair is incomplete."""
         seconds = [item for item in self.items.values() if item.slot.pair in self.items]
         return {name for item in seconds for name in (item.id, item.slot.pair)}
 
@@ -112,7 +113,10 @@ def bound_none(state: QuestionSet, settings: QuestionSettings) -> None:
 
 @dataclass(slots=True)
 class Lengths:
-    """Count items with a correct option, and how often it is the longest or the shortest."""
+    """Count how often the correct option is the longest or the shortest.
+
+    Items whose correct option is "None of the others" are not counted.
+    """
 
     keyed: int = 0
     single: int = 0
@@ -257,11 +261,11 @@ def trim_lengths(state: QuestionSet, settings: QuestionSettings) -> None:
 
 
 def _balance_wording(state: QuestionSet, pool: OptionPool, settings: QuestionSettings) -> bool:
-    """Exchange or reject what the blind solver answers; return whether anything changed."""
+    """Replace options of, or reject, questions that the blind solver answers; report any change."""
     changed = False
     for number in range(_ROUNDS):
         items = list(state.items.values())
-        # Other folds each time: the solver must fail on more than one split.
+        # The folds differ each time, so that the solver must fail on more than one split.
         solved = solve_blindly(items, settings.seed + number, _REPEATS)
         if solved is None:
             return changed
@@ -314,7 +318,7 @@ def _restore(
     solved: SolverResult,
     count: int,
 ) -> None:
-    """Undo exchanges: too many borrowed options are a cue, too."""
+    """Undo replacements, because too many options from other questions also reveal the answer."""
     for place in np.argsort(settle(solved.margins), kind="stable"):
         if count <= 0:
             return

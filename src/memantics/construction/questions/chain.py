@@ -1,4 +1,4 @@
-"""Build questions from knowledge: plan, write, try, remove answer cues, shuffle."""
+"""Build questions from known facts: plan, write, try to answer, remove answer cues, shuffle."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BuiltQuestions:
 def pair_subjects(
     memes: Sequence[Meme], knowledge: Sequence[Knowledge]
 ) -> dict[str, QuestionSubject]:
-    """Pair each meme with its knowledge; leave out memes without knowledge."""
+    """Pair each meme with the known facts about it; leave out memes without facts."""
     known = {meme_knowledge.meme: meme_knowledge for meme_knowledge in knowledge}
     return {meme.id: QuestionSubject(meme, known[meme.id]) for meme in memes if meme.id in known}
 
@@ -79,7 +79,8 @@ async def build_questions(
 ) -> BuiltQuestions:
     """Build questions about memes; unusable ones are rejected with a reason.
 
-    ``critic`` tries the questions if the settings ask for a model; with None, no model tries them.
+    ``critic`` is the model that tries to answer the questions without the meme, if the settings ask
+    for one; with None, no model tries them.
     """
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
@@ -96,7 +97,7 @@ async def build_questions(
         items, trials, repaired = await _try_and_repair(writer, critic, items, subjects, settings)
         state = QuestionSet({item.id: item for item in items})
         _drop_solved(state, trials, settings)
-    # Blind trials run while the correct option is still shown.
+    # Models try to answer while every question still shows its correct option.
     keyed = dict(state.items)
     dealt, rejected_before = assembly.deal_none(list(keyed.values()), settings), state.rejected
     state = QuestionSet({item.id: item for item in dealt})
@@ -267,7 +268,7 @@ def _list_elements(
     subjects: Mapping[str, QuestionSubject],
     settings: records.QuestionSettings,
 ) -> list[str]:
-    """Return subjects of other memes in the same dimension that do not apply to this meme."""
+    """Return facts about other memes in the same dimension that do not apply to this meme."""
     known = subjects[slot.meme].knowledge.of(slot.dimension)
     chance = random.Random(f"{settings.seed}/{slot.id}")
     found: dict[str, str] = {}
@@ -299,7 +300,7 @@ async def _rewrite(
 def _drop_solved(
     state: QuestionSet, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
 ) -> None:
-    """Reject questions that the knowledge contradicts or that a model answers without the meme.
+    """Reject questions that known facts contradict or that a model answers without the meme.
 
     Questions answered without the meme are kept and marked until their dimension has the number
     that the settings require.
@@ -322,7 +323,7 @@ def _drop_solved(
 def rate_blind(
     items: Mapping[str, assembly.AssembledQuestion], trials: Mapping[str, BlindTrial]
 ) -> float:
-    """Return the proportion of answered blind trials that found the correct option."""
+    """Return how often a model without the meme finds the correct option, as a proportion."""
     tries = [found for name in items if name in trials for found in trials[name].blind]
     answered = [found for found in tries if found is not None]
     return sum(answered) / len(answered) if answered else CHANCE
@@ -353,7 +354,7 @@ def find_needs(
     """Return what is needed to answer: words, picture or background.
 
     The needs follow from the dimensions that the question cites. A question that the critic answers
-    with the knowledge but not with the image alone also needs background.
+    with the known facts, but not with the image alone, also needs background.
     """
     cited = {knowledge.by_key[key].dimension for key in item.draft.cites if key in knowledge.by_key}
     found = {_NEEDS[name] for name in (item.slot.dimension, *cited) if name in _NEEDS}

@@ -104,7 +104,7 @@ def alike(one: str, other: str) -> bool:
     if min(len(first), len(second)) < 8:
         return False
     matcher = SequenceMatcher(None, first, second, autojunk=False)
-    # Upper bounds first: they are cheap, and most pairs are not alike.
+    # Cheap upper bounds of the similarity come first, since most pairs are not alike.
     likely = matcher.real_quick_ratio() > _SAME and matcher.quick_ratio() > _SAME
     return likely and matcher.ratio() > _SAME
 
@@ -177,7 +177,7 @@ def find_defects(
 
 
 def check_citations(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
-    """Yield citation defects: none, dangling, or without the question's subject."""
+    """Yield citation defects: no citation, an unknown fact, or not the question's subject."""
     if not draft.cites and slot.focus:
         yield Defect("citation missing", f"cite what the question rests on, first {slot.focus}")
         return
@@ -226,7 +226,7 @@ def _check_option(text: str, fault: str, settings: QuestionSettings) -> Iterator
 
 
 def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Iterator[Defect]:
-    """Yield conflicts with the graph: a correct distractor, or a contradicted answer."""
+    """Yield conflicts with the knowledge graph: a true distractor, or a contradicted answer."""
     rivals = [*knowledge.of(slot.dimension)]
     for text in (option.text for option in draft.wrong):
         if (support := find_support(text, rivals)) is not None:
@@ -245,7 +245,7 @@ def check_graph(draft: QuestionDraft, slot: Slot, knowledge: Knowledge) -> Itera
 def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterator[Defect]:
     kinds = {individual.kind for individual in cited if individual.kind}
     named = {kind for word in tokens(draft.correct) if (kind := find_kind(word))}
-    # "harmful" applies to every kind.
+    # The answer "harmful" is true for every kind of toxicity.
     if kinds and named - kinds - {"Harmful"}:
         yield Defect(
             "contradicted", f"the knowledge says {' and '.join(sorted(kinds))}, the answer does not"
@@ -256,7 +256,7 @@ def _check_toxicity(draft: QuestionDraft, cited: Sequence[Individual]) -> Iterat
 
 
 def find_support(text: str, individuals: Sequence[Individual]) -> str | None:
-    """Return the individual that says the same as a text, or None.
+    """Return the fact (ontology individual) that says the same as a text, or None.
 
     >>> cat = Individual("VisualMaterial", "cat", "a grumpy cat", "It sits on a red sofa")
     >>> find_support("Grumpy cat", [cat]), find_support("A sofa for sale", [cat])

@@ -1,4 +1,4 @@
-"""Borrowed distractors: correct answers about other memes, wrong here, in the same style.
+"""Borrowed distractors: correct answers about other memes, used as wrong options for this meme.
 
 Only answers to the same kind of question and of the same form are borrowed. An option of another
 kind could be ruled out without the meme.
@@ -84,7 +84,7 @@ class _Offer(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Id by which uses are counted, since memes may share a text."""
+        """Id under which the uses of an option are counted, since memes may share a text."""
         return fold(self.text)
 
 
@@ -115,7 +115,10 @@ class OptionPool:
         *,
         spares: bool = True,
     ) -> QuestionOption | None:
-        """Return a replacement for a distractor: spares of the item first, then answers of others.
+        """Return a replacement for a distractor.
+
+        Spare distractors of the same question come first, then answers to questions about other
+        memes.
 
         A spare may share words with the correct option, since its writer meant it to be wrong. Two
         implausible options are never shown together.
@@ -143,7 +146,7 @@ class OptionPool:
         return None
 
     def take_back(self, choice: QuestionOption) -> None:
-        """Make an unused option available again."""
+        """Make a borrowed option that is no longer used available again."""
         if choice.origin:
             self._uses[fold(choice.text)] -= 1
 
@@ -152,7 +155,10 @@ class OptionPool:
         return not any(alike(text, other) for other in others)
 
     def _suits(self, item: AssembledQuestion, old: QuestionOption, text: str) -> bool:
-        """Return whether a text is new and, by words and graph, wrong for this meme."""
+        """Return whether a text is new for a question and wrong for its meme.
+
+        Shared words and the knowledge graph decide whether it is wrong.
+        """
         if not self._is_new(item, old, text):
             return False
         # An answer about another meme that shares a specific word may be correct here, too.
@@ -214,7 +220,8 @@ def borrow_one(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion |
 def borrow_others(pool: OptionPool, item: AssembledQuestion) -> AssembledQuestion | None:
     """Return the question with all distractors borrowed; None if none is available.
 
-    Not for dimensions seen at a glance, where another meme's answer is obviously wrong.
+    This is not done for dimensions that one look at the image answers, because the answer for
+    another meme is then obviously wrong.
     """
     if item.slot.dimension in _AT_A_GLANCE:
         return None

@@ -17,7 +17,7 @@ from memantics.understanding.knowledge.records import Individual, Knowledge, Pro
 OptionRole = Literal["correct", "plausible", "spare", "implausible", "borrowed", "none"]
 QuestionNeed = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
-FEWEST_WRONG = 2  # beside a correct option; an item without one shows three
+FEWEST_WRONG = 2  # distractors shown with a correct option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
 _DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
@@ -132,7 +132,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class QuestionOption:
-    """Store one option; ``origin`` is the question or individual a borrowed one comes from."""
+    """Store one option; ``origin`` is the question or fact that a borrowed option comes from."""
 
     text: str
     role: OptionRole
@@ -141,7 +141,7 @@ class QuestionOption:
 
 @dataclass(frozen=True, slots=True)
 class QuestionDraft:
-    """Store a model's draft for a slot, with more distractors than an item shows."""
+    """Store a model's draft of a planned question, with more distractors than are shown."""
 
     question: str
     correct: str
@@ -221,15 +221,15 @@ def draw(below: int, *parts: object) -> int:
 
 
 def plan_slots(knowledge: Knowledge, settings: QuestionSettings) -> list[Slot]:
-    """Plan the questions about one meme; dimensions without individuals get none.
+    """Plan the questions about one meme; dimensions without known facts get no question.
 
-    A toxicity question whose individual names a toxic element is paired with a question about that
+    A toxicity question about a fact that names a toxic element is paired with a question about that
     element: a planned one, or an additional one.
     """
     slots: dict[str, Slot] = {}
     links = Counter(key for individual in knowledge.individuals for key in _list_ends(individual))
     for dimension in dict.fromkeys((*DIMENSIONS, *(i.dimension for i in knowledge.individuals))):
-        # Individuals with the most links come first: they matter most.
+        # Facts with the most links to other facts come first, because they matter most.
         individuals = sorted(knowledge.of(dimension), key=lambda one: -links[one.key])
         if individuals and (not settings.dimensions or dimension in settings.dimensions):
             for number in range(settings.per_dimension):
@@ -269,7 +269,7 @@ def _draw_longest(name: str, settings: QuestionSettings) -> Longest:
 
 
 def find_toxic_element(knowledge: Knowledge, toxicity: Individual) -> Individual | None:
-    """Return the first toxic element that a toxicity individual names, or None."""
+    """Return the first toxic element that a fact about toxicity names, or None."""
     if toxicity.dimension != "Toxicity":
         return None
     for link in toxicity.relations:

@@ -163,9 +163,9 @@ def _fingerprint(*questions: DraftQuestion | None) -> str:
     return hashlib.sha256(orjson.dumps(said)).hexdigest()[:16]
 
 
-# Annotation in two rounds, as in the M-QUEST paper. The first covers toxicity questions and those
-# paired with them. The second samples questions of each other dimension from memes whose toxicity
-# question was accepted.
+# Annotation has two rounds, as in the M-QUEST paper. The first round covers toxicity questions and
+# the questions paired with them. The second round samples questions of each other dimension from
+# memes whose toxicity question was accepted.
 
 
 def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> list[DraftQuestion]:
@@ -296,7 +296,11 @@ def report_questions(
     critic_model: str = "",
     second: Mapping[str, BlindTrial] | None = None,
 ) -> QuestionReport:
-    """Summarise a build; ``second`` are the trials of an independent reader, reported only."""
+    """Summarise a build of questions.
+
+    ``second`` are answers of a second, independent model without the meme. They are only reported
+    and reject no question.
+    """
     questions = built.questions
     n = len(questions)
     statuses: Counter[str] = Counter(draft.status for draft in built.drafted)
@@ -356,7 +360,7 @@ def _count_fates(built: BuiltQuestions) -> dict[str, dict[str, int]]:
 
 
 def _short(stage: str, reason: str) -> str:
-    """Return a reason without the parts that differ between items."""
+    """Return the reason for a rejection without the parts that differ between questions."""
     if stage == "writing":
         status, _, rest = reason.partition(": ")
         return f"{status}: {rest.partition(':')[0]}" if status == "unparsed" else status
@@ -405,7 +409,7 @@ def _measure_trials(built: BuiltQuestions) -> Leak:
 
 
 def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> Iterator[Leak]:
-    """Yield the rate of an independent reader, and its agreement with the critic."""
+    """Yield how often a second model answers without the meme, and if it agrees with the critic."""
     found = [one for trial in second.values() for one in trial.blind if one is not None]
     if found:
         both = [name for name in second if name in built.trials]

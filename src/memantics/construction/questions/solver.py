@@ -1,11 +1,11 @@
-"""Blind baselines: a cross-validated solver on wording, and trials by a model.
+"""Baselines without the meme: a solver trained on the wording, and attempts by a language model.
 
 The solver is trained on the set itself, with group-disjoint folds by meme, and never sees a meme.
 Chance level is one in four. A model is tried in three ways. ``blind`` asks twice from the wording
 alone, with two option orders; a correct answer in both is unlikely by chance. ``known`` asks once
-with the knowledge but without the meme; a wrong answer means that the knowledge contradicts the
-correct option. ``seen`` asks once with the meme alone, and shows whether the knowledge was needed.
-One call holds several questions: blind ones about different memes, the others about one meme.
+with the known facts but without the meme; a wrong answer means that the facts contradict the
+correct option. ``seen`` asks once with the meme alone, and shows whether the facts were needed. One
+call contains several questions: about different memes for ``blind``, about one meme for the others.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def describe(item: AssembledQuestion) -> tuple[OptionFeatures, ...]:
     return _describe(item.draft.question, tuple(option.text for option in item.shown))
 
 
-# Removing answer cues evaluates most items many times without a change.
+# Cached: the removal of answer cues asks for the features of unchanged items many times.
 @lru_cache(maxsize=8_192)
 def _describe(question: str, texts: tuple[str, ...]) -> tuple[OptionFeatures, ...]:
     return tuple(_list_features(content(question), texts))
@@ -199,7 +199,7 @@ _WINDOW = 256
 
 @dataclass(frozen=True, slots=True)
 class BlindTrial:
-    """Store how a model answered without the meme or the knowledge; None: unreadable reply."""
+    """Store a model's answers without the meme or the known facts; None: unreadable reply."""
 
     blind: tuple[bool | None, bool | None]
     known: bool | None = None
@@ -207,12 +207,12 @@ class BlindTrial:
 
     @property
     def solved_blindly(self) -> bool:
-        """Whether the correct option was found from the wording alone, in both orders."""
+        """Whether the wording alone gave the correct option, in both option orders."""
         return self.blind == (True, True)
 
     @property
     def contradicted(self) -> bool:
-        """Whether the knowledge leads to another option."""
+        """Whether the known facts lead to an option other than the correct one."""
         return self.known is False
 
 
@@ -239,7 +239,11 @@ async def try_items(
     *,
     blind_only: bool = False,
 ) -> dict[str, BlindTrial]:
-    """Try every item, several per call; ``blind_only`` if only options have changed."""
+    """Let a model try to answer every item, several per call.
+
+    ``blind_only`` omits the tries with the facts or the image; it is for items whose options have
+    changed.
+    """
     orders = {item.id: _draw_orders(item, settings) for item in items}
 
     async def ask(
