@@ -75,10 +75,10 @@ COMPUTING: Mapping[str, Part] = {
             "tests/moderation/test_boundaries*.py",
         ),
     ),
-    "resolution": Part(
+    "aggregation": Part(
         ("annotation/aggregation.py",),
         (
-            "tests/annotation/test_resolution.py",
+            "tests/annotation/test_aggregation.py",
             "tests/annotation/test_boundaries*.py",
         ),
     ),

@@ -80,7 +80,7 @@ def test_several_make_runs_and_a_grid_makes_one_of_each() -> None:
     assert [run.options["order"] for run in grid] == ["answer_first", "letter_only"]
     with pytest.raises(UnknownName, match="ordr"):
         evaluate("mquest/qa", models[0], settings=EvaluationSettings(options={"ordr": "x"}))
-    with pytest.raises(InputError, match="exclude each other"):
+    with pytest.raises(InputError, match="cannot be combined"):
         evaluate("mquest/qa", models[0], settings=EvaluationSettings(limit=1, sample=1))
     for task, settings, runs_named in (
         ("mquest/qa", two_orders, 2),

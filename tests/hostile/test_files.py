@@ -118,7 +118,7 @@ def test_columns_that_are_no_csv_are_refused() -> None:
 def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "x.zip"
     os.mkfifo(pipe)
-    with pytest.raises(InputError, match="no detector file"):
+    with pytest.raises(InputError, match="not a detector file"):
         storage.load(pipe)
     with pytest.raises(DataError, match="it is not a file"), _open_archive(pipe):
         pass

@@ -19,7 +19,7 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 @pytest.mark.parametrize("data", [b"\xff", b"ok\n\xed\xa0\x80", "ok".encode("utf-16")])
 def test_bytes_that_are_not_utf8_are_refused(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     feed(monkeypatch, data)
-    with pytest.raises(InputError, match=r"standard input: .*; write it in UTF-8"):
+    with pytest.raises(InputError, match=r"standard input: .*; use UTF-8"):
         terminal.read_input()
 
 

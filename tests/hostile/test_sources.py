@@ -160,7 +160,7 @@ def test_a_small_file_fills_no_memory(shell: Shell, name: str) -> None:
 def test_a_table_that_claims_absurdly_many_rows_is_refused(shell: Shell) -> None:
     path = shell.folder / "a.parquet"
     path.write_bytes(pack_table(image=repeat(b"", 2_000_000)))
-    assert "says that it holds 2,000,000 rows in" in shell.refused("screen", path)
+    assert "declares 2,000,000 rows in" in shell.refused("screen", path)
     path.write_bytes(pack_table(text=repeat("good morning", 1_000)))
     assert shell.run("screen", path).out.startswith("1,000 memes")
 

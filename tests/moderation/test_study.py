@@ -159,7 +159,7 @@ def test_memes_without_an_image_are_nobody_s(encoder: Make, tmp_path: Path) -> N
     assert any("1 memes of the test set have no image" in note for note in done.notes)
     assert [row.find("macro_f1").n for row in done.rows] == [23, 23]  # type: ignore[union-attr]
     bare = replace(second, examples=tuple(replace(own, image=None) for own in second.examples))
-    with pytest.raises(InputError, match="no meme of the test part has an image"):
+    with pytest.raises(InputError, match="no meme of the test set has an image"):
         run_study(first, bare, plan, tmp_path / "none", lambda _: None)
     with pytest.raises(InputError, match="in both the training and the test set"):
         run_study(first, first, plan, tmp_path / "same", lambda _: None)

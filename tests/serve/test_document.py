@@ -100,7 +100,7 @@ def test_knowledge_can_only_be_read(site: Site) -> None:
 def test_the_page_of_interfaces_needs_no_other_host_and_no_script(site: Site) -> None:
     with site.client(**{"accept-language": "zh"}) as client:
         page = client.get("/docs")
-    assert "程序接口" in page.text
+    assert "本服务的全部 API" in page.text
     assert "POST /v1/moderations" in page.text
     assert "<script" not in page.text
     assert not re.findall(r"""(?:src|href)=["']https?://""", page.text)

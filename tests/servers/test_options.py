@@ -79,7 +79,11 @@ def test_prompts_in_a_folder_of_the_benchmarks_name(tmp_path: Path) -> None:
     ("name", "text", "words"),
     [
         ("explain_frist", "$question $options", "did you mean explain_first?"),
-        ("explain_first", "$question", "lacks $options; its placeholders: $options, $question"),
+        (
+            "explain_first",
+            "$question",
+            "has no $options; allowed placeholders: $options, $question",
+        ),
         ("explain_first", "$question $options $meme", "has the unknown placeholder $meme"),
         ("explain_first", "$question $options 5$", "has a stray '$'"),
     ],
@@ -196,7 +200,7 @@ def test_repeats_keep_the_temperature_of_the_protocol(
     assert [body["temperature"] for body in server.bodies] == [temperature] * 2
     seeds = [body.get("seed", 0) for body in server.bodies]
     assert seeds[1] - seeds[0] == 1000
-    greedy = f"{task} is asked at temperature 0, as its protocol says"
+    greedy = f"{task} uses temperature 0 by its protocol"
     assert (greedy in ran.err) == (temperature == 0)
 
 
@@ -244,7 +248,7 @@ def test_a_server_without_log_probabilities_is_noted_and_read(tmp_path: Path) ->
 
 def test_options_of_servers_are_refused_for_other_models(shell: Shell) -> None:
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample")
-    assert "is for openai/… models" in shell.refused(*arguments, "--score", "logprobs")
+    assert "needs an openai/… model" in shell.refused(*arguments, "--score", "logprobs")
     assert "--max-tokens is for" in shell.refused(*arguments, "--max-tokens", "9")
 
 

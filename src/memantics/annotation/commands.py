@@ -15,19 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.annotation import require_extra
-from memantics.annotation.project_settings import LocalizedText
-from memantics.core.errors import InputError, ModelError, UnknownName
+from memantics.annotation.drafting import make_drafter
+from memantics.core.errors import InputError, UnknownName
 from memantics.core.files import in_turn, replace_file
 from memantics.core.memes import read_memes
-from memantics.core.model import Step
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
 from memantics.core.registry import home
-from memantics.core.reply import read_object
 from memantics.core.result import Result
-from memantics.core.waiting import run_sync
-from memantics.models.client import CallSettings, open_client
-from memantics.models.drafts import make_request, record, text
+from memantics.models.client import CallSettings
 
 if TYPE_CHECKING:
     from memantics.annotation.project_settings import ProjectSettings
@@ -119,33 +115,6 @@ class ProjectChanges:
             exchange = service.exchange
             exchange.import_queue(actor, project, self.training_set, training_set=True)
         return settings
-
-
-_SCHEMA = record(en=text(), zh=text())
-
-
-def make_drafter(model: str, calls: CallSettings) -> Callable[[str], LocalizedText]:
-    """Return a function in which a model drafts a guideline rule; it raises without a draft."""
-
-    async def draft(prompt: str) -> LocalizedText:
-        with tempfile.TemporaryDirectory() as folder:
-            async with open_client(model, calls, Path(folder)) as client:
-                request = make_request(prompt, _SCHEMA)
-                taken = await client.take(
-                    Step(
-                        "guideline/clarify",
-                        request,
-                        lambda reply: read_object(reply, LocalizedText),
-                    )
-                )
-        if taken.value is None:
-            raise ModelError(
-                f"model {model} returned no draft ({taken.status}: {taken.reason})",
-                hint="write the rule yourself, or try another model",
-            )
-        return taken.value
-
-    return lambda prompt: run_sync(draft(prompt))
 
 
 FIRST_NAME = "lead"
@@ -282,7 +251,6 @@ def serve_annotations(
     require_extra()
     from memantics.annotation.web.app import make_app
     from memantics.annotation.web.settings import WebSettings, find_secret
-    from memantics.models.client import CallSettings
     from memantics.web.server import check_public_url, is_local, listen, read_proxies, serve
 
     host, public_url, demo = settings.host, check_public_url(settings.public_url), settings.demo

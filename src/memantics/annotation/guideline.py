@@ -10,10 +10,10 @@ from memantics.annotation import require_extra
 from memantics.annotation.commands import (
     Storage,
     find_admin,
-    make_drafter,
     open_annotations,
     require_project,
 )
+from memantics.annotation.drafting import make_drafter
 from memantics.annotation.project_settings import LocalizedText
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result

@@ -1,4 +1,4 @@
-"""Records, errors, storage, bounded images, text and data readers that every other package uses.
+"""Records, errors, file storage, image, text and data readers that every other package uses.
 
-It imports no other package of Memantics.
+The package ``core`` imports no other package of Memantics.
 """

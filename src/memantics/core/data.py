@@ -1,8 +1,8 @@
 """Readers for benchmark data: checked JSON, JSON lines and TOML, checksums, paths, and split files.
 
-Errors name the file, the row and the field. Paths that lead outside a data folder are rejected.
-A split file assigns each meme to a part (train, dev, test). No group is in two parts, and a
-checksum pins ids and parts.
+Errors name the file, the row and the field. Paths that lead outside a data folder are rejected. A
+split file assigns each meme to a part (train, dev, test). Memes of one group are always in the same
+part. The split file stores a checksum of its ids and parts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Source:
 
     @property
     def official(self) -> bool:
-        """Whether this is a copy of the official release, with which papers can be compared."""
+        """Whether the data are a copy of the official release, so that scores match papers."""
         return self.kind == "release" and not self.published
 
 
@@ -70,9 +70,10 @@ class Skip:
 class Found:
     """The content of a data folder.
 
-    ``counts`` gives the number of each kind of record (memes, questions, …). ``records`` is the
-    count in the unit of the benchmark's card. ``repairs`` counts known format errors that were
-    repaired while reading. ``notes`` are sentences about missing data and its consequences.
+    ``counts`` gives the number of records of each type (memes, questions, …). ``records`` is the
+    count in the unit that the benchmark's dataset card uses. ``repairs`` counts known format errors
+    that were repaired while reading. ``notes`` are sentences about missing data and its
+    consequences.
     """
 
     records: int
@@ -88,10 +89,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One value of a paper, recomputed from the data.
+    """One statistic that a paper prints, computed again from the data.
 
-    ``paper`` is the printed value, ``known`` the value of the complete official release (None: the
-    release does not contain it), and ``value`` the value of this copy.
+    ``paper`` is the printed value. ``known`` is the value in the complete official release (None:
+    the release does not contain it). ``value`` is the value in the user's copy of the data.
     """
 
     key: str
@@ -113,7 +114,7 @@ def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Repr
     if value is None:
         return "not recomputable"
     if digits is not None and isinstance(value, int | float) and isinstance(paper, int | float):
-        # Half of the last printed digit, with room for binary fractions.
+        # Tolerance: half of the last printed digit, plus a margin for binary rounding errors.
         return "reproduced" if abs(value - paper) <= 0.5 * 10**-digits + 1e-9 else "differs"
     return "reproduced" if value == paper else "differs"
 
@@ -154,7 +155,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> JsonValue:
 def conform(
     shape: type[Shape], value: JsonValue, where: object, row: int | str | None = None
 ) -> Shape:
-    """Validate a record of a release; an error names the file, the row and the field.
+    """Validate a record of a dataset release; an error names the file, the row and the field.
 
     >>> class Meme(BaseModel, extra="forbid"):
     ...     text: str
@@ -177,7 +178,8 @@ def conform(
 def read_records(shape: type[Shape], path: Path) -> Iterator[tuple[int, Shape]]:
     """Yield validated records of a JSON lines file, with line numbers from 1.
 
-    The result equals ``conform`` over ``read_jsonl``, but no dictionary is built in between.
+    The records equal those of ``conform`` over ``read_jsonl``. Parsing is faster, because no
+    dictionary is built in between.
     """
     for number, line in read_record_lines(path):
         yield number, check_record(shape, line, path, number)
@@ -204,9 +206,9 @@ def check_record(shape: type[Shape], line: bytes, path: Path, number: int) -> Sh
 
 
 def find_file(root: Path, names: Sequence[str], release: str) -> Path:
-    """Return the first of several file names that exists below a folder.
+    """Return the first of several candidate file names that exists below a folder.
 
-    Official releases differ in their layouts.
+    The candidates are needed because official releases differ in their folder layouts.
     """
     for name in names:
         if (root / name).is_file():
@@ -283,7 +285,7 @@ def inside(root: Path, name: str) -> Path:
 
 
 def _resolves(root: Path, path: Path) -> bool:
-    # Not ``Path.resolve``, which raises RuntimeError at a link that leads to itself.
+    # ``Path.resolve`` is not used: it raises RuntimeError for a symbolic link to itself.
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
@@ -302,7 +304,7 @@ def _find_real(folder: str) -> str:
 
 
 def open_once(reader: Callable[[Source], R], source: Source) -> R:
-    """Read a source with a reader and cache the result for all tasks of a run."""
+    """Read a data folder with a reader function and cache the result for all tasks of a run."""
     return cast("R", _open(reader, source))
 
 
@@ -312,7 +314,7 @@ def _open(reader: Callable[[Source], object], source: Source) -> object:
 
 
 def note_gaps(images: int, memes: int, folder: Path | None, get_images: str) -> Iterator[str]:
-    """Yield sentences about missing images; ``get_images`` says where to get them."""
+    """Yield sentences about missing images; ``get_images`` explains how to obtain them."""
     if not images:
         yield f"Images are not in this copy: tasks that need them cannot run. {get_images}"
     elif images < memes:
@@ -343,14 +345,15 @@ def load_toml(text: str) -> dict[str, Any]:
         raise
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("nested too deeply") from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # Python rejects integers with thousands of digits.
         raise tomllib.TOMLDecodeError(str(error)) from error
 
 
 def read_toml(path: Path, record: type[Shape], form: str, see: str) -> Shape:
     """Read a UTF-8 TOML file into a record.
 
-    ``form`` is the hint for a syntax error, ``see`` the hint for an invalid field.
+    ``form`` is the hint that an error shows for a syntax error, and ``see`` the one for an invalid
+    field.
     """
     try:
         return record.model_validate(load_toml(path.read_text(encoding="utf-8")))
@@ -385,8 +388,8 @@ class SplitRow(Closed):
 class SplitFile(Closed):
     """A split of a data set into train, dev and test.
 
-    ``data`` is NAME/LABEL and ``by`` the kind of group. ``checksum`` is the hash of ids and parts,
-    ``data_checksum`` the hash of the data.
+    ``data`` is NAME/LABEL. ``by`` is the property that defines a group (such as text or template).
+    ``checksum`` is the hash of ids and parts, ``data_checksum`` the hash of the data.
     """
 
     kind: Literal["memantics split"] = "memantics split"
@@ -404,11 +407,11 @@ class SplitFile(Closed):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many memes each part has."""
+        """The number of memes in each part."""
         return {part: len(self.list_ids(part)) for part in PARTS}
 
     def save(self, path: Path) -> Path:
-        """Write the split as JSON and return its path."""
+        """Write the split as JSON and return the path of the file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         body = dump_json(self.model_dump(mode="json"))
         replace_file(path, body.encode(), "split")
@@ -416,7 +419,7 @@ class SplitFile(Closed):
 
 
 def sum_split(parts: Iterable[tuple[str, str]]) -> str:
-    """Compute the SHA-256 of a split: sorted lines ``ID<TAB>PART``, each with a line feed.
+    """Compute the SHA-256 of a split over sorted lines ``ID<TAB>PART``, each ended by a line feed.
 
     >>> sum_split([("b", "test"), ("a", "train")]) == sum_split([("a", "train"), ("b", "test")])
     True
@@ -438,9 +441,10 @@ def read_split(path: Path) -> SplitFile:
 
 
 def cut_split(split: str) -> tuple[tuple[SplitFile, str] | None, str]:
-    """Parse ``--split``: a part of a split file (``FILE.json:PART``), or a split name as given.
+    """Parse ``--split``: ``FILE.json:PART`` is a part of a split file, other values are split names.
 
-    For a split file the second value is ``all``: all data are read, then the part is selected.
+    For a split file the second returned value is ``all``: all data are read, and the part is
+    selected afterwards.
 
     >>> cut_split("train")
     (None, 'train')

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
-_MOST_FAULTS = 1000  # pydantic makes a record of every fault, some KB each, to show the first
+# To show the first validation error, pydantic builds a record of every one, some KB each.
+_MOST_FAULTS = 1000
 
 
 def first_fault(error: ValidationError) -> str:
@@ -49,7 +50,7 @@ def first_fault(error: ValidationError) -> str:
 
 
 def first_row_fault(error: ValidationError, *, shown: bool = False) -> str:
-    """Return the first validation error of a table row; ``shown`` adds an out-of-range number."""
+    """Return the first validation error of a table row; ``shown`` adds the out-of-range number."""
     first = error.errors(include_url=False)[0]
     words = {"extra_forbidden": "unknown field", "missing": "missing field"}
     place = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
@@ -98,7 +99,7 @@ class InputError(MemanticsError):
 
 
 class UnknownName(InputError):
-    """An unknown name; the message suggests the most similar known names.
+    """An unknown name; the error message suggests the most similar known names.
 
     >>> str(UnknownName("benchmark", "mqest", ["mquest", "punmemecn"]))
     "unknown benchmark 'mqest'; did you mean mquest? known: mquest, punmemecn"
@@ -166,7 +167,7 @@ def need_packages(what: str, extra: str, *modules: str) -> None:
         raise MissingExtra(what, extra)
 
 
-# The modules of the extra ``offline``, and what each is for.
+# The modules of the optional dependencies ``offline``, with the feature that needs each.
 OFFLINE = {
     "cv2": "changes and measurements of pictures",
     "fasttext": "languages told by a model",
@@ -194,7 +195,7 @@ def need_offline(
         also: Further required extras, each with its modules.
 
     Raises:
-        MissingExtra: Names every missing extra.
+        MissingExtra: A package is missing. The message names every missing extra.
     """
     absent = [name for name in modules if find_spec(name) is None]
     others = also or {}
@@ -206,7 +207,7 @@ def need_offline(
 
 
 def explain_absence(error: ModuleNotFoundError) -> MissingExtra | None:
-    """Return the error that names the extra of a missing module; None for other modules.
+    """Return the error that names the extra providing a missing module; None for other modules.
 
     >>> str(explain_absence(ModuleNotFoundError("", name="pypinyin.constants")))
     "sounds of Chinese texts need an optional package; pip install 'memantics[offline]'"
@@ -240,7 +241,7 @@ class Transient(ModelError):
 
 
 class Unreachable(Transient):
-    """The connection failed. If earlier calls succeeded, the engine retries."""
+    """The connection failed. The engine retries only if earlier calls to the server succeeded."""
 
 
 class Rejected(ModelError):

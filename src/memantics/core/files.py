@@ -1,8 +1,8 @@
-"""File writing that survives a kill, with secrets masked in everything that is written.
+"""Safe file writing: files survive a killed process, and secrets are masked in all output.
 
-Files are either append-only lines or replaced in one step, so that no reader sees half a file.
-Opening a model registers its key and any secret in its URL and parameters. Short values such as
-"EMPTY", which local servers accept as a key, are not masked.
+Files are either append-only lines or replaced in one step, so that no reader sees an incomplete
+file. Opening a model registers the model's API key and secrets in its URL and parameters for
+masking. Short values such as "EMPTY", which local servers accept as a key, are not masked.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def refuse_unwritable(what: object, hint: str = "choose another --out") -> Itera
 def in_turn(folder: Path) -> Iterator[None]:
     """Lock a folder while a small file in it is read and rewritten.
 
-    The folder itself is locked, so no lock file is left behind.
+    The lock is on the folder itself, so no lock file is left behind.
     """
     folder.mkdir(parents=True, exist_ok=True)
     held = os.open(folder, os.O_RDONLY)
@@ -115,7 +115,7 @@ def in_turn(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def opening(folder: Path, what: str) -> Iterator[IO[bytes]]:
-    """Create and lock a folder while its call logs are opened; release the lock on failure."""
+    """Create and lock a folder while its logs of model calls are opened; unlock it on failure."""
     with refuse_unwritable(what, "choose another with --out"):
         folder.mkdir(parents=True, exist_ok=True)
         lock = lock_folder(folder)
@@ -154,10 +154,11 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 class AppendOnlyFile:
-    """A file to which lines are only appended; ``what`` names it in error messages.
+    """A file to which lines are only appended; ``what`` is the name of the file in error messages.
 
-    After a write that failed halfway (full disk), further writes are rejected: an incomplete last
-    line is removed at the next start, but one in the middle would make the file unreadable.
+    After a write that failed halfway (full disk), further writes are rejected. An incomplete last
+    line is removed at the next start, but an incomplete line in the middle would make the file
+    unreadable.
     """
 
     def __init__(self, path: Path, what: object) -> None:
@@ -168,7 +169,7 @@ class AppendOnlyFile:
         self._broken: StoreError | None = None
 
     def append(self, line: bytes) -> int:
-        """Write one line and return its offset; the line is handed to the operating system."""
+        """Write one line without buffering and return its byte offset in the file."""
         if self._broken is not None:
             raise self._broken
         try:
@@ -189,7 +190,7 @@ class AppendOnlyFile:
 
 
 def write_whole(file: IO[bytes], line: bytes) -> None:
-    """Write a complete line to an unbuffered file, also if the system writes it in parts."""
+    """Write a complete line to an unbuffered file, even if the system writes it in several parts."""
     done = file.write(line)
     while done < len(line):
         done += file.write(line[done:])
@@ -197,7 +198,7 @@ def write_whole(file: IO[bytes], line: bytes) -> None:
 
 def replace_file(path: Path, data: bytes, what: str = "file", flag: str = "--out") -> None:
     """Write a file atomically and create its folder; readers never see an incomplete file."""
-    # Two threads or processes may write the same file at once: each has its own half.
+    # Two threads or processes may write the same file at once, so each uses its own temporary file.
     partial = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -218,7 +219,7 @@ def write_text(out: str | Path, text: str, what: str = "page", flag: str = "--ou
 
 
 def write_lines(path: Path, records: Iterable[object]) -> Path:
-    """Write records as JSON lines; the file gets its name only when it is complete."""
+    """Write records as JSON lines; the file gets its final name only when it is complete."""
     with whole_file(path) as file:
         for record in records:
             file.write(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE))
@@ -237,10 +238,10 @@ class MaskingWriter(io.BufferedWriter):
 
 @contextmanager
 def whole_file(path: Path, *, masked: bool = True) -> Iterator[IO[bytes]]:
-    """Open a temporary file that gets its name only when it is complete.
+    """Open a temporary file that is renamed to its final name only when it is complete.
 
-    Use it for content that is too large for memory. Archives are not ``masked``: their headers
-    contain the length of each member.
+    Use it for content that is too large for memory. Secrets are not masked in archives
+    (``masked=False``), because archive headers contain the length of each member.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:

@@ -20,7 +20,7 @@ _NONE: Mapping[str, object] = MappingProxyType({})
 
 
 def rank(worth: bool, broken: bool = False) -> FindingVerdict:
-    """Return the verdict on a flaw: broken, worth knowing, or sound.
+    """Return the verdict on a benchmark's flaw: broken, worth knowing, or sound.
 
     >>> rank(True), rank(False), rank(False, broken=True)
     ('worth knowing', 'sound', 'broken')
@@ -33,11 +33,11 @@ class Finding:
     """One audit finding.
 
     ``score`` is the measured value, with its interval and the number of items. ``expected`` is the
-    value of a benchmark without the flaw, and ``reference`` says what that value is. ``meaning``
-    explains the finding in plain words; ``advice`` says what to do. ``rows`` break the score down.
-    ``details`` are sentences, such as the inconsistent rows of a table. ``p`` is the p-value of the
-    test behind the verdict, Holm-corrected for all tests; None if the verdict rests on the
-    interval.
+    value for a benchmark without the flaw, and ``reference`` describes that value. ``meaning``
+    explains the finding in plain words; ``advice`` is the recommended action. ``rows`` break the
+    score down. ``details`` are sentences, such as the inconsistent rows of a table. ``p`` is the
+    p-value of the test behind the verdict, Holm-corrected for all tests; None if the verdict rests
+    on the interval.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Finding:
 
 
 class FindingFields(TypedDict, total=False):
-    """Optional fields of a finding; they override the sentences of ``findings.toml``."""
+    """Optional fields of an audit finding; they override the sentences of ``findings.toml``."""
 
     key: str
     expected: float | None
@@ -69,7 +69,7 @@ class FindingFields(TypedDict, total=False):
 
 
 class FindingWords:
-    """The sentences of findings, by key, from ``findings.toml`` beside a module.
+    """The sentences of audit findings, by key, from the file ``findings.toml`` beside a module.
 
     A sentence is one text, or one text per verdict (``found`` is the default). The advice of a
     sound finding is "No action needed.", unless the file gives one per verdict.
@@ -116,7 +116,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """A model that wrote a part of the data: its name, the affected tasks and the source."""
+    """A language model that wrote a part of the data: its name, affected tasks and the source."""
 
     what: str
     model: str

@@ -1,8 +1,8 @@
 """Bounded reading and decoding of images from untrusted files.
 
-Names, sizes and headers are never trusted. The cost of decoding is counted in the bytes before a
-decoder sees them: Pillow walks through header blocks in Python one by one, and a progressive JPEG
-decodes all pixels once per scan, for which 59 bytes are enough.
+File names, sizes and headers of images are never trusted. The cost of decoding is estimated from
+the bytes before a decoder reads them, for two reasons. Pillow parses header blocks in Python one by
+one. A progressive JPEG decodes all pixels once per scan, and a scan needs only 59 bytes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from PIL.JpegImagePlugin import MARKER
 from memantics.core.errors import ImageError
 from memantics.core.records import Image, LoadedImage, Message, MessagePart, Request
 
-MOST_STEPS = 200_000  # about a microsecond each
-MOST_SCANNED = 1_000_000_000  # pixels of all scans of a JPEG; 40 megapixels have 25
-# Steps of a block of EXIF or colours, of which 20 are allowed: each is copied with those before
-# it, or inflated to 1 MB.
-_DEAR = 9_600  # 20 leave steps for the rest, 21 do not
+MOST_STEPS = 200_000  # parsing steps of an image header; each takes about a microsecond
+# pixels decoded over all scans of a JPEG; an image of 40 megapixels may have 25 scans
+MOST_SCANNED = 1_000_000_000
+# Parsing steps charged for each block of EXIF or colour data; 20 blocks are allowed. Pillow copies
+# each block together with all earlier ones, or inflates it to 1 MB.
+_DEAR = 9_600  # 20 blocks stay below the limit of all steps, 21 exceed it
 _MARKER = re.compile(rb"\xff[^\xff\x00]")
 _GIF_BLOCK = re.compile(rb"[!,;]")
 _PNG_START = b"\x89PNG\r\n\x1a\n"
@@ -64,10 +65,10 @@ _TURNS: Mapping[object, Pillow.Transpose] = {
 
 
 def count_scans(data: bytes) -> int:
-    """Return how often the pixels of an image may be decoded.
+    """Return an upper bound on the number of times the pixels of an image are decoded.
 
-    In compressed data 0xFF is followed by 0, so only markers are counted. A scan of an embedded
-    thumbnail counts too.
+    In compressed JPEG data the byte 0xFF is followed by 0, so only markers are counted. A scan of
+    an embedded thumbnail counts too.
     """
     return data.count(b"\xff\xda") if data[:2] == b"\xff\xd8" else 1
 
@@ -84,7 +85,8 @@ def costs_too_much(data: bytes) -> bool:
         steps = _walk_png(data)
     elif data[:3] == b"GIF":
         steps = _walk_gif(data)
-    elif data[:2] == b"BM" and data[30:34] in (b"\1\0\0\0", b"\2\0\0\0"):  # runs, in pure Python
+    # Pillow decodes these runs in pure Python.
+    elif data[:2] == b"BM" and data[30:34] in (b"\1\0\0\0", b"\2\0\0\0"):
         size = [abs(int.from_bytes(data[at : at + 4], "little", signed=True)) for at in (18, 22)]
         return len(data) // 2 + size[0] * size[1] // 20 > MOST_STEPS
     else:
@@ -98,7 +100,7 @@ def costs_too_much(data: bytes) -> bool:
 
 
 def _walk_jpeg(data: bytes) -> Iterator[int]:
-    """Yield the header segments up to the first scan, by Pillow's table of markers."""
+    """Yield the header segments of a JPEG up to its first scan, using Pillow's table of markers."""
     place = 2
     while found := _MARKER.search(data, place):
         yield found.end() - place
@@ -120,7 +122,7 @@ def _walk_png(data: bytes) -> Iterator[int]:
 
 
 def _walk_gif(data: bytes) -> Iterator[int]:
-    """Yield the blocks up to the first image."""
+    """Yield the blocks of a GIF file up to its first image."""
     place = 13 + (3 << (data[10] & 7) + 1 if len(data) > 10 and data[10] & 128 else 0)
     while found := _GIF_BLOCK.search(data, place):
         yield found.end() - place
@@ -142,7 +144,7 @@ warnings.simplefilter("ignore", Pillow.DecompressionBombWarning)
 
 @dataclass(frozen=True, slots=True)
 class ImageBounds:
-    """The largest image that is read."""
+    """Limits on the images that are read."""
 
     max_bytes: int = 20 * 1024 * 1024
     max_pixels: int = 40_000_000
@@ -200,12 +202,12 @@ def read_bytes(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
 
 
 def read_image(image: Image, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
-    """Return the bytes of a request's image; read the file only if they are not loaded yet."""
+    """Return the bytes of an image in a request; read the file only if it is not loaded yet."""
     return image.data if isinstance(image, LoadedImage) else read_bytes(image.path, bounds)
 
 
 def load_images(request: Request) -> Request:
-    """Return the request with the bytes of its images: the hashed bytes are the sent ones."""
+    """Return the request with its images loaded, so that the hashed bytes are the sent ones."""
     return Request(
         tuple(
             Message(message.role, tuple(map(_load_part, message.parts)))
@@ -222,11 +224,11 @@ def _load_part(part: MessagePart) -> MessagePart:
 
 
 def _read_plain(file: int, bounds: ImageBounds) -> bytes:
-    """Read a regular file up to one byte beyond the limit."""
+    """Read a regular file up to one byte beyond the size limit."""
     facts = os.fstat(file)
     if not stat.S_ISREG(facts.st_mode):  # reading a pipe would block for ever
         raise OSError(errno.EINVAL, "not a regular file")
-    # Reading the limit at once would allocate that much memory per image.
+    # A single read of the maximum size would allocate that much memory for every image.
     data = os.read(file, min(facts.st_size, bounds.max_bytes) + 1)
     if 0 < len(data) == facts.st_size:
         return data
@@ -258,7 +260,7 @@ def _check_steps(data: bytes, name: str) -> None:
 
 
 def _read_header(data: bytes) -> ImageFacts | None:
-    """Parse the header of a plain PNG or JPEG several times faster than Pillow; None for others."""
+    """Parse the header of a simple PNG or JPEG, faster than Pillow; None for other files."""
     if data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) > 57:
         width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
         return ImageFacts("PNG", width, height) if width and height else None
@@ -271,7 +273,7 @@ def _read_jpeg_header(data: bytes) -> ImageFacts | None:
     place = 2
     while place + 9 < len(data) and data[place] == 0xFF:
         kind = data[place + 1]
-        if 0xC0 <= kind <= 0xC2:  # a frame: baseline, extended or progressive
+        if 0xC0 <= kind <= 0xC2:  # JPEG frame header: baseline, extended or progressive
             height = int.from_bytes(data[place + 5 : place + 7], "big")
             width = int.from_bytes(data[place + 7 : place + 9], "big")
             return ImageFacts("JPEG", width, height) if width and height else None
@@ -316,14 +318,14 @@ def turn_upright(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -
 
 
 def encode_png(image: Pillow.Image, level: int = 1) -> bytes:
-    """Encode an image as PNG; low levels are several times faster and the files little larger."""
+    """Encode an image as PNG; low compression levels are faster and files only slightly larger."""
     data = io.BytesIO()
     image.save(data, "PNG", compress_level=level)
     return data.getvalue()
 
 
 def load(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> Pillow.Image:
-    """Read and decode a file within bounds."""
+    """Read and decode an image file within size limits."""
     return decode(read_bytes(path, bounds), path.name, bounds)
 
 
@@ -358,7 +360,7 @@ def _refuse_damaged(name: str, error: Exception) -> ImageError:
 
 
 def _facts(image: Pillow.Image) -> ImageFacts:
-    # An MPO is a JPEG with further pictures behind the first one.
+    # An MPO file is a JPEG with further images after the first one.
     form = "JPEG" if image.format == "MPO" else image.format or ""
     return ImageFacts(form, *image.size)
 

@@ -1,8 +1,9 @@
 """Labelled memes, label predictions of classifiers, and preferences between versions of a meme.
 
-``LabelledMeme`` is the training row of every classifier, and ``LabelSource`` is how a benchmark
-offers its labels. A ``ClassifierPrediction`` names its source and its accuracy. Preferences are
-JSON lines without names of people; a later line with the same ``id`` replaces the earlier one.
+``LabelledMeme`` is the training row of every classifier, and ``LabelSource`` is the interface
+through which a benchmark provides labels. A ``ClassifierPrediction`` names its classifier and the
+accuracy of that classifier. Preferences are JSON lines without names of people; a later line with
+the same ``id`` replaces the earlier one.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class LabelledMeme:
 
     ``group`` names related memes (same text, or one pun and its hard negatives): training and
     evaluation never share a group. ``text_caption`` describes the meaning of the text and
-    ``image_caption`` the image, if they are available for new memes too. ``split`` is the release's
-    own split. ``source``, ``author``, ``date`` (year first) and ``template_cluster`` (memes on one
-    template) serve disjoint splits only and are never features.
+    ``image_caption`` the image, if they are available for new memes too. ``split`` is the split of
+    the official release. ``source``, ``author``, ``date`` (year first) and ``template_cluster``
+    (memes on one template) are used only to make disjoint splits and are never features.
     """
 
     id: str
@@ -56,7 +57,7 @@ class LabelledMeme:
 
 @dataclass(frozen=True, slots=True)
 class LabelSource(Generic[R]):
-    """One kind of label of a release: a description, and a function that reads the labels.
+    """One label type of a dataset: a description, and a function that reads the labels.
 
     ``several``: a meme may have any number of these labels. ``topic`` names the subject across
     benchmarks (``emotion``, ``intent``, …); analyses select classifiers by topic.
@@ -102,7 +103,7 @@ class ClassifierPrediction(Result):
 
     @property
     def source(self) -> str:
-        """The classifier and its accuracy, in words.
+        """The name of the classifier and its accuracy, in words.
 
         >>> by = "classifier mer_bench/emotion"
         >>> ClassifierPrediction("emotion", "sad", by, 0.7, 0.65, 0.33).source
@@ -118,7 +119,7 @@ class ClassifierPrediction(Result):
 class Judge:
     """A loaded classifier: ``ask`` takes a text and its language.
 
-    ``name`` is the label it was trained for, ``version`` the hash of its file.
+    ``name`` is the label that the classifier was trained for, ``version`` the hash of its file.
     """
 
     topic: str
@@ -128,8 +129,9 @@ class Judge:
     ask: Callable[[str, str], ClassifierPrediction]
 
 
-Judges = Mapping[str, Judge]  # by topic
-# Named, not imported: users of classifiers do not depend on the package that trains them.
+Judges = Mapping[str, Judge]  # active classifiers by topic
+# Packages are named as text and not imported, so that using a classifier does not import training
+# code.
 _OPENERS: Plugins[Callable[[Sequence[str] | None], Judges]] = Plugins(
     "memantics.classifiers",
     cast("type[Callable[[Sequence[str] | None], Judges]]", Callable),
@@ -153,9 +155,10 @@ def name_judges(judges: Judges) -> str:
 
 
 class OfferedVersion(Closed):
-    """One candidate version of a meme: its captions, their author and the check results.
+    """One candidate version of a meme: its captions, who wrote them, and the check results.
 
-    ``score`` is the ranking score, ``kindness`` the classifier's score, if known.
+    ``score`` is the ranking score. ``kindness`` is the score of the classifier for kind captions,
+    if known.
     """
 
     captions: list[str] = Field(max_length=40)
@@ -166,11 +169,11 @@ class OfferedVersion(Closed):
 
 
 class Preference(Closed):
-    """A choice between versions of a meme.
+    """A person's choice between versions of a meme.
 
-    ``chosen`` counts from 1 (None: withdrawn), ``undone`` lists former choices. ``meme`` is the
-    name of the meme, or a prefix of its image hash. ``words`` are captions written by a person;
-    they are the last candidate.
+    ``chosen`` is the number of the chosen version from 1 (None: the choice was withdrawn).
+    ``undone`` lists former choices. ``meme`` is the name of the meme, or a prefix of its image
+    hash. ``words`` are captions written by a person; they are the last candidate.
     """
 
     id: str = Field(min_length=1, max_length=64)

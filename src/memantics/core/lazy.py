@@ -20,7 +20,7 @@ from types import ModuleType
 
 
 def offer(package: str, file: str) -> None:
-    """Make the names under ``if TYPE_CHECKING`` in a package's file attributes of the package."""
+    """Make the names that a package imports under ``if TYPE_CHECKING`` its attributes."""
     module = sys.modules[package]
     homes = read_offers(Path(file).read_text(encoding="utf-8"))
     names = sorted(homes)
@@ -29,7 +29,7 @@ def offer(package: str, file: str) -> None:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         home, attribute = homes[name]
-        if home == package:  # a module of the package itself
+        if home == package:  # the name is a module of the package itself
             value: object = importlib.import_module(f"{home}.{attribute}")
         else:
             value = getattr(importlib.import_module(home), attribute)
@@ -43,7 +43,7 @@ def offer(package: str, file: str) -> None:
 
 
 def read_offers(source: str) -> dict[str, tuple[str, str]]:
-    r"""Return the offered names, each with its module and its name there.
+    r"""Return the public names of a package, each with its module and its name in that module.
 
     >>> read_offers("if TYPE_CHECKING:\n    from a.b import c as d\n    from a import b")
     {'d': ('a.b', 'c'), 'b': ('a', 'b')}
@@ -59,9 +59,10 @@ def read_offers(source: str) -> dict[str, tuple[str, str]]:
 
 
 class _Package(ModuleType):
-    """A module type that keeps an offered function if a submodule has the same name.
+    """A module type in which a public function is not replaced by a submodule of the same name.
 
-    Importing a submodule binds it on its package, which would hide the function.
+    Python binds an imported submodule as an attribute of its package, which would hide the
+    function.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

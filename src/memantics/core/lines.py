@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 TextRole = Literal["caption", "scene", "watermark", "interface"]
-TextChoice = Literal["caption", "all"]  # which lines of an image are taken for its caption
+TextChoice = Literal["caption", "all"]  # choice of the lines of an image that form its caption
 
 _TILTED, _STEEPEST = (
     4.0,
     40.0,
-)  # degrees: smaller angles are OCR noise, larger ones are not text lines
-_SPELT = 3  # single letters that may spell a word: toy letters, tiles
-_LONG = 1.5  # minimum width-to-height ratio: the angle of shorter lines is unreliable
+)  # degrees: smaller angles are OCR noise, larger ones do not occur in text lines
+_SPELT = 3  # maximum number of single letters that may spell a word (toy letters, tiles)
+_LONG = 1.5  # minimum width-to-height ratio of a line; the angle of shorter lines is unreliable
 
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
     """One line of text found by OCR: its box (left, top, right, bottom) in pixels and its score.
 
-    ``tilt`` is the rise to the right in degrees. ``span`` is the width and height along the line;
-    (0, 0) if unknown. ``role`` is the function of the line in the image, with its ``probability``;
-    OCR sets all roles to caption.
+    ``tilt`` is the angle of the line in degrees (positive: rising to the right). ``span`` is the
+    width and height along the line; (0, 0) if unknown. ``role`` is the function of the line in the
+    image, with its ``probability``; OCR itself sets all roles to caption.
     """
 
     text: str
@@ -36,7 +36,7 @@ class TextLine:
 
     @property
     def height(self) -> int:
-        """The height of its box."""
+        """The height of the line's box in pixels."""
         return self.box[3] - self.box[1]
 
     @property
@@ -85,7 +85,7 @@ class ImageReading:
 
     @property
     def said(self) -> str:
-        """Captions and other text without noise, in reading order."""
+        """Captions and other text in reading order, without isolated noise characters."""
         return "\n".join(line.text for line in self._say_something())
 
     def _say_something(self) -> list[TextLine]:
@@ -103,7 +103,7 @@ class ImageReading:
 
 
 def explain_unread(unread: int) -> str:
-    """Explain that the text of an image was read only partly; empty if all was read.
+    """Explain that only a part of an image's text was read; empty if all of it was read.
 
     >>> explain_unread(1), explain_unread(0)
     ('1 region of text was not read: the image holds more text than is read', '')
@@ -115,12 +115,12 @@ def explain_unread(unread: int) -> str:
 
 
 class Ocr(Protocol):
-    """The OCR protocol. ``version`` changes whenever results may change."""
+    """The interface of OCR engines. ``version`` changes whenever results may change."""
 
     version: str
 
     def read(self, data: bytes, name: str) -> ImageReading:
-        """Read the bytes of an image file; ``name`` is used in error messages."""
+        """Read the text in the bytes of an image file; error messages use ``name``."""
         ...
 
 

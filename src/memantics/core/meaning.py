@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-# One of DIMENSIONS, or one that a user added.
+# The name of a knowledge dimension: one of DIMENSIONS, or one that a user added.
 Dimension = str
 RelationName = Literal[
     "hasParticipant",
@@ -39,7 +39,7 @@ DIMENSIONS: tuple[Dimension, ...] = (
     "Toxicity",
     "TargetCommunity",
 )
-# M-QUEST's knowledge bases, questions and ontology use different names for two dimensions.
+# For two dimensions, M-QUEST's knowledge bases, questions and ontology use different names.
 ALIASES: Mapping[str, Dimension] = MappingProxyType(
     {"EmotionExpression": "Emotion", "ToxicityAssessment": "Toxicity"}
 )

@@ -1,6 +1,6 @@
 """Folders of memes (images alone, or images with a ``memes.jsonl``), their captions and join keys.
 
-The keys join answers from other tools to items: by id, or by image and question.
+The join keys match answers from other tools with benchmark items: by id, or by image and question.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from memantics.core.records import Image, Item
 from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
-# Names of the notes that reading a meme adds.
+# Names of the notes that are added when a meme is read by a model or by OCR.
 HOMOPHONES, TEMPLATE, BESIDE = "heard as", "template", "text in the picture that is no caption"
 KIND = "kind of picture"
 NOTED = (HOMOPHONES, TEMPLATE, BESIDE, KIND)
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp"})
-# The length is checked separately: in the pattern it took 0.1 s to compile.
+# The length of a name is checked separately: within the regular expression it took 0.1 s to
+# compile.
 ID, LONGEST_ID = r"^\w[\w.\-]*$", 200
 
 
@@ -56,13 +57,13 @@ class MemeLine(BaseModel):
     language: str = ""
     notes: dict[str, str] = {}
     kept: bool = True
-    template_cluster: object = None  # other tools may use the field differently
+    template_cluster: object = None  # Other tools may use this field for something else.
 
 
 def read_memes(folder: Path) -> tuple[Meme, ...]:
     """Return the memes of a folder in order; skip lines with ``"kept": false``.
 
-    Images are not opened here.
+    Image files are not opened here.
     """
     if not folder.is_dir():
         raise DataError(folder, "is not a folder", hint="give a folder of images")
@@ -98,7 +99,7 @@ def _list_images(folder: Path) -> Iterator[Meme]:
 
 
 def name_apart(memes: Iterable[Meme]) -> list[Meme]:
-    """Return memes whose ids can name a folder each; ambiguous ids get a number.
+    """Return memes whose ids are usable as distinct folder names; ambiguous ids get a number.
 
     >>> odd = [Meme("..", Path("...png")), Meme("a b", Path("x")), Meme("a_b", Path("y"))]
     >>> [meme.id for meme in name_apart(odd)]
@@ -128,7 +129,7 @@ class CaptionLine(BaseModel):
 
 
 def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
-    """Return notes by meme, from ``captions.jsonl`` or any file with the same two fields."""
+    """Return notes by meme, from ``captions.jsonl`` or a file with the same two fields."""
     found: dict[str, Mapping[str, str]] = {}
     for row, value in read_jsonl(path):
         line = conform(CaptionLine, value, path, row)
@@ -171,7 +172,7 @@ def question_key(text: str) -> str:
 
 
 def item_images(item: Item) -> tuple[str, ...]:
-    """Return the join keys of an item's images and of its meme."""
+    """Return the join keys of an item: those of its images and of its meme."""
     return tuple(dict.fromkeys([*image_keys(item.images), image_key(item.group)]))
 
 

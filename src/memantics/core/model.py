@@ -1,8 +1,8 @@
-"""Protocols for models, image editors and multi-step chains.
+"""Interfaces of models, image editors and multi-step chains of model calls.
 
-``Model`` and ``Editor`` are each a name and one coroutine. A ``Step`` is one structured call of a
-chain: the request and the parser of its reply. Construction, reappraisal and caption mining pass
-steps to an ``Asker`` and get each one back with a status.
+``Model`` and ``Editor`` each have a name and one coroutine. A ``Step`` is one structured call of a
+chain: the request and the parser of its reply. Dataset construction, reappraisal and caption mining
+pass steps to an ``Asker``, which returns each step with a status.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _LONGEST_REPLY = 8000
 
 
 class Answerer(Protocol):
-    """The source of a run's answers.
+    """The source of the answers in a run (a model, a baseline or a file).
 
-    ``name`` is its ``KIND/NAME``. ``note`` is shown beside its scores ("baseline", …). ``identity``
-    contains everything that its answers depend on besides the request. It is part of the cache key
+    ``name`` is ``KIND/NAME``. ``note`` is shown beside the scores ("baseline", …). ``identity``
+    contains everything besides the request that determines the answers. It is part of the cache key
     and of ``run.json``, so it must never contain a secret.
     """
 
     @property
     def name(self) -> str:
-        """``KIND/NAME``."""
+        """The name of the model, as ``KIND/NAME``."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class Answerer(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The settings that answers depend on; never a secret."""
+        """The settings that determine the answers; never a secret."""
         ...
 
 
@@ -48,7 +48,7 @@ class Answerer(Protocol):
 class Model(Answerer, Protocol):
     """A model that answers requests.
 
-    ``cacheable`` is False for models that are faster than the cache.
+    ``cacheable`` is False for models that answer faster than the cache.
     """
 
     name: str
@@ -89,8 +89,9 @@ class EditRequest:
 class Editor(Protocol):
     """An image editor.
 
-    ``name`` is its user-facing name; ``note`` is shown beside its results. ``identity`` contains
-    everything that its images depend on besides the request, and never a secret.
+    ``name`` is the user-facing name of the editor; ``note`` is shown beside its results.
+    ``identity`` contains everything besides the request that determines the edited images. It never
+    contains a secret.
     """
 
     name: str
@@ -98,7 +99,7 @@ class Editor(Protocol):
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The settings that images depend on; never a secret."""
+        """The settings that determine the edited images; never a secret."""
         ...
 
     async def edit(self, request: EditRequest) -> bytes:
@@ -112,7 +113,7 @@ class Editor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[Value]):
-    """One call of a chain: ``id`` names it in call logs (``MEME/knowledge/Scene``).
+    """One model call of a chain: ``id`` names the call in call logs (``MEME/knowledge/Scene``).
 
     ``read`` parses the reply or raises ``Unparsed`` with a message for the model. The model is then
     asked again with its reply and that message (:func:`ask_again`).
@@ -126,7 +127,7 @@ class Step(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[Value]):
-    """The result of a step. ``prompt`` is the hash of the last request, ``when`` an ISO time."""
+    """The result of a chain step; ``prompt`` is the hash of the last request, ``when`` a time."""
 
     id: str
     status: Status
@@ -144,7 +145,8 @@ class Taken(Generic[Value]):
 def ask_again(request: Request, reply: str, complaint: str) -> Request:
     """Extend a request with the last reply and the reason why it is invalid.
 
-    Earlier messages stay unchanged, image first, so that servers can use their prefix cache.
+    Earlier messages stay unchanged, with the image first, so that servers can reuse their prefix
+    cache.
     """
     said = clean_line(complaint, 600).rstrip(".")
     note = (
@@ -161,7 +163,7 @@ def ask_again(request: Request, reply: str, complaint: str) -> Request:
 
 
 class Asker(Protocol):
-    """Runs steps with one model: limited concurrency, logged, and no call is made twice."""
+    """Runs chain steps with one model: limits concurrency, logs calls, and repeats no call."""
 
     @property
     def model(self) -> str:
@@ -169,5 +171,5 @@ class Asker(Protocol):
         ...
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Run one step; raise only errors that would affect all later steps too."""
+        """Run one chain step; raise only errors that would affect all later steps too."""
         ...

@@ -1,6 +1,6 @@
 """Annotations that turn function parameters into command-line options: help, flag and bounds.
 
-A public function declares them once, in the type of the parameter::
+A public function declares the options once, in the types of its parameters::
 
     def draw(
         folder: Annotated[Path, Argument("Folder written by 'memantics build knowledge'.")],
@@ -75,7 +75,7 @@ class Argument(Flag):
 
 
 class MadeBy(NamedTuple):
-    """A parameter that is built by a function, whose own parameters become the flags."""
+    """A parameter built by a function; the parameters of that function become the flags."""
 
     by: Callable[..., Any]
 
@@ -98,7 +98,7 @@ def read_pairs(flag: str, pairs: Sequence[str] | None) -> dict[str, str]:
 
 
 ImagePath: TypeAlias = Path | str
-TokenPrices: TypeAlias = tuple[float, float] | None  # of a million tokens in and out
+TokenPrices: TypeAlias = tuple[float, float] | None  # price per million input and output tokens
 ImagePaths: TypeAlias = Sequence[Path] | list[str] | tuple[str, ...]
 _TAKEN = "Text that counts as caption: 'caption' (lines classified as captions) or 'all' lines."
 TextTaken = Annotated[TextChoice, Flag(_TAKEN, "--text", default="caption")]

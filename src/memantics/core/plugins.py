@@ -1,7 +1,7 @@
 """Plug-ins of other packages, found by entry point and loaded at first use.
 
-Built-in ones use the same form, ``module:attribute``, but are listed in the code: they are found
-even if the package metadata are missing or outdated.
+Built-in plug-ins have the same form, ``module:attribute``, but are listed in the code. They are
+found even if the package metadata are missing or outdated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Plugins(Generic[Thing]):
-    """Named objects of one kind: built-in ones, and entry points of a group.
+    """A set of named plug-ins of one type: built-in ones, and those of an entry-point group.
 
     Package metadata are read only for names that are not built in. A plug-in is loaded only on
     request, so that a broken one does not affect others.
@@ -29,11 +29,11 @@ class Plugins(Generic[Thing]):
     ours: dict[str, str]
 
     def names(self) -> list[str]:
-        """Return all names, built-in ones first."""
+        """Return the names of all plug-ins, built-in ones first."""
         return [*self.ours, *self._installed()]
 
     def find(self, name: str) -> Thing | None:
-        """Return the object with this name; raise an ``InputError`` if it cannot be loaded."""
+        """Return the plug-in with this name; raise an ``InputError`` if it cannot be loaded."""
         if name in self.ours:
             thing: Thing = EntryPoint(name, self.ours[name], self.group).load()
             return thing
@@ -41,7 +41,7 @@ class Plugins(Generic[Thing]):
         return self._load(points) if points else None
 
     def all(self) -> Iterator[tuple[str, Thing | InputError]]:
-        """Yield each name with its object, or with the error that prevents loading."""
+        """Yield the name of each plug-in with its object, or with its loading error."""
         for name, value in self.ours.items():
             yield name, EntryPoint(name, value, self.group).load()
         for name, points in self._installed().items():
@@ -69,7 +69,7 @@ class Plugins(Generic[Thing]):
         hint = "upgrade or uninstall that package"
         try:
             thing = point.load()
-        except Exception as error:  # whatever another package's module raises
+        except Exception as error:  # The module of another package may raise any exception.
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise InputError(f"{who} cannot be loaded: {reason}", hint=hint) from error
         if not isinstance(thing, self.kind):

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Prompt:
     """A text with named placeholders, and the hash that is stored with every answer.
 
-    ``absent`` are values that callers may pass although the text has no placeholder for them:
-    prompts of papers use fewer values.
+    ``absent`` lists values that callers may pass although the text has no placeholder for them.
+    Prompts from papers use fewer values than the built-in prompts.
 
     >>> hello = Prompt("hello", "Meme: $caption")
     >>> hello.fill(caption="one does not simply")
@@ -133,7 +133,7 @@ def replace_prompts(known: Mapping[str, Prompt], folder: Path, task: str) -> Map
 
 
 def prompts_beside(file: str) -> Callable[[], Mapping[str, Prompt]]:
-    """Return a function that reads the prompts beside a module once."""
+    """Return a function that reads the prompt files beside a module and caches them."""
     return cache(partial(read_prompts, Path(file).parent / "prompts"))
 
 
@@ -146,10 +146,10 @@ Filters = Mapping[str, Callable[..., object]]
 
 
 def fill_template(module: str, name: str, filters: Filters, **values: object) -> str:
-    """Render the document ``name`` beside a module (its ``__file__``).
+    """Render the document template ``name`` in the folder of a module (given as its ``__file__``).
 
-    Delimiters are ``<< >>`` and ``<% %>``, because LaTeX uses braces. Nothing is escaped: each
-    format has its own rules, so the caller passes the quoting filters.
+    The delimiters are ``<< >>`` and ``<% %>``, because LaTeX uses braces. Values are not escaped:
+    each format has its own rules, so the caller passes the quoting filters.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -182,6 +182,6 @@ def _read_drawings(file: Path) -> Any:
 
 
 def draw(file: Path, name: str, *values: object) -> Markup:
-    """Render a drawing by its name in a file of macros; all values are escaped."""
+    """Render a drawing by its name in a file of template macros; all values are escaped."""
     drawn: Markup = getattr(_read_drawings(file), name)(*values)
     return drawn

@@ -2,8 +2,8 @@
 
 A queue is a folder: ``queue.json`` (a :class:`QueueCard`), ``items.jsonl`` (one :class:`QueueItem`
 per line) and the images of the items. Annotations are in ``annotations.jsonl``, one
-:class:`AggregatedAnnotation` per line. Field values are plain JSON; the workflow named in the card
-defines the fields.
+:class:`AggregatedAnnotation` per line. Field values are plain JSON; the annotation workflow named
+in ``queue.json`` defines the fields.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class QueueOption(BaseModel):
 
 
 class QueueCard(BaseModel):
-    """Metadata of a queue. ``origin`` names the command that created it and its input.
+    """Metadata of an annotation queue. ``origin`` names the command that created it and its input.
 
-    ``annotators_per_item`` overrides the number in the workflow (0: use the workflow's).
-    ``options`` are the options of the workflow's fields with ``queue_options``, by field.
+    ``annotators_per_item`` overrides the number in the annotation workflow (0: no override).
+    ``options`` maps each workflow field marked ``queue_options`` to its options.
     """
 
     model_config = _CLOSED
@@ -77,9 +77,10 @@ class Shown(BaseModel):
 class QueueItem(BaseModel):
     """One item to annotate.
 
-    ``group`` is the meme. ``values`` are drafts for the workflow's fields (pre-labels, shown or
-    hidden by a setting). ``gold`` are known answers for training rounds. ``hidden`` is never shown
-    to annotators (such as the model behind an output) and is returned with the annotation.
+    ``group`` is the meme. ``values`` are drafts for the fields of the annotation workflow
+    (pre-labels; a setting shows or hides them). ``gold`` are known answers for training rounds.
+    ``hidden`` is never shown to annotators (such as the model behind an output) and is returned
+    with the annotation.
     """
 
     model_config = _CLOSED
@@ -94,9 +95,10 @@ class QueueItem(BaseModel):
 
 
 class IndividualAnnotation(BaseModel):
-    """What one person said at one stage; ``person`` is a pseudonym.
+    """The annotation of one person at one stage of the workflow; ``person`` is a pseudonym.
 
-    ``guideline`` is the version of the guideline that they read: 1 is the workflow's own.
+    ``guideline`` is the version of the guideline that the person read; 1 is the version in the
+    workflow.
     """
 
     model_config = _CLOSED
@@ -109,7 +111,7 @@ class IndividualAnnotation(BaseModel):
 
 
 class AggregatedAnnotation(BaseModel):
-    """How an item ended: kept or not, with the agreed values, and the votes behind them."""
+    """The final annotation of an item: kept or not, the agreed values, and the votes."""
 
     model_config = _CLOSED
 
@@ -124,7 +126,7 @@ class AggregatedAnnotation(BaseModel):
 
 
 def copy_picture(image: Path, queue: Path, name: str) -> str:
-    """Copy an image into a queue and return its name there."""
+    """Copy an image into a queue folder and return its file name there."""
     place = f"images/{re.sub(r'[^A-Za-z0-9_.-]+', '-', name)}{image.suffix.lower()}"
     target = inside(queue, place)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +135,7 @@ def copy_picture(image: Path, queue: Path, name: str) -> str:
 
 
 def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> int:
-    """Write a queue and return the number of items. Images must be inside the folder."""
+    """Write an annotation queue and return its number of items. Images must be in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with whole_file(folder / ITEMS) as file:
@@ -142,13 +144,13 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
                 inside(folder, image)
             file.write(orjson.dumps(item.model_dump(exclude_defaults=True)) + b"\n")
             count += 1
-    # Written last: a folder without a card is not a queue.
+    # queue.json is written last: a folder without it is not a queue.
     replace_file(folder / CARD, dump_json(card.model_dump()).encode(), "queue")
     return count
 
 
 def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """Read a queue; an error names an invalid line or a duplicate id."""
+    """Read an annotation queue; an error names an invalid line or a duplicate id."""
     if not (folder / CARD).is_file():
         raise DataError(
             folder, f"is not a queue: {CARD} is missing", hint="create one with 'memantics build'"
@@ -183,12 +185,12 @@ def read_annotations(path: Path) -> Iterator[AggregatedAnnotation]:
         yield conform(AggregatedAnnotation, line, path, row)
 
 
-# Merge drafts and annotations: agreed values replace the model's drafts.
+# Merging model drafts with annotations: agreed values replace the drafts of the model.
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """An item of a queue with its final values; ``aggregated`` is None without annotations."""
+    """A queue item with its final values; ``aggregated`` is None if it has no annotations."""
 
     item: QueueItem
     values: Mapping[str, JsonValue]
@@ -202,7 +204,7 @@ class Reviewed:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A queue with its annotations."""
+    """An annotation queue with its annotations."""
 
     folder: Path
     card: QueueCard
@@ -227,7 +229,7 @@ class JudgedQuestion:
 def list_judged_questions(review: Review) -> tuple[JudgedQuestion, ...]:
     """Return the questions of a validated queue with their dimensions; empty for other queues.
 
-    The second question of an item asks for the element that causes the toxicity.
+    The second question of a queue item asks for the element of the meme that causes the toxicity.
     """
     found: list[JudgedQuestion] = []
     for reviewed in review.annotated:
@@ -278,7 +280,7 @@ def read_review(queue: Path, annotations: Path | None, *, unreviewed: bool = Fal
 
 
 def _read_folder(folder: Path, annotations: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """Read the memes of a folder as items; the annotations name the workflow."""
+    """Read the memes of a folder as queue items; the annotations name the workflow."""
     first = next(read_annotations(annotations), None)
     if first is None:
         raise DataError(annotations, "contains no annotation", hint="finish the review first")
@@ -318,7 +320,7 @@ def _match(
             raise DataError(where, f"item {annotation.item!r} has two annotations", row=row)
         hidden = known[annotation.item].hidden
         if any(hidden.get(name, value) != value for name, value in annotation.hidden.items()):
-            # A build that ran again may give the same ids to other questions.
+            # A repeated dataset build may give the same ids to other questions.
             raise DataError(
                 where,
                 f"item {annotation.item!r} has changed since it was annotated",
@@ -330,16 +332,16 @@ def _match(
 
 
 def find_queues(folder: Path) -> list[Path]:
-    """Return the queues of a build in the order of their creation, or the queue itself."""
+    """Return the annotation queues of a dataset build in creation order, or a given queue."""
     if (folder / CARD).is_file():
         return [folder]
     found = [path for path in folder.glob("queue*") if (path / CARD).is_file()]
-    # queue, queue-2, … queue-10
+    # Numeric order of the folder names: queue, queue-2, … queue-10.
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
 def read_reviews(queues: Sequence[Path], *, unreviewed: bool = False) -> Review:
-    """Merge the reviews of several rounds; the last annotation of a meme counts."""
+    """Merge the annotations of several rounds; the last annotation of a meme counts."""
     reviews = [read_review(path, None, unreviewed=unreviewed) for path in queues]
     if not reviews:
         raise InputError("no queue was found", hint=f"give a folder with {CARD}")

@@ -20,7 +20,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue
 
 Status = Literal["answered", "refused", "unparsed", "failed"]
-# A metric that reports show beside the main one: a constant reply scores 0.
+# The name of a metric that reports show beside the main one; a constant reply scores 0 in it.
 CALIBRATED = "meaning_above_constant"
 STATUSES: tuple[Status, ...] = get_args(Status)
 MessageRole = Literal["system", "user", "assistant"]
@@ -36,7 +36,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class LoadedImage(Image):
-    """An image whose bytes are already in memory: the hashed bytes are the sent ones."""
+    """An image whose bytes are in memory, so that the hashed bytes are the sent ones."""
 
     data: bytes
 
@@ -52,7 +52,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value that the model must give.
+    """One value that the model must give in its reply.
 
     ``name`` is its place in a JSON reply (dots separate levels). ``majority`` is the most frequent
     gold value of the data set and ``positive`` the key of the positive class. Both are used by
@@ -73,7 +73,7 @@ _SHARED: dict[tuple[str, str], tuple[Field, ...]] = {}
 
 def _share(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     """Return the same object for equal fields, to save memory."""
-    # Keyed by the first text: hashing all options of each item is expensive.
+    # The cache key is the first text only, because hashing all options of each item is slow.
     first = fields[0] if fields else None
     key = (first.name, first.options[0].text if first.options else "") if first else ("", "")
     known = _SHARED.get(key)
@@ -90,7 +90,8 @@ class Form:
     """A question as data.
 
     ``context`` contains the named texts of the question (``caption``, ``history``, …). ``reply`` is
-    the expected format: the key of the only field, plain text, or a JSON object of all fields.
+    the expected reply format: the key of the only field, plain text, or a JSON object of all
+    fields.
     """
 
     # Equal questions and fields of a run share one object to save memory.
@@ -135,7 +136,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A model request, and the form behind it (which is not sent)."""
+    """A request to a model, with the form behind it. The form is not sent."""
 
     messages: tuple[Message, ...]
     form: Form
@@ -145,7 +146,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's reply. ``refusal`` is set if the model or its provider declined.
+    """A model's reply. ``refusal`` is set if the model or its provider declined to answer.
 
     ``adapted`` lists changes to the request that the server required. ``masses`` is the probability
     of each option, by key. ``tokens_thought`` is the number of reasoning tokens.
@@ -184,7 +185,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Odds:
-    """The probability that a model assigns to each option, and the correct option."""
+    """The probability that a model assigns to each answer option, and the correct option."""
 
     stated: Mapping[str, float]
     gold: str

@@ -1,4 +1,4 @@
-"""The user's registered releases and published benchmarks, stored in small JSON files."""
+"""The user's registered dataset releases and published benchmarks, stored in small JSON files."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import in_turn, replace_file
 
-# The home folder contains the registry of releases and the cache.
+# The home folder contains the registry of dataset releases and the answer cache.
 
 
 def home() -> Path:
-    """Return ``$MEMANTICS_HOME``, else ``~/.memantics``."""
+    """Return the Memantics home folder: ``$MEMANTICS_HOME``, else ``~/.memantics``."""
     return Path(os.environ.get("MEMANTICS_HOME") or Path.home() / ".memantics").expanduser()
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """One registered release: its folder, its content and the date."""
+    """One registered dataset release: its folder, its content and the date of registration."""
 
     name: str
     root: Path
@@ -36,7 +36,7 @@ class Registered:
 
     @property
     def source(self) -> Source:
-        """The source that the benchmark's reader opens."""
+        """The data folder in the form that the benchmark's reader opens."""
         return Source("release", self.root, self.images)
 
 
@@ -46,12 +46,12 @@ _SHELF = TypeAdapter(tuple[Path, ...])
 
 
 def read_registry() -> dict[str, Registered]:
-    """Return all registered releases by benchmark name."""
+    """Return all registered dataset releases by benchmark name."""
     return _load(_TABLE, "releases.json", "run 'memantics data add' again") or {}
 
 
 def write_registered(entry: Registered) -> None:
-    """Add or replace one release."""
+    """Add or replace one dataset release in the registry."""
     with in_turn(home()):
         _store("releases.json", read_registry() | {entry.name: entry})
 
@@ -92,7 +92,7 @@ def _store(name: str, table: object) -> None:
 
 
 def find_registered(name: str) -> Registered:
-    """Return the release of a benchmark; raise an ``InputError`` if none is registered."""
+    """Return the registered release of a benchmark; raise an ``InputError`` if there is none."""
     entry = read_registry().get(name)
     if entry is None:
         raise InputError(
@@ -110,8 +110,8 @@ def find_registered(name: str) -> Registered:
 def find_places(*more: Path) -> tuple[Path, ...]:
     """Return the folders whose images may be shown: registered, published, built-in and given ones.
 
-    A run folder may come from anybody, and its items name images by path. Pages show only images
-    below these folders.
+    A run folder may come from anybody, and its items name images by path. Web pages therefore show
+    only images below the returned folders.
     """
     named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
     found = [home(), Path(__file__).parent.parent, *read_shelf(), *map(Path, filter(None, named))]
@@ -121,12 +121,12 @@ def find_places(*more: Path) -> tuple[Path, ...]:
 
 
 def find_run_places(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the same folders plus the current folder and the parents of these run folders."""
+    """Return ``find_places`` plus the current folder and the parents of these run folders."""
     return find_places(Path.cwd(), *(folder.resolve().parent for folder in folders))
 
 
 def is_inside(path: Path, places: Iterable[Path]) -> bool:
-    """Return whether a file is below one of the folders, with links resolved.
+    """Return whether a file is below one of the folders after resolving symbolic links.
 
     >>> is_inside(Path("/a/b/../c/x.png"), [Path("/a/c")]), is_inside(Path("/ab"), [Path("/a")])
     (True, False)

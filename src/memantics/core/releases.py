@@ -1,7 +1,8 @@
 """Files of official releases that several packages read: PunMemeCN groups, M-QUEST knowledge bases.
 
-PunMemeCN: the metadata folder in each official layout, and the choice of groups. M-QUEST: raw JSON
-and refined Turtle, one file per meme. Benchmark readers and the knowledge store both use these.
+For PunMemeCN, it finds the metadata folder in each official layout and selects groups of memes. For
+M-QUEST, it reads raw JSON and refined Turtle files, one file per meme. The benchmark readers and
+the knowledge graph code use these functions.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 OWL = "http://www.w3.org/2002/07/owl#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 META = "_Meta.json"
-# A clone, the folder its README names, the data folder, the files alone.
+# Possible layouts: a clone, the folder named in the README, the data folder, or the files alone.
 PLACES = ("", "cn", "pun_meme/cn", "data/pun_meme/cn", "PunMemeCN/data/pun_meme/cn")
 _RANGE = re.compile(r"(?:CN)?(\d{1,5})(?:-(?:CN)?(\d{1,5}))?", re.IGNORECASE)
 ReleaseText = Annotated[str, StringConstraints(min_length=1, max_length=20_000)]
 
 
 class FileStatement(NamedTuple):
-    """A statement with the local names of its file."""
+    """A statement of a knowledge base, with the local names used in its file."""
 
     source: str
     relation: str
@@ -45,7 +46,7 @@ class FileStatement(NamedTuple):
 
 
 def _as_text(value: object) -> object:
-    # A language model wrote these values; what is not text is kept as its JSON.
+    # A language model wrote these values. A value that is not text is kept as JSON.
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -53,13 +54,13 @@ _Written = Annotated[str, BeforeValidator(_as_text)]
 
 
 class ReleaseRow(BaseModel):
-    """A row of a released table; unknown fields and wrong types are errors."""
+    """A row of a released data table; unknown fields and wrong types are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class RawIndividual(Closed):
-    """One individual of a raw file."""
+    """One individual (entity) of a raw M-QUEST knowledge base file."""
 
     class_name: str
     class_uri: str
@@ -72,13 +73,13 @@ class RawIndividual(Closed):
     relatedTo: JsonValue = None  # noqa: N815
 
     def direct(self) -> Iterator[FileStatement]:
-        """Yield statements between any two individuals."""
+        """Yield the statements between any two individuals of the knowledge base."""
         for entry in self.directRelations if isinstance(self.directRelations, list) else ():
             if isinstance(entry, dict) and {"relation", "to"} <= entry.keys():
                 yield _say(entry.get("from", self.instance_name), entry["relation"], entry["to"])
 
     def related(self) -> Iterator[FileStatement]:
-        """Yield statements about this individual."""
+        """Yield the statements whose subject is this individual."""
         for entry in self.relatedTo if isinstance(self.relatedTo, list) else ():
             if isinstance(entry, dict) and {"relation", "entity"} <= entry.keys():
                 yield _say(self.instance_name, entry["relation"], entry["entity"])
@@ -89,7 +90,7 @@ def _say(source: JsonValue, relation: JsonValue, target: JsonValue) -> FileState
 
 
 class RawMetadata(Closed):
-    """The provenance of a raw file."""
+    """The provenance fields of a raw M-QUEST knowledge base file."""
 
     image_path: JsonValue = None
     image_name: str = ""
@@ -101,7 +102,7 @@ class RawMetadata(Closed):
 
 
 class RawBase(Closed):
-    """A raw file."""
+    """The content of a raw M-QUEST knowledge base file."""
 
     dimensions: list[RawIndividual]
     metadata: RawMetadata
@@ -109,7 +110,7 @@ class RawBase(Closed):
 
 
 def read_raw_base(path: Path) -> RawBase:
-    """Read one raw file; an error names it."""
+    """Read one raw M-QUEST knowledge base file; an error names the file."""
     return conform(RawBase, read_json(path), path.name)
 
 
@@ -123,7 +124,7 @@ def meme_of(path: Path) -> str:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the bytes of a file; an error names it."""
+    """Return the bytes of a file; an error names the file."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -156,7 +157,7 @@ def split_iri(iri: str) -> tuple[str, str]:
 
 
 def find_folder(root: Path) -> Path:
-    """Return the folder with the metadata, in any official layout."""
+    """Return the folder with the PunMemeCN metadata, in any official layout."""
     for place in PLACES:
         if (root / place / META).is_file():
             return root / place
@@ -171,8 +172,8 @@ def find_folder(root: Path) -> Path:
 def is_test(group: str) -> bool:
     """Return whether a group of memes is in the test part.
 
-    The paper trains on 500 of 653 groups and does not list them. Here a hash of the group decides,
-    so that a group is in the same part in every copy of the data.
+    The PunMemeCN paper trains on 500 of 653 groups and does not list them. Here a hash of the group
+    decides, so that a group is in the same part in every copy of the data.
 
     >>> [group for group in map(str, range(1, 11)) if is_test(group)]
     ['2', '5', '6']

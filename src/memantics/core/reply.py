@@ -2,7 +2,7 @@
 
 A reply may contain code fences, prose, or several values. Invalid JSON (truncated, a duplicate key,
 a stray quote) raises :class:`Unparsed` with the position, so that the model can be asked again.
-Extracting the readable parts of a broken list would silently lose the rest.
+Extracting only the readable elements of a broken list would silently lose the others.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def find_values(text: str) -> list[JsonValue]:
 
 
 def _is_deep(values: list[JsonValue]) -> bool:
-    """Return whether values are nested beyond the limit; Python versions differ in theirs."""
+    """Return whether values are nested too deeply; Python's own limit depends on the version."""
     level: list[Any] = list(values)
     for _ in range(MAX_DEPTH):
         inner = (one for box in level for one in (box.values() if isinstance(box, dict) else box))
@@ -84,7 +84,7 @@ def read_object(text: str, shape: type[Shape]) -> Shape:
 
 
 def take_one(values: list[JsonValue]) -> JsonValue:
-    """Return the only value; empty values and repetitions do not count."""
+    """Return the only JSON value of a reply; ignore empty values and repetitions."""
     full = [value for value in values if value] or values[:1]
     different = {json.dumps(value, sort_keys=True): value for value in full}
     if not different:
@@ -97,7 +97,7 @@ def take_one(values: list[JsonValue]) -> JsonValue:
 def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
     """Validate a value of a reply; the error names the first invalid fields.
 
-    Unknown fields are ignored.
+    Fields that the record does not define are ignored.
     """
     try:
         return shape.model_validate(value, strict=True)
@@ -112,7 +112,7 @@ def conform_value(shape: type[Shape], value: JsonValue) -> Shape:
 
 
 def _without(value: JsonValue, unasked: set[tuple[str, ...]]) -> JsonValue:
-    """Return a value without the fields at these places."""
+    """Return a copy of a value without the fields at the given locations."""
     if isinstance(value, dict):
         inner = {key: {place[1:] for place in unasked if place[0] == key} for key in value}
         return {
@@ -148,7 +148,7 @@ def _complain(fault: ErrorDetails) -> str:
 
 
 def _once(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Reject a duplicate key: the standard parser would drop the first value silently."""
+    """Reject a duplicate key: the standard JSON parser would silently drop the first value."""
     made = dict(pairs)
     if len(made) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -166,8 +166,8 @@ def describe_reply(
 ) -> tuple[tuple[Field, ...], dict[str, JsonValue]]:
     """Derive the form fields and the JSON schema of a reply from its record.
 
-    Fields with a default are not requested, unless named in ``narrower``, which restricts the
-    values of a field in this request.
+    Fields with a default are not requested unless ``narrower`` names them. ``narrower`` restricts
+    the allowed values of a field in this request.
 
     >>> class Look(BaseModel):
     ...     mood: Literal["glad", "sad"]
@@ -191,7 +191,7 @@ def describe_reply(
 
 
 def describe_object(**properties: JsonValue) -> dict[str, JsonValue]:
-    """Return the schema of a closed object whose fields are all required (strict decoding)."""
+    """Return the JSON schema of an object with only required fields, for strict decoding."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -209,7 +209,7 @@ def _describe_kind(kind: Any) -> JsonValue:
 
 
 def _list_fields(name: str, schema: Any, *, required: bool) -> list[Field]:
-    """Return the form fields of a property; an optional list has none."""
+    """Return the form fields of a schema property; an optional list has none."""
     if schema["type"] == "object":
         return [Field(f"{name}.{part}", "text") for part in schema["properties"]]
     if schema["type"] == "array" and not required:

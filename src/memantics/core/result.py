@@ -28,13 +28,13 @@ def to_plain(value: object) -> JsonValue:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
-    if hasattr(value, "model_dump"):  # a pydantic record
+    if hasattr(value, "model_dump"):  # The value is a pydantic record.
         return to_plain(value.model_dump())
     if isinstance(value, Mapping):
         return {str(key): to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [to_plain(inner) for inner in value]
-    # numpy scalars and arrays; anything else, such as a path, has a text
+    # numpy scalars and arrays are converted; any other value, such as a path, is converted to text.
     return to_plain(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
@@ -69,11 +69,11 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
-    total: bool = False  # whether the last row adds up the others
+    total: bool = False  # whether the last row contains the totals
 
     @property
     def sides(self) -> tuple[tuple[str, Justify], ...]:
-        """Each column's name and alignment."""
+        """The name and the alignment of each column."""
         return tuple(
             (c.removeprefix(">"), "right" if c[:1] == ">" else "left") for c in self.columns
         )

@@ -1,6 +1,6 @@
-"""Text retrieval with BM25 and its records: passages, nearby memes and templates, with sources.
+"""Text retrieval with BM25, and the records of retrieved passages, similar memes and templates.
 
-A library is built from text files and from tables with a ``text`` column.
+A searchable library is built from text files and from tables with a ``text`` column.
 """
 
 from __future__ import annotations
@@ -19,29 +19,31 @@ from memantics.core.errors import DataError, InputError
 from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, read_rows
 
-SAME_PICTURE = 8  # bits: what we call a template cluster
-# How often that is right: docs/research/analysis-nearest.md.
+SAME_PICTURE = 8  # maximum Hamming distance in bits between image hashes of one template cluster
+# The accuracy of this threshold is measured in docs/research/analysis-nearest.md.
 BY_MEANING = (
     "nearness of meaning; memes this near share their emotion in 55% of cases (any two: 32%), their"
     " sentiment in 56% (37%), their target of harm in 84% (26%), their verb of intent in 13% (11%)"
 )
 BY_PICTURE = "hash of the picture, 63 of 65 such pairs of 1,000 memes were one template"
-USES = ("OverallIntent", "intents", "intent", "meaning")  # dimensions and notes that say it
-SHOWN_FROM = 0.5  # minimum similarity of a text for its meme to be shown
+# dimensions and notes that describe the intent of a meme
+USES = ("OverallIntent", "intents", "intent", "meaning")
+SHOWN_FROM = 0.5  # minimum similarity of two texts for the known meme to be shown
 _TEXTS = (".txt", ".md")
 _WORD = re.compile(r"[^\W_]+")
 _DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-# The usual constants of BM25.
+# The usual values of the BM25 parameters k1 and b.
 _K1, _B = 1.5, 0.75
 _LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)
 class Passage(Result):
-    """A statement that may help to interpret another meme.
+    """A statement about a known meme that may help to interpret another meme.
 
-    ``meme`` is the meme it was made about ("" for a plain text), ``dimension`` its subject,
-    ``source`` its file or store, and ``nearness`` its cosine similarity to the query.
+    ``meme`` is the meme that the statement describes ("" for a plain text), ``dimension`` its
+    subject, ``source`` its file or knowledge graph, and ``nearness`` its cosine similarity to the
+    query.
     """
 
     text: str
@@ -121,7 +123,7 @@ class TemplateClusterUse(Result):
 
     @property
     def summary(self) -> str:
-        """The name, the number of memes on this image and their usual use, in one line.
+        """The name of the template, the number of memes on it and their usual use, in one line.
 
         >>> TemplateClusterUse("cat", ("1", "2"), "mine", "mocks updates").summary
         'cat, 2 known memes on this picture in mine; usual use: mocks updates'
@@ -132,7 +134,7 @@ class TemplateClusterUse(Result):
 
 
 class Retriever(Protocol):
-    """The retrieval protocol: find memes and statements similar to a text or an image."""
+    """The interface for finding memes and statements similar to a text or an image."""
 
     def find_memes(
         self, text: str, image: Path | None = None, count: int = 5, without: Container[str] = ()
@@ -161,7 +163,7 @@ class Library:
     average: float
 
     def find(self, question: str, most: int = 3) -> tuple[Passage, ...]:
-        """Return the passages that share the rarest words with a question; empty if none match.
+        """Return the passages that share the rarest words with a question; none may match.
 
         >>> found = make_library([Passage("cats purr", "a#1"), Passage("dogs bark", "a#2")])
         >>> [passage.source for passage in found.find("a dog or two dogs")]
@@ -197,7 +199,7 @@ def split_words(text: str) -> Iterator[str]:
 
 
 def make_library(passages: Sequence[Passage]) -> Library:
-    """Count the words of passages once."""
+    """Build a library from passages; their words are counted once."""
     counts = tuple(Counter(split_words(passage.text)) for passage in passages)
     held = Counter(word for words in counts for word in words)
     rarity = {word: math.log(1 + (len(passages) - n + 0.5) / (n + 0.5)) for word, n in held.items()}

@@ -1,7 +1,8 @@
-"""Run directories: ``run.json``, ``items.jsonl``, ``answers.jsonl``, ``scores.json``.
+"""Run directories: ``run.json``, ``items.jsonl``, ``answers.jsonl`` and ``scores.json``.
 
-Items and answers are append-only, one line each, written before the next step begins. An incomplete
-last line is dropped when the run is resumed; nothing else is lost.
+The files of items and answers are append-only, one line per record, and each line is written before
+the next step begins. An incomplete last line is dropped when the run is resumed; nothing else is
+lost.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "score
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The settings of a run. ``fingerprint`` is the hash of everything that affects the answers.
+    """The settings of a run. ``fingerprint`` is the hash of all settings that affect the answers.
 
     ``repeat`` numbers runs that differ only in their seed; ``repeat_of`` is the fingerprint of the
     first. ``wording`` names the source of the prompts if they are not built in. ``sample`` is the
@@ -69,14 +70,14 @@ class RunFacts:
 
     @property
     def whole(self) -> bool:
-        """Whether a model answered all items here, without perturbation."""
+        """Whether the model answered all items in this run, without a perturbation of the task."""
         return (
             self.limit is None and self.sample is None and not (self.perturbation or self.imported)
         )
 
     @property
     def origin(self) -> str:
-        """The source of imported answers; empty if a model was asked here."""
+        """The source of imported answers; empty if the run itself asked a model."""
         if not self.imported.get("file"):
             return ""
         held, whole = (self.imported.get(name) for name in ("items", "of"))
@@ -86,7 +87,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """An item with its first prompt."""
+    """An item of a run with its first prompt."""
 
     item: Item
     messages: tuple[Message, ...] = ()
@@ -112,9 +113,10 @@ class _BareLine:
 
 
 class StoredItem(Item):
-    """An item of a run without its form and images, which scoring seldom needs.
+    """An item of a run without its form and images, which scoring rarely needs.
 
-    They are read from the item's line, at offset ``place``, on demand.
+    The form and images are read on demand from the item's line in ``items.jsonl``, at byte offset
+    ``place``.
     """
 
     __slots__ = ("path", "place")
@@ -123,7 +125,7 @@ class StoredItem(Item):
 
     @classmethod
     def note(cls, read: _BareItem, path: Path, place: int) -> StoredItem:
-        """Create a stored item from the offset of its line."""
+        """Create a stored item from the byte offset of its line."""
         item = cls.__new__(cls)
         put = object.__setattr__
         put(item, "id", read.id)
@@ -134,10 +136,10 @@ class StoredItem(Item):
         put(item, "place", place)
         return item
 
-    if not TYPE_CHECKING:  # else every attribute would be taken for one that exists
+    if not TYPE_CHECKING:  # Otherwise every attribute name would count as existing.
 
         def __getattr__(self, name: str) -> object:
-            # Python comes here for an attribute that is not set.
+            # Python calls this method for an attribute that is not set.
             if name not in ("form", "images"):
                 raise AttributeError(name)
             with self.path.open("rb") as file:
@@ -159,7 +161,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class BaselineScores:
-    """Scores of a trivial model, or of the annotators, on the same items."""
+    """Scores of a trivial baseline, or of the human annotators, on the same items."""
 
     model: str
     scores: tuple[Score, ...]
@@ -167,9 +169,10 @@ class BaselineScores:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All scores of a run. ``counts`` always has the four statuses.
+    """All scores of a run. ``counts`` always has the four answer statuses.
 
-    ``metrics`` lists metrics that the user added; scoring again computes them again.
+    ``metrics`` lists the metrics that the user added; they are recomputed when the run is scored
+    again.
     """
 
     main: str
@@ -181,7 +184,7 @@ class Scores:
 
 
 class _AnswerEnd(TypedDict):
-    """The fields of an answer line that resuming needs; a dictionary is twice as fast to read."""
+    """The fields of an answer line that resuming a run needs, as a dictionary for fast reading."""
 
     item: str
     attempt: int
@@ -230,17 +233,17 @@ def read_facts(folder: Path) -> RunFacts:
 
 
 def read_items(folder: Path) -> Iterator[ItemLine]:
-    """Yield the items asked so far, in order."""
+    """Yield the items asked so far in a run, in order."""
     return _read_lines(_ITEM.validate_json, folder / ITEMS)
 
 
 def read_bare_items(folder: Path) -> Iterator[Item]:
-    """Yield the items asked so far without their prompts, which take most of the reading time."""
+    """Yield the items asked so far without their prompts, which are slow to read."""
     return (line.item for line in _read_lines(_WHOLE_ITEM.validate_json, folder / ITEMS))
 
 
 def read_stored_items(folder: Path) -> Iterator[tuple[StoredItem, Form]]:
-    """Yield the items asked so far, each with its form."""
+    """Yield the items asked so far, each with its form, which describes the question as data."""
     path, place = folder / ITEMS, 0
     for number, line in read_whole_lines(path):
         read = _checked(_BARE_LINE.validate_json, line, path, number).item
@@ -261,12 +264,12 @@ def load_item(file: IO[bytes], item: StoredItem) -> Item:
 
 
 def read_answers(folder: Path) -> Iterator[Answer]:
-    """Yield every attempt in the order of writing."""
+    """Yield every answer attempt of a run in the order of writing."""
     return _read_lines(parse_answer, folder / ANSWERS)
 
 
 def parse_answer(line: bytes) -> Answer:
-    """Parse one attempt."""
+    """Parse one answer attempt from its JSON line."""
     return _ANSWER.validate_json(line)
 
 
@@ -276,7 +279,7 @@ def _read_lines(parse: Callable[[bytes], T], path: Path) -> Iterator[T]:
 
 
 def last_answers(folder: Path) -> dict[str, Answer]:
-    """Return the last attempt of each item."""
+    """Return the last answer attempt of each item."""
     return {answer.item: answer for answer in read_answers(folder)}
 
 
@@ -308,9 +311,9 @@ def write_facts(folder: Path, facts: RunFacts) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ItemStanding:
-    """The progress of an item; ``complaint`` is the reason why its last reply was invalid.
+    """The progress of an item in a run; ``complaint`` is the reason why its last reply was invalid.
 
-    The next request repeats the complaint, also after a failed attempt.
+    The next request to the model repeats the complaint, also after a failed attempt.
     """
 
     status: Status
@@ -319,10 +322,11 @@ class ItemStanding:
 
 
 class RunWriter:
-    """Appends to a run directory, which it locks; opening it again resumes the run.
+    """Writes to a locked run directory by appending; opening it again resumes the run.
 
-    ``known`` maps the id of each item written before to its progress (None: no attempt ended). Only
-    this is kept in memory, since a run may have hundreds of thousands of items.
+    ``known`` maps the id of each item written before to its progress (None: no attempt has
+    finished). Only this mapping is kept in memory, since a run may have hundreds of thousands of
+    items.
     """
 
     def __init__(self, folder: Path, facts: RunFacts) -> None:
@@ -346,11 +350,11 @@ class RunWriter:
         self._items.append(dump_line(ItemLine(item, messages)))
 
     def add_answer(self, answer: Answer) -> None:
-        """Write one attempt and hand it to the operating system."""
+        """Write one answer attempt; the line is passed to the operating system at once."""
         self._answers.append(dump_line(answer))
 
     def close(self) -> None:
-        """Close the files and unlock the folder."""
+        """Close the files of the run directory and unlock it."""
         for file in (self._items, self._answers, self._lock):
             file.close()
 
@@ -366,7 +370,8 @@ def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
     known: dict[str, ItemStanding | None] = {}
     items, answers = folder / ITEMS, folder / ANSWERS
     for number, line in read_whole_lines(items):
-        # Our own lines begin with the id: reading all of a line takes three times as long.
+        # Lines written by Memantics begin with the id. Parsing a whole line would take three times
+        # as long.
         head = _HEAD.match(line)
         name = orjson.loads(head[1]) if head and line.endswith(b"}\n") else None
         known[name or _checked(_ITEM.validate_json, line, items, number).item.id] = None
@@ -375,7 +380,7 @@ def read_standings(folder: Path) -> dict[str, ItemStanding | None]:
         answer = _checked(_ENDED.validate_json, line, answers, number)
         name, status = answer["item"], answer["status"]
         if name not in known:
-            continue  # its line was removed by hand: it is asked again
+            continue  # The item's line was removed by hand, so the item is asked again.
         complaint: str | None = None
         if status == "failed":
             before = known[name]

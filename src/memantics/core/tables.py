@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TableRow = Mapping[str, str]
-# Maximum number of columns, and of empty rows before the end: a sheet may declare any number.
+# Maximum number of columns, and of consecutive empty rows; a spreadsheet may declare any number.
 _SHEET_COLUMNS, _EMPTY_ROWS = 1024, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TableBounds:
-    """Limits: bytes of a file, of one archive member and of all members; characters of a cell."""
+    """Size limits in bytes (a file, one archive member, all members) and characters per cell."""
 
     file: int = 2 << 30
     part: int = 256 << 20
@@ -85,7 +85,7 @@ def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
 def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
     """Raise a ``DataError`` if an archive's unpacked members would exceed the limits.
 
-    Sizes come from the archive's directory: Python never unpacks more than these.
+    The sizes come from the archive's directory; Python never unpacks more bytes than stated there.
     """
     check_size(path, bounds)
     try:
@@ -204,7 +204,7 @@ def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tupl
 
 @contextmanager
 def _long_cells(longest: int) -> Iterator[None]:
-    """Raise the cell limit of the csv module: model replies are longer than its default."""
+    """Raise the cell size limit of the csv module, because model replies exceed its default."""
     before = csv.field_size_limit(longest)
     try:
         yield
@@ -222,7 +222,7 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
         raise MissingExtra("Excel tables", "tables") from error
     faults = (ValueError, KeyError, TypeError, OSError, EOFError, SyntaxError)
     try:
-        # openpyxl leaves a file open that it opened and cannot read.
+        # When openpyxl fails to read a file, it leaves the file open.
         with (
             path.open("rb") as file,
             closing(
@@ -230,7 +230,7 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
             ) as book,
         ):
             sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # the declared size may be wrong
+            sheet.reset_dimensions()  # The size that the sheet declares may be wrong.
             rows = sheet.iter_rows(max_col=_SHEET_COLUMNS, values_only=True)
             head = [write_cell(value) for value in next(rows, ())]
             last = 0

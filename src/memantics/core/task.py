@@ -1,8 +1,8 @@
 """The task interface: items, prompt, parser and metrics as data and pure functions.
 
-Engines and models do not know which task they run. ``Services`` holds the services that a task may
-use: layouts, homophone readings and neural text scores. Benchmarks do not import the packages
-behind these; the registry passes them in.
+Engines and models are independent of the task they run. ``Services`` holds the services that a task
+may use: image layouts, homophone readings (similar-sounding words behind a pun) and neural text
+scores. Benchmarks do not import the packages behind these services; the registry passes them in.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LayoutTags = Callable[[Path, Path], Mapping[str, str]]
 class Unparsed(Exception):
     """Raised by a parser if a reply contains no valid answer; the message gives the reason.
 
-    ``worth`` is the value of the reply if it must be scored anyway, after the last attempt.
+    ``worth`` is the value that is scored if the reply is still invalid after the last attempt.
     """
 
     def __init__(self, reason: str = "", worth: JsonValue = None) -> None:
@@ -75,8 +75,9 @@ class InvalidPolicy:
 class Need:
     """Answers of another task that this task requires.
 
-    They come from the same model on the same data, or from the captioner if ``captioner`` is set
-    and the user named one. ``name`` is the key that :attr:`Task.feed` receives.
+    The answers come from the same model on the same data. If ``captioner`` is set and the user
+    named a captioning model, they come from that model. ``name`` is the key that :attr:`Task.feed`
+    receives.
     """
 
     name: str
@@ -87,11 +88,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ItemWalk:
-    """Lazily created items, which can be counted and skipped without creating them.
+    """Items that are created on demand and can be counted and skipped without creating them.
 
-    ``walk`` yields the items in order, but only the id of an item for which its argument returns
-    True. ``count`` returns their number. ``outline`` yields ids, memes and tags for sampling;
-    without it, all items are of one kind and each has its own meme.
+    ``walk`` yields the items in order. If its argument returns True for an id, it yields only that
+    id and does not create the item. ``count`` returns the number of items. ``outline`` yields ids,
+    memes and tags for sampling; without ``outline``, all items have equal tags and each has its own
+    meme.
     """
 
     walk: Callable[[Callable[[str], bool]], Iterator[Item | str]]
@@ -107,17 +109,18 @@ class ItemWalk:
 class Task:
     """One evaluation task.
 
-    ``items`` yields the items each time it is called (an :class:`ItemWalk` for very many). ``ask``
-    builds the request; its second argument is the complaint about the previous attempt (None at
-    first). ``parse`` turns a reply into a value or raises :class:`Unparsed`; it gets the form, not
-    the gold answer. ``score`` is pure and gets the outcomes that the policy for invalid answers
-    keeps.
+    ``items`` yields the items each time it is called (an :class:`ItemWalk` for very many items).
+    ``ask`` builds the request; its second argument is the parse error of the previous attempt (None
+    at first). ``parse`` turns a reply into a value or raises :class:`Unparsed`; it gets the form,
+    not the gold answer. ``score`` is a pure function of the outcomes that the policy for invalid
+    answers keeps.
 
-    A task with ``needs`` runs after ``feed`` received those answers, by need and by meme. ``marks``
-    gives the value of each outcome for metrics that are plain means (None: not scored), for paired
-    comparison. ``complete`` adds slow data to an item, on a thread. ``perturbation`` names a
-    deliberate change (:mod:`.perturbations`). ``people`` gives the scores of the annotators by row
-    name. ``kinds`` lists the tags by which ``--limit`` stratifies; they never contain the gold
+    A task with ``needs`` uses answers of other tasks: ``feed`` receives these answers by need and
+    by meme before the task runs. ``marks`` gives the value of each outcome for metrics that are
+    plain means (None: not scored), for paired comparison. ``complete`` adds data that are slow to
+    compute to an item, on a thread. ``perturbation`` names a deliberate change
+    (:mod:`.perturbations`). ``people`` gives the scores of the human annotators by row name.
+    ``kinds`` lists the tags by which ``--limit`` stratifies; these tags never contain the gold
     answer.
     """
 
@@ -141,10 +144,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class BertSettings:
-    """Settings of BERTScore. ``layer`` None: the authors' choice, else the last layer.
+    """Settings of BERTScore. ``layer`` None: the layer chosen by its authors, else the last layer.
 
-    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``). With it,
-    scores are rescaled so that unrelated sentences get about zero.
+    ``baseline`` is a table in the format of the package bert-score (``LAYER,P,R,F``). With this
+    table, scores are rescaled so that unrelated sentences get about zero.
     """
 
     path: Path
@@ -156,11 +159,11 @@ class BertSettings:
 
 @dataclass(frozen=True, slots=True)
 class NliSettings:
-    """Settings of an NLI model.
+    """Settings of a natural language inference (NLI) model.
 
-    ``direction`` says which text is the premise; SelfCheckGPT puts the generated sentence first.
-    ``labels`` are the indices of entailment and contradiction (None: from the model's config).
-    ``by_sentence`` averages over the sentences of the generated text.
+    ``direction`` determines which text is the premise; SelfCheckGPT puts the generated sentence
+    first. ``labels`` are the indices of entailment and contradiction (None: from the model's
+    config). ``by_sentence`` averages over the sentences of the generated text.
     """
 
     path: Path
@@ -172,11 +175,11 @@ class NliSettings:
 
 
 class TextScorer(Protocol):
-    """Scores pairs of a generated text and its reference; ``note`` names the model."""
+    """Scores pairs of a generated text and its reference text; ``note`` names the scoring model."""
 
     @property
     def note(self) -> str:
-        """The model and its settings."""
+        """The name and the settings of the scoring model."""
         ...
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -201,12 +204,12 @@ def _absent(*_: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Functions that open a service at first use and keep it.
+    """Services for tasks, as functions that open a service at first use and keep it open.
 
     ``similarity`` compares texts with the built-in encoder (None: not installed). ``layout``
     returns the layout difference of two images as item tags, with or without caption regions.
-    ``check_text_model`` rejects a folder without a model. ``retriever`` searches a knowledge store,
-    a build, a collection or texts.
+    ``check_text_model`` rejects a folder that contains no model. ``retriever`` searches a knowledge
+    graph, a dataset build, a meme collection or texts.
     """
 
     layout: Callable[[bool], LayoutTags] = _absent

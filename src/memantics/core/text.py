@@ -15,15 +15,15 @@ from memantics.core.errors import DataError, need_offline
 if TYPE_CHECKING:
     from jieba import Tokenizer
 
-# Control characters, marks that only steer how others are shown, halves of surrogate pairs.
+# Unicode categories: control characters, invisible formatting marks, and lone surrogates.
 UNSEEN = ("Cc", "Cf", "Cs")
-# Unseen characters that can reorder or split what people read; joiners of scripts stay out of
-# this, and so do emoji selectors.
+# Invisible characters that can reorder or split displayed text. Joiners that scripts need and emoji
+# selectors are not included.
 _STEERING = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
 _WORDS = re.compile(r"[a-z0-9']+|[^\W\d_a-z]")
 _MARK = "\N{REPLACEMENT CHARACTER}"
-# Control codes but tab and line end, halves of characters, marks that reorder or hide text.
-# Joiners and selectors of scripts and emoji stay.
+# Control codes except tab and line end, lone surrogates, and marks that reorder or hide text.
+# Joiners and selectors of scripts and emoji are kept.
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
     "\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
@@ -44,7 +44,7 @@ def repair_surrogates(text: str) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    r"""Write lone surrogates as escapes: they stand for bytes of a file name that is not UTF-8.
+    r"""Write lone surrogates, which stand for bytes of a file name that is not UTF-8, as escapes.
 
     Unlike :func:`repair_surrogates`, different names stay different.
 
@@ -55,10 +55,10 @@ def escape_surrogates(text: str) -> str:
 
 
 def neutralise(text: str) -> str:
-    r"""Replace characters with which text could control a terminal or hide its content.
+    r"""Replace characters that could control a terminal or hide parts of a text.
 
-    These are control codes, characters that change the writing direction, and bytes of file names
-    that are not UTF-8.
+    These characters are control codes, characters that change the writing direction, and bytes of
+    file names that are not UTF-8.
 
     >>> neutralise("a\x1b]0;title\x07b\u202ec\udcff")
     'a�]0;title�b�c�'
@@ -67,7 +67,7 @@ def neutralise(text: str) -> str:
 
 
 def escape_unseen(text: str) -> str:
-    r"""Write the same characters as JSON escapes, so that nothing is lost.
+    r"""Write control and direction characters as JSON escapes, so that no information is lost.
 
     >>> print(escape_unseen("a\u202eb"))
     a\u202eb
@@ -118,7 +118,7 @@ def clean_line(text: str, longest: int = 2000) -> str:
 
 
 def show_probability(chance: float) -> str:
-    """Format a probability as a percentage that never claims certainty.
+    """Format a probability as a percentage that is never 0 % or 100 %.
 
     >>> [show_probability(chance) for chance in (0.0, 0.004, 0.005, 0.94, 0.994, 0.995, 1.0)]
     ['under 1%', 'under 1%', '1%', '94%', '99%', 'over 99%', 'over 99%']
@@ -177,10 +177,11 @@ def _load_cutter() -> Tokenizer:
         import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    # A separate tokenizer: words that users add to the global one must not change results.
+    # A separate jieba tokenizer is used: words that users add to the global one must not change
+    # results.
     cutter = jieba.Tokenizer()
-    # Its own way keeps a cache in the shared temporary folder, where anybody may put another one;
-    # reading the list afresh takes no longer.
+    # jieba itself keeps a cache in the shared temporary folder, where any user could replace it.
+    # Reading the word list again takes no longer.
     cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
     cutter.initialized = True
     return cutter
@@ -197,9 +198,10 @@ def split_pieces(text: str) -> list[str]:
 
 # Maximum nesting of brackets: parsers need stack and memory for each level.
 
-QUOTE = b"<<"  # begins a quoted statement of RDF
-_DEEPEST = 100  # our own files have three
-# Strings, IRIs and comments may hold any bracket. An escaped mark in a name begins none of them.
+QUOTE = b"<<"  # the opening of a quoted RDF statement
+_DEEPEST = 100  # Files written by Memantics have three levels.
+# Strings, IRIs and comments may contain any bracket. An escaped character in a name does not begin
+# one of them.
 _SKIPPED = re.compile(
     r"\\.|\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|<[^<>\s]*>|#[^\n]*",
     re.DOTALL,

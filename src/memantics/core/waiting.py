@@ -35,8 +35,8 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end and return its result.
 
     Inside a running event loop (a notebook), where ``asyncio.run`` fails, the coroutine gets its
-    own thread and loop. Interrupting the waiting thread cancels it, so that calls in flight end and
-    finished answers are stored.
+    own thread and loop. Interrupting the waiting thread cancels the coroutine, so that running
+    model calls end and finished answers are stored.
 
     >>> async def answer() -> int:
     ...     return 42
@@ -69,7 +69,8 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
 def raise_first(tasks: Iterable[asyncio.Task[Any]]) -> None:
     """Raise the error of the first finished task that has one.
 
-    The error of every task is retrieved: asyncio would print the others as tracebacks.
+    The error of every finished task is retrieved; otherwise asyncio would print tracebacks of the
+    others.
     """
     errors = [task.exception() for task in tasks if not task.cancelled()]
     for error in errors:

@@ -112,7 +112,7 @@ def read_params(
     7
     >>> read_params(Settings, {"seed": "x"}, "toys", "-p")
     Traceback (most recent call last):
-    memantics.core.errors.InputError: -p seed=x is not possible; give a whole number from 0 to 9
+    memantics.core.errors.InputError: -p seed=x is not a valid value; use a whole number from 0 to 9
     """
     for name in given:
         require_known(f"{flag} of {what}:", name, shape.model_fields)

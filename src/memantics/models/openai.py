@@ -234,7 +234,7 @@ def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
     """Return the error for a name that a server does not list, with similar names.
 
     >>> str(refuse_name("qwen3", "localhost:8000", ["qwen2"]))[:67]
-    "localhost:8000 has no model 'qwen3'; did you mean openai/qwen2? it "
+    "localhost:8000 has no model 'qwen3'; did you mean openai/qwen2? ava"
     """
     close = difflib.get_close_matches(name, listed, n=1, cutoff=0.5)
     guess = f"did you mean openai/{close[0]}? " if close else ""

@@ -305,7 +305,7 @@ def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
     ('B', 'hm')
     >>> decode_reply(b'{"choices": []}')
     Traceback (most recent call last):
-    memantics.core.errors.Transient: the answer holds no choices
+    memantics.core.errors.Transient: the response contains no choices
     """
     try:
         completion = _COMPLETION.validate_json(data)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from memantics.core.errors import InputError, MemanticsError
 from memantics.core.parameters import Argument, Flag
@@ -116,74 +116,97 @@ def retrain(
             f"{model} is a neural network, which cannot be retrained",
             hint="train a new one with 'detector train-neural --data'",
         )
-    taken = columns or old.columns
     known = (
-        load_examples(data, split, labels, columns=taken)
+        load_examples(data, split, labels, columns=columns or old.columns)
         if data
         else find_training(old, split, labels)
     )
     need_labels(known.examples, known.name)
-    decided = decisions.read_decisions(annotations)
+    decided = _read_annotations(annotations)
+    kept, changed = decisions.put_together(known.examples, decided)
+    watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} annotated memes")
+    found = _compare(old, kept, decided, watch)
+    refused = explain_refusal(found.held_out, found.reviewed, found.gain, force=force)
+    name = f"{known.name}{_AND}{len(decided.examples):,} reviewed memes"
+    loaded = replace(known, name=name, examples=(*kept, *decided.examples))
+    target, notes = out or model, (*_describe_decided(decided), *_describe_gain(found.gain))
+    if not refused:
+        notes += _save(old, loaded, found.trained, target)
+    better, worse = _list_changes(decided.examples, found)
+    counts = len(loaded.examples), len(decided.examples), decided.undecided, changed
+    return Retrained(
+        str(target),
+        refused,
+        *counts,
+        found.held_out,
+        found.reviewed,
+        found.gain,
+        better,
+        worse,
+        notes,
+        _warn_identity(old, found.trained),
+    )
+
+
+class _Compared(NamedTuple):
+    """The new detector, predictions of both for the annotated memes, and their comparisons."""
+
+    trained: Trained
+    was: Sequence[Prediction]
+    told: Sequence[Prediction]
+    held_out: ReplacementComparison
+    reviewed: ReplacementComparison
+    gain: ShuffleTest
+
+
+def _compare(
+    old: Detector,
+    kept: Sequence[Example],
+    decided: decisions.Decided,
+    watch: Callable[[str], None],
+) -> _Compared:
+    """Train the new detector, and compare it with the old one."""
+    assert isinstance(old.machine, FastJudge)
+    on_held = _compare_held(old, kept, decided, watch)
+    watch("training the new detector")
+    trained = _train(old.machine, kept, decided)
+    told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
+    was = old.machine.predict(decisions.hide_labels(decided.examples))
+    on_reviewed = _compare_reviewed(old, trained, kept, decided, was, told)
+    watch(f"testing the gain against shuffled labels of {len(decided.examples):,} memes")
+    before = [one.probability for one in was]
+    ridge = trained.detector.ridge
+    gain = measure_gain(old.machine, kept, decided.examples, decided.weights, before, ridge)
+    return _Compared(trained, was, told, on_held, on_reviewed, gain)
+
+
+def _read_annotations(files: Sequence[Path]) -> decisions.Decided:
+    decided = decisions.read_decisions(files)
     if not decided.examples:
         alone = f"; {decided.textless:,} annotations are on images without text"
         raise InputError(
             f"the annotations decide on no text{alone if decided.textless else ''}",
             hint="collect more annotations or resolve ties; add images with 'match-list add'",
         )
-    kept, changed = decisions.put_together(known.examples, decided)
-    watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} annotated memes")
-    held = [example for example in kept if decisions.is_held_out(example)]
-    rest = [example for example in kept if not decisions.is_held_out(example)]
-    watch(f"comparing on {len(held):,} held-out memes")
-    before, after = _train(old.machine, rest, None), _train(old.machine, rest, decided)
-    on_held = _compare_held(old, (before, after), rest, held)
-    watch("training the new detector")
-    trained = _train(old.machine, kept, decided)
-    made = replace(old.machine, detector=trained.detector)
-    told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
-    was = old.machine.predict(decisions.hide_labels(decided.examples))
-    on_reviewed = _compare_reviewed(old, trained, kept, decided, was, told)
-    watch(f"testing the gain against shuffled labels of {len(decided.examples):,} memes")
-    gain = measure_gain(
-        old.machine,
-        kept,
-        decided.examples,
-        decided.weights,
-        [one.probability for one in was],
-        trained.detector.ridge,
-    )
-    refused = explain_refusal(on_held, on_reviewed, gain, force=force)
-    name = f"{known.name}{_AND}{len(decided.examples):,} reviewed memes"
-    loaded = replace(known, name=name, examples=(*kept, *decided.examples))
-    target, notes = out or model, (*_describe_decided(decided), *_describe_gain(gain))
-    if not refused:
-        notes += _save(old, loaded, trained, target)
-    better, worse = _list_changes(decided.examples, was, told, on_reviewed.thresholds)
-    counts = len(loaded.examples), len(decided.examples), decided.undecided, changed
-    return Retrained(
-        str(target),
-        refused,
-        *counts,
-        on_held,
-        on_reviewed,
-        gain,
-        better,
-        worse,
-        notes,
-        _warn_identity(old, made, trained),
-    )
+    return decided
 
 
 def _compare_held(
-    old: Detector, pair: tuple[Trained, Trained], rest: Sequence[Example], held: Sequence[Example]
+    old: Detector,
+    kept: Sequence[Example],
+    decided: decisions.Decided,
+    watch: Callable[[str], None],
 ) -> ReplacementComparison:
     """Compare trainings without and with the annotations on memes that neither has seen."""
     assert isinstance(old.machine, FastJudge)
+    held = [example for example in kept if decisions.is_held_out(example)]
+    rest = [example for example in kept if not decisions.is_held_out(example)]
+    watch(f"comparing on {len(held):,} held-out memes")
+    pair = _train(old.machine, rest, None), _train(old.machine, rest, decided)
     judges = [replace(old.machine, detector=each.detector) for each in pair]
     hidden = decisions.hide_labels(held)
     said = [[one.probability for one in judge.predict(hidden)] for judge in judges]
-    point = old.point
-    chosen = [_apply_rule(each, rest, point, old.threshold) for each in pair]
+    chosen = [_apply_rule(each, rest, old.point, old.threshold) for each in pair]
     first = chosen[0] or (pair[0].detector.decision.threshold or 0.5)
     second = chosen[1] if chosen[0] and chosen[1] else match_threshold(said[0], first, said[1])
     return compare_detectors(held, said[0], said[1], (first, second))
@@ -255,7 +278,7 @@ def _describe_gain(gain: ShuffleTest) -> tuple[str, ...]:
     return (f"gain in AUROC on reviewed memes {100 * gain.gain:+.1f}; {null} (p = {gain.p:.2f})",)
 
 
-def _warn_identity(old: Detector, made: FastJudge, trained: Trained) -> tuple[str, ...]:
+def _warn_identity(old: Detector, trained: Trained) -> tuple[str, ...]:
     """Warn if the new detector flags more harmless sentences about groups than the old one."""
 
     def score(judge: FastJudge, texts: Sequence[str]) -> list[float]:
@@ -263,6 +286,7 @@ def _warn_identity(old: Detector, made: FastJudge, trained: Trained) -> tuple[st
         return [one.probability for one in judge.predict(examples)]
 
     assert isinstance(old.machine, FastJudge)
+    made = replace(old.machine, detector=trained.detector)
     points = (
         OperatingPoint(old.threshold),
         OperatingPoint(trained.detector.decision.threshold or 0.5),
@@ -345,16 +369,13 @@ def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tupl
 
 
 def _list_changes(
-    examples: Sequence[Example],
-    was: Sequence[Prediction],
-    told: Sequence[Prediction],
-    thresholds: tuple[float, float],
+    examples: Sequence[Example], found: _Compared
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List reviewed memes that only the new detector, and only the old one, labels correctly."""
     better: list[str] = []
     worse: list[str] = []
-    old, new = (OperatingPoint(value) for value in thresholds)
-    for example, before, after in zip(examples, was, told, strict=True):
+    old, new = (OperatingPoint(value) for value in found.reviewed.thresholds)
+    for example, before, after in zip(examples, found.was, found.told, strict=True):
         short = cut_off(example.text, _WIDTH)
         line = f"{('harmless', 'harmful')[example.label or 0]}: {short}"
         right = [

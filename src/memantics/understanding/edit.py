@@ -116,11 +116,7 @@ async def edit_async(
             f"the registered copy of {name} has no source images",
             hint="run 'memantics data check' to see which images are missing",
         )
-    short = called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2])
-    if Path(short).name != short or short.startswith("."):
-        raise InputError(
-            f"{short!r} is not a valid folder name", hint="use one word, for example --as mine"
-        )
+    short = _name_folder(called or re.sub(r"[^\w.-]+", "-", editor.rpartition("/")[2]))
     if out is None and kind != "release":
         raise InputError("the sample data cannot be overwritten", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short
@@ -136,6 +132,14 @@ async def edit_async(
 
 
 edit = make_sync(edit_async)
+
+
+def _name_folder(name: str) -> str:
+    if Path(name).name != name or name.startswith("."):
+        raise InputError(
+            f"{name!r} is not a valid folder name", hint="use one word, for example --as mine"
+        )
+    return name
 
 
 def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, DataKind]:

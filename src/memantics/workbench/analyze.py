@@ -570,9 +570,9 @@ def _compare(found: Analysis) -> Iterator[Line]:
         yield "", f"by {BY_MEANING}", "dim"
 
 
-def _chance(prediction: ClassifierPrediction) -> str:
-    share = "" if prediction.probability is None else f" (probability {prediction.probability:.0%})"
-    return f"{prediction.label}{share}"
+def _chance(said: ClassifierPrediction) -> str:
+    sure = said.probability
+    return said.label if sure is None else f"{said.label} (probability {sure:.0%})"
 
 
 def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:
@@ -592,9 +592,8 @@ def _tell(one: Individual) -> str:
 def tell_harm(harm: Harm) -> tuple[str, Tone]:
     """Describe a verdict in one line, with its tone."""
     parts = ["harmful" if harm.harmful else "not harmful"]
-    if harm.score is not None:
-        parts.append(f"probability {harm.score:.0%}")
-    parts += [f"{harm.type}" if harm.type else "", f"against {harm.target}" if harm.target else ""]
+    parts += [] if harm.score is None else [f"probability {harm.score:.0%}"]
+    parts += [harm.type, f"against {harm.target}" if harm.target else ""]
     if harm.elements:
         parts.append("based on " + ", ".join(f"“{part}”" for part in harm.elements[:4]))
     colour: Tone = "dim" if harm.baseline else "red" if harm.harmful else "green"

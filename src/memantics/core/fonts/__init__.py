@@ -17,9 +17,9 @@ _SIGNS = re.compile("[\u2e80-\ua4cf\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef]")
 
 
 def embed_chinese(page: str) -> str:
-    """Return a CSS rule with the glyphs of a page's Chinese characters; empty if there are none.
+    """Return a CSS rule with glyphs for the Chinese characters of a page; empty if there are none.
 
-    The rule is also empty without the extra ``offline``; the browser's own fonts are used then.
+    Without the extra ``offline`` the rule is empty too, and the browser uses its own fonts.
 
     >>> embed_chinese("no Chinese here"), embed_chinese("中文")[:10]
     ('', '@font-face')

@@ -58,7 +58,7 @@ PanelLayout = Literal["SinglePanel", "MultiPanel"]
 
 
 class Caption(Closed):
-    """Store a printed text in sentence case, even if the image shows capitals."""
+    """A text printed on a sample meme, stored in sentence case even if the image shows capitals."""
 
     text: str
     panel: int
@@ -66,14 +66,14 @@ class Caption(Closed):
 
 
 class SampleRelation(Closed):
-    """Link to another individual of the same meme, ``Dimension/name``."""
+    """A link to another individual of the same meme, written ``Dimension/name``."""
 
     relation: RelationName
     target: str
 
 
 class SampleIndividual(Closed):
-    """Store one individual of a meme's knowledge base; ``name`` is unique in its dimension."""
+    """One individual of a meme's knowledge base; ``name`` is unique in its dimension."""
 
     dimension: Dimension
     name: str
@@ -83,7 +83,7 @@ class SampleIndividual(Closed):
 
 
 class SampleQuestion(Closed):
-    """Store a question with four options; ``answer`` is the index of the correct one."""
+    """A question with four options; ``answer`` is the index of the correct option."""
 
     dimension: Dimension
     question: str
@@ -94,7 +94,7 @@ class SampleQuestion(Closed):
 
 
 class HarmLabel(Closed):
-    """Store a harm label: type, modalities that carry it, and the target's code (0: none)."""
+    """A harm label: type, modalities that carry the harm, and the code of the target (0: none)."""
 
     harmful: bool
     type: Literal["none", "targeted", "offence", "sexual", "dispirited"]
@@ -105,7 +105,7 @@ class HarmLabel(Closed):
 
 
 class SampleEmotion(Closed):
-    """Store the emotion a meme shows, the target emotion, and the edit plan."""
+    """The emotion that a meme shows, the target emotion of its reappraisal, and the edit plan."""
 
     source: Literal["sad", "angry", "tense", "bored"]
     target: Literal["happy", "calm", "relaxed", "excited"]
@@ -117,9 +117,9 @@ class SampleEmotion(Closed):
 
 
 class Pun(Closed):
-    """Store whether the caption is a pun, and its intended reading.
+    """Whether the caption is a pun, and the reading that the author intends.
 
-    Chinese puns come in groups.
+    Chinese puns come in groups: one pun and its hard negatives.
     """
 
     is_pun: bool
@@ -132,7 +132,7 @@ class Pun(Closed):
 
 
 class Sentiment(Closed):
-    """Store target and type of the sentiment; ``votes`` are three labels "target-type"."""
+    """Target and type of the sentiment; ``votes`` are three labels of the form "target-type"."""
 
     target: Literal["self", "both", "other"]
     type: Literal["positive", "neutral", "negative"]
@@ -140,7 +140,7 @@ class Sentiment(Closed):
 
 
 class Candidates(Closed):
-    """Store the ids from which each hard distractor was sampled."""
+    """The ids of the memes from which each hard distractor was sampled."""
 
     text: tuple[str, ...]
     image: tuple[str, ...]
@@ -148,7 +148,7 @@ class Candidates(Closed):
 
 
 class HardOptions(Closed):
-    """Store distractors similar in text, image and sentiment."""
+    """Hard distractors: wrong options that are similar in text, image and sentiment."""
 
     text: str
     image: str
@@ -157,7 +157,7 @@ class HardOptions(Closed):
 
 
 class SampleChat(Closed):
-    """Store a chat that the meme answers; ``speaker`` sends the meme."""
+    """A chat to which the meme is the reply; ``speaker`` is the person who sends the meme."""
 
     topic: Literal["sports", "entertainment", "technology", "games", "work", "daily"]
     turns: tuple[str, ...]
@@ -167,7 +167,7 @@ class SampleChat(Closed):
 
 
 class SampleMeme(Closed):
-    """Store one meme with its annotations; see ``docs/reference/sample-data.md``."""
+    """One sample meme with its annotations; see ``docs/reference/sample-data.md``."""
 
     id: str
     file: str
@@ -231,7 +231,7 @@ def image_path(meme: str) -> Path:
         The image file.
 
     Raises:
-        UnknownName: There is no such meme.
+        UnknownName: The sample data have no meme with this id.
 
     Example:
         >>> image_path("en-001").name
@@ -243,7 +243,7 @@ def image_path(meme: str) -> Path:
 
 
 def copy(folder: Annotated[str | Path, Argument("Folder to copy the sample data to.")]) -> Path:
-    """Copy the sample data to a folder, to follow the guides with.
+    """Copy the sample data to a folder, for use with the guides.
 
     ``memes/`` holds the images, ``memes.jsonl`` all annotations, ``memes.csv`` a table with id,
     image, text, language and harm. Existing files are not changed.
@@ -252,10 +252,10 @@ def copy(folder: Annotated[str | Path, Argument("Folder to copy the sample data 
         folder: The folder to write to.
 
     Returns:
-        The folder.
+        The folder with the copy.
 
     Raises:
-        InputError: ``folder`` is a file.
+        InputError: ``folder`` is an existing file.
 
     Example:
         >>> mm.samples.copy("sample")  # doctest: +SKIP

@@ -177,7 +177,7 @@ def read_settings(params: Mapping[str, str]) -> LocalSettings:
     {'enable_thinking': False}
     >>> read_settings({"attn": "a b"})
     Traceback (most recent call last):
-    memantics.core.errors.InputError: --param attn=a b is not possible; give a name such as sdpa
+    memantics.core.errors.InputError: --param attn=a b is not a valid value; use a name such as sdpa
     """
     named: dict[str, object] = {}
     template: dict[str, JsonValue] = {}
