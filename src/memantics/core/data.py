@@ -53,7 +53,7 @@ class Source:
 
     @property
     def official(self) -> bool:
-        """Whether the data are a copy of the official release, so that scores match papers."""
+        """Whether the data are a copy of the official release, on which papers report scores."""
         return self.kind == "release" and not self.published
 
 
@@ -441,7 +441,7 @@ def read_split(path: Path) -> SplitFile:
 
 
 def cut_split(split: str) -> tuple[tuple[SplitFile, str] | None, str]:
-    """Parse ``--split``: ``FILE.json:PART`` is a part of a split file, other values are split names.
+    """Parse ``--split``: ``FILE.json:PART`` is a part of a split file; other values name a split.
 
     For a split file the second returned value is ``all``: all data are read, and the part is
     selected afterwards.

@@ -190,7 +190,7 @@ class AppendOnlyFile:
 
 
 def write_whole(file: IO[bytes], line: bytes) -> None:
-    """Write a complete line to an unbuffered file, even if the system writes it in several parts."""
+    """Write a complete line to an unbuffered file, even if the system writes it in pieces."""
     done = file.write(line)
     while done < len(line):
         done += file.write(line[done:])
