@@ -120,5 +120,5 @@ def test_archives_are_not_waited_for_at_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="not a detector file"):
         storage.load(pipe)
-    with pytest.raises(DataError, match="it is not a file"), _open_archive(pipe):
+    with pytest.raises(DataError, match="is not a regular file"), _open_archive(pipe):
         pass

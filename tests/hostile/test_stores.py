@@ -65,14 +65,15 @@ def test_changed_bytes_are_told_in_one_line(sound: Path, tmp_path: Path) -> None
             except StoreError as error:
                 told.append(str(error))
     assert told
-    assert all("cannot be used: Corruption" in line for line in told)
+    assert all("cannot use the knowledge store" in line for line in told)
+    assert all("Corruption" in line for line in told)
     assert all("import into a new folder" in line for line in told)
 
 
 @pytest.mark.slow
 def test_no_question_of_ours_waits_for_ever(sound: Path, tmp_path: Path) -> None:
     """An aggregate over damaged blocks counts errors without end."""
-    late = "gave no answer within 3 seconds"
+    late = "did not answer within 3 seconds"
     told: list[str] = []
     for folder in spoil(sound, tmp_path):
         try:
@@ -92,7 +93,7 @@ def test_commands_end_in_one_line(sound: Path, shell: Shell, tmp_path: Path) -> 
             ends.add(ran.code)
             if ran.code:
                 assert ran.code == 2
-                assert ran.err.startswith("error: the knowledge store ")
+                assert "the knowledge store " in ran.err
                 assert len(ran.err.strip().splitlines()) == 1
     assert 2 in ends
 

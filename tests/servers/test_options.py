@@ -249,7 +249,7 @@ def test_a_server_without_log_probabilities_is_noted_and_read(tmp_path: Path) ->
 def test_options_of_servers_are_refused_for_other_models(shell: Shell) -> None:
     arguments = ("run", "mquest/qa", "-m", "fake/keys", "--data", "sample")
     assert "needs an openai/… model" in shell.refused(*arguments, "--score", "logprobs")
-    assert "--max-tokens is for" in shell.refused(*arguments, "--max-tokens", "9")
+    assert "--max-tokens needs an openai" in shell.refused(*arguments, "--max-tokens", "9")
 
 
 # Thinking
