@@ -1,1 +1,1 @@
-"""Offer every task as an Inspect task: ``inspect eval memantics/mquest_qa --model …``."""
+"""Offer every evaluation task to the Inspect framework: ``inspect eval memantics/mquest_qa``."""

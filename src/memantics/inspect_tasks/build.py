@@ -39,11 +39,11 @@ from memantics.evaluation import (
     unpack_item,
 )
 
-# Solver: sends the task's request, with retries of invalid answers by the task's policy.
+# The solver sends the task's request and retries invalid answers by the task's policy.
 
 
 def judge_output(task: Task, item: Item, output: ModelOutput) -> evaluation.Judged:
-    """Parse an output; an error in the parser counts as no answer."""
+    """Parse the output of a model; an error in the parser counts as no answer."""
     said, stopped = output.completion, output.stop_reason == "content_filter"
     refusal = output.error or said or "content filter" if stopped else ""
     return evaluation.judge_text(task, item, said, refusal)
@@ -72,7 +72,7 @@ def ask(
     invalid: str | None = None,
     options: dict[str, str] | None = None,
 ) -> Solver:
-    """Ask an item as the task does."""
+    """Ask an item in the same way as ``memantics run`` does."""
     setup = evaluation.Setup(task, data, split, invalid, tuple(sorted((options or {}).items())))
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -89,7 +89,7 @@ def ask(
                 state.messages = show_messages(request.messages)
             config = read_config(request, attempt)
             if not task.needs:
-                # The user's command overrides this configuration of the task.
+                # Settings in the user's command override this configuration of the task.
                 config = {k: v for k, v in config.items() if k in ("seed", "response_schema")}
             state = await generate(state, tool_calls="none", **config)
             state.metadata["attempts"] = attempt + 1
@@ -116,7 +116,7 @@ def spare_download(model: Model) -> None:
 
 
 async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Task, Item]:
-    """Insert the answers about the item's meme that the task needs."""
+    """Insert answers to other tasks about the item's meme, which the task uses as input."""
     fed: dict[str, Mapping[str, str]] = {}
     for need in task.needs:
         answer = await ask_need(setup, need, item.group)
@@ -128,7 +128,7 @@ async def feed_item(setup: evaluation.Setup, task: Task, item: Item) -> tuple[Ta
 
 
 async def ask_need(setup: evaluation.Setup, need: Need, meme: str) -> str | None:
-    """Ask the needed task, with the model in the role ``captioner`` if there is one."""
+    """Ask a prerequisite task, with the model in the Inspect role ``captioner`` if there is one."""
     first = evaluation.find_need(setup, need)
     task = evaluation.pose_setup(first).task
     item = next((candidate for candidate in task.items() if candidate.group == meme), None)
@@ -162,10 +162,10 @@ def make_task(
     invalid: str | None,
     options: Mapping[str, object],
 ) -> InspectTask:
-    """Build the task ``BENCHMARK/TASK``; errors in options are shown in one line."""
+    """Build the Inspect task for ``BENCHMARK/TASK``; errors in options are shown in one line."""
     setup = read_setup(name, data, split, invalid, options)
     question = pose_setup(setup)
-    # From here on the split is explicit, so that the log names it.
+    # From here on the split is explicit, so that Inspect's log names it.
     setup = Setup(name, question.data.kind, question.split, invalid, setup.options)
     task = pose_setup(setup).task
     items = list(task.items())
@@ -193,7 +193,7 @@ def make_task(
 
 
 def make_sample(task: Task, item: Item) -> Sample:
-    """Convert an item to a sample; its input is the first request if no answers are needed."""
+    """Convert an item to an Inspect sample whose input is the first request."""
     return Sample(
         id=item.id,
         input=_ask_first(task, item),
@@ -216,13 +216,13 @@ def _ask_first(task: Task, item: Item) -> list[ChatMessage]:
 
 
 def explain(error: InputError) -> Exception:
-    """Convert our error to the one that Inspect shows without a traceback."""
+    """Convert a Memantics error to the error type that Inspect shows without a traceback."""
     from inspect_ai._util.error import PrerequisiteError
 
     return PrerequisiteError(str(error))
 
 
-# Scoring: each sample for the viewer, and the task's metrics over all samples.
+# Scoring of each sample for Inspect's viewer, and the task's metrics over all samples.
 
 
 @metric(scores="unreduced")
@@ -240,7 +240,7 @@ def task_metrics(
         scoring = open_scoring(setup)
         rows, counts = score_outcomes(scoring, [read_outcome(score) for score in scores])
         found = name_metrics(rows, scoring.main)
-        # Inspect counts a failed call as an error of its sample.
+        # Inspect counts a failed model call as an error of its sample.
         kept = {status: n for status, n in counts.items() if status != "failed"}
         return found | {f"{status} items": float(n) for status, n in kept.items()}
 
@@ -248,7 +248,7 @@ def task_metrics(
 
 
 def read_outcome(score: SampleScore) -> Outcome:
-    """Rebuild an item's outcome from its score."""
+    """Rebuild the outcome of an item from its Inspect score."""
     facts = score.score.metadata or {}
     item = unpack_item(facts["item"])
     return Outcome(item, facts["status"], facts["value"], facts["attempts"])
@@ -286,7 +286,7 @@ def read_answer(
 
 
 def find_mark(task: Task, item: Item, outcome: Outcome) -> float | None:
-    """Return the item's value of the main metric, if it is not correct or wrong."""
+    """Return the item's value of the main metric if that value is neither "correct" nor "wrong"."""
     if task.marks is not None:
         marks = task.marks([outcome]).get(task.main)
         return marks[0] if marks else None

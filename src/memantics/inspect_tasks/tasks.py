@@ -1,4 +1,4 @@
-"""Declare the tasks that ``inspect list tasks`` finds; it parses this file without running it.
+"""Evaluation tasks for ``inspect list tasks``, which parses this file without running it.
 
 Tasks of benchmarks in ``MEMANTICS_BENCHMARKS`` are registered when this module is loaded. ``inspect
 eval`` knows them, but ``inspect list tasks`` does not show them.
@@ -146,7 +146,7 @@ def _make(
 
 
 def _register(name: str) -> Callable[..., Task]:
-    """Register a task that is not declared above."""
+    """Register an Inspect task that is not declared in this file."""
 
     def made(
         data: str | None = None,

@@ -1,1 +1,1 @@
-"""Statistics of Memantics as pure functions of gold and predicted values."""
+"""Statistics and evaluation metrics, as pure functions of gold and predicted values."""

@@ -83,7 +83,7 @@ def mean_cohen_kappa(rows: Sequence[RatingRow]) -> float | None:
 def fleiss_kappa(rows: Sequence[RatingRow]) -> float | None:
     """Fleiss' kappa over the units with the most frequent number of ratings.
 
-    Units with another number of ratings (work in progress) are excluded.
+    Units with another number of ratings (unfinished annotation) are excluded.
 
     >>> round(fleiss_kappa([["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]]), 4)
     0.55
@@ -130,7 +130,7 @@ def krippendorff_alpha(
 def gwet_ac1(rows: Sequence[RatingRow], labels: int = 0) -> float | None:
     """Gwet's AC1, which stays meaningful if one label is much more frequent than the others.
 
-    ``labels`` is the number of available labels, if more than were used.
+    ``labels`` is the number of available labels, if there are more than the ratings use.
 
     >>> rows = [["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]
     >>> round(gwet_ac1(rows), 4), gwet_ac1([["a", "a"]], 2)
@@ -187,7 +187,7 @@ def label_agreement(rows: Sequence[RatingRow]) -> dict[Label, float]:
 
 
 def _distance(level: MeasurementLevel, totals: Counter[Label]) -> Callable[[Label, Label], float]:
-    """Squared differences between labels: nominal, by rank, or by value."""
+    """Squared differences between labels: nominal (0 or 1), by rank, or by value."""
     if level == "nominal":
         return lambda one, other: float(one != other)
     values = {label: _number(label) for label in totals}
@@ -236,8 +236,8 @@ def agreement_spans(
 ) -> dict[str, Span]:
     """Compute 95% confidence intervals of ``fleiss``, ``alpha``, ``ac1`` and, for numbers, ``icc``.
 
-    ``clusters`` names the item of each row, if an item has several rows. All four are functions of
-    sums over items, so a thousand resamples are one matrix product.
+    ``clusters`` names the item of each row, if an item has several rows. All four coefficients are
+    functions of sums over items, so a thousand resamples are one matrix product.
 
     >>> rows = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"]] * 20
     >>> low, high = agreement_spans(rows)["alpha"]
@@ -304,7 +304,7 @@ def _alpha(
     sizes = counts.sum(axis=1)
     first, second = np.triu_indices(len(names), 1)
     met = 2 * counts[:, first] * counts[:, second] / (sizes - 1)[:, None]
-    if level == "nominal":  # All pairs have the same distance, so their sum is enough.
+    if level == "nominal":  # All pairs have the same distance, so the sum of the weights is enough.
         met = met.sum(axis=1, keepdims=True)
     values = np.array(names, float) if level == "interval" else np.zeros(len(names))
 

@@ -2,8 +2,9 @@
 
 The calibration functions take the probability of the chosen answer (``confidence``) or of every
 option, and whether the answer was correct. Confident learning finds likely label errors from
-held-out predictions (Northcutt, Jiang and Chuang 2021, JAIR 70): a class is predicted with
-confidence if its probability reaches the mean probability of that class among items labelled so.
+held-out predictions (Northcutt, Jiang and Chuang 2021, JAIR 70). It counts a class as confidently
+predicted if the probability of that class reaches the class threshold. The threshold is the mean
+probability of that class among items with that label.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, float]:
-    """Normalise to probabilities over the options; an option without a token gets 0.
+    """Normalise option scores to probabilities; an option without a token gets 0.
 
     >>> normalise({"A": 0.25, "B": 0.25}, ["A", "B", "C"])
     {'A': 0.5, 'B': 0.5, 'C': 0.0}
@@ -28,7 +29,7 @@ def normalise(masses: Mapping[str, float], keys: Sequence[str]) -> dict[str, flo
 
 
 def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[str]) -> float | None:
-    """Mean squared distance to the correct answer over all options; 0 is best, 2 is worst.
+    """Brier score: mean squared distance to the correct answer over all options (best 0, worst 2).
 
     >>> brier_score([{"A": 1.0, "B": 0.0}, {"A": 0.5, "B": 0.5}], ["A", "A"])
     0.25
@@ -43,7 +44,7 @@ def brier_score(probabilities: Sequence[Mapping[str, float]], golds: Sequence[st
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Answers of similar confidence: their mean confidence and the proportion correct."""
+    """A bin of answers of similar confidence: their mean confidence and proportion correct."""
 
     low: float
     high: float
@@ -53,7 +54,7 @@ class Bin:
 
 
 def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 10) -> list[Bin]:
-    """Fill bins of equal width over 0 to 1; empty bins are skipped, and 1.0 is in the last.
+    """Sort answers into bins of equal width over 0 to 1; skip empty bins; 1.0 is in the last bin.
 
     >>> [(point.low, point.n) for point in fill_bins([0.05, 0.1, 1.0], [True, False, True])]
     [(0.0, 1), (0.1, 1), (0.9, 1)]
@@ -77,7 +78,7 @@ def fill_bins(confidence: Sequence[float], right: Sequence[bool], count: int = 1
 def calibration_error(
     confidence: Sequence[float], right: Sequence[bool], count: int = 10
 ) -> float | None:
-    """Mean gap between stated probability and observed proportion, weighted by bin size.
+    """Expected calibration error: mean gap between confidence and accuracy, weighted by bin size.
 
     >>> calibration_error([0.9, 0.9], [True, False])
     0.4
@@ -93,7 +94,7 @@ def calibration_error(
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The answers with at least the confidence ``threshold``: their proportion and error rate."""
+    """Answers with a confidence of at least ``threshold``: their proportion and error rate."""
 
     threshold: float
     coverage: float
@@ -102,7 +103,7 @@ class CurvePoint:
 
 
 def risk_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[CurvePoint]:
-    """Error rate among the most confident answers, by coverage; equal confidences are one step.
+    """Risk-coverage curve: error rate among the most confident answers, for each coverage.
 
     >>> [(at.coverage, at.risk) for at in risk_coverage([0.9, 0.6, 0.6], [True, False, True])]
     [(0.3333333333333333, 0.0), (1.0, 0.3333333333333333)]
@@ -117,7 +118,7 @@ def risk_coverage(confidence: Sequence[float], right: Sequence[bool]) -> list[Cu
 
 
 def area_under_risk(confidence: Sequence[float], right: Sequence[bool]) -> float | None:
-    """Mean risk over all coverages, one per answer; equal confidences share theirs.
+    """Area under the risk-coverage curve: mean error rate over all coverages.
 
     >>> area_under_risk([0.9, 0.1], [True, False])
     0.25
@@ -133,7 +134,7 @@ def area_under_risk(confidence: Sequence[float], right: Sequence[bool]) -> float
 
 
 def find_thresholds(labels: Ints, chances: Floats) -> Floats:
-    """Mean probability of each class among items with that label; 1 if there are none.
+    """Mean probability of each class among items with that label; 1 for a class without items.
 
     >>> find_thresholds(np.array([0, 0, 1]), np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]]))
     array([0.7, 0.8])
@@ -144,7 +145,7 @@ def find_thresholds(labels: Ints, chances: Floats) -> Floats:
 
 
 def name_confidently(labels: Ints, chances: Floats) -> Ints:
-    """Most probable class among those that reach their threshold; -1 if none does."""
+    """Most probable class among the classes that reach their threshold; -1 if none does."""
     reached = settle(chances) >= settle(find_thresholds(labels, chances))
     said: Ints = np.asarray(np.where(reached, settle(chances), -1.0).argmax(axis=1), np.int64)
     said[~reached.any(axis=1)] = -1
@@ -152,7 +153,7 @@ def name_confidently(labels: Ints, chances: Floats) -> Ints:
 
 
 def count_confidently(labels: Ints, chances: Floats) -> Ints:
-    """Compute the confident joint: items by given label (rows) and confident class (columns).
+    """Confident joint: number of items by given label (rows) and confident class (columns).
 
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> count_confidently(np.array([0, 0, 0, 1]), chances).tolist()
@@ -174,7 +175,7 @@ def estimate_joint(labels: Ints, chances: Floats) -> Floats:
     joint = count_confidently(labels, chances).astype(float)
     sizes = np.bincount(labels, minlength=len(joint)).astype(float)
     empty = joint.sum(axis=1) == 0
-    joint[empty, empty] = 1.0  # Without confident predictions the labels are kept.
+    joint[empty, empty] = 1.0  # Without confident predictions the given labels are kept.
     scaled = joint / joint.sum(axis=1, keepdims=True) * sizes[:, None]
     return np.asarray(scaled / scaled.sum())
 
@@ -192,7 +193,7 @@ def rank_margins(labels: Ints, chances: Floats) -> Floats:
 
 
 def find_doubtful(labels: Ints, chances: Floats) -> Ints:
-    """Indices of likely label errors, the most certain first: items off the joint's diagonal.
+    """Indices of likely label errors, most certain first: items off the diagonal of the joint.
 
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> find_doubtful(np.array([0, 0, 0, 1]), chances).tolist()

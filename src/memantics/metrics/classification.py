@@ -8,7 +8,7 @@ out of the means; a class that is predicted but has no gold label counts with 0.
 TPR, TNR, precision and F1 of one positive class follow PunMemeCN's convention instead: a missing
 answer is a wrong answer. Otherwise a model that answers no negative item could reach F1 = 1.
 
-Multiple-choice accuracy is computed over items, groups and kinds.
+Multiple-choice accuracy is computed over items, over groups of items, and over question types.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _FEWEST = 100
 class BinaryCounts:
     """The four cells of a binary confusion matrix; an invalid answer is an error of its class.
 
-    ``silent_positives`` of ``fn`` and ``silent_negatives`` of ``fp`` are items without an answer.
+    ``silent_positives`` and ``silent_negatives`` count the items without an answer within ``fn``
+    and ``fp``.
     """
 
     tp: int
@@ -45,7 +46,7 @@ class BinaryCounts:
 def count_binary(
     gold: Sequence[Hashable], predicted: Sequence[Hashable | None], positive: Hashable
 ) -> BinaryCounts:
-    """Count the four cells; a missing answer counts as an error in both classes.
+    """Count the cells of a binary confusion matrix; a missing answer is an error in both classes.
 
     >>> count_binary(["p", "p", "n", "n"], ["p", None, "n", None], "p")
     BinaryCounts(tp=1, fn=1, tn=1, fp=1, silent_positives=1, silent_negatives=1)
@@ -81,7 +82,7 @@ def precision(counts: BinaryCounts) -> float | None:
 
 
 def f1(counts: BinaryCounts | ClassCounts) -> float | None:
-    """F1 of the positive class, or of one of several: 2 TP / (2 TP + FP + FN).
+    """F1 of one class (the positive one, or one of several): 2 TP / (2 TP + FP + FN).
 
     >>> f1(BinaryCounts(tp=652, fn=0, tn=0, fp=1304)), f1(ClassCounts(tp=0, fp=0, fn=0))
     (0.5, None)
@@ -90,7 +91,7 @@ def f1(counts: BinaryCounts | ClassCounts) -> float | None:
 
 
 def binary_macro_f1(counts: BinaryCounts) -> float | None:
-    """Mean F1 over both classes, or over the one that occurs; None without items.
+    """Mean F1 over both classes, or F1 of the only class that occurs; None without items.
 
     >>> binary_macro_f1(BinaryCounts(tp=1, fn=1, tn=1, fp=1))
     0.5
@@ -101,7 +102,7 @@ def binary_macro_f1(counts: BinaryCounts) -> float | None:
 
 
 def balanced_accuracy(counts: BinaryCounts) -> float | None:
-    """Mean of both recalls: 0.5 for every constant answer.
+    """Balanced accuracy: mean of both recalls; 0.5 for every constant answer.
 
     >>> balanced_accuracy(BinaryCounts(tp=5, fn=0, tn=0, fp=9))
     0.5
@@ -112,7 +113,7 @@ def balanced_accuracy(counts: BinaryCounts) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class BinaryIntervals:
-    """95% confidence intervals: rates by clustered Wilson intervals, the rest by bootstrap."""
+    """95% confidence intervals of binary metrics: clustered Wilson for rates, else bootstrap."""
 
     tpr: Span | None
     tnr: Span | None
@@ -128,7 +129,7 @@ def binary_intervals(
     positive: Hashable,
     clusters: Sequence[Hashable],
 ) -> BinaryIntervals:
-    """Compute 95% confidence intervals with clustered items.
+    """Compute 95% confidence intervals of binary metrics with clustered items.
 
     >>> found = binary_intervals(["p", "n"] * 20, ["p", "n"] * 20, "p", list(range(40)))
     >>> found.f1
@@ -173,7 +174,7 @@ def _rate_interval(
 def _cells(
     gold: Sequence[Hashable], predicted: Sequence[Hashable | None], positive: Hashable
 ) -> Floats:
-    """One row per item: tp, fn, tn, fp, and which of fn and fp have no answer."""
+    """One row per item: tp, fn, tn, fp, and which cells of fn and fp are missing answers."""
     rows = np.zeros((len(gold), 6))
     for row, truth, guess in zip(rows, gold, predicted, strict=True):
         right = guess == truth
@@ -184,7 +185,7 @@ def _cells(
 
 
 def _split_cells(cells: Floats) -> tuple[Floats, Floats, Floats]:
-    """Hits, predictions and members of the positive and the negative class, from six-cell rows."""
+    """Correct, predicted and gold counts of both classes, from rows of six confusion cells."""
     tp, fn, tn, fp, silent_positives, silent_negatives = cells.T
     claims = (tp + fp - silent_negatives, tn + fn - silent_positives)
     return np.stack((tp, tn), -1), np.stack(claims, -1), np.stack((tp + fn, tn + fp), -1)
@@ -204,14 +205,14 @@ class ClassCounts:
 
     @property
     def occurs(self) -> bool:
-        """Whether any gold label or prediction has this class."""
+        """Whether any gold label or prediction belongs to this class."""
         return self.tp + self.fp + self.fn > 0
 
 
 def count_classes(
     gold: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str]
 ) -> dict[str, ClassCounts]:
-    """Count each class; an unknown gold label raises, an unknown prediction is an error.
+    """Count each class; an unknown gold label is an error, an unknown prediction is wrong.
 
     >>> count_classes(["a", "b", "b"], ["a", "a", None], ["a", "b"])["b"]
     ClassCounts(tp=0, fp=0, fn=2)
@@ -225,7 +226,7 @@ def count_classes(
 
 @dataclass(frozen=True, slots=True)
 class MacroMetrics:
-    """Unweighted means over the classes that occur; F1 is the mean of the classes' F1."""
+    """Unweighted means over the classes that occur; ``f1`` is the mean of the F1 of each class."""
 
     precision: float | None
     recall: float | None
@@ -247,20 +248,20 @@ def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
     )
 
 
-# The same metrics for many tables at once: bootstrap resamples, seeds or thresholds. The last
-# axis holds the classes; counts may be weighted.
+# The following functions compute the metrics for many tables at once (bootstrap resamples, seeds or
+# thresholds). The last axis holds the classes; counts may be weighted.
 
 
 def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
     """F1 of each class: 2 hits / (claims + members); NaN for a class that does not occur.
 
     Args:
-        hits: Items of a class that were predicted to be of it.
-        claims: Items that were predicted to be of a class.
-        members: Items of a class.
+        hits: Number of items of each class that were predicted correctly.
+        claims: Number of items that were predicted to be of each class.
+        members: Number of items of each class by gold label.
 
     Returns:
-        An array of the same shape.
+        An array of the same shape as ``hits``.
 
     >>> f1_by_class(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
     array([0.5, 0. , nan])
@@ -270,10 +271,11 @@ def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
 
 
 def macro_f1(hits: Floats, claims: Floats, members: Floats) -> Floats:
-    """Mean F1 over the classes that occur among claims or members; NaN if none does.
+    """Mean F1 over the classes with predictions (claims) or gold items (members); NaN if none.
 
-    The arguments are those of :func:`f1_by_class`. A missing answer is a member of its class and no
-    claim. Equals scikit-learn's ``f1_score(average="macro")`` over the classes that occur.
+    The arguments are those of :func:`f1_by_class`. An item without an answer counts among
+    ``members`` but not among ``claims``. The result equals scikit-learn's
+    ``f1_score(average="macro")`` over the classes that occur.
 
     >>> macro_f1(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
     array(0.25)
@@ -287,12 +289,12 @@ def macro_precision(hits: Floats, claims: Floats, members: Floats) -> Floats:
 
 
 def macro_recall(hits: Floats, claims: Floats, members: Floats) -> Floats:
-    """Mean recall over the classes that occur; 0 for a class without members."""
+    """Mean recall over the classes that occur; 0 for a class without gold items."""
     return _mean_over(hits / np.where(members > 0, members, 1), _occur(hits, claims, members))
 
 
 def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
-    """Hits, claims and members of confusion tables with the axes gold and predicted last.
+    """Correct, predicted and gold counts of confusion tables (last two axes: gold, predicted).
 
     >>> [part.tolist() for part in split_confusions(np.array([[3, 1], [0, 2]]))]
     [[3.0, 2.0], [3.0, 3.0], [4.0, 2.0]]
@@ -317,7 +319,7 @@ def _occur(hits: Floats, claims: Floats, members: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class MulticlassIntervals:
-    """95% bootstrap confidence intervals; ``f1_by_class`` has every requested class."""
+    """95% bootstrap confidence intervals; ``f1_by_class`` contains every requested class."""
 
     precision: Span | None
     recall: Span | None
@@ -334,8 +336,8 @@ def multiclass_intervals(
 ) -> MulticlassIntervals:
     """Compute percentile intervals with clustered items, all from the same resamples.
 
-    Resamples without a class are excluded from the means, which would be over other classes. If too
-    few resamples remain, a mean has no interval.
+    A resample in which a class is missing is excluded from the means, because it would average over
+    fewer classes. If too few resamples remain, a mean has no interval.
 
     >>> found = multiclass_intervals(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], list(range(40)))
     >>> found.f1, found.f1_by_class["a"]
@@ -403,7 +405,7 @@ def accuracy(hits: Sequence[bool]) -> float | None:
 def group_hits(
     hits: Iterable[bool], groups: Iterable[Hashable], kinds: Iterable[str], needed: frozenset[str]
 ) -> dict[Hashable, bool]:
-    """For groups with every needed kind, whether **all** their items are correct.
+    """Whether **all** items of a group are correct, for groups with every needed question type.
 
     >>> group_hits([True, True, True, False], ["a", "a", "b", "a"], ["T", "R", "T", "R"],
     ...            frozenset("TR"))
@@ -418,7 +420,7 @@ def group_hits(
 
 
 def accuracy_by(hits: Sequence[bool], kinds: Sequence[str]) -> dict[str, float]:
-    """Accuracy of each kind.
+    """Accuracy of each question type.
 
     >>> accuracy_by([True, False, True], ["x", "x", "y"])
     {'x': 0.5, 'y': 1.0}
@@ -430,7 +432,7 @@ def accuracy_by(hits: Sequence[bool], kinds: Sequence[str]) -> dict[str, float]:
 
 
 def macro(values: Mapping[str, float]) -> float | None:
-    """Unweighted mean over kinds.
+    """Unweighted mean over question types.
 
     >>> macro({"x": 0.5, "y": 1.0})
     0.75
@@ -456,7 +458,7 @@ def macro_interval(
         return None
 
     def statistic(sums: Floats) -> Floats:
-        # A rare kind may be absent from a resample, which then averages over the others.
+        # A rare question type may be absent from a resample, which then averages over the others.
         rates: Floats = sums[:, : len(names)] / sums[:, len(names) :]
         means: Floats = np.nanmean(rates, axis=1)
         return means

@@ -1,8 +1,8 @@
 """Significance tests, intervals of differences, effect sizes, corrections and power.
 
-Differences are always second minus first. Items of one meme are not independent, so they are summed
-or averaged per meme before resampling or testing. Samples of categories are compared by Pearson's
-chi-square test and the total variation distance.
+A difference is always the value of the second system minus that of the first. Items of one meme are
+not independent, so they are summed or averaged per meme before resampling or testing. Samples of
+categories are compared by Pearson's chi-square test and the total variation distance.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FEWEST = 5.0  # Minimum expected count of a category in either sample.
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """A two-sided test: its statistic (None for an exact test) and its p-value."""
+    """The result of a two-sided test: its statistic (None for an exact test) and its p-value."""
 
     statistic: float | None
     p: float
@@ -45,7 +45,7 @@ class Resampled:
 
 @dataclass(frozen=True, slots=True)
 class PairedContrast:
-    """Second minus first, paired by meme: bootstrap over memes, and two t-tests."""
+    """Second system minus first, paired by meme: bootstrap over memes, and two t-tests."""
 
     memes: int
     difference: float
@@ -59,9 +59,9 @@ class PairedContrast:
 def contrast_pairs(
     first: Mapping[str, float], second: Mapping[str, float]
 ) -> PairedContrast | None:
-    """Compare values by meme on the memes that both have; None if they share none.
+    """Compare two systems on the memes that both have values for; None without such memes.
 
-    Welch's test ignores the pairing and uses all values of both.
+    Welch's test ignores the pairing and uses all values of both systems.
 
     >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
     >>> found.memes, found.difference
@@ -111,7 +111,7 @@ def paired_t_test(first: Sequence[float], second: Sequence[float]) -> Significan
     if n < 2:
         return None
     deviation = float(differences.std(ddof=1))
-    # Equal differences give a tiny rounding error instead of zero variance.
+    # If all differences are equal, rounding gives a tiny variance instead of zero.
     if deviation <= 1e-12 * max(1.0, float(np.abs(differences).max())):
         return None
     statistic = float(differences.mean()) / (deviation / math.sqrt(n))
@@ -138,37 +138,37 @@ def welch_t_test(first: Sequence[float], second: Sequence[float]) -> Significanc
 
 
 def student_tails(statistic: float, freedom: float) -> float:
-    """Probability of both tails of Student's distribution.
+    """Probability of both tails of Student's t distribution.
 
     >>> round(student_tails(2.228138852, 10), 6)
     0.05
     """
     square = statistic * statistic
-    # The tails are at most outside ** (n / 2), here below the smallest float.
+    # The tails are at most outside ** (n / 2), which is here below the smallest float.
     if freedom / 2 * math.log1p(square / freedom) > 746:
         return 0.0
     if not square:
         return 1.0
-    # Each part from its own quotient: 1 - x loses the digits of a small value.
+    # Each part is computed from its own quotient, because 1 - x loses the digits of a small value.
     outside, inside = freedom / (freedom + square), square / (freedom + square)
     half = freedom / 2
     scale = math.exp(-half * math.log1p(square / freedom)) * math.sqrt(inside)
     scale *= _half_step(half) / math.sqrt(math.pi)
-    # The continued fraction converges fast only on this side of the mean.
+    # The continued fraction converges fast only on this side of the distribution's mean.
     if outside < (half + 1) / (half + 2.5):
         return scale / (half * _beta_fraction(half, 0.5, outside))
     return 1 - scale / (0.5 * _beta_fraction(0.5, half, inside))
 
 
 def _half_step(value: float) -> float:
-    """Gamma(value + 1/2) / Gamma(value).
+    """Ratio Gamma(value + 1/2) / Gamma(value).
 
     >>> round(_half_step(0.5) * math.sqrt(math.pi), 12), round(_half_step(1e6), 6)
     (1.0, 999.999875)
     """
     if value < 100:
         return math.gamma(value + 0.5) / math.gamma(value)
-    # Gamma overflows from 171 on; from 100 on six terms of the series give every digit.
+    # The gamma function overflows from 171 on; from 100 on, six terms of the series are exact.
     small = 1 / (8 * value)
     terms = (1, -1, 1 / 2, 5 / 2, -21 / 8, -399 / 8, 869 / 16)
     return math.sqrt(value) * fsum(term * small**power for power, term in enumerate(terms))
@@ -190,14 +190,15 @@ def _beta_fraction(first: float, second: float, share: float) -> float:
 
 @cache
 def student_bound(freedom: int, level: float = 0.95) -> float:
-    """The symmetric bound that contains that proportion of Student's distribution.
+    """Symmetric bound that contains the given proportion of Student's t distribution.
 
     >>> round(student_bound(10), 4)
     2.2281
     """
     scale = math.sqrt(freedom * math.pi) / _half_step(freedom / 2)
     bound = NormalDist().inv_cdf((1 + level) / 2)
-    # Newton's method: the tails are convex and the start is below the bound, so it only increases.
+    # Newton's method: the tails are convex and the start value is below the bound, so the iteration
+    # only increases.
     for _ in range(50):
         slope = 2 * (1 + bound**2 / freedom) ** (-(freedom + 1) / 2) / scale
         step = (student_tails(bound, freedom) - (1 - level)) / slope
@@ -208,7 +209,7 @@ def student_bound(freedom: int, level: float = 0.95) -> float:
 
 
 def mean_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> list[float]:
-    """One mean per cluster, in order of first appearance.
+    """One mean per cluster, in the order in which clusters first appear.
 
     >>> mean_by_cluster([1.0, 3.0, 5.0], ["a", "a", "b"])
     [2.0, 5.0]
@@ -229,8 +230,9 @@ def paired_bootstrap(
 ) -> Resampled | None:
     """Resample memes with their paired differences; None with fewer than two memes.
 
-    The interval is the percentile interval. The p-value is the proportion of resamples, from
-    differences shifted to mean zero, at least as far from zero as the observed mean.
+    The interval is the percentile interval of the resampled means. For the p-value, the differences
+    are shifted to mean zero. The p-value is the proportion of resamples whose mean is at least as
+    far from zero as the observed mean.
 
     >>> found = paired_bootstrap([0.1, 0.2, 0.3, 0.2] * 10, list(range(40)))
     >>> round(found.mean, 3), found.low > 0.15, found.p < 0.001
@@ -248,14 +250,14 @@ def paired_bootstrap(
 
 
 def resampled_p(drawn: Floats, seen: float) -> float:
-    """Proportion of resamples, shifted to mean zero, at least as far from zero as observed.
+    """Bootstrap p-value: proportion of zero-centred resamples at least as extreme as observed.
 
     The observed value counts as one more resample, so that no p-value is 0.
 
     >>> resampled_p(np.array([0.0, 1.0, 2.0]), 1.0), resampled_p(np.array([1.0, 1.1, 0.9]), 1.0)
     (0.75, 0.25)
     """
-    # Shifting all differences by the mean shifts every resampled mean by it.
+    # Shifting all differences by the mean shifts every resampled mean by the same amount.
     far = int((np.abs(drawn - seen) >= abs(seen) - 1e-12).sum())
     return (far + 1) / (len(drawn) + 1)
 
@@ -269,14 +271,14 @@ def mcnemar(only_first: int, only_second: int) -> Significance:
     n, fewer = only_first + only_second, min(only_first, only_second)
     if not n:
         return Significance(None, 1.0)
-    # Probability of this count, times the ratios to each smaller count.
+    # Probability of this count, multiplied by the ratios to each smaller count.
     chance = _chance_of_heads(fewer, n)
     rarer = np.cumprod(np.arange(fewer, 0, -1) / np.arange(n - fewer + 1, n + 1))
     return Significance(None, min(1.0, 2 * chance * (1 + float(rarer.sum()))))
 
 
 def _chance_of_heads(heads: int, tosses: int) -> float:
-    """Probability of exactly this many heads of a fair coin.
+    """Probability of exactly this many heads in tosses of a fair coin.
 
     >>> _chance_of_heads(2, 4)
     0.375
@@ -286,7 +288,7 @@ def _chance_of_heads(heads: int, tosses: int) -> float:
     rest = tosses - heads
     if not heads or not rest:
         return 0.0
-    # Exact integers of a million digits take seconds; Loader's form avoids cancellation.
+    # Exact integers of a million digits would take seconds. Loader's formula avoids cancellation.
     far = heads * math.log(2 * heads / tosses) + rest * math.log(2 * rest / tosses)
     series = _stirling_error(tosses) - _stirling_error(heads) - _stirling_error(rest)
     return math.exp(series - far) * math.sqrt(tosses / (2 * math.pi * heads * rest))
@@ -302,9 +304,9 @@ def clustered_mcnemar(
 ) -> Significance:
     """McNemar's test for memes with several items: net gains are summed by meme.
 
-    The squared sum of net gains over the sum of squared net gains is compared with chi-square with
-    one degree of freedom. With one item per meme this is McNemar's test without continuity
-    correction.
+    The statistic is the squared sum of net gains divided by the sum of squared net gains. It is
+    compared with the chi-square distribution with one degree of freedom. With one item per meme
+    this is McNemar's test without continuity correction.
 
     >>> first, second = [True] * 2 + [False] * 8, [False] * 2 + [True] * 8
     >>> found = clustered_mcnemar(first, second, list(range(10)))
@@ -322,7 +324,7 @@ def clustered_mcnemar(
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
-    """Upper tail of the chi-square distribution.
+    """Upper tail probability of the chi-square distribution.
 
     >>> round(chi_square_tail(3.841459, 1), 6)
     0.05
@@ -330,7 +332,8 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     half = statistic / 2
     if not half:
         return 1.0
-    # A sum of positive terms: Poisson's for even degrees of freedom, half-integer ones for odd.
+    # The tail is a sum of positive terms: of Poisson's series for even degrees of freedom, of a
+    # half-integer series for odd ones.
     start = 0.0 if freedom % 2 == 0 else 0.5
     powers = [start + step for step in range(freedom // 2)]
     terms = (math.exp(p * math.log(half) - half - math.lgamma(p + 1)) for p in powers)
@@ -338,7 +341,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 
 def cohen_d_z(differences: Sequence[float]) -> float | None:
-    """Mean difference divided by the SD of the differences; None if they do not vary.
+    """Cohen's d_z: mean difference divided by the SD of the differences; None if they do not vary.
 
     >>> cohen_d_z([1.0, 2.0, 0.0])
     1.0
@@ -397,7 +400,8 @@ def clusters_needed(
 ) -> int:
     """Number of clusters that detect ``effect`` with this power (normal approximation).
 
-    ``error`` is the standard error of a paired difference measured on ``clusters``.
+    ``error`` is the standard error of a paired difference that was measured on ``clusters``
+    clusters.
 
     >>> clusters_needed(0.02, 100, 0.03), clusters_needed(0.02, 100, 0.06)
     (349, 88)
@@ -408,7 +412,7 @@ def clusters_needed(
 def effect_seen(
     error: float, clusters: int, wanted: int, *, power: float = 0.8, level: float = 0.95
 ) -> float:
-    """The smallest difference that ``wanted`` clusters detect with this power.
+    """Smallest difference between two systems that ``wanted`` clusters detect with this power.
 
     >>> round(effect_seen(0.02, 100, 349), 3)
     0.03
@@ -423,7 +427,7 @@ def _reach(power: float, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Shift between two distributions. ``distance`` is the total variation distance (0 to 1).
+    """Difference between two distributions; ``distance`` is the total variation distance (0 to 1).
 
     ``p`` is None if there is nothing to test: an empty sample, or a single category.
     """

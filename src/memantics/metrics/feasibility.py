@@ -1,8 +1,8 @@
-"""Check by arithmetic whether printed values can be true together, without data.
+"""Check by arithmetic, without data, whether the values printed in a table can all be true.
 
 A printed value stands for every value that prints the same. Papers round or truncate, so the true
 value may be half a unit of the last digit below the printed one, or up to a whole unit above. A
-check fails only if no such value satisfies it.
+check fails only if no value in this range satisfies it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def macro_f1_fits(f1: float, precision: float, recall: float, digits: int) -> bo
 
 
 def whole_fits(whole: float, parts: Sequence[float], digits: int) -> bool:
-    """Whether a total proportion is between the proportions of its parts.
+    """Whether a total proportion is between the smallest and largest proportion of its parts.
 
     >>> whole_fits(0.1323, [0.1465, 0.1468], 4), whole_fits(0.4729, [0.5016, 0.4021], 4)
     (False, True)
@@ -81,7 +81,7 @@ def share_fits(share: float, n: int, digits: int) -> bool:
 
 
 def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digits: int) -> bool:
-    """Whether F1 of the positive class follows from both recalls and both class sizes.
+    """Whether a printed F1 of the positive class follows from both recalls and both class sizes.
 
     >>> f1_fits(0.718, (0.853, 0.739), (652, 1304), 3), f1_fits(0.9, (0.853, 0.739), (1, 2), 3)
     (True, False)
@@ -100,11 +100,11 @@ def f1_fits(f1: float, rates: tuple[float, float], sizes: tuple[int, int], digit
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a table states about its metrics besides their values.
+    """The information that a table gives about its metrics besides their values.
 
-    ``digits`` are the printed decimals; ``sizes`` the items behind a proportion; ``parts`` the
-    metrics that make up another one; ``classes`` the sizes of the positive and negative class if
-    ``f1``, ``tpr`` and ``tnr`` are given.
+    ``digits`` is the number of printed decimals. ``sizes`` are the numbers of items behind a
+    proportion. ``parts`` are the metrics that make up another one. ``classes`` are the sizes of the
+    positive and negative class if ``f1``, ``tpr`` and ``tnr`` are given.
     """
 
     digits: int
@@ -114,7 +114,7 @@ class Claims:
 
 
 def is_impossible(metrics: Mapping[str, float], claims: Claims) -> bool:
-    """Whether metrics fail a check that holds for any number of items.
+    """Whether printed metrics fail a check that holds for any number of items.
 
     >>> parts = {"whole": ("a", "b")}
     >>> sizes = {"whole": 20, "a": 10, "b": 10}
@@ -127,7 +127,7 @@ def is_impossible(metrics: Mapping[str, float], claims: Claims) -> bool:
 
 
 def find_violations(metrics: Mapping[str, float], claims: Claims) -> tuple[str, ...]:
-    """List every check that these metrics fail, in words.
+    """List every arithmetic check that printed metrics fail, in words.
 
     >>> metrics = {"macro_f1": 0.5736, "macro_precision": 0.5768, "macro_recall": 0.5694}
     >>> find_violations(metrics, Claims(digits=4))

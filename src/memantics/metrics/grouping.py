@@ -1,6 +1,6 @@
 """Groups of dependent items: joining, group-disjoint folds, label leakage and near-duplicate texts.
 
-Near-duplicates are found with an index over the parts of texts, without comparing every pair.
+Near-duplicates are found with an index over the tokens of texts, without comparing every pair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from memantics.metrics.rounding import Floats, Ints, settle
 
 
 def join_pairs(size: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the smallest index that each index is joined to, directly or through others.
+    """Return for each index the smallest index it is connected to, directly or through other pairs.
 
     >>> join_pairs(5, [(0, 3), (4, 3)])
     [0, 1, 2, 0, 0]
@@ -40,11 +40,11 @@ def _root(parents: list[int], member: int) -> int:
 
 
 def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -> Ints:
-    """Make group-disjoint folds with balanced strata; the largest groups are assigned first.
+    """Make group-disjoint folds with balanced strata, starting with the largest groups.
 
-    Each group goes to the fold where the counts of all strata stay most even (as in scikit-learn's
-    ``StratifiedGroupKFold``). Equal groups are ordered by a hash, so that the order of the items
-    has no influence.
+    Each group goes to the fold in which the counts of all strata stay most even (as in
+    scikit-learn's ``StratifiedGroupKFold``). Groups of equal size are ordered by a hash, so that
+    the order of the items has no influence.
 
     >>> deal_groups(["a", "a", "b", "b"], [1, 2, 3, 3], 2).tolist()
     [1, 0, 0, 0]
@@ -71,7 +71,7 @@ def deal_groups(strata: Sequence[str], groups: Sequence[Hashable], count: int) -
 
 
 def vote_in_groups(labels: Ints, groups: Sequence[Hashable], classes: int) -> Ints:
-    """Predict the label that is most over-represented in an item's group; -1 for none.
+    """Predict the label that is most over-represented among other items of the group; -1 for none.
 
     >>> vote_in_groups(np.array([0, 0, 1, 1, 1, 0]), list("aaabbc"), 2).tolist()
     [0, 0, 0, 1, 1, -1]
@@ -85,7 +85,7 @@ def vote_in_groups(labels: Ints, groups: Sequence[Hashable], classes: int) -> In
 
 
 def vote_beside(labels: Ints, classes: int, near: int = 10) -> Ints:
-    """Predict the label that is most frequent among ``near`` neighbours on each side in a row.
+    """Predict the label that is most frequent among ``near`` neighbours on each side in file order.
 
     >>> vote_beside(np.array([0, 0, 0, 1, 1, 1]), 2, 1).tolist()
     [0, 0, 0, 0, 1, 1]
@@ -98,9 +98,10 @@ def vote_beside(labels: Ints, classes: int, near: int = 10) -> Ints:
 
 
 def _choose(others: Floats, labels: Ints, classes: int) -> Ints:
-    """Return the class with the largest proportion of its members among the others.
+    """Return the class with the largest proportion of its items among the given neighbours.
 
-    Class sizes include the item itself; otherwise its own class would be smaller and win every tie.
+    Class sizes include the predicted item itself; otherwise its own class would be smaller and win
+    every tie.
     """
     sizes = np.maximum(np.bincount(labels, minlength=classes), 1)
     said: Ints = np.asarray(settle(others / sizes).argmax(axis=1), np.int64)
@@ -110,7 +111,7 @@ def _choose(others: Floats, labels: Ints, classes: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class GroupVote:
-    """Balanced accuracy of a vote with its interval, its value for shuffled labels, and p."""
+    """Balanced accuracy of predictions from groups, with interval, shuffled-label value and p."""
 
     value: float
     low: float
@@ -141,11 +142,11 @@ def weigh_vote(
     resamples: int = 200,
     seed: int = 0,
 ) -> GroupVote | None:
-    """Measure how well groups predict the label; None if no item has a companion.
+    """Measure how well groups predict the label; None if every group has one item only.
 
-    With ``beside`` the items form a row, neighbours vote, and ``groups`` are used for the interval
-    only. The p-value compares with shuffled labels through a normal tail, since 200 shuffles cannot
-    give less than 0.005.
+    With ``beside`` the items form a sequence, the neighbours in it predict the label, and
+    ``groups`` are used for the interval only. The p-value compares the result with shuffled labels
+    through a normal approximation, since 200 shuffles cannot give a p-value below 0.005.
     """
 
     def vote(given: Ints) -> Ints:
@@ -175,7 +176,7 @@ def weigh_vote(
 
 
 def _recall(table: Floats, classes: int) -> Floats:
-    """Mean recall of each resample, over the classes that it contains."""
+    """Mean recall of each bootstrap resample, over the classes that it contains."""
     recalls = table[:, :classes] / table[:, classes:]
     return np.asarray(np.nanmean(recalls, axis=1))
 
@@ -209,7 +210,7 @@ def find_twins(
     threshold: float = 0.8,
     pieces: Pieces = iter,
 ) -> list[bool]:
-    """Whether each text has a near-duplicate in another group.
+    """Whether each text has a near-duplicate text in another group.
 
     >>> find_twins(["abcd", "abcd", "abcde", "xyz"], [1, 1, 2, 3], 0.8)
     [True, True, True, False]
@@ -229,7 +230,7 @@ def find_twins(
 def list_near_pairs(
     texts: Sequence[str], threshold: float = 0.8, pieces: Pieces = iter
 ) -> Iterator[tuple[int, int]]:
-    """List indices of nearly equal texts, each with an earlier one.
+    """List pairs of indices of nearly equal texts, with the earlier text first.
 
     Equal token sets are compared once; texts without a token match no other.
 
@@ -254,11 +255,11 @@ def list_near_pairs(
 
 
 class _Index:
-    """Sets indexed by their rarest members.
+    """An index of token sets by their rarest tokens.
 
-    Two sets at the threshold share at least ``threshold * size`` members, so they share one of the
-    first ``size - threshold * size + 1`` members in a common order. With the rarest members first,
-    few sets have to be compared.
+    Two sets whose similarity reaches the threshold share at least ``threshold * size`` tokens. They
+    therefore share one of the first ``size - threshold * size + 1`` tokens in a common order. With
+    the rarest tokens first, few sets have to be compared.
     """
 
     def __init__(self, sets: Sequence[frozenset[str]], threshold: float) -> None:
@@ -276,7 +277,7 @@ class _Index:
         return next(filter(keep, self.list_near(pieces)), None)
 
     def list_near(self, names: frozenset[str]) -> Iterator[int]:
-        """List indices of all sets at the threshold; one may occur twice."""
+        """List indices of all sets that reach the similarity threshold, perhaps repeatedly."""
         for piece in self._prefix(names):
             for place in self._places.get(piece, ()):
                 if self._near(names, self._sets[place]):

@@ -1,7 +1,7 @@
-"""95% confidence intervals that respect clusters, and the spread of repeated runs.
+"""95% confidence intervals for clustered items, and the variation between repeated runs.
 
-Items of one meme are not independent, so intervals take clusters. The functions for repeats take a
-table with one row per item and one mark per repeat (1 right, 0 wrong).
+Items of one meme are not independent, so the interval functions take clusters. The functions for
+repeated runs take a table with one row per item and one mark per repeat (1 correct, 0 wrong).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from memantics.metrics.rounding import Floats, settle
 
-Span = tuple[float, float]  # Lower and upper bound.
+Span = tuple[float, float]  # lower and upper bound of a confidence interval
 Z95 = 1.959963984540054
 _MOST_WEIGHTS = 4_000_000
 _MANY = 2_000
@@ -44,9 +44,10 @@ def clustered_wilson(
 ) -> tuple[float, float] | None:
     """Wilson's interval at the effective sample size of clustered observations.
 
-    The design effect compares the variance of the mean between clusters with that of independent
-    items. It is at least 1, so an interval is never narrower than the plain one. If all items agree
-    it cannot be estimated, and the number of clusters is the sample size.
+    The design effect is the variance of the mean between clusters divided by that of independent
+    items. It is at least 1, so an interval is never narrower than the plain Wilson interval. If all
+    items have the same value, it cannot be estimated, and the number of clusters is used as the
+    sample size.
 
     >>> clustered_wilson([True, False, True], ["a", "b", "c"]) == wilson(2, 3)
     True
@@ -104,18 +105,18 @@ def bootstrap_items(
 ) -> tuple[float, float] | None:
     """Percentile interval of any statistic of items, resampling clusters.
 
-    Slower than :func:`bootstrap`, which needs a statistic of sums. Up to 2,000 clusters, both
-    resample the same clusters.
+    It is slower than :func:`bootstrap`, which needs a statistic of sums. Up to 2,000 clusters, both
+    functions resample the same clusters.
 
     Args:
         clusters: The cluster of each item.
-        statistic: Maps indices of items, in order and with repetitions, to a value; resamples where
-            it is None or NaN do not count.
+        statistic: Function from item indices (in order, with repetitions) to a value; resamples
+            where the value is None or NaN are ignored.
         resamples: Number of resamples.
         seed: Seed of the resampling.
 
     Returns:
-        The interval; None for fewer than two clusters, or without a defined resample.
+        The interval; None for fewer than two clusters, or if no resample has a defined value.
 
     >>> marks = [1, 0] * 50
     >>> low, high = bootstrap_items(range(100), lambda places: fmean(marks[p] for p in places))
@@ -138,7 +139,7 @@ def bootstrap_items(
 
 
 def percentile_span(values: Floats) -> tuple[float, float]:
-    """The bounds that contain the central 95 % of the values."""
+    """Lower and upper bound that contain the central 95 % of the values."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
 
@@ -148,8 +149,8 @@ def resample_sums(
 ) -> Iterator[Floats]:
     """Column sums over resampled clusters, in chunks of bounded size (resamples, columns).
 
-    If many clusters have few distinct rows, the rows are resampled with their frequencies
-    (``by_kind``): the same distribution in a fraction of the time.
+    If many clusters share few distinct rows, the distinct rows are resampled by frequency
+    (``by_kind``). The result has the same distribution and takes a fraction of the time.
     """
     clusters, shares = len(sums), None
     if by_kind or (by_kind is None and clusters > _MANY):
@@ -167,7 +168,7 @@ def resample_sums(
 
 @lru_cache(maxsize=2)
 def _resample_weights(clusters: int, size: int, seed: int, place: int) -> Floats:
-    """Number of times each cluster is resampled; cached, as all metrics share clusters."""
+    """How often each resample contains each cluster; cached, as all metrics share clusters."""
     rng = np.random.default_rng([seed, place])
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=size).astype(float)
 
@@ -190,10 +191,10 @@ RepeatedMarks = Sequence[Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class VarianceSplit:
-    """Variance of a single mark, split into variance between items and between repeats.
+    """Variance of a single mark, split into the parts between items and between repeated runs.
 
     ``items`` is the variance of the items' long-run means, ``repeats`` the mean variance within an
-    item. ``share`` is the proportion due to repeats.
+    item. ``share`` is the proportion of the variance that is due to repeats.
     """
 
     items: float
@@ -201,7 +202,7 @@ class VarianceSplit:
 
     @property
     def share(self) -> float | None:
-        """The proportion of the variance that is between repeats; None if nothing varies."""
+        """Proportion of the variance that is between repeated runs; None if nothing varies."""
         total = self.items + self.repeats
         return self.repeats / total if total else None
 
@@ -223,7 +224,7 @@ def split_variance(marks: RepeatedMarks) -> VarianceSplit | None:
 
 
 def repeat_deviation(marks: RepeatedMarks) -> float | None:
-    """SD across repeats of the mean over items; None for one repeat.
+    """SD between repeated runs of the mean over items; None for one run.
 
     >>> repeat_deviation([[1, 0], [1, 1]])
     0.3535533905932738
@@ -249,7 +250,7 @@ def _pass(n: int, right: int, k: int) -> float:
 
 
 def majority(answers: Sequence[Hashable | None]) -> Hashable | None:
-    """The most frequent answer; the earliest of equally frequent ones. None does not vote.
+    """Majority answer: the most frequent one, the earliest in a tie. None is not counted.
 
     >>> majority(["A", "B", "B"]), majority(["A", "B"]), majority([None, None])
     ('B', 'A', None)

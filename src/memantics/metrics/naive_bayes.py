@@ -22,7 +22,8 @@ def log_rates(counts: Floats, alpha: float) -> Floats:
         alpha: Smoothing constant added to every count.
 
     Returns:
-        An array of the same shape; ``features @ log_rates(...).T`` are log-likelihoods.
+        An array of the same shape as ``counts``; ``features @ log_rates(...).T`` are
+        log-likelihoods.
 
     >>> np.exp(log_rates(np.array([[3.0, 0.0]]), 0.5)).round(3).tolist()
     [[0.875, 0.125]]
@@ -59,14 +60,14 @@ class NaiveBayes:
         return self._likelihood(features, one) - self._likelihood(features, other)
 
     def classify(self, features: Features) -> Hashable:
-        """Most probable class, with priors; alphabetically first among equals."""
+        """Most probable class, with class priors; in a tie, the alphabetically first class."""
         return max(
             sorted(self._items, key=str),
             key=lambda name: math.log(self._items[name]) + self._likelihood(features, name),
         )
 
     def _likelihood(self, features: Features, name: Hashable) -> float:
-        """Log-likelihood; unknown features are ignored, and a class without examples is uniform."""
+        """Log-likelihood of a class (uniform without examples); unknown features are ignored."""
         if name not in self._rates:
             known = list(dict.fromkeys(key for each in self._features.values() for key in each))
             counts = self._features.get(name, Counter())

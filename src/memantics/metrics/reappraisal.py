@@ -1,12 +1,14 @@
-"""Metrics of a judged reappraisal: target reached, content kept, emotion shifted.
+"""Metrics of rated meme reappraisals: target emotion reached, content kept, emotion shifted.
 
-A judgement is eight numbers in the order of :data:`METRICS`, six of them on a scale from 1 to 5.
-Four components follow from them: TAS (target alignment), CFS (content fidelity), SSS (shift
-strength) and RFS (all three together). They are not linear, so components of each sample, averaged,
-differ from components of a run's averages; both are computed, under different names.
+A judgement of a reappraised meme is eight numbers in the order of :data:`METRICS`, six of them on a
+scale from 1 to 5. Four components are computed from them: TAS (target alignment), CFS (content
+fidelity), SSS (shift strength) and RFS (all three together). The components are not linear. The
+mean of the samples' components therefore differs from the components of a run's mean ratings; both
+are computed, under different names.
 
-Bounds: the maximum of SSS is 1 - exp(-3) = 0.9502, and that of RFS is 0.9841. A missed target with
-perfect other ratings still gives 0.0975, since the conjunction is soft by design.
+The maximum of SSS is 1 - exp(-3) = 0.9502, and that of RFS is 0.9841. If the target emotion is
+missed but all other ratings are perfect, RFS is 0.0975 and not 0, since it is a soft conjunction by
+design.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """How ratings are combined: the curve of SSS, and the combination to RFS."""
+    """The formulas that combine ratings: the curve of SSS, and the combination of scores to RFS."""
 
     combine: Combine = "soft"
     alpha: float = ALPHA
@@ -53,7 +55,7 @@ def unit(rating: ArrayLike) -> Floats:
 
 
 def align_target(hit: ArrayLike, visual: ArrayLike, text: ArrayLike) -> Floats:
-    """TAS: hit times the harmonic mean of both emotion accuracies; 0 if both are 0.
+    """TAS (target alignment): hit times the harmonic mean of both emotion accuracies.
 
     >>> float(align_target(1, 0.5, 1).round(6)), float(align_target(0, 1, 1))
     (0.666667, 0.0)
@@ -64,7 +66,7 @@ def align_target(hit: ArrayLike, visual: ArrayLike, text: ArrayLike) -> Floats:
 
 
 def keep_content(layout: ArrayLike, visual: ArrayLike, text: ArrayLike, whole: ArrayLike) -> Floats:
-    """CFS: layout times the geometric mean of three qualities.
+    """CFS (content fidelity): layout rating times the geometric mean of three quality ratings.
 
     >>> float(keep_content(1, 0.5, 0.5, 0.5).round(6)), float(keep_content(0, 1, 1, 1))
     (0.5, 0.0)
@@ -75,7 +77,7 @@ def keep_content(layout: ArrayLike, visual: ArrayLike, text: ArrayLike, whole: A
 
 
 def shift_strength(shift: ArrayLike, alpha: float = ALPHA) -> Floats:
-    """SSS: a shift that saturates.
+    """SSS (shift strength): the emotional shift on a saturating curve.
 
     >>> float(shift_strength(1).round(4)), float(shift_strength(0))
     (0.9502, 0.0)
@@ -90,7 +92,7 @@ def combine_fidelity(
     combine: Combine = "soft",
     floor: float = FLOOR,
 ) -> Floats:
-    """RFS: a shifted geometric mean, or the plain product of the authors' earlier script.
+    """RFS (overall score): a shifted geometric mean, or the product used in the authors' script.
 
     >>> float(combine_fidelity(1, 1, shift_strength(1)).round(4))
     0.9841
@@ -107,7 +109,7 @@ def combine_fidelity(
 
 
 def components(units: Floats, formula: Formula = PAPER) -> Floats:
-    """TAS, CFS, SSS and RFS of judgements whose last axis holds the eight metrics in [0, 1].
+    """Compute TAS, CFS, SSS and RFS; the last axis of the input holds the eight metrics in [0, 1].
 
     >>> components(np.ones((1, 8))).round(4).tolist()
     [[1.0, 1.0, 0.9502, 0.9841]]
@@ -132,7 +134,7 @@ class RunMetric:
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalSummary:
-    """All metrics of :data:`KEYS`; ``judged`` counts distinct judgements."""
+    """All reappraisal metrics of :data:`KEYS`; ``judged`` counts distinct judgements."""
 
     metrics: dict[str, RunMetric]
     judged: int
@@ -147,12 +149,12 @@ def summarise(
     *,
     resamples: int = 1000,
 ) -> ReappraisalSummary | None:
-    """Summarise judgements by run (an index may occur twice); None without any.
+    """Summarise the judgements of each run (an index may occur twice); None without judgements.
 
     Means are computed within each run, then over runs. Plain names are means of the samples'
-    components; names ending in ``_run`` are components of a run's means. Confidence intervals
-    resample clusters, so they show the uncertainty over memes. ``sd`` does not, since runs are
-    overlapping samples of one pool.
+    components; names ending in ``_run`` are components of a run's mean ratings. Confidence
+    intervals resample clusters, so they show the uncertainty over memes. ``sd`` does not show it,
+    since runs are overlapping samples of one set of judgements.
 
     >>> found = summarise(np.ones((2, 8)), [[0], [0, 1]], ["a", "b"])
     >>> round(found.metrics["rfs"].value, 4), found.metrics["rfs"].sd, found.runs
@@ -195,12 +197,12 @@ def summarise(
 
 
 def _spans(sums: Floats, per_run: Callable[[Floats], Floats], resamples: int) -> Floats | None:
-    """Percentile intervals of all metrics from one set of resamples."""
+    """Percentile intervals of all reappraisal metrics from one set of resamples."""
     if len(sums) < 2:
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.concatenate([per_run(part) for part in resample_sums(sums, resamples)])
-    # A run may be empty in a resample, which then averages over the others.
+    # A run may have no judgement in a resample, which then averages over the other runs.
     there = ~np.isnan(values[..., 0])
     counted = there.sum(axis=1)
     kept = counted > 0
@@ -216,7 +218,7 @@ def _clamp(value: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class RaterAgreement:
-    """Agreement of two raters, and Cohen's kappa (None if a rater never varies)."""
+    """Agreement of two raters, and their Cohen's kappa (None if a rater never varies)."""
 
     share: float
     kappa: float | None

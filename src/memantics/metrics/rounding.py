@@ -15,8 +15,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 AnyFloats = NDArray[np.floating[Any]]
 
-SUMS = 9  # Decimals for values computed in double precision.
-VECTORS = 5  # Decimals for values computed from an encoder's single-precision vectors.
+SUMS = 9  # decimals that are kept for values computed in double precision
+VECTORS = 5  # decimals that are kept for values computed from single-precision encoder vectors
 
 
 @overload
@@ -28,7 +28,7 @@ def settle(value: AnyFloats, digits: int = SUMS) -> Floats: ...
 
 
 def settle(value: float | AnyFloats, digits: int = SUMS) -> float | Floats:
-    """Round a value or an array to the digits that every processor computes alike.
+    """Round a value or an array to the decimals that are the same on every processor.
 
     >>> 0.1 + 0.2 > 0.3, settle(0.1 + 0.2) > settle(0.3)
     (True, False)

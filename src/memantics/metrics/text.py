@@ -1,7 +1,7 @@
 """Metrics of generated texts (BLEU-4, ROUGE-L, Distinct-n) and the best constant reply.
 
-With several references, the best pairwise value counts (:func:`best`), not multi-reference BLEU.
-The best constant text is a ROUGE-L baseline that ignores the meme.
+With several references, the score is the best pairwise value (:func:`best`), not multi-reference
+BLEU. The best constant text is a ROUGE-L baseline that gives the same reply to every meme.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Smoothing = Literal[
     "chen-cherry-5",
 ]
 Tokenizer = Literal["words", "13a", "space"]
-TextPair = tuple[str, str]  # A text and its reference.
+TextPair = tuple[str, str]  # a generated text and its reference text
 
 _ORDER = 4
 _EPSILON = 0.1
@@ -54,7 +54,7 @@ Positions = NDArray[np.intp]
 
 
 def strip_prefix(text: str, prefix: str) -> str:
-    """Remove an opening that every reference shares, ignoring case.
+    """Remove an opening phrase that every reference text shares, ignoring case.
 
     >>> strip_prefix("The meme mocks updates", "the meme ")
     'mocks updates'
@@ -102,10 +102,10 @@ def bleu_4(
 ) -> float:
     """Sentence BLEU of orders 1 to 4 over tokens, against one reference.
 
-    ``none`` is 0 without a common 4-gram. ``floor`` (0.1), ``add-k`` (1) and ``exp`` count as
-    sacrebleu does: fewer than four tokens score 0
-    unless ``add-k`` fills in. ``epsilon`` (Chen and Cherry's first, 0.1)
-    and ``chen-cherry-N`` count as NLTK does: an order without any n-gram is one miss.
+    ``none`` gives 0 without a common 4-gram. ``floor`` (0.1), ``add-k`` (1) and ``exp`` smooth as
+    sacrebleu does: texts with fewer than four tokens score 0 except with ``add-k``. ``epsilon``
+    (Chen and Cherry's first method, 0.1) and ``chen-cherry-N`` smooth as NLTK does: an order
+    without any n-gram counts as one n-gram that does not match.
 
     >>> bleu_4("the meme mocks updates".split(), "the meme mocks updates".split())
     1.0
@@ -115,7 +115,7 @@ def bleu_4(
     """
     if not hypothesis or not reference:
         return 0.0
-    orders = _ORDER + (smoothing == "chen-cherry-5")  # Its average uses one more order.
+    orders = _ORDER + (smoothing == "chen-cherry-5")  # Its average needs n-grams of one more order.
     counts = _matches(tuple(hypothesis), tuple(reference), orders)
     if smoothing in ("none", "floor", "add-k", "exp"):
         shares = _smooth_short(counts[:_ORDER], smoothing)
@@ -131,7 +131,7 @@ def bleu_4(
 def _matches(
     hypothesis: tuple[str, ...], reference: tuple[str, ...], orders: int
 ) -> list[tuple[int, int]]:
-    """Clipped matches of each order, and the number of n-grams of the hypothesis."""
+    """Clipped n-gram matches of each order, and the number of n-grams of the hypothesis."""
     places: dict[str, list[int]] = {}
     for place, token in enumerate(reference):
         places.setdefault(token, []).append(place)
@@ -157,11 +157,11 @@ def _matches(
 def _find_ends(
     hypothesis: tuple[str, ...], places: Mapping[str, list[int]], orders: int
 ) -> list[list[int]]:
-    """Positions where n-grams of the hypothesis end that the reference also has, by order."""
+    """End positions in the hypothesis of n-grams that also occur in the reference, by order."""
     ends: list[list[int]] = [[] for _ in range(orders)]
     before: dict[
         int, int
-    ] = {}  # Length of the common n-gram that ends at each position of the reference.
+    ] = {}  # length of the common n-gram that ends at each position of the reference
     for end, token in enumerate(hypothesis, 1):
         here: dict[int, int] = {}
         longest = 0
@@ -175,7 +175,7 @@ def _find_ends(
 
 
 def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> list[float]:
-    """Precisions as in sacrebleu."""
+    """Smoothed n-gram precisions as in sacrebleu."""
     shares, halving = [], 1.0
     for place, (right, total) in enumerate(counts):
         if smoothing == "add-k" and place:
@@ -189,14 +189,14 @@ def _smooth_short(counts: Sequence[tuple[int, int]], smoothing: Smoothing) -> li
         else:
             halving *= 2
             shares.append(1 / (halving * total))
-    # Without a common word the score is 0, whatever the smoothing.
+    # Without a common word the score is 0 for every smoothing method.
     return shares if counts[0][0] else [0.0]
 
 
 def _smooth_long(
     counts: Sequence[tuple[int, int]], length: int, smoothing: Smoothing
 ) -> list[float]:
-    """Precisions as in NLTK."""
+    """Smoothed n-gram precisions as in NLTK."""
     if not counts[0][0]:
         return [0.0]
     if smoothing == "chen-cherry-5":
@@ -238,7 +238,7 @@ class RougeL:
 
 
 def rouge_tokens(text: str, stem: Stem | None = None) -> list[str]:
-    """Lower-case Latin words and digits; words of more than three letters are stemmed.
+    """Split a text into lower-case Latin words and digits; stem words of more than three letters.
 
     Chinese, Japanese and Korean are split into characters, since they have no spaces between words.
 
@@ -269,7 +269,7 @@ def join_tokens(tokens: Sequence[str]) -> str:
 
 
 def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL:
-    """ROUGE-L of one text against one reference.
+    """ROUGE-L of one generated text against one reference text.
 
     >>> rouge_l("the meme mocks updates", "the meme mocks cats").f1
     0.75
@@ -285,7 +285,7 @@ def rouge_l(hypothesis: str, reference: str, stem: Stem | None = None) -> RougeL
 
 
 def count_common(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Length of the longest common subsequence.
+    """Length of the longest common subsequence of two token lists.
 
     >>> count_common("rapid", "rabbit"), count_common(["a", "b"], [])
     (3, 0)
@@ -303,7 +303,7 @@ def count_common(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
 
 
 def measure_overlap(first: str, second: str) -> float:
-    """Proportion of the characters of two texts in their longest common subsequence.
+    """Proportion of the characters of two texts that are in their longest common subsequence.
 
     >>> measure_overlap("rapid", "rabbit"), measure_overlap("", "")
     (0.5454545454545454, 1.0)
@@ -321,7 +321,7 @@ def load_porter() -> Stem:
 
 
 def best(values: Iterable[float]) -> float | None:
-    """The best of the pairwise values; None without a reference.
+    """Highest of the values against each reference; None without a reference.
 
     >>> best([0.2, 0.5]), best([])
     (0.5, None)
@@ -341,7 +341,7 @@ def split_sentences(text: str) -> list[str]:
     return [part for part in parts if part.strip()]
 
 
-# Diversity of texts: distinct n-grams among all n-grams.
+# Diversity of texts: the number of distinct n-grams divided by the number of all n-grams.
 
 WordSplitter = Callable[[str], Iterable[str]]
 
@@ -379,7 +379,7 @@ def measure_distinct(
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A text and its mean ROUGE-L F1 over memes (best reference of each)."""
+    """A constant reply and its mean ROUGE-L F1 over memes (best reference of each meme)."""
 
     text: str
     value: float
@@ -387,7 +387,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Entries sorted by a key, so that the maximum of each key is one ``reduceat``."""
+    """Array entries sorted by a key, so that one ``reduceat`` gives the maximum of each key."""
 
     order: Positions
     starts: Positions
@@ -406,10 +406,10 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True)
 class _References:
-    """All references as numbers, one padded row each; ``starts`` is each meme's first row.
+    """All reference texts as padded rows of token numbers; ``starts`` is each meme's first row.
 
-    ``places`` are the positions of candidate words; ``by_row`` joins equal words in one reference,
-    ``by_meme`` in the references of one meme.
+    ``places`` are the positions of candidate words. ``by_row`` joins equal words within one
+    reference, and ``by_meme`` joins them within all references of one meme.
     """
 
     words: WordNumbers
@@ -422,7 +422,7 @@ class _References:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A partial text."""
+    """A partial text of the search for the best constant reply."""
 
     words: tuple[int, ...]
     value: float
@@ -431,9 +431,10 @@ class _Draft:
 def correct_for_constant(
     values: Sequence[float | None], elsewhere: Sequence[float | None]
 ) -> list[float | None]:
-    """Rescale values so that constant replies get 0 on average and a perfect reply gets 1.
+    """Rescale scores so that constant replies get 0 on average and a perfect reply gets 1.
 
-    ``elsewhere`` is each reply's score on other memes, as a constant would get; None if not scored.
+    ``elsewhere`` is the score of each reply on other memes, as a constant reply would get; None:
+    not scored.
 
     >>> correct_for_constant([0.75, 0.5, None], [0.5, 0.5, None])
     [0.5, 0.0, None]
@@ -449,11 +450,11 @@ def correct_for_constant(
 def find_best_constant(
     references: Sequence[Sequence[str]], stem: Stem | None = None
 ) -> Constant | None:
-    """Search the text with the highest mean best-reference ROUGE-L F1 (beam search by word).
+    """Find the constant reply with the highest mean ROUGE-L F1, by beam search over words.
 
-    It is fitted on the references it is scored on, so it shows the score that needs no
-    understanding; a longer search can only improve it. None without references. Beyond ``_MOST``
-    memes it is fitted on a part of them and scored on all.
+    The text is fitted on the references on which it is scored, so it shows a score that is possible
+    without any understanding. A longer search can only improve it. The result is None without
+    references. Beyond ``_MOST`` memes the text is fitted on a part of them and scored on all.
 
     >>> found = find_best_constant([["the meme mocks me"], ["the meme mocks me too"]])
     >>> found.text, round(found.value, 3)
@@ -468,13 +469,13 @@ def find_best_constant(
 
 
 def find_constant_text(references: Sequence[Sequence[str]], stem: Stem | None = None) -> str | None:
-    """Return the text alone, since its mean over very many references is slow to compute."""
+    """Return only the best constant reply, without its mean score, which is slow to compute."""
     found = _search(_thin_out([texts for texts in references if texts]), stem)
     return found.text if found else None
 
 
 def _thin_out(references: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """Select at most this many memes, evenly spaced; more would only take longer."""
+    """Select at most this many memes, evenly spaced; more memes would only take longer."""
     return references[:: math.ceil(len(references) / _MOST)] if references else references
 
 
@@ -514,15 +515,16 @@ def _number(
 
 
 def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
-    """Return the best words to insert at each position.
+    """Return the best words to insert at each position of a partial text.
 
-    A word at position j of a reference extends the common subsequence of the words before it with
-    the part before j, and of the words after it with the part after j.
+    Take a word at position j of a reference. Its common subsequence is that of the draft's words
+    before it with the reference before j, plus that of the draft's words after it with the
+    reference after j.
     """
     before = _tables(draft.words, held.words)
     after = [table[:, ::-1] for table in _tables(draft.words[::-1], held.words[:, ::-1])]
     whole = before[-1][:, -1]
-    # 2 PR / (P + R) with P = common / own length and R = common / reference length.
+    # F1 is 2 PR / (P + R) with P = common / own length and R = common / reference length.
     lengths = len(draft.words) + 1 + held.lengths
     plain = 2 * whole / lengths
     rows, found = np.divmod(held.by_row.keys, offered)
@@ -543,9 +545,9 @@ def _grow(draft: _Draft, held: _References, offered: int) -> Iterator[_Draft]:
 
 
 def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> Positions:
-    """Select the words that may be best at a position, so that only they are scored exactly.
+    """Select the words that may be best at a position, so that only these are scored exactly.
 
-    A word improves on the draft without it only at memes with the word in a reference.
+    A word improves the partial text only at memes that have the word in a reference.
     """
     base = np.maximum.reduceat(plain, held.starts)
     memes, words = np.divmod(held.by_meme.keys, offered)
@@ -556,7 +558,7 @@ def _find_likely(plain: Floats, f1: Floats, held: _References, offered: int) -> 
 
 
 def _tables(words: Sequence[int], references: WordNumbers) -> list[WordNumbers]:
-    """Length of the common subsequence of all prefixes, for all references at once."""
+    """Common subsequence lengths of all prefixes of a text, for all references at once."""
     table = np.zeros((len(references), references.shape[1] + 1), np.int32)
     tables = [table]
     for word in words:
@@ -568,7 +570,7 @@ def _tables(words: Sequence[int], references: WordNumbers) -> list[WordNumbers]:
 
 
 def _spell(words: Sequence[str], references: Sequence[Sequence[str]], stem: Stem | None) -> str:
-    """Write words out: a stem is replaced by its most frequent word."""
+    """Write stemmed words out: a stem is replaced by its most frequent word."""
     if stem is None:
         return join_tokens(words)
     spelled: dict[str, Counter[str]] = {}

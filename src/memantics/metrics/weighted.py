@@ -1,7 +1,7 @@
 """Metrics of scored cases under weights, for bootstrap intervals and re-weighting.
 
-Resampling groups gives each case a weight, and so does re-weighting to another composition of
-memes. Each metric is therefore a function of weights alone.
+Resampling groups of cases gives each case a weight, and so does re-weighting the cases to another
+composition of memes. Each metric is therefore a function of the weights alone.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _BINS = 10
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One scored case. Cases of one ``group`` are not independent; ``tags`` describe it.
+    """One scored prediction. Cases of one ``group`` are not independent; ``tags`` describe one.
 
     ``probability`` is that of the positive class if the metric has one, else that of the
-    prediction. For the metric ``mean`` it is the averaged value.
+    prediction. For the metric ``mean``, ``probability`` contains the value to average.
     """
 
     id: str
@@ -48,14 +48,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """A metric of cases, with the positive class if it has one."""
+    """A metric of scored cases, with its positive class if it has one."""
 
     metric: MetricName
     positive: str = ""
 
     @property
     def name(self) -> str:
-        """The name in tables.
+        """The name of the metric in tables.
 
         >>> MetricSpec("f1", "pun").name
         'f1 of pun'
@@ -66,7 +66,7 @@ class MetricSpec:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric with its interval over groups; None if undefined."""
+    """The value of a metric with its interval over groups; None if undefined."""
 
     value: float | None
     low: float | None
@@ -106,7 +106,7 @@ def measure(
 
 
 def prepare(cases: Sequence[Case], spec: MetricSpec) -> Callable[[Floats], float | None]:
-    """Return a metric as a function of the weights of the cases; None if undefined."""
+    """Return a metric as a function of the case weights; its value is None if undefined."""
     if spec.metric in ("auroc", "calibration_error"):
         make = _prepare_auroc if spec.metric == "auroc" else _prepare_calibration
         return make(cases, spec.positive)
@@ -165,7 +165,7 @@ def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], f
 
 
 def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
-    """Mean gap between stated probability and observed proportion, in bins of equal size."""
+    """Calibration error: mean gap of probability and observed proportion, in equal-sized bins."""
     chances = np.array([_probability(case) for case in cases], float)
     held = np.array(
         [case.gold == (positive or case.said) for case in cases],

@@ -1,1 +1,1 @@
-"""Shared parts of both web apps: server, headers, limits, logs, templates, messages and styles."""
+"""Code shared by the web apps: server, headers, limits, logs, templates, messages and styles."""

@@ -1,4 +1,4 @@
-"""Logs of the web apps: one JSON line per event, on standard error."""
+"""Event logs of the web apps: one JSON line per event, on standard error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ LOGGER = logging.getLogger(NAME)
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one JSON line."""
+    """Formats a log record as one JSON line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format a record: time, level, event, then the event's fields."""
+        """Format a log record: time, level, event, then the fields of the event."""
         line: dict[str, object] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -49,9 +49,10 @@ def name_error(error: BaseException) -> str:
 
 
 def start_logs() -> None:
-    """Write the log, and warnings of the server, to standard error as JSON lines.
+    """Write the event log and warnings of the server to standard error as JSON lines.
 
-    In a terminal only warnings are shown, so that the start-up link stays visible.
+    If standard error is a terminal, only warnings are shown, so that the start-up link stays
+    visible.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
@@ -64,13 +65,14 @@ def start_logs() -> None:
 
 
 def note(event: str, **facts: object) -> None:
-    """Log one event."""
+    """Log one event of a web app."""
     if LOGGER.isEnabledFor(logging.INFO):
-        # Made by hand: looking for the line that called takes as long as writing the event.
+        # The record is created directly: finding the calling line takes as long as writing the
+        # event.
         extra = {"facts": facts}
         LOGGER.handle(LOGGER.makeRecord(NAME, logging.INFO, "", 0, event, (), None, extra=extra))
 
 
 def note_failure(event: str, error: BaseException, **facts: object) -> None:
-    """Log an unexpected error with its location."""
+    """Log an unexpected error with the place in the code where it was raised."""
     LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))

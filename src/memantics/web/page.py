@@ -1,7 +1,7 @@
 """Self-contained HTML pages: templates, embedded thumbnails and the content security policy.
 
-Pages work offline, and the policy allows only their own script. Each image is embedded once, scaled
-down and decoded within bounds.
+Pages work offline. Their content security policy allows only the script of the page itself. Each
+image is embedded once, scaled down and decoded within size limits.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from memantics.core.records import format_value, show_span
 from memantics.core.registry import is_inside
 
 _BATCH = 64
-# More images, smaller ones: a page of thousands must still open at once.
+# Pages with more images use smaller ones, so that a page with thousands of images opens quickly.
 _SIDES = ((500, 420), (1_500, 300), (4_000, 220))
 _SMALLEST = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """An image of the page: a data URI with its size, or the reason why it is missing."""
+    """An image on a page: a data URI with its size, or the reason why the image is missing."""
 
     name: str
     uri: str = ""
@@ -62,7 +62,7 @@ def make_thumbnails(
 ) -> Iterator[Thumbnail]:
     """Yield one thumbnail per path, in order, up to ``max_bytes`` in total.
 
-    Only images below ``places`` are shown; None: all.
+    Only images below the folders ``places`` are shown; None: all images.
     """
     side, used = choose_side(len(paths)), 0
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -79,11 +79,11 @@ def make_thumbnails(
 
 
 def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) -> Thumbnail:
-    """Scale one image down; a missing or unsafe image becomes its name and a reason."""
+    """Scale one image down; for a missing or unsafe image, return its name and a reason."""
     if places is not None and not is_inside(path, places):
         return Thumbnail(path.name, reason="not shown: outside the registered data folders")
     try:
-        # A pipe or device under an image's name would block or never end.
+        # If the path is a pipe or device, reading would block or never end.
         if path.exists() and not path.is_file():
             return Thumbnail(path.name, reason="not a file")
         image = load(path)
@@ -99,18 +99,18 @@ def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) 
 
 
 _TEMPLATES = Path(__file__).with_name("page_templates")
-TemplateValues = Mapping[str, Any]  # what a template shows, by the names that it uses
+TemplateValues = Mapping[str, Any]  # values for the placeholders of a template, by name
 _SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 
 def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
     """Render a page from a template, styles and a script.
 
-    Every template extends ``base.html``, which contains the policy. A style may also be given as
-    text.
+    Every template extends ``base.html``, which contains the content security policy. A style may
+    also be given as text.
     """
     code = read_asset(script) if script else ""
-    mark = secrets.token_hex(16)  # nothing that a page shows can hold it
+    mark = secrets.token_hex(16)  # A mark that cannot occur in the content of a page.
     page = (
         make_environment()
         .from_string(read_asset(template))
@@ -134,7 +134,7 @@ def read_asset(name: str) -> str:
 
 
 def make_policy(style: str, script: str) -> str:
-    """Return a policy that allows only this style and script (by hash) and embedded images."""
+    """Return a content security policy for this style and script (by hash) and embedded images."""
     parts = {
         "default-src": "'none'",
         "img-src": "data:",
@@ -155,7 +155,7 @@ def _hash(text: str) -> str:
 
 
 def make_environment() -> Environment:
-    """Create a template environment that escapes all data and rejects unknown names."""
+    """Create a template environment that escapes all values and rejects unknown names."""
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -176,14 +176,14 @@ def make_environment() -> Environment:
 
 
 def _keep_in_line(value: object) -> object:
-    """Replace paragraph separators with spaces: they would end a bidi isolation."""
+    """Replace paragraph separators with spaces, because they would end a bidirectional isolate."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return value.translate(_SEPARATORS)
     return value
 
 
 def _show_lines(values: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    """Return a mapping of run.json as names and readable values."""
+    """Return the entries of a mapping in run.json as names and readable values."""
     return [
         (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()

@@ -1,7 +1,7 @@
 """Small SVG charts: values with their confidence intervals on a shared scale.
 
 Positions are percentages, so that a chart fills its table cell. Colours are classes of the page's
-style sheet, since the policy forbids inline styles. Names come from data, so
+style sheet, since the content security policy forbids inline styles. Names come from data, so
 ``templates/drawings.svg`` escapes them.
 """
 
@@ -27,14 +27,14 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The value range that a set of charts shares."""
+    """The range of values that several charts share."""
 
     low: float
     high: float
     step: float
 
     def at(self, value: float) -> str:
-        """Return the position of a value in per cent of the width, limited to the edges.
+        """Return the position of a value in per cent of the chart width, limited to 0 to 100.
 
         >>> Scale(0, 1, 0.25).at(0.5)
         '50.00%'
@@ -44,14 +44,14 @@ class Scale:
 
     @property
     def ticks(self) -> tuple[float, ...]:
-        """The values of the guide lines."""
+        """The values at which guide lines are drawn."""
         count = round((self.high - self.low) / self.step)
         return tuple(self.low + place * self.step for place in range(count + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One value to draw: ``tone`` sets colour and shape; None: not from a model run."""
+    """One value to draw; ``tone`` sets colour and shape (None: not from a model run)."""
 
     name: str
     score: Score
@@ -59,7 +59,7 @@ class Mark:
 
     @property
     def words(self) -> str:
-        """The value in words.
+        """The value with its confidence interval, in words.
 
         >>> Mark("m", Score("accuracy", 0.5, 10, 0.2, 0.8), 0).words
         'm: 0.500 (0.200–0.800), n = 10'
@@ -71,7 +71,7 @@ class Mark:
 
     @property
     def kind(self) -> str:
-        """The CSS class."""
+        """The CSS class of the mark."""
         return "trivial" if self.tone is None else f"tone{self.tone % TONES}"
 
     @property
@@ -82,7 +82,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ForestLine:
-    """A difference with its bounds and the name of its task; ``sure``: significant."""
+    """A difference between two systems with its bounds and task; ``sure``: significant."""
 
     task: str
     name: str
@@ -91,7 +91,7 @@ class ForestLine:
 
 
 def fit_scale(scores: Iterable[Score | None]) -> Scale:
-    """Return 0 to 1 if all values fit, else -1 to 1, else rounded bounds.
+    """Return the axis range: 0 to 1 if all values fit, else -1 to 1, else rounded bounds.
 
     >>> fit_scale([Score("accuracy", 0.4, 10, 0.2, 0.6)])
     Scale(low=0.0, high=1.0, step=0.25)
@@ -106,7 +106,7 @@ def fit_scale(scores: Iterable[Score | None]) -> Scale:
         if value is not None and math.isfinite(value)
     ]
     low, high = min(values, default=0.0), max(values, default=1.0)
-    # Bounds of shares may miss 0 and 1 by a rounding error.
+    # Confidence bounds of proportions may miss 0 and 1 by a rounding error.
     if low >= -_TINY and high <= 1 + _TINY:
         return Scale(0.0, 1.0, 0.25)
     if low >= -1 - _TINY and high <= 1 + _TINY:
@@ -118,12 +118,12 @@ def fit_scale(scores: Iterable[Score | None]) -> Scale:
 
 
 def draw_axis(scale: Scale) -> Markup:
-    """Draw the numbers above a column of strips."""
+    """Draw the numbers of the axis above a column of charts."""
     return draw("axis", scale)
 
 
 def draw_strip(marks: Sequence[Mark], scale: Scale, reference: float | None = None) -> Markup:
-    """Draw marks below each other on guide lines; ``reference`` is a vertical line."""
+    """Draw marks below each other on guide lines; ``reference`` adds a vertical line."""
     title = "; ".join(mark.words for mark in marks) or "no figure"
     return draw("strip", marks, scale, reference, title)
 
@@ -157,7 +157,7 @@ def draw_radar(names: Sequence[str], values: Sequence[float | None], top: float)
 
 
 def draw_curve(points: Sequence[Score], across: str) -> Markup:
-    """Draw proportions from left to right with their intervals; ``across`` labels the x-axis."""
+    """Draw a curve of proportions with intervals; ``across`` labels the x-axis."""
 
     def up(value: float) -> float:
         return 10 + 120.0 * (1 - min(max(value, 0.0), 1.0))

@@ -1,4 +1,4 @@
-"""The HTTP server of both web apps: listening address, host names, trusted proxies, workers."""
+"""The HTTP server of both web apps: address, allowed host names, trusted proxies, processes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ from memantics.web.shell import Limits, RequestWatch, Shell
 BACKLOG = 512
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 GRACE = 20
-SWITCH = 0.001  # seconds after which a thread that computes lets another one in
+SWITCH = 0.001  # seconds after which a computing thread yields to another one
 HEAD_SECONDS = 20.0
 WRITE_SECONDS = 30.0
-LEAST_READ = 16 * 1024  # bytes of an answer that a client takes in that time
-MOST_CONNECTIONS = 512  # beyond that requests get 503; beyond twice as many nobody is let in
-MOST_LOST = 10  # processes that may die before the service gives up
+# Minimum number of response bytes that a client must read within WRITE_SECONDS.
+LEAST_READ = 16 * 1024
+# Requests above this number at once get status 503; from twice the number on, connections fail.
+MOST_CONNECTIONS = 512
+MOST_LOST = 10  # maximum number of worker processes that may die before the server stops
 
 
 def is_local(host: str) -> bool:
@@ -63,7 +65,7 @@ def server_url(host: str, port: int, public_url: str = "") -> str:
 
 
 def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
-    """Return the allowed Host names of a request; None: any.
+    """Return the allowed Host header values of a request; None: any.
 
     For a local server only local names are allowed: another site could otherwise reach it by
     pointing its own name at 127.0.0.1 (DNS rebinding).
@@ -74,7 +76,7 @@ def list_hosts(host: str, public_url: str = "") -> frozenset[str] | None:
 
 
 def check_public_url(given: str) -> str:
-    """Return the public URL; raise an ``InputError`` if it is invalid."""
+    """Return the validated public URL; raise an ``InputError`` if it is invalid."""
     if given and not given.startswith(("http://", "https://")):
         raise InputError(f"--public-url {given} is not a valid URL", hint="start it with https://")
     return given
@@ -105,15 +107,16 @@ def read_proxies(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Bind the port, so that a port in use is an error before anything else happens."""
+    """Bind the port at once, so that a port in use is reported before anything else happens."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     taken = socket.socket(family, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Answers go out in two pieces; without this the second waits 40 ms for the first's receipt.
+    # Responses are sent in two pieces. Without this option the second piece waits 40 ms until the
+    # client acknowledges the first.
     taken.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         taken.bind((host, port))
-        taken.listen(BACKLOG)  # who opens the link at once waits instead of being turned away
+        taken.listen(BACKLOG)  # Early connections wait in the queue and are not refused.
     except OSError as error:
         taken.close()
         busy = error.errno == errno.EADDRINUSE
@@ -124,13 +127,13 @@ def listen(host: str, port: int) -> socket.socket:
     return taken
 
 
-# A connection that sends everything written in one turn of the event loop as one piece.
+# A connection that joins everything written in one iteration of the event loop into one packet.
 
-_PIECE = 64 * 1024  # bytes that are not held back
+_PIECE = 64 * 1024  # number of bytes from which data are sent immediately
 
 
 class GatheringTransport:
-    """Joins header and body of a response into one write, which halves the cost."""
+    """A connection that joins header and body of a response into one write, at half the cost."""
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -170,15 +173,15 @@ def wrap(
     trusted_proxies: Sequence[str] = (),
     watch: RequestWatch | None = None,
 ) -> None:
-    """Wrap an app in the shell, and that in the handling of trusted proxies."""
+    """Wrap an app in the shared request checks and the handling of trusted proxies."""
     app.add_middleware(Shell, limits=limits, watch=watch)
     if trusted_proxies:
-        # Anybody else could name another address with every guess at a password.
+        # Untrusted clients could otherwise claim a new address for every guess at a password.
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(trusted_proxies))
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """HTTP with time limits.
+    """An HTTP protocol with time limits.
 
     A connection is closed if a request's header does not arrive in time, or if the client does not
     read the response.
@@ -199,12 +202,12 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
 
     def resume_writing(self) -> None:
-        """Stop the timer: the client has read the buffered data."""
+        """Stop the write timer, because the client has read the buffered data."""
         self._moved = True
         super().resume_writing()
 
     def _check_reader(self) -> None:
-        """Abort the connection of a client that does not read; ``close`` would wait for ever."""
+        """Abort the connection of a client that does not read; ``close`` would wait forever."""
         left = self.transport.get_write_buffer_size()
         if self._unsent and not self._moved and left > max(0, self._unsent - LEAST_READ):
             self.transport.abort()
@@ -213,12 +216,12 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
 
     def data_received(self, data: bytes) -> None:
-        """Process data; between requests, restart the timer."""
+        """Process received data; between requests, restart the timer."""
         super().data_received(data)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all timers."""
+        """Stop all timers of the closed connection."""
         for timer in (self._late, self._beat):
             if timer is not None:
                 timer.cancel()
@@ -249,7 +252,7 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the app itself asks which proxies are trusted
+        proxy_headers=False,  # The app itself decides which proxies are trusted.
         date_header=True,
         timeout_graceful_shutdown=grace,
         timeout_keep_alive=30,
@@ -259,11 +262,11 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
 
 
 def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
-    """Serve until the process is stopped; current requests are finished first."""
+    """Serve an app until the process is stopped; current requests are finished first."""
     start_logs()
     sys.setswitchinterval(SWITCH)
-    # The server takes these signals while it runs, ends, and raises them again: what was opened
-    # around it must then still be closed in order.
+    # While it runs, uvicorn handles these signals, shuts down and raises them again. Resources
+    # opened around the server must then still be closed in order.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _note_signal)
     uvicorn.Server(configure(app, grace)).run(sockets=[taken])
@@ -272,7 +275,7 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
 def serve_many(
     make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
 ) -> None:
-    """Serve with several processes, each with its own app; replace a process that dies."""
+    """Serve with several processes, each with its own app; a process that dies is replaced."""
     start_logs()
     told: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -285,7 +288,7 @@ def serve_many(
         return process
 
     running = [start() for _ in range(workers)]
-    # An app may do something at this signal, such as open its files again.
+    # An app may act on this signal, for example by opening its files again.
     signal.signal(signal.SIGHUP, lambda number, _frame: _pass_on(running, number))
     lost = 0
     while not told and lost < MOST_LOST:
@@ -317,7 +320,7 @@ def _serve_one(make: Callable[[], FastAPI], taken: socket.socket, grace: int) ->
 
 
 def _end_with_parent() -> None:
-    """End this process if its supervisor was killed, so that the port is released."""
+    """End this worker process if its parent was killed, so that the port is released."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -45,7 +45,7 @@ HEADERS = (
 )
 RequestWatch = Callable[[AsgiScope, int, float], None]
 PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-SECRET_BYTES = 4096  # the longest field of a form that carries a token or a password
+SECRET_BYTES = 4096  # maximum length of a form field that contains a token or a password
 TEXT_BYTES = 1024 * 1024
 _NAMES = frozenset({"", "utf-8", "utf8"})
 
@@ -75,7 +75,7 @@ class Limits:
 
 
 class Cut(Exception):
-    """A request body that is not read further, and the error response."""
+    """A request body that is rejected while it is read, with the error response."""
 
     status: int
     text: bytes
@@ -83,26 +83,26 @@ class Cut(Exception):
 
 
 class TooLarge(Cut):
-    """A body that is longer than its route allows."""
+    """A request body that is longer than its route allows."""
 
     status, text = 413, b"This is larger than the page takes."
 
 
 class TooMuch(Cut):
-    """A body that exceeds the limit for all current requests together."""
+    """A request body that exceeds the total size limit of all current requests."""
 
     status, text = 503, b"Too much is being sent at once; try again in a moment."
     headers = ((b"retry-after", b"2"),)
 
 
 class TooSlow(Cut):
-    """A body that did not arrive in time."""
+    """A request body that did not arrive in time."""
 
     status, text = 408, b"The request took too long to arrive."
 
 
 class Shell:
-    """The outermost layer, as plain ASGI middleware; every request passes it."""
+    """The outermost layer of a web app, as plain ASGI middleware; it handles every request."""
 
     def __init__(self, app: App, limits: Limits, watch: RequestWatch | None = None) -> None:
         self._app = app
@@ -142,7 +142,7 @@ class Shell:
             if not started:
                 await _refuse(answer, cut.status, cut.text, *cut.headers)
         except ClientDisconnect:
-            status = 499  # nobody is there to hear an answer
+            status = 499  # The client has disconnected, so no response is sent.
         except Exception as error:  # noqa: BLE001 - the last line: log it, never show it
             note_failure("failed", error, request=request_id, path=self._path(scope))
             if not started:
@@ -189,7 +189,7 @@ class Shell:
 
     @contextmanager
     def _flying(self) -> Iterator[Callable[[int], None]]:
-        """Count the bytes of one body towards the total until it is answered."""
+        """Count the bytes of one request body towards the total until the request is answered."""
         counted = 0
 
         def arrive(seen: int) -> None:
@@ -208,7 +208,7 @@ class Shell:
     def _bounded(
         self, scope: AsgiScope, receive: Receive, arrive: Callable[[int], None]
     ) -> Receive:
-        """Stop reading a body at its limit, regardless of its header."""
+        """Stop reading a request body at its size limit, whatever its Content-Length header."""
         upload = str(scope["path"]).endswith(self._limits.uploads)
         limit = self._limits.upload_bytes if upload else self._limits.form_bytes
         declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
@@ -219,7 +219,7 @@ class Shell:
         async def counted() -> AsgiMessage:
             nonlocal seen, more
             if not more:
-                return await receive()  # until the client goes
+                return await receive()  # waits until the client disconnects
             try:
                 async with asyncio.timeout(max(0.0, end - time.monotonic())):
                     message = await receive()
@@ -251,7 +251,7 @@ async def _refuse(send: Send, status: int, text: bytes, *more: tuple[bytes, byte
 async def open_form(
     request: Request, *, files: int, fields: int, field_bytes: int = TEXT_BYTES
 ) -> AsyncIterator[FormData]:
-    """Parse the form of a request; close its files at the end.
+    """Parse the form of a request; close its uploaded files at the end.
 
     Starlette decodes a form with any Python codec that its header names, on the event loop, and
     some need quadratic time (punycode). The header is therefore checked first.

@@ -1,4 +1,4 @@
-"""Pages of an app: templates, static files and messages, with shared defaults.
+"""Pages of a web app: templates, static files and messages, with shared defaults.
 
 A part of an app is a folder with ``templates/``, ``static/`` and ``messages.toml``, all optional.
 Earlier parts override later ones; the shared defaults are last.
@@ -36,23 +36,23 @@ MEDIA_TYPES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The messages of one language; calling it returns one with its placeholders filled."""
+    """The messages of one language; a call returns one message with its placeholders filled."""
 
     language: PageLanguage
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return the message, with its named placeholders filled."""
+        """Return a message with its named placeholders filled."""
         return self.messages[key].format_map(values) if values else self.messages[key]
 
 
 class Site:
-    """Templates, static files and messages of the parts of one app."""
+    """Templates, static files and messages of one web app."""
 
     def __init__(self, *parts: Path, filters: Mapping[str, Callable[..., object]] | None = None):
         self.parts = (*parts, HERE)
         self.environment = Environment(
-            # Last, what self-contained pages share with those of an app.
+            # The shared defaults of self-contained pages and web apps come last.
             loader=FileSystemLoader(
                 [*(part / "templates" for part in self.parts), HERE / "page_templates"]
             ),
@@ -124,7 +124,7 @@ def read_once(path: Path) -> bytes:
 
 
 def choose_language(chosen: str, accepted: str) -> PageLanguage:
-    """Return the user's choice, else the browser's first supported language, else English.
+    """Return the language a user chose, else the browser's first supported one, else English.
 
     >>> choose_language("", "fr;q=1, zh-CN;q=0.9"), choose_language("en", "zh")
     ('zh', 'en')
@@ -146,7 +146,7 @@ def show_percent(value: float | None) -> str:
 
 
 def format_value(value: float | None, digits: int = 2) -> str:
-    """Format a coefficient with two decimals.
+    """Format a coefficient (such as kappa) with two decimals.
 
     >>> format_value(0.61803), format_value(-0.004), format_value(None)
     ('0.62', '0.00', '–')
@@ -155,7 +155,7 @@ def format_value(value: float | None, digits: int = 2) -> str:
 
 
 def show_moment(seconds: float) -> str:
-    """Return a machine-readable time; the page's script formats it for the reader.
+    """Return a machine-readable time; a script in the page formats it for the reader.
 
     >>> show_moment(0.0)
     '1970-01-01T00:00:00+00:00'
