@@ -405,8 +405,8 @@ def open_embedders(
 def read_images(examples: Sequence[Example]) -> tuple[tuple[Example, ...], int]:
     """Add OCR texts to examples; also return the number of images that cannot be read.
 
-    The feature ``ocr`` has all lines of an image, as in training. ``Subject.read`` selects the
-    caption.
+    The feature ``ocr`` contains all text lines of an image, as in training. The method
+    ``Subject.read`` selects the lines of the caption.
     """
     reader = open_reader()
     found, missed = [], 0

@@ -1,8 +1,8 @@
 """Kernel ridge regression with several targets and a low-degree kernel, on sparse rows.
 
-One factorisation serves all targets. Its inverse gives exact predictions for held-out groups
-without refitting: for a group g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹ y)_g. Prediction needs only
-numpy; training needs scipy.
+One factorisation of the kernel matrix A serves all targets. Its inverse gives exact predictions for
+held-out groups without refitting: for a group g with targets y_g they are y_g minus (A⁻¹)_gg⁻¹ (A⁻¹
+y)_g. Prediction needs only numpy; training needs scipy.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class SparseRows:
     def _often(self) -> tuple[Ints, Singles]:
         """Columns that occur in more than 1/8 of the rows, as a dense table, and their positions.
 
-        They are few but have most of the cells; dense multiplication is several times faster.
+        These columns are few but hold most of the non-zero cells; multiplying them as a dense table
+        is several times faster.
         """
         columns = np.flatnonzero(np.diff(self.turned.ends) * _SHARE > len(self))
         places = np.full(self.width, -1)
@@ -126,7 +127,7 @@ class SparseRows:
         return found
 
     def spread(self, place: int, factors: Singles) -> Singles:
-        """Return one row in dense form, each cell times a factor."""
+        """Return one row as a dense array, each cell multiplied by its column's factor."""
         columns, values = self.row(place)
         found = np.zeros(self.width, np.float32)
         found[columns] = values * factors
@@ -216,7 +217,7 @@ def make_gram(rows: Rows, kernel: Kernel) -> Singles:
 
 
 class Solved(NamedTuple):
-    """Dual weights of each target, and the held-out score of each example."""
+    """Result of a fit: dual weights of each target, and the held-out score of each example."""
 
     duals: Singles
     held_out: Singles
@@ -244,7 +245,7 @@ def solve(
 def invert(
     gram: Singles, targets: Singles, weights: Singles, ridge: float
 ) -> tuple[Singles, Singles]:
-    """Compute the inverse of the regularised kernel (lower half), and the dual weights.
+    """Compute the inverse of the regularised kernel matrix (lower half), and the dual weights.
 
     ``gram`` is overwritten. One inverse serves any number of fold assignments.
     """
@@ -358,7 +359,8 @@ def fit_svm(
 ) -> tuple[LinearScorer, Singles]:
     """Fit a linear SVM per target, with scores for held-out groups.
 
-    This is for more examples than a kernel can store; it refits for each held-out group.
+    It is used for data with too many examples for a kernel matrix in memory, and refits the SVM for
+    each held-out group.
     """
     held_out = np.zeros_like(targets)
     for group in np.unique(groups):
@@ -413,7 +415,7 @@ class Targets:
 
 
 def make_targets(examples: Sequence[Example]) -> Targets:
-    """Make targets for the heads that have examples; rare types get higher weights."""
+    """Make training targets for the classes that have examples; rare types get higher weights."""
     columns: dict[str, list[bool]] = {HARMFUL: [e.label == 1 for e in examples]}
     for kind in TYPES:
         columns[f"type/{kind}"] = [e.type == kind for e in examples]
@@ -436,7 +438,7 @@ def weigh(strata: Sequence[str]) -> Singles:
 
 
 def list_types(heads: Sequence[str]) -> tuple[str, ...]:
-    """List the types that have a head, in the order of the paper; empty without types.
+    """List the harm types that the model predicts, in the order of the ToxiCN MM paper.
 
     >>> list_types(["harmful", "type/none", "type/sexual", "type/offence"])
     ('none', 'offence', 'sexual')

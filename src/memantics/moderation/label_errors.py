@@ -1,7 +1,7 @@
 """Probable label errors: ranking, a review queue, and the error rate that annotators find.
 
-Near-duplicates with contradicting labels come first, then memes that confident learning on
-held-out predictions flags (``metrics.confident``).
+Near-duplicates with contradicting labels come first. Then come memes that confident learning flags:
+their label contradicts confident held-out predictions (``metrics.confident``).
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_ca
 WORKFLOW = "review-labels"
 FIRST = 100  # probable label errors in the review queue
 OTHERS = 100  # random memes in the queue, to estimate the error rate
-# Minimum accuracy of the classifiers above the majority class, as a proportion of the rest. Below
-# it, most disagreement is their own error, or depends on images that they do not use.
+# Minimum gain of the classifiers over the accuracy of the majority class, as a proportion of the
+# largest possible gain. Below it, most contradictions to labels are errors of the classifiers,
+# which do not use images.
 _AGREED = 0.7
 _COPIES, _JUDGES = "a near-duplicate has another label", "held-out classifiers predict another"
 
@@ -124,7 +125,7 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
 
 
 def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
-    """Estimate the label error rate from classifiers; a gap if the classifiers are too weak."""
+    """Estimate the label error rate from classifiers; report a gap if they are too weak."""
     labels, chances, classes = number_labels(data), held.mean, len(data.labels.classes)
     joint = estimate_joint(labels, chances)
     share = float(joint.sum() - np.trace(joint))

@@ -1,7 +1,7 @@
 """Training labels from memes and annotators' decisions, and the evaluation of classifiers.
 
-A meme has one label or several; rare labels are merged. Metrics have clustered confidence
-intervals, by class, beside trivial baselines.
+A meme has one label or several; rare labels are merged into ``other``. Metrics are given per class,
+with confidence intervals clustered by group of memes, and beside trivial baselines.
 """
 
 from __future__ import annotations
@@ -113,10 +113,11 @@ def _keep_labelled(
 # the same caption where an image is unknown.
 
 _SHARES = {"yes": 1.0, "no": 0.0, "maybe": 0.5, "unsure": 0.5}
-_ADJUDICATE = ("adjudicate", "settle_ties")  # stages of workflows, and of the project setting
+# names of adjudication stages: in workflows, and those that the project setting adds
+_ADJUDICATE = ("adjudicate", "settle_ties")
 _CATEGORIES = ("type", "category")  # fields of the forms that name the type of harm
 _TYPES = {"innuendo": "sexual"}  # names in the annotation form → types of ToxiCN MM
-_PARTS = 5  # one of five parts is held out
+_PARTS = 5  # one meme in five is held out
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Decided:
     """Memes labelled by annotators with their weights, and the number of undecided memes.
 
     ``textless`` counts annotations of images without text, which are not used for training.
-    ``images`` are the SHA-256 digests of their images, empty where unknown.
+    ``images`` are the SHA-256 digests of the memes' images, empty where unknown.
     """
 
     examples: tuple[Example, ...]
@@ -185,7 +186,7 @@ def read_decisions(files: Iterable[Path]) -> Decided:
 
 
 def list_votes(annotation: AggregatedAnnotation) -> list[Mapping[str, object]]:
-    """List the annotations that count: the adjudicator's, else all, else the agreed values."""
+    """List the annotations that count: the adjudicator's, else all, else the aggregated values."""
     last = [vote.values for vote in annotation.annotations if vote.stage in _ADJUDICATE]
     found = last or [vote.values for vote in annotation.annotations] or [annotation.values]
     return [values for values in found if values.get("harmful") in _SHARES]
@@ -214,10 +215,11 @@ def decide(votes: Sequence[Mapping[str, object]]) -> tuple[int, float, Type | No
 
 
 def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Example], int]:
-    """Remove memes that have new annotations; also count the labels that changed.
+    """Remove memes with new annotations from the old data; also count the labels that changed.
 
-    A meme with an image has new annotations if both its image and its caption were annotated. Where
-    an image is unknown, the caption decides, unless its annotations on different images disagree.
+    A meme with an image has new annotations if both its image and its caption were annotated. If
+    the image is unknown, an annotation of the same caption is enough, unless annotations of that
+    caption on different images disagree.
     """
     said: dict[str, dict[str, int | None]] = {}
     images = decided.images or ("",) * len(decided.examples)
@@ -235,7 +237,7 @@ def put_together(known: Sequence[Example], decided: Decided) -> tuple[list[Examp
 
 
 def _choose_labels(said: Mapping[str, int | None], example: Example) -> set[int | None]:
-    """List the new labels of a meme among those of its caption, which are by image digest."""
+    """List the new labels of a meme; the input has the labels of its caption by image digest."""
     image = _hash_image(example) if said else ""
     if not image:
         return set(said.values())
@@ -320,7 +322,7 @@ def evaluate_labels(
 
 
 def list_cases(data: Loaded, said: Sequence[LabelPrediction], label: str = "") -> list[Case]:
-    """Make scored cases; for multi-label data, whether ``label`` applies."""
+    """Pair labels with predictions; for multi-label data, test only whether ``label`` applies."""
     cases = []
     for place, prediction in enumerate(said):
         gold, group, name = data.gold[place], data.groups[place], data.examples[place].id

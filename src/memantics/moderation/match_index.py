@@ -33,15 +33,16 @@ from memantics.moderation.obfuscation import unmask
 from memantics.understanding.vision.hashes import Bits, count_bits
 
 WIDE_BITS = 256
-MOST_APART = 31  # bits; the index finds no matches at a larger Hamming distance
+MOST_APART = 31  # maximum Hamming distance in bits; the index finds no matches beyond it
 _PARTS = 16
 _FLIPS = np.array([0, *(1 << bit for bit in range(16))], np.uint16)
 Wide = NDArray[np.uint64]
 ENDING = ".match-list"
-NEAR_BITS = 6  # Hamming distance of recompressed copies (docs/research/match-list.md)
+# maximum Hamming distance, in bits, of recompressed copies (docs/research/match-list.md)
+NEAR_BITS = 6
 SAME_TEXT = 0.9  # minimum text similarity of two copies
 NEAR_EMBEDDING = 24  # maximum Hamming distance of two embedding hashes
-_MOST_NEAR = 256  # similar images whose texts are compared
+_MOST_NEAR = 256  # maximum number of similar images whose texts are compared
 _LINES = "entries.jsonl"
 _TURNS = tuple(f"phash-{turn}" for turn in range(4))
 _KINDS = ("sha", "text", *_TURNS)
@@ -81,7 +82,7 @@ class WideIndex:
         save_array(folder / f"{name}.npy", np.concatenate(flat).reshape(17, len(lines)))
 
     def find(self, wanted: str, most: int) -> list[int]:
-        """Return offsets of hashes within ``most`` bits of ``wanted``, nearest first."""
+        """Return offsets of hashes that differ from ``wanted`` in at most ``most`` bits."""
         hashed = read_wide([wanted])
         parts = hashed.view(np.uint16).ravel()
         starts, sizes = [], []
@@ -248,7 +249,7 @@ class MatchList:
     def version(self) -> str:
         """A digest of the entries; empty for an empty match list."""
         self._follow()
-        # A changed entry gets a new line, so offsets identify the contents.
+        # A changed entry gets a new line in the file, so the byte offsets identify the contents.
         lines = [np.ascontiguousarray(places).tobytes() for places in self._list_places()]
         return hashlib.sha256(b"".join(lines)).hexdigest()[:12] if any(lines) else ""
 
@@ -335,7 +336,9 @@ class MatchList:
                 if kind in image_keys
             ]
             if kind in self._arrays and kept.all() and not new:
-                continue  # unchanged; a rerun after a failed write still finds the removed entries
+                # The text file is unchanged, so a new attempt after a failed write still finds the
+                # removed entries.
+                continue
             more = np.array([key for key, _ in new], np.uint64)
             values = np.concatenate([values[kept], more])
             lined = np.concatenate([old[kept], np.array([place for _, place in new], np.int64)])
@@ -360,7 +363,7 @@ class MatchList:
         WideIndex.write(self.folder, kind, bits, lines)
 
     def _follow(self) -> None:
-        """Map the arrays again if they changed on disk."""
+        """Load the memory-mapped hash arrays again if they changed on disk."""
         files = [self.folder / f"{kind}.npy" for kind in (*_KINDS, *_WIDE)]
         found = [file.stat() for file in files if file.exists()]
         if not files[len(_KINDS) - 1].exists():
@@ -423,10 +426,10 @@ class MatchList:
         return unsure
 
     def _list_similar(self, phash: int) -> list[int]:
-        """Find image hashes within NEAR_BITS bits.
+        """Find image hashes that differ in at most NEAR_BITS bits.
 
-        Of six different bits, some quarter of the hash has at most one: looking up each quarter in
-        its own sorted array finds all.
+        If two hashes differ in at most six bits, at least one quarter of the hash differs in at
+        most one bit. Looking up each quarter in its own sorted array therefore finds all matches.
         """
         near: dict[int, int] = {}
         for turn, kind in enumerate(_TURNS):

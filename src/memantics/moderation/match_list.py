@@ -81,7 +81,9 @@ def remove_from_match_list(
     detector: DetectorArgument,
     ids: Annotated[Sequence[str], Argument("Ids of entries.", metavar="ID…", kind=list[str])],
 ) -> list[MatchEntry]:
-    """Remove entries from a match list, and return them; copies are scored by the model again.
+    """Remove entries from a match list and return them.
+
+    Copies of these memes are then scored by the detector again.
 
     Raises InputError if an id is not in the list.
     """

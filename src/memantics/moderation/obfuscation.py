@@ -1,7 +1,8 @@
 """Text obfuscation: undo it before a text is scored, and add obfuscated copies for training.
 
-Each step changes only unusual writing, and reports it. Steps that could change ordinary text
-(spaced letters, digits for letters) apply only if the result is in the detector's vocabulary.
+Each step changes only unusual writing, such as letters separated by symbols, and reports the
+change. Steps that could change ordinary text (spaced letters, digits for letters) apply only if the
+result is in the detector's vocabulary.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Augmented:
 def augment(examples: Sequence[Example], share: float = 0.3, seed: int = 0) -> Augmented:
     """Add obfuscated copies of a proportion ``share`` of the examples, with their labels.
 
-    Homophones come from the characters of the data, which is fast and needs no other package.
-    Copies get new ids. Random characters are obfuscated, since there is no detector yet.
+    Homophones are chosen among the characters of the data, which is fast and needs no other
+    package. Copies get new ids. Random characters are obfuscated, since no trained detector can
+    select the important ones yet.
     """
     pick = random.Random(seed)
     chosen = pick.sample(range(len(examples)), int(share * len(examples)))
@@ -142,11 +144,11 @@ _AUGMENTERS: tuple[Callable[[str, Sequence[str], random.Random, _Alike], str], .
 )
 
 
-MOST_READINGS = 2  # readings of a decorated text that are scored
-_ROUNDS = 4  # obfuscations inside obfuscations that are undone
+MOST_READINGS = 2  # maximum number of versions without decoration that are scored for a text
+_ROUNDS = 4  # maximum depth of nested obfuscations that are undone
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
-_ESCAPES = frozenset("&<>\"' \xa0")  # exports escape these characters in ordinary texts
+_ESCAPES = frozenset("&<>\"' \xa0")  # HTML exports also escape these characters in ordinary texts
 # Control characters other than white space, and other than the quotation marks of Windows-1252.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x90\x98-\x9f]+")
 _OVERRIDE = re.compile("\u202e([^\u202c-\u202e\\n]*+)\u202c?")
@@ -167,7 +169,7 @@ _MARK = r"[ .·•・*_|/\\'`~^+=:,;-]"
 _SPELT = re.compile(rf"(?<![^\W_])[^\W_]({_MARK}{{1,3}})[^\W_](?:\1[^\W_])+(?![^\W_])")
 _BETWEEN_HAN = re.compile(rf"(?<=[\u3400-\u9fff]){_MARK}+(?=[\u3400-\u9fff])")
 _HAN_APART = re.compile(rf"[\u3400-\u9fff](?:{_MARK}+[\u3400-\u9fff]){{2,}}(?![\u3400-\u9fff])")
-# Word-start assertions and possessive matching read long runs only once.
+# Word-start assertions and possessive quantifiers keep the search linear in long runs.
 _PULLED = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:[.·•*_|/\\`~^+=:-]++[^\W\d_]++)+")
 _LEET = re.compile(
     r"(?<![a-z0-9@$!])[a-z0-9@$!]*(?:[a-z][0-9@$!]|[0-9@$][a-z])[a-z0-9@$!]*(?<![!.])",
@@ -186,7 +188,7 @@ _SYMBOLS = re.compile(rf"(?<=[^\W\d_])(?:(?![{_USUAL}])[^\w\s]|_)+(?=[^\W\d_])")
 _GAP = r"[\W\d_]{1,6}"
 _APART = re.compile(rf"(?<![^\W\d_])[^\W\d_](?:{_GAP}[^\W\d_](?![^\W\d_])){{3,}}")
 _BARE = re.compile(r"[^\w\s'’]+|_+")
-_REVERSED = 0.2  # decrease of the unseen-n-gram rate of a text that is taken for reversed
+_REVERSED = 0.2  # minimum decrease of the unseen-n-gram rate if a text is read in reverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ def unmask(text: str, known: Container[str] = _NOTHING) -> Unmasked:
 
 @dataclass(frozen=True, slots=True)
 class Undecorated:
-    """Kinds of decoration of a text, and at most two readings of the text without it."""
+    """Kinds of decoration (symbols in words, …) of a text, and at most two versions without it."""
 
     kinds: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
@@ -229,13 +231,13 @@ class Undecorated:
 def undecorate(
     text: str, known: Container[str] = _NOTHING, rate: Callable[[str], float] | None = None
 ) -> Undecorated:
-    """Read a text without symbols inside words, with its letters joined, and in reverse order.
+    """Return versions of a text without symbols in words, with joined letters, or reversed.
 
     Args:
         text: The text after :func:`unmask`.
         known: Vocabulary of the detector in lower case; it separates words of joined letters.
-        rate: Unseen-n-gram rate of a text. A text is taken for reversed if its reverse has a
-            far lower rate. Default: no text is.
+        rate: Unseen-n-gram rate of a text. A text counts as reversed if its reverse has a far lower
+            rate. Default: no text counts as reversed.
 
     Returns:
         Kinds and readings; both are empty for ordinary texts.
@@ -270,7 +272,7 @@ def _join(letters: str) -> str:
 
 
 def _join_by_gaps(letters: str) -> str:
-    """Join letters pulled apart; gaps with white space, or else wider gaps, separate words."""
+    """Join separated letters; gaps with white space, or else wider gaps, separate words."""
     gaps = re.findall(r"[\W\d_]+", letters)
     spaces = [any(map(str.isspace, gap)) for gap in gaps]
     least = min(map(len, gaps))
@@ -286,7 +288,8 @@ def _split_words(joined: str, known: Container[str]) -> str:
     'kill zed all'
     """
     low = joined.lower()
-    best: list[tuple[int, int, bool]] = [(0, 0, False)]  # cost, start and whether it is known
+    # cost, start of the word, and whether the word is known
+    best: list[tuple[int, int, bool]] = [(0, 0, False)]
     for end in range(1, len(low) + 1):
         options = [(best[end - 1][0] + 2, end - 1, False)]
         options += [
@@ -408,7 +411,8 @@ def _is_hidden(sign: str) -> bool:
 def _stands_in_a_word(text: str, place: int) -> bool:
     before = next((s for s in reversed(text[max(0, place - 8) : place]) if not _is_hidden(s)), "")
     after = next((s for s in text[place + 1 : place + 9] if not _is_hidden(s)), "")
-    if "\ufe00" <= text[place] <= "\ufe0f":  # ordinary after symbols and in keycap emoji
+    # these marks are ordinary after symbols and in keycap emoji
+    if "\ufe00" <= text[place] <= "\ufe0f":
         return before.isalnum() and after != _KEYCAP
     return before.isalnum() or after.isalnum()
 
@@ -492,7 +496,7 @@ def _find_words(joined: str, known: Container[str]) -> str:
 
 
 def _join_pulled(text: str, known: Container[str]) -> str:
-    """Join words with marks inside, if the result is a known word and the parts are not."""
+    """Join words that contain marks, if the result is a known word and the parts are not."""
 
     def read(found: re.Match[str]) -> str:
         pieces = _WORD.findall(found.group())
@@ -517,7 +521,10 @@ def _read_digits(text: str, known: Container[str]) -> str:
 
 
 def _turn_back(text: str, known: Container[str]) -> str:
-    """Reverse reversed texts, and two or more reversed words: known in reverse, else unknown."""
+    """Undo reversed texts, and reversed words if there are at least two.
+
+    A word counts as reversed if only its reverse is in the vocabulary.
+    """
     words = [word.lower() for word in _SPOKEN.findall(text)]
     back = sum(_is_reversed(word, known, _SHORT) for word in words)
     if back < 2:  # single words such as "stops" are ordinary

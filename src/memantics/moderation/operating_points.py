@@ -1,9 +1,9 @@
 """Operating points: precision and recall along thresholds, and error rates by target group.
 
-Rates are measured on memes held out in training. Harmless memes attack nobody, so the
-false positive rate of a group is measured on harmless memes that use its words: those that memes
-against it use far more often than all others (log-odds with a prior: Monroe, Colaresi and Quinn
-2008, "Fightin' Words").
+Rates are measured on memes held out in training. Harmless memes attack nobody, so the false
+positive rate of a group is measured on harmless memes that use the group's words. These are words
+that memes against the group use far more often than all others (log-odds with a prior: Monroe,
+Colaresi and Quinn 2008, "Fightin' Words").
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from memantics.moderation.features import clean, list_ngrams
 EVERYBODY = "all memes"
 FEWEST = 5  # minimum harmful memes of a group for a rate
 _WORDS = 6
-_SURE = 2.5  # standard deviations of the log-odds ratio
+_SURE = 2.5  # minimum log-odds ratio of a group's word, in standard deviations
 _PRIOR = 10.0
-_FULL = _PRIOR + 1  # keeps the odds of a word in every text finite
+_FULL = _PRIOR + 1  # keeps the odds finite for a word that occurs in every text
 NEAR = 0.1  # distance from the threshold that counts as uncertain
 
 
@@ -44,7 +44,11 @@ class Rate(Result):
 
 @dataclass(frozen=True, slots=True)
 class TargetErrors(Result):
-    """Error rates for a group: recall of memes against it, false positives with its words."""
+    """Error rates for a group.
+
+    ``recall`` is measured on memes against the group, the false positive rate on harmless memes
+    with its words.
+    """
 
     target: str
     found: Rate
@@ -154,11 +158,12 @@ Band = Literal["allow", "review", "block"]
 class OperatingPoint:
     """Three contiguous bands of the probability of harm that cover 0 to 1: allow, review, block.
 
-    Without ``review_range``, memes are blocked from ``threshold`` on and allowed below it. A
-    review range puts a review band between both. A range that does not reach the threshold would
-    leave a gap, so that the band is extended to the threshold: see :attr:`gap`. ``rule`` is the
-    rule that chose them, if any, and ``volume`` the memes per time that it assumes. With
-    ``homophones``, Chinese texts are also scored by their homophone reading.
+    Without ``review_range``, memes are blocked from ``threshold`` on and allowed below it. A review
+    range puts a band of memes for human review between both. A range that does not reach the
+    threshold would leave a gap, so the band is extended to the threshold: see :attr:`gap`. ``rule``
+    is the rule that chose threshold and range, if any; ``volume`` is the number of memes per unit
+    of time that the rule assumes. With ``homophones``, Chinese texts are also scored by their
+    homophone reading.
     """
 
     threshold: float

@@ -363,7 +363,7 @@ def _unload(heap: list[_Kept]) -> tuple[Mapping[str, Any], ...]:
 
 
 def _keep(heap: list[_Kept], new: _Kept) -> None:
-    """Keep the largest items in a heap; positions break ties."""
+    """Keep the items with the largest values in a heap; of equal values, the earlier item."""
     if len(heap) < _SHOWN:
         heapq.heappush(heap, new)
     elif new[:2] > heap[0][:2]:
@@ -468,7 +468,7 @@ class Drift(Result):
 
 
 def _draw(counts: tuple[tuple[str, int, int], ...]) -> list[tuple[str, float, float, int, int]]:
-    """Compute both proportions of each category, and bar widths relative to the largest."""
+    """Compute the proportion of each category in both screenings, and relative bar widths."""
     total_now = max(1, sum(now for _, now, _ in counts))
     total_then = max(1, sum(then for _, _, then in counts))
     shares = [(name, now / total_now, then / total_then) for name, now, then in counts]

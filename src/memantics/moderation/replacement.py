@@ -1,7 +1,8 @@
 """Compare an old and a new detector on the same memes, and test the gain against shuffled labels.
 
 Both detectors are compared by AUROC, which needs no threshold, and by precision and recall at one
-operating point: the stored rule applied to each, or else thresholds that flag equally many memes.
+operating point. The threshold of each detector comes from the stored rule; without a rule, both
+thresholds flag equally many memes.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from memantics.moderation.kernel import Targets, make_targets
 from memantics.moderation.operating_points import Rate, rate
 
 RESAMPLES = 1000
-SHUFFLES = {"kernel": 99, "svm": 19}  # a linear SVM is fitted anew for each
+# number of shuffles with a linear SVM, which is fitted again for each
+SHUFFLES = {"kernel": 99, "svm": 19}
 LEVEL = 0.05
-BLOCK = 8  # memes with similar old scores whose labels are shuffled
+BLOCK = 8  # number of memes with similar old scores among which labels are shuffled
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +140,10 @@ def measure_gain(
     """Test whether retraining gains more than with shuffled labels of the annotated memes.
 
     The gain is the AUROC of held-out predictions for the annotated memes minus that of the old
-    detector. Labels are shuffled among memes with similar scores of the old detector, which keeps
-    what it knows: only what the annotations add can be gained. Predictions of a ridge regression
-    are linear in the labels, so that all shuffles are columns of one fit.
+    detector. Labels are shuffled among memes with similar scores of the old detector, so that
+    shuffled labels keep the accuracy of the old detector. Only information that the annotations add
+    can therefore increase the AUROC. Predictions of a ridge regression are linear in the labels, so
+    that one fit computes all shuffles, one per column.
     """
     labels = np.array([int(e.label or 0) for e in annotated])
     settings = replace(judge.detector.settings, ridges=(ridge,), copies=0.0)
@@ -165,7 +168,7 @@ _AUROC = MetricSpec("auroc", "1")
 
 
 def _shuffle(labels: Ints, old: Sequence[float], generator: np.random.Generator) -> Ints:
-    """Shuffle labels within blocks of memes that follow each other by the old score."""
+    """Shuffle labels within blocks of memes with neighbouring scores of the old detector."""
     order = np.argsort(np.asarray(settle(np.asarray(old))), kind="stable")
     shuffled = labels.copy()
     for start in range(0, len(order), BLOCK):
@@ -175,7 +178,7 @@ def _shuffle(labels: Ints, old: Sequence[float], generator: np.random.Generator)
 
 
 def _rank(scores: Floats) -> list[float]:
-    """Map scores to probabilities in the same order: AUROC needs only the order."""
+    """Map scores to values between 0 and 1 in the same order; AUROC depends only on the order."""
     return [float(value) for value in 1 / (1 + np.exp(-scores))]
 
 
@@ -187,7 +190,7 @@ def _hold_out(
     weights: Sequence[float],
     columns: Sequence[Ints],
 ) -> Floats:
-    """Held-out scores of the annotated memes, one column per labelling of them."""
+    """Compute held-out scores of the annotated memes, one column per real or shuffled labelling."""
     examples = judge.look((*known, *annotated))
     base = np.array([int(e.label or 0) for e in known])
     signs = np.array([2.0 * np.concatenate([base, column]) - 1 for column in columns]).T

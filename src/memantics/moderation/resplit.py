@@ -1,4 +1,4 @@
-"""Group-disjoint evaluation: how far groups of memes predict labels and inflate scores.
+"""Group-disjoint evaluation: how much groups of memes predict labels and inflate scores.
 
 Groups are templates, times, sources, authors or texts. Each classifier is scored twice:
 with random folds, as papers do, and with group-disjoint folds. The difference is the part of the
@@ -41,7 +41,8 @@ from memantics.understanding.vision.hashes import find_pairs, hash_image
 
 FOLDS = 5
 NEAR_TEXT = 0.8
-CLUSTER_BITS = 8  # as in ``collect``: the same template with another text
+# maximum distance, as in ``collect``, of images with one template and different texts
+CLUSTER_BITS = 8
 _BLOCKS = 50
 _KNOWN = 0.9  # minimum proportion of memes with a date, source or author
 WORDS: dict[GroupKind, str] = {
@@ -51,9 +52,9 @@ WORDS: dict[GroupKind, str] = {
     "author": "memes of one author",
     "text": "memes with nearly the same text (Jaccard 0.8 on words or Chinese characters)",
 }
-ALPHA = 0.025  # half of a family-wise error rate of 5 %; the other half is for tasks
+ALPHA = 0.025  # half of a family-wise error rate of 5 %; the other half is for the audit of tasks
 KNOW, BREAK = 0.02, 0.1  # minimum effect sizes of the verdicts worth knowing and broken
-_BESIDE = 10  # neighbours per side in the order of collection
+_BESIDE = 10  # number of neighbours on each side, in the order of collection
 _RESAMPLES = 500
 _EDGES = (0.2, 0.4, 0.6, 0.8)
 _FEW = 20
@@ -110,7 +111,7 @@ def find_copies(data: Loaded) -> tuple[str, ...]:
 
 
 def _list_bound(data: Loaded) -> list[tuple[int, int]]:
-    """List pairs of memes that the data put into one group."""
+    """List pairs of memes that belong to one group according to the data."""
     return _join_equal(data.groups)
 
 
@@ -172,7 +173,7 @@ def make_split(data: Loaded, grouping: Grouping) -> SplitFile:
 
 
 class Draft(NamedTuple):
-    """A finding before the joint test: its text, p-value and effect size."""
+    """A finding before correction for multiple tests: its text, p-value and effect size."""
 
     finding: Finding
     p: float
@@ -257,7 +258,10 @@ def judge_resplit(
     again: HeldOutVerdicts,
     disjoint: HeldOutVerdicts,
 ) -> Draft:
-    """Measure the score drop with group-disjoint folds; ``again`` has other random folds."""
+    """Measure the score drop with group-disjoint folds.
+
+    ``again`` has predictions with other random folds, to estimate the variation between folds.
+    """
     rows: list[Score] = []
     falls: dict[str, tuple[Score, float]] = {}
     moves = [
@@ -323,7 +327,7 @@ def score_runs(data: Loaded, grouping: Grouping, runs: Sequence[RunAnswers]) -> 
 def _list_parts(
     name: str, cases: Sequence[Case], known: NDArray[np.bool_], words: tuple[str, str]
 ) -> list[Score]:
-    """Compute the accuracy on both parts and their difference; nothing if a part is too small."""
+    """Compute the accuracy on two parts of the memes and the difference; none for small parts."""
     if min(known.sum(), (~known).sum()) < _FEW:
         return []
     rows = []
@@ -343,7 +347,7 @@ def _list_parts(
 
 
 def list_cases(data: Loaded, grouping: Grouping, judge: HeldOut) -> list[Case]:
-    """Make scored cases of one classifier's predictions."""
+    """Pair the predictions of one classifier with the labels, as cases for metrics."""
     classes = data.labels.classes
     return [
         Case(example.id, group, gold[0], classes[said])
@@ -409,7 +413,7 @@ def _draw(cases: Sequence[Case], rate: Callable[[Floats], float]) -> Floats:
 
 
 def _list_crossing(data: Loaded, grouping: Grouping) -> list[Score]:
-    """Count test memes of the release that share a group with its training split."""
+    """Count memes in the release's test split that share a group with its training split."""
     splits = [meme.split for meme in data.memes]
     if not {"train", "test"} <= set(splits) or grouping.order is not None:
         return []

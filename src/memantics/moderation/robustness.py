@@ -1,9 +1,9 @@
 """Robustness of detectors: obfuscation, near-duplicates in training, and a homophone stress test.
 
-PunMemeCN reports that models find fewer harmful memes where the harm is in a pun. Its harmful
-subsets are not released, so the stress test makes its own pairs: harmful captions, and the same
-captions with words replaced by homophones. A scorer is any function from a text to a verdict; with
-homophone readings it also gets the intended reading.
+The PunMemeCN paper reports that models find fewer harmful memes if the harm is in a pun. Its
+harmful subsets are not released, so the stress test makes its own pairs: harmful captions, and the
+same captions with words replaced by homophones. A scorer is a function from a text to a verdict.
+With homophone readings, it also scores the intended words that sound like the printed ones.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class StressScores:
 
     @property
     def drop(self) -> float:
-        """Drop in recall by the obfuscation."""
+        """Difference in recall between plain and obfuscated captions."""
         return self.recall_plain - self.recall_obfuscated
 
     @property
     def drop_with_readings(self) -> float:
-        """Drop in recall that remains with homophone readings."""
+        """Drop in recall that remains if homophone readings of the captions are also scored."""
         return self.recall_plain - self.recall_read
 
 
@@ -115,7 +115,9 @@ def stress(
     harmless: Sequence[str],
     settings: Settings | None = None,
 ) -> StressScores:
-    """Measure recall on (plain, obfuscated) pairs of harmful captions, with and without readings.
+    """Measure recall on pairs of plain and obfuscated harmful captions.
+
+    Obfuscated captions are scored with and without their homophone readings.
 
     Raises InputError if ``harmful`` is empty.
     """
@@ -165,7 +167,7 @@ ATTACKS: Mapping[str, Attack] = {
 
 @dataclass(frozen=True, slots=True)
 class Evasion:
-    """Recall on harmful memes with obfuscated text; ``alone`` is without captions."""
+    """Recall on harmful memes with obfuscated text; ``alone`` is the recall without captions."""
 
     attack: str
     count: int
@@ -287,7 +289,8 @@ def measure_leakage(
 ) -> Leakage:
     """Count memes with a near-duplicate in the training data, and measure macro-F1 without them.
 
-    With ``folds``, duplicates in other folds count; otherwise duplicates among the texts ``seen``.
+    With ``folds``, near-duplicates in other folds count; otherwise near-duplicates among the
+    training texts ``seen``.
     """
     texts = ["".join(clean(e.text).split()) for e in examples]
     if folds is not None:

@@ -1,7 +1,7 @@
 """Rules that choose an operating point on held-out memes, and the counts to expect from it.
 
 All counts come from memes that were held out in training, in bins of the probability of harm. They
-hold for memes with the same proportion of harmful ones.
+are valid for data with the same proportion of harmful memes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from memantics.metrics.rounding import settle
 from memantics.moderation.operating_points import OperatingPoint, Rate, rate
 
 BINS: Final = 1000
-LOW_RECALL: Final = 0.1  # a rule that finds fewer harmful memes is hardly useful
-_USEFUL = (0.1, 0.25, 0.5)  # recalls for which the threshold of the highest precision is offered
+LOW_RECALL: Final = 0.1  # minimum recall; a rule that finds fewer harmful memes is hardly useful
+# for each of these recall values, the threshold with the highest precision is suggested
+_USEFUL = (0.1, 0.25, 0.5)
 _EXAMPLES = (
     "use precision=0.9, recall=0.8, reviews=50/day with --volume 20000/day,"
     " or cost=miss:10,false_positive:1,review:0.2"
@@ -185,7 +186,7 @@ def choose_point(
 
 
 def list_thresholds(scores: HeldOutScores) -> list[tuple[float, float, float]]:
-    """List threshold, precision and recall in steps of 0.001, where any meme is flagged."""
+    """List precision and recall at thresholds in steps of 0.001 that flag at least one meme."""
     harmful = list(accumulate(reversed(scores.harmful)))[::-1]
     harmless = list(accumulate(reversed(scores.harmless)))[::-1]
     return [
@@ -209,7 +210,7 @@ def _find_threshold(scores: HeldOutScores, rule: Rule) -> float:
 
 
 def _spend_reviews(scores: HeldOutScores, share: float, threshold: float) -> OperatingPoint:
-    """Grow the review band around the threshold, bin by bin, while it holds no more memes."""
+    """Widen the review band around the threshold while it contains at most the target share."""
     both = [one + two for one, two in zip(scores.harmful, scores.harmless, strict=True)]
     middle = min(BINS, round(threshold * BINS))
     low = high = middle  # the band is bins low to high - 1
@@ -227,16 +228,19 @@ def _spend_reviews(scores: HeldOutScores, share: float, threshold: float) -> Ope
 
 
 def _minimise_cost(scores: HeldOutScores, costs: tuple[float, float, float]) -> OperatingPoint:
-    """Find the bands with the lowest cost on held-out memes; the narrowest review band of equals.
+    """Find the operating point with the lowest cost on held-out memes.
 
-    For each end of the review band the best start is kept while walking up, so that all pairs are
-    compared in one pass.
+    If several have the same cost, the one with the narrowest review band is chosen.
+
+    One pass over the bins suffices: it keeps the best lower end so far and combines it with each
+    upper end of the review band.
     """
     miss, false_positive, review = costs
     passed, blocked = 0.0, false_positive * sum(scores.harmless)
-    reviewed = 0.0  # of all memes below the current bin
+    reviewed = 0.0  # counts of all memes below the current bin
     best = (blocked, 0, 0, 0)
-    start = (0.0, 0)  # the lowest cost of a start: misses below it less the reviews it saves
+    # the lowest cost of a lower end: missed memes below it minus the reviews that it saves
+    start = (0.0, 0)
     for place in range(BINS):
         harmful, harmless = scores.harmful[place], scores.harmless[place]
         passed += miss * harmful
@@ -271,7 +275,7 @@ class ExpectedCounts(Result):
 
 
 def expect(scores: HeldOutScores, point: OperatingPoint) -> ExpectedCounts:
-    """Count held-out memes in each band."""
+    """Count held-out memes in each band of an operating point: allow, review, block."""
     allow, review, block = (scores.count(point, band) for band in ("allow", "review", "block"))
     total, harmful = scores.total, scores.positives
     return ExpectedCounts(
@@ -287,7 +291,10 @@ def expect(scores: HeldOutScores, point: OperatingPoint) -> ExpectedCounts:
 
 
 def describe_point(scores: HeldOutScores | None, point: OperatingPoint) -> list[str]:
-    """Describe the bands, their errors and expected counts; offer others if recall is low."""
+    """Describe an operating point: bands, errors, expected counts.
+
+    If its recall is low, other thresholds are suggested.
+    """
     by = f" ({point.rule})" if point.rule else ""
     ends = point.review_band
     bands = f"threshold {point.threshold:.4g}{by}"

@@ -1,4 +1,4 @@
-"""``screen``: verdicts for millions of images or texts, each meme once, as Parquet parts.
+"""``screen``: classify millions of images or texts, each meme once, and write Parquet files.
 
 It can also write a queue of memes that need human review, and files for other tools.
 """
@@ -75,8 +75,8 @@ _IN_ONE_FILE = 1000
 CLUSTERS = "template_clusters.parquet"
 FLAGGED = ("harmful", "review")
 _TEXTS, _IMAGES = 1000, 100  # default number of memes per shard
-_NESTED = ("types", "attributions")  # left out of flat metadata tables
-_MOST_PICTURES = 20_000  # most frequent images that are clustered
+_NESTED = ("types", "attributions")  # columns left out of flat metadata tables
+_MOST_PICTURES = 20_000  # number of the most frequent images that are clustered
 
 
 # Memes of a screening that need human review, as a queue for the annotation app.
@@ -85,9 +85,10 @@ _MOST_PICTURES = 20_000  # most frequent images that are clustered
 def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
     """Queue every meme that needs human review; return how many.
 
-    These are memes in the review band, unlike the training texts, doubtful for another reason, not
-    scored, or failed. If none is left, an existing queue is emptied. The categories of the form are
-    the detector's harm types; without types, the form has no categories.
+    A meme needs review if its probability is in the review band, if it differs from the training
+    texts, if it is doubtful for another reason, or if it was not scored or failed. If none is left,
+    an existing queue is emptied. The categories of the form are the detector's harm types; without
+    types, the form has no categories.
     """
     queue = folder / REVIEW
     items = list(_list_items(folder))
@@ -311,7 +312,7 @@ def screen(
 ) -> Screened:
     """Classify every meme of the sources and write the verdicts as Parquet parts.
 
-    Called again, it does only what is not finished.
+    A second call processes only unfinished memes.
 
     Args:
         sources: Image files, folders, ``.jsonl``/``.csv``/``.parquet`` tables, tar shards, a
@@ -395,7 +396,7 @@ def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, 
 
 
 def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
-    """Read the first memes to choose the shard size; return both."""
+    """Read the first memes to choose the shard size; return the memes and the size."""
     processes = os.cpu_count() or 1
     first = list(islice(refs, 1))
     first += islice(refs, _IMAGES * processes if first and _is_to_be_read(first[0]) else 0)
@@ -405,7 +406,7 @@ def _look_ahead(refs: Iterator[Ref]) -> tuple[list[Ref], int]:
 def choose_size(first: Sequence[Ref], processes: int) -> int:
     """Choose the number of memes per shard; an image costs as much as hundreds of texts.
 
-    With few images, shards are smaller, so that each process gets two.
+    With few images, shards are smaller, so that each process gets two shards.
 
     >>> image = Ref("a", "file", "a.png")
     >>> choose_size([], 4), choose_size([image] * 401, 4), choose_size([image] * 400, 4)
@@ -523,7 +524,8 @@ def write_template_clusters(folder: Path) -> Mapping[str, str]:
         flagged.update(
             look for look, label in zip(looks, labels, strict=True) if look and label in FLAGGED
         )
-        if len(memes) > 10 * _MOST_PICTURES:  # memory must not grow with the number of memes
+        # limited, so that memory does not grow with the number of memes
+        if len(memes) > 10 * _MOST_PICTURES:
             kept = _choose_pictures(memes, flagged, 5 * _MOST_PICTURES)
             memes = Counter({look: memes[look] for look in kept})
             flagged = Counter({look: flagged[look] for look in kept})

@@ -1,4 +1,4 @@
-"""The work of one ``screen`` process: from a reference to a result row."""
+"""The work of one ``screen`` process: turn a reference to a meme into a row with its verdict."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ScreenSettings:
         read_language(self.language)  # raises InputError for an unknown code
 
     def choose_point(self, detector: Detector) -> operating_points.OperatingPoint:
-        """Choose the operating point: given threshold, target, or the detector's default."""
+        """Choose the operating point: a given threshold, a rule, or the detector's default."""
         return detector.choose_point(
             self.threshold, self.operating_point, self.review_range, self.volume
         )
@@ -153,7 +153,7 @@ class ScreenWork:
         return fail(self.detector, reason, id=ref.id, text=text, caption=text, text_source=source)
 
     def find_template_cluster(self, look: int) -> str | None:
-        """Return the template cluster of the nearest known image within 8 bits, or None."""
+        """Return the template cluster of the nearest image whose hash differs in at most 8 bits."""
         place = find_nearest(look, self._looks, CLUSTER_BITS) if self.templates else None
         return None if place is None else self.templates[place][1]
 
@@ -173,7 +173,8 @@ class _Screener:
 
     def screen(self, refs: Sequence[Ref]) -> list[ShardRow]:
         """Score references, one row each."""
-        self._seen = SeenPictures()  # per shard, so that rows do not depend on earlier shards
+        # created per shard, so that rows do not depend on earlier shards
+        self._seen = SeenPictures()
         looked = [self._look(ref) for ref in refs]
         subjects = [item for item in looked if isinstance(item, Subject)]
         said = iter(

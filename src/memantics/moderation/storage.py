@@ -1,7 +1,8 @@
 """Save and load detectors and classifiers as one file: a ZIP of plain arrays and JSON.
 
-``model.json`` has the format, the settings and the SHA-256 of every other part. Arrays are ``.npy``
-without objects; nothing is unpickled. Harm and other labels share one format.
+``model.json`` contains the format version, the settings and the SHA-256 of every other file in the
+ZIP. Arrays are ``.npy`` without objects; nothing is unpickled. Harm and other labels share one
+format.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def load_archive(
 def _read_archive(
     path: Path, shape: type[ManifestType], what: str
 ) -> tuple[ManifestType, dict[str, bytes]]:
-    if path.exists() and not path.is_file():  # opening a pipe would block
+    if path.exists() and not path.is_file():  # opening a named pipe would block forever
         raise refuse(path, f"not a {what} file", what)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -181,7 +182,7 @@ def _check_format(path: Path, manifest: bytes, what: str) -> None:
         found = orjson.loads(manifest)
         said = found["format"], found["version"]
     except (orjson.JSONDecodeError, LookupError, TypeError):
-        return  # the validation of fields reports the problem
+        return  # the later validation of fields reports the problem
     if said != FORMAT:
         name, version = FORMAT
         problem = f"the format is {said[0]} version {said[1]}; expected {name} version {version}"

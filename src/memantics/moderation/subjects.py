@@ -56,7 +56,7 @@ def explain_not_scored(
 def explain_doubts(
     text: str, read: Understood, languages: Sequence[str], beside: Collection[str], unread: int
 ) -> str:
-    """List what makes the score of a text doubtful: length, unread regions, another language.
+    """List reasons for doubt in the score of a text: length, unread regions, another language.
 
     >>> explain_doubts("wir haben Montag", Understood("de", foreign="de"), ["en"], (), 0)
     'the text may be in de; the detector was trained on en'
@@ -138,7 +138,7 @@ def see_example(example: Example, language: str = "", *, given: bool = True) -> 
 
 
 def widen(detector: OpenDetector, subject: Subject) -> Subject:
-    """Replace the caption by all text if only the caption is in an unsupported language."""
+    """Score all text of an image if only its caption is in an unsupported language."""
     if not subject.text or not detector.machine.reads_texts:
         return subject
     texts = (subject.example.text, subject.text)

@@ -202,9 +202,9 @@ def find_language(captions: Sequence[str]) -> PromptLanguage:
 
 
 def read_official(wording: Wording, cases: Sequence[TuningCase] = ()) -> Wording:
-    """Use the prompts of PunMemeCN's authors; they have none for harm.
+    """Return the prompts of PunMemeCN's authors; they have no prompt for harm.
 
-    Their prompt with reasons shows three example memes, which must be among the cases.
+    The authors' prompt with reasons shows three example memes, which must be in the training data.
     """
     numbers: dict[QuestionStyle, str] = {"image": "1", "caption": "2", "reasons": "6"}
     if wording.question != "pun":

@@ -21,9 +21,9 @@ OUTSIDE_NOTE = "the text differs from the training texts; it needs human review"
 _FEWEST = 2  # minimum document frequency in a detector's vocabulary
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)*")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；])|\n+")
-_LONG = 6  # minimum words of a sentence; in shorter ones a single name dominates
+_LONG = 6  # minimum number of words; in shorter sentences a single name dominates the rate
 NgramKind = Literal["chars", "phrases"]
-# Keys of the limits in the model card.
+# Names under which the model card stores the limits of the unseen-n-gram rate.
 _BOUNDS: Mapping[NgramKind, str] = MappingProxyType(
     {"chars": "unseen_ngram_rate", "phrases": "unseen_rate_of_words"}
 )
@@ -49,7 +49,7 @@ class UnseenNgrams:
         return sum(piece not in self.known for piece in pieces) / len(pieces) if pieces else 0.0
 
     def measure_worst(self, text: str) -> float:
-        """Compute the highest rate over the whole text and each of its sentences.
+        """Compute the highest unseen-n-gram rate of the whole text and each of its sentences.
 
         >>> known = UnseenNgrams({"so", "it"}, 0.4, "phrases")
         >>> known.measure_worst("so it. so it so it is all gone")
@@ -58,7 +58,7 @@ class UnseenNgrams:
         return max(map(self.measure, (text, *cut_sentences(text, _LONG))))
 
     def is_outside(self, share: float) -> bool:
-        """Check whether the rate is above that of 99 % of the training texts."""
+        """Check whether a text's unseen-n-gram rate exceeds that of 99 % of the training texts."""
         return share > self.most
 
 
@@ -97,7 +97,7 @@ def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> 
 
 
 def describe_unseen_rate(texts: Sequence[str]) -> dict[str, float | None]:
-    """Compute the limits of both kinds of n-grams for the model card."""
+    """Compute the limits of the unseen-n-gram rate for characters and words, for the card."""
     return {_BOUNDS[kind]: fit_unseen_ngrams(texts, kind) for kind in _BOUNDS}
 
 

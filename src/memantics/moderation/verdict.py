@@ -1,4 +1,4 @@
-"""Verdicts on texts and images: the record, and the one function that makes it.
+"""Verdicts on texts and images: the record ``Verdict``, and the function ``judge`` that makes it.
 
 ``screen``, the service, the studio, ``analyze``, ``detector predict`` and the Python API all use
 :func:`judge`, so that thresholds, review ranges and language checks are the same everywhere.
@@ -42,8 +42,8 @@ HARMFUL: Final = "harmful"
 HARMLESS: Final = "harmless"
 REVIEW: Final = "review"
 WHOLE_NOTE = "harmful with the text around its caption"
-_REASONS = 6  # attributions per verdict
-_SHOWN = 200  # characters of a text shown in notes
+_REASONS = 6  # maximum number of attributions per verdict
+_SHOWN = 200  # maximum number of characters of a text that notes show
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +252,9 @@ def _judge_whole(
     found: list[Verdict],
     point: OperatingPoint,
 ) -> list[Verdict]:
-    """Take the verdict on all text of an image if it is graver than that on its caption.
+    """Return the more severe verdict: on the caption, or on all text of an image.
 
-    ``looked`` are the verdicts as they were before any decision.
+    ``looked`` are the verdicts before a label was decided.
     """
     more = {
         place: replace(subject.example, text=unmask(subject.text, detector.words).text)
@@ -274,7 +274,7 @@ def _judge_whole(
 
 
 def _apply_match(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
-    """Give a copy of a match-list entry the label of the entry, and leave other verdicts as is."""
+    """Give a copy of a known meme (match-list entry) its label; other verdicts do not change."""
     if detector.match_list is None or not detector.match_list.folder.is_dir():
         return verdict
     match = find_match(detector.match_list, subject)
@@ -353,7 +353,7 @@ def _look_under_decoration(
 ) -> list[Verdict]:
     """Send a harmless meme to human review if its text without decoration is not harmless.
 
-    A decorated text costs at most two predictions, any other text none.
+    A decorated text needs at most two more predictions, any other text none.
     """
     measure = detector.unseen_ngram_rate
     rate = None if measure is None else measure.measure
@@ -460,7 +460,7 @@ def _decide(
         outside = detector.unseen_ngram_rate.is_outside(share)
     harmful, band = point.is_harmful(said.probability), point.band(said.probability)
     doubts = (OUTSIDE_NOTE if outside else "", known.review, point.explain_review(said.probability))
-    # A doubt never lowers a verdict: what is in the block band stays there.
+    # A doubt never makes a verdict less severe: a meme to block is still blocked.
     doubt = "" if band == "block" else "; ".join(dict.fromkeys(filter(None, doubts)))
     flagged = harmful or bool(doubt)
     return replace(
@@ -477,6 +477,6 @@ def _decide(
 
 
 def _list_attributions(detector: OpenDetector, example: Example) -> tuple[Attribution, ...]:
-    found = detector.find_reasons(example)  # None for language models
+    found = detector.find_reasons(example)  # None for language models, which have no attributions
     parts = found.strongest(_REASONS) if found else ()
     return tuple(Attribution(part.text, part.contribution) for part in parts)

@@ -77,7 +77,7 @@ def wrap_classifier(
 def calibrate(
     judge: wrapped.WrappedJudge, loaded: Loaded
 ) -> tuple[wrapped.WrappedJudge, DetectorEvaluation]:
-    """Fit calibration and threshold; the metrics are on rows held out from calibration.
+    """Fit calibration and threshold; metrics are measured on rows held out from calibration.
 
     Raises InputError if there are too few rows.
     """
@@ -119,7 +119,10 @@ def _hold_out(odds: Floats, truth: Ints) -> Floats:
 
 
 def _find_languages(judge: wrapped.WrappedJudge, loaded: Loaded | None) -> list[str]:
-    """Return the languages of the map, else of the rows; image classifiers need none."""
+    """Return the languages of the label map, else of the labelled rows.
+
+    Image classifiers need no language.
+    """
     named = [read_language(name) for name in judge.file.meanings.languages]
     found = named or ([] if loaded is None else loaded.list_languages())
     if judge.reads_texts and not found:

@@ -51,7 +51,7 @@ class LabelMap(Closed):
 
 
 class WrappedFile(Closed):
-    """The contents of the file; a probability is the logistic of slope × log-odds + shift."""
+    """Contents of a wrapped detector's file; probability = logistic(slope × log-odds + shift)."""
 
     format: Literal["memantics-wrapped"] = "memantics-wrapped"
     version: Literal[1] = 1
@@ -110,7 +110,8 @@ class WrappedJudge:
         harmful = [place for place, what in enumerate(meant) if what not in ("harmless", "ignore")]
         powers = logits[:, harmful]
         if self.classifier.several:
-            # The probability of no harmful label is the product of their complements.
+            # The probability that no harmful label applies is the product of (1 - p) over these
+            # labels.
             absent = -np.logaddexp(0, powers).sum(axis=1)
             odds = np.log(-np.expm1(np.minimum(absent, -1e-300))) - absent
             weights = make_probabilities(powers)
@@ -142,7 +143,7 @@ class WrappedJudge:
             harmful = settle(chance) >= settle(threshold)
             types = {kind: chance * float(share[place]) for kind, share in shares.items()}
             kind = "none" if types else None
-            if harmful and types:  # harmful labels without a type may have more weight
+            if harmful and types:  # harmful labels without a type may have a higher probability
                 best = max(types, key=lambda name: types[name])
                 kind = best if types[best] >= chance - sum(types.values()) else None
             types |= {"none": 1 - chance} if types else {}
@@ -209,7 +210,7 @@ def wrap_folder(folder: Path, meanings: LabelMap, source: str) -> WrappedJudge:
 
 
 def save_wrapped(path: Path, file: WrappedFile) -> None:
-    """Write the file; a classifier folder below it is stored as a relative path."""
+    """Write the detector file; a classifier folder in the same folder gets a relative path."""
     folder, home = Path(file.folder).resolve(), path.resolve().parent
     named = os.path.relpath(folder, home) if folder.is_relative_to(home) else str(folder)
     body = file.model_copy(update={"folder": named}).model_dump(mode="json")

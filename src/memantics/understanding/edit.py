@@ -1,4 +1,4 @@
-"""``edit``: run an image editor on MER-Bench's index and write a folder for the judge."""
+"""``edit``: edit the memes of the benchmark MER-Bench and write the images for the LLM judge."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def edit_async(
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Edited:
-    """Edit every meme of MER-Bench's index as its rows specify; existing images are kept.
+    """Edit every meme in MER-Bench's index as its rows specify; existing images are kept.
 
     Args:
         name: ``mer_bench``, or a benchmark published in its format.
@@ -143,7 +143,7 @@ def _name_folder(name: str) -> str:
 
 
 def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, DataKind]:
-    """Open the index of a benchmark; also return which data it belongs to."""
+    """Open the list of edits (index) of a benchmark; also return the data that it belongs to."""
     benchmark = find_benchmark(name)
     source = find_source(benchmark, data)
     release = benchmark.open(source)
@@ -176,7 +176,7 @@ async def _edit_all(
     width: int,
     watch: ProgressWatch | None,
 ) -> Edited:
-    """Make missing images, ``width`` in parallel; ``make`` returns a failure reason or nothing."""
+    """Create missing images, ``width`` at a time; ``make`` returns a failure reason or nothing."""
     free = asyncio.Semaphore(width)
     failed: dict[str, str] = {}
     made, kept, start = 0, 0, time.monotonic()
@@ -211,7 +211,7 @@ async def _edit_all(
 
 
 def _wish(row: ReappraisalRow) -> EditWish:
-    """Build the edit request of an index row."""
+    """Build the request to the image editor from one row of the benchmark's index."""
     return EditWish(**{field.name: getattr(row, field.name) for field in fields(EditWish)})
 
 
@@ -227,7 +227,7 @@ def _is_there(path: Path) -> bool:
 
 
 async def _make_whole(row: ReappraisalRow, place: Path, painter: Editor | None) -> str:
-    """Make one image; return the failure reason or nothing."""
+    """Create one edited image; return the failure reason or nothing."""
     assert row.image is not None  # rows without an image were skipped
     assert painter is not None
     try:

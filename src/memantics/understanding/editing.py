@@ -168,7 +168,7 @@ async def open_planner(
     memes: int,
     progress: ProgressWatch | None = None,
 ) -> AsyncIterator[Planner]:
-    """Open the planner: a model with its call log in the folder, or the embedded one."""
+    """Open the planner: a model that logs its calls in the folder, or the package's own planner."""
     if model == EMBEDDED:
         force = isinstance(settings, ReappraiseSettings) and settings.force
         yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
@@ -181,7 +181,7 @@ async def open_planner(
 
 
 def find_judge(planner: Planner, settings: DraftSettings) -> MoodJudge | None:
-    """Return the planner if it is a vision-language model that may be asked about faces."""
+    """Return the planner if it is a vision-language model and may check faces in images."""
     if not isinstance(planner, ModelPlanner) or sees_nothing(planner.name):
         return None
     return planner if settings.mood else None
@@ -198,7 +198,7 @@ def line_reader(ocr: RememberingOcr) -> ReadLines:
 
     def read(data: bytes, name: str) -> Sequence[TextLine]:
         found = read_image_text(ocr, data, name)
-        if found.unread:  # captions without OCR text would remain in the image
+        if found.unread:  # a caption that OCR did not read would remain in the image
             raise InputError(
                 explain_unread(found.unread), hint="crop the image to the relevant part"
             )

@@ -1,4 +1,4 @@
-"""The knowledge store in Python: import, search, query, validate, draw and export knowledge.
+"""The store of facts about memes in Python: import, search, query, validate, draw and export.
 
 ``StoreReader`` lists and shows the memes of a store, and :func:`retrieve` finds similar memes.
 """
@@ -83,7 +83,7 @@ _SUMMARY = 200
 
 @dataclass(frozen=True)
 class MemeKnowledge(Knowledge, Result):
-    """The knowledge about one meme; a notebook shows it as a graph."""
+    """All facts about one meme (its knowledge); a notebook shows them as a graph."""
 
     def save(self, page: Path | str, *, images: Path | str | None = None) -> Path:
         """Write a page with the graph and the meme; ``images`` is the folder of the images."""
@@ -98,7 +98,7 @@ class MemeKnowledge(Knowledge, Result):
 
 
 class KnowledgeStore(GraphStore):
-    """Knowledge about many memes, by id.
+    """A store of facts about many memes, by meme id.
 
     >>> store = KnowledgeStore.in_memory()
     >>> store.add([Knowledge("7", (Individual("Scene", "duel", "two knights"),))])
@@ -138,7 +138,7 @@ class KnowledgeStore(GraphStore):
         return measure(self, timeout)
 
     def dangling(self, timeout: float = PATIENCE) -> tuple[Dangling, ...]:
-        """Return every statement with a missing individual."""
+        """Return every statement that refers to a missing fact (individual)."""
         return tuple(list_dangling(self, timeout))
 
     def serialize(self, memes: Sequence[str] | None = None, form: GraphFormat = "nquads") -> bytes:
@@ -183,7 +183,7 @@ Outline = list[tuple[str, list[tuple[Individual, list[str]]]]]
 
 
 def outline(known: Knowledge) -> Outline:
-    """List the non-empty dimensions of a meme with their individuals and links."""
+    """List the non-empty dimensions of a meme with their facts and links."""
     return [
         (
             name_dimension(name),
@@ -253,7 +253,7 @@ def tabulate_store(found: StoreStatistics) -> list[Table]:
 
 
 def tabulate_dangling(found: Sequence[Dangling]) -> Table:
-    """Tabulate every reference to a missing individual; the missing end is marked."""
+    """Tabulate every reference to a missing fact (individual); the missing end is marked."""
     rows = (
         (
             dangling.meme,
@@ -271,7 +271,7 @@ def _count_table(name: str, counts: Mapping[str, int]) -> Table:
 
 
 def tabulate_breaches(found: Sequence[Breach], *, every: bool = False) -> Table:
-    """Tabulate violations: each, or their kinds with an example, the most severe first."""
+    """Tabulate violations of the ontology, most severe first: each, or one example per kind."""
     if every:
         rows = tuple((breach.severity, shorten(breach.focus), breach.message) for breach in found)
         return Table(("severity", "where", "what"), rows)
@@ -391,7 +391,7 @@ class MemeCard:
 
 @dataclass(frozen=True, slots=True)
 class MemeSheet:
-    """Page content of one meme; ``skipped`` counts the individuals that are not drawn."""
+    """Page content of one meme; ``skipped`` counts the facts that the graph does not show."""
 
     known: Knowledge
     picture: Thumbnail
@@ -405,7 +405,7 @@ class MemeSheet:
 
 
 class StoreReader:
-    """A read-only store; changes of its folder are visible at the next access.
+    """A read-only store of facts about memes; changes on disk are visible at the next access.
 
     Without a folder it contains the knowledge of the sample data. ``images`` is the folder of the
     images.
@@ -427,7 +427,7 @@ class StoreReader:
 
     @property
     def store(self) -> KnowledgeStore:
-        """The current store: an open one is a snapshot, reopened after a write."""
+        """The current store. An open store is a snapshot, so it is opened again after a change."""
         with self._lock:
             if self.folder is not None and _stamp(self.folder) != self._stamp:
                 self._store = self._open()

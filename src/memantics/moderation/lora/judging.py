@@ -1,6 +1,7 @@
 """Prompts, splits and verdicts of a LoRA-tuned model, and the tuned model as a detector.
 
-A verdict is the more probable of two answer words, or parsed from the generated text.
+A LoRA-tuned model is a local language model with trained adapter weights. Its verdict is the more
+probable of two answer words, or is parsed from the generated text.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from memantics.moderation.examples import Example
 from memantics.moderation.fast import Prediction
 from memantics.moderation.neural import machine
 
-# The paper's split of its 653 groups; other data are split in the same proportion.
+# The PunMemeCN paper holds out 153 of its 653 groups; other data are split in the same proportion.
 TRAIN_GROUPS, ALL_GROUPS = 500, 653
 Question = Literal["pun", "harm"]
 QuestionStyle = Literal["image", "caption", "reasons"]
@@ -66,7 +67,7 @@ class Lesson:
 
 
 class HasGroup(Protocol):
-    """An item of a group that stays in one split."""
+    """An item of a group of memes that must stay in one split."""
 
     @property
     def group(self) -> str:
@@ -88,7 +89,7 @@ class TuningSplit:
 def part_groups(
     cases: Sequence[G], seed: int = 0, train_groups: int | None = None
 ) -> tuple[tuple[G, ...], tuple[G, ...]]:
-    """Hold out whole groups at random: 153 of 653, or the same proportion."""
+    """Hold out whole groups of memes at random: 153 of 653, or the same proportion."""
     groups = sorted({case.group for case in cases})
     count = train_groups or round(len(groups) * TRAIN_GROUPS / ALL_GROUPS)
     if not 0 < count < len(groups):
@@ -107,7 +108,7 @@ def part_groups(
 def split_groups(
     cases: Sequence[TuningCase], seed: int = 0, train_groups: int | None = None
 ) -> TuningSplit:
-    """Split by whole groups; raise InputError if a part has only one class.
+    """Split cases by whole groups; raise InputError if training or test has only one class.
 
     >>> pairs = [(n, part) for n in range(653) for part in "abc"]
     >>> cases = [TuningCase(f"{n}{part}", str(n), part == "a") for n, part in pairs]
@@ -177,7 +178,7 @@ class Wording:
         return Lesson(Request((Message("user", parts),), Form("", ())), self.answer(case))
 
     def answer(self, case: TuningCase) -> str:
-        r"""Return the reference reply.
+        r"""Return the reply that the model is trained to give for a case.
 
         >>> case = TuningCase("1", "1", True, reason="鱼和余同音。")
         >>> Wording().answer(case), Wording(style="reasons").answer(case)
@@ -363,7 +364,7 @@ class LoraVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Recall of both classes, F1 of the positive one and macro-F1; None where undefined.
+    """Recall of both classes, F1 of the positive class, and macro-F1; None where undefined.
 
     A reply without a verdict counts as an error; no answer is guessed.
     """
@@ -417,7 +418,7 @@ class TunedJudge:
         ]
 
     def _log_chances(self, rows: Sequence[Rendered]) -> Any:
-        """How likely each answer is behind its question: the sum over its tokens."""
+        """Return the log-probability of each answer after its question, summed over its tokens."""
         batch = move(self._conversation.encode_lessons(rows), self._model)
         losses, places = token_losses(self._model, batch)
         return losses.new_zeros(len(rows)).index_add(0, places, -losses)

@@ -1,7 +1,8 @@
 """LoRA tuning of a local model: for yes/no detection, and for tasks answered in free text.
 
-For free text, a training example is a request as the task sends it with one of its gold texts.
-Held-out memes are answered before and after tuning, and scored by the task itself.
+LoRA tuning trains small adapter weights and leaves the model unchanged. For free text, a training
+example is a request of the task, paired with one of its reference answers. Held-out memes are
+answered before and after tuning, and scored by the task itself.
 """
 
 from __future__ import annotations
@@ -93,7 +94,11 @@ def write_card(
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Settings of LoRA tuning; epochs and learning rate are the paper's, which gives no rank."""
+    """Settings of LoRA tuning.
+
+    Epochs and learning rate are those of the PunMemeCN paper, which gives no rank of the adapter
+    matrices.
+    """
 
     seed: Annotated[int, Flag("Random seed of split, order and initial weights.", min=0)] = 0
     epochs: Annotated[int, Flag("Number of epochs.", min=1)] = 3
@@ -117,7 +122,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Tuned(Result):
-    """Results of tuning: rates before and after on held-out groups, and on an external set."""
+    """Results of tuning: recall and F1 before and after, on held-out groups and external memes."""
 
     folder: Path
     before: judging.Rates
@@ -127,7 +132,7 @@ class Tuned(Result):
     trained_on: int
 
     def table(self) -> Table:
-        """Show the rates of each set; a dash for an undefined rate."""
+        """Show recall and F1 on each set of memes; a dash marks an undefined value."""
         parts = {"held out, before": self.before, "held out, after": self.after}
         if self.external is not None:
             parts["external, after"] = self.external
@@ -143,7 +148,7 @@ def tune(
     out: Path,
     tools: TuningTools | None = None,
 ) -> Tuned:
-    """Tune an adapter on groups of memes, and evaluate the other groups before and after.
+    """Train an adapter on some groups of memes; evaluate on the others before and after.
 
     The number of epochs is fixed; held-out groups are not used for selection. A second call
     resumes after the last complete epoch.
@@ -347,7 +352,7 @@ class Fitting:
 
 
 def answer_loss(network: Any, batch: dict[str, Any]) -> Any:
-    """Sum the mean cross-entropy of each reply in a portion; prompts have no loss."""
+    """Sum the mean cross-entropy of each reply in a part of a batch; prompts have no loss."""
     losses, places = judging.token_losses(network, batch)
     torch = machine.get_torch()
     counts = torch.bincount(places, minlength=batch["input_ids"].shape[0])
@@ -374,7 +379,7 @@ def save_tuned(
 
 
 def copy_reading(model: Path, target: Path) -> None:
-    """Copy tokenizer, processor and chat template to the merged model."""
+    """Copy the tokenizer, processor and chat template into the folder of the merged model."""
     for path in sorted(model.iterdir()):
         kept = path.suffix in (".json", ".jinja", ".txt", ".model", ".tiktoken")
         if kept and path.name != "config.json" and not path.name.endswith(".index.json"):

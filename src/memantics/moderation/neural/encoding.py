@@ -59,7 +59,8 @@ _LARGEST = 4096
 # The ends of extremely long images are cropped before resizing, to bound memory; the centre crop
 # would remove them anyway.
 _LONGEST = 16
-_PLAIN = 384  # from this size on, images are resized without a crop, as in transformers
+# image size in pixels from which images are resized without a crop, as in transformers
+_PLAIN = 384
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +246,8 @@ class Encoded:
     """Examples as arrays, in the order of ``examples``.
 
     ``ids`` has a padded row per example and text (see :class:`NetworkShape`), ``lengths`` the
-    number of tokens of each. They are None for a network without a text encoder, as are the pixels
-    without an image encoder. ``rows`` are the indices of the examples in the input.
+    number of tokens of each. Both are None for a network without a text encoder; the pixels are
+    None without an image encoder. ``rows`` are the indices of the examples in the input.
     """
 
     examples: tuple[Example, ...]
@@ -312,7 +313,7 @@ def _texts(example: Example, shape: NetworkShape) -> tuple[str, ...]:
 
 
 def cut(encoded: Encoded, rows: Sequence[int] | Ints) -> TextBatch:
-    """Make a batch of rows, padded to its longest text in steps of eight."""
+    """Make a batch of rows, padded to its longest text, rounded up to a multiple of 8 tokens."""
     chosen = np.asarray(rows)
     pixels = None if encoded.pixels is None else np.asarray(encoded.pixels[chosen])
     if encoded.ids is None or encoded.lengths is None:
@@ -323,7 +324,7 @@ def cut(encoded: Encoded, rows: Sequence[int] | Ints) -> TextBatch:
 
 
 def fit(encoded: Encoded, rows: Ints) -> int:
-    """Return the padded length of a batch; few distinct sizes let kernels and memory be reused."""
+    """Return the padded length of a batch, one of a few sizes, so that memory can be reused."""
     if encoded.ids is None or encoded.lengths is None:
         return 0
     longest = int(encoded.lengths[rows].max())

@@ -41,8 +41,9 @@ def hold_out(
 ) -> SplitRows:
     """Hold out a proportion of the examples for validation.
 
-    ``blocks`` holds out runs of neighbouring ids, since ids follow the crawl and leak the label.
-    ``random`` is stratified by class and keeps equal printed texts together.
+    ``blocks`` holds out runs of neighbouring ids, because ids follow the order of collection and
+    neighbours often have the same label. ``random`` is stratified by class and keeps equal printed
+    texts together.
     """
     gold = gold_places(examples, target)
     places = _blocks(examples, share, seed) if how == "blocks" else None
@@ -128,7 +129,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class DevicePortion:
-    """A portion on its device."""
+    """The rows of one forward pass, moved to the device that computes it."""
 
     inputs: tuple[Any, Any, Any]
     gold: Any
@@ -179,7 +180,7 @@ def weigh_classes(gold: Ints, classes: int, how: Weighting) -> NDArray[np.float6
 
 
 def cut_portions(batch: Ints, weights: NDArray[np.float64], count: int) -> list[Portion]:
-    """Cut the rows of a step into ``count`` portions of equal size.
+    """Divide the rows of a training step into ``count`` forward passes of equal size.
 
     If the last batch of an epoch is too small, its first row is repeated with weight 0.
     """
@@ -197,10 +198,10 @@ def cut_portions(batch: Ints, weights: NDArray[np.float64], count: int) -> list[
 
 
 class Feeder:
-    """Transfers portions to a device, many at once, since small networks wait for transfers.
+    """Moves parts of batches to a device, many at once, since small networks wait for transfers.
 
-    Texts stay on the device; a window of portions is gathered there at once. Pixels are read ahead
-    from disk.
+    Texts stay on the device; the rows of several forward passes are gathered there at once. Pixels
+    are read ahead from disk.
     """
 
     def __init__(
@@ -217,7 +218,7 @@ class Feeder:
             self._mask = columns < lengths[..., None]
 
     def feed(self, portions: Iterable[Portion]) -> Iterator[DevicePortion]:
-        """Yield portions on the device, in order."""
+        """Yield the rows of each forward pass on the device, in order."""
         waiting = iter(portions)
         while window := list(islice(waiting, _WINDOW)):
             yield from self._feed_window(window)

@@ -1,9 +1,10 @@
 """The network: text and image encoders, fusion with captions, and one linear layer.
 
-Encoders are loaded from folders (BERT-like texts, ViT-like images, CLIP for both) or made small
-from scratch. A trained detector's folder holds each encoder's config, tokenizer and image
-preprocessing beside its own weights, so it does not need the first folder. Classes are made inside
-functions, because without PyTorch their bases do not exist.
+Encoders are loaded from folders (BERT-like texts, ViT-like images, CLIP for both) or created small,
+with random weights. A trained detector's folder holds each encoder's config, tokenizer and image
+preprocessing beside its own weights, so it does not need the folders that the encoders were loaded
+from. Network classes are defined inside functions, because their base classes do not exist without
+PyTorch.
 """
 
 from __future__ import annotations
@@ -268,7 +269,7 @@ def build_network(encoders: Encoders, shape: NetworkShape) -> Any:
 
 
 def find_vector(shape: NetworkShape) -> str:
-    """Return which text vectors are used: all ``tokens``, the ``first``, or the encoder's ``own``.
+    """Return which text vectors are used: ``tokens`` (all), ``first``, or ``own`` (the encoder's).
 
     >>> find_vector(NetworkShape()), find_vector(NetworkShape(integration="none")), find_vector(
     ...     NetworkShape(integration="none", pooling="mean"))
@@ -387,7 +388,7 @@ def _network_class() -> Any:
             return self.head(self.dropout(joined))
 
         def _align(self, vectors: list[Any]) -> Any:
-            """Multiply the projected vectors, and apply one more layer."""
+            """Multiply the projected text and image vectors, and apply one more layer."""
             text, image = (side(vector) for side, vector in zip(self.sides, vectors, strict=True))
             return torch.relu(self.inner(text * image))
 
@@ -414,12 +415,12 @@ def pool(states: Any, mask: Any) -> Any:
 
 
 def attend(states: Any, mask: Any, shape: NetworkShape) -> Any:
-    """Apply cross-attention from text tokens to caption tokens, as the paper describes.
+    """Apply cross-attention from text tokens to caption tokens, as the ToxiCN MM paper describes.
 
     The tokens S of the printed text are queries, the tokens K of a caption are keys and values:
     softmax(S Kᵀ / √d) K, once per caption. The result is averaged with S per token, then over
-    tokens. With the formula as printed (``values`` of the text), S also replaces the values, so
-    that a caption can only reorder the text.
+    tokens. The formula as printed in the paper (``values`` of the text) uses S for the values too,
+    so that a caption can only reweight the tokens of the text.
     """
     torch = get_torch()
     inline = states[:, 0]
@@ -439,8 +440,9 @@ def attend(states: Any, mask: Any, shape: NetworkShape) -> Any:
 def join_as_printed(inline: Any, captions: Sequence[Any], shape: NetworkShape) -> Any:
     """Apply the printed formula softmax(S Kᵀ/√d) S to one vector per text, within each meme.
 
-    The score is a single number whose softmax is 1, so captions have no effect. An unused function
-    of the official code attends across the memes of a batch; this function does not.
+    With one vector per text, the attention score is a single number whose softmax is 1, so captions
+    have no effect. An unused function of the official code attends across the memes of a batch;
+    this function does not.
     """
     torch = get_torch()
     del shape

@@ -1,9 +1,9 @@
 """Trained networks on disk: a folder, or one exported file that needs no PyTorch.
 
 A folder has ``detector.json``, weights and encoders. An exported file is a ZIP with
-``detector.json`` (the facts, and the checksums of the other files), ``model.onnx`` and, where the
-network reads texts or images, ``tokenizer.json`` and ``preprocessor_config.json``. It runs with
-onnxruntime, without PyTorch or transformers.
+``detector.json`` (metadata of the training, and the checksums of the other files), ``model.onnx``
+and, where the network reads texts or images, ``tokenizer.json`` and ``preprocessor_config.json``.
+It runs with onnxruntime, without PyTorch or transformers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _FACTS = TypeAdapter(SavedFacts)
 
 
 def write_facts(folder: Path, facts: SavedFacts, network: Any) -> SavedFacts:
-    """Write the weights, then the metadata with all checksums; the last step of training."""
+    """Write the weights, then the metadata with all checksums. Training ends with this step."""
     checkpoint.write_tensors(folder / WEIGHTS, network.state_dict())
     sums = {
         path.relative_to(folder).as_posix(): checkpoint.digest(path)
@@ -375,7 +375,7 @@ def predict_neural(detector: NeuralDetector, examples: Sequence[Example]) -> Neu
     return NeuralPredictions(encoded.examples, predictions, encoded.skips)
 
 
-# In float32 the export and the network differ only by the order of sums.
+# In float32, the exported file and the PyTorch network differ only by the order of sums.
 TOLERANCE = 1e-4
 
 

@@ -1,6 +1,7 @@
 """Train one network with several seeds on the same splits, and write a model card.
 
-Each seed resumes after a kill. The card names the training data, the selection and the limits.
+After an interruption, the training of each seed resumes. The model card names the training data,
+the selection of the best epoch and the limits.
 """
 
 from __future__ import annotations
@@ -202,7 +203,7 @@ def _fit(
             raise
         say(f"training on {place.device} is not deterministic for this network; it continues")
         machine.fix_arithmetic(material.training.deterministic, strict=False)
-        # The failed step left partial gradients.
+        # The failed step left partial gradients, which are removed.
         network.zero_grad(set_to_none=True)
     warnings.filterwarnings("ignore", message=".*deterministic.*")
     return Trainer(network, material, seed, place.device, place.ranks).run(folder, say)
@@ -329,7 +330,7 @@ def _settle(plan: SeedPlan, train: Sequence[Example], out: Path, ranks: machine.
 
 
 def _keep(parts: SplitRows, kept: Sequence[int]) -> SplitRows:
-    """Convert the split to row indices of the remaining examples."""
+    """Convert the split to row indices of the examples that were not skipped."""
     places = {row: place for place, row in enumerate(kept)}
 
     def move(rows: Sequence[int]) -> tuple[int, ...]:

@@ -96,9 +96,9 @@ class NetworkShape:
     ``image_caption_weight`` is used only by ``sum``. ``length`` is the maximum number of tokens.
 
     ``captions`` selects the captions. ``pooling`` is how token vectors become one vector: ``mean``,
-    ``first``, or ``auto`` (the mean with attention, else the encoder's own vector). Fix it to
-    compare caption variants. ``values`` are the attention values: tokens of the captions, or of the
-    text as in the printed formula.
+    ``first``, or ``auto`` (the mean with attention, else the encoder's own vector). Set ``pooling``
+    to a fixed value to compare caption variants. ``values`` are the attention values: tokens of the
+    captions, or of the text as in the printed formula.
 
     ``fusion`` concatenates the vectors of text and image, or multiplies them (``align``, as in
     HateCLIPper). ``contrast`` is the weight of the retrieval-guided contrastive loss.

@@ -246,10 +246,9 @@ def _restore_moments(optimiser: Any, path: Path) -> None:
     optimiser.load_state_dict(whole)
 
 
-# Retrieval-guided contrastive learning (Mei et al. 2024).
-#
-# At the start of an epoch, the vectors of all training memes are computed. The loss pulls the
-# nearest meme of the same class closer, and pushes away the nearest of another class and the batch.
+# Retrieval-guided contrastive learning (Mei et al. 2024).  At the start of an epoch, the vectors of
+# all training memes are computed. The loss moves each meme towards its nearest meme of the same
+# class, and away from the nearest meme of another class and from the other memes of the batch.
 
 _BATCH = 128
 _DIGITS = 5  # decimals of similarities that are equal on all processors
@@ -271,7 +270,8 @@ class VectorBank:
     def compare(self, vectors: Any, gold: Any, rows: Ints) -> Any:
         """Compute the contrastive loss of each meme against its positive and negatives.
 
-        Gradients flow through vectors of the batch, not through those of the bank.
+        Gradients flow through vectors of the batch, not through the stored vectors of all training
+        memes.
         """
         torch = get_torch()
         near = self.places[torch.from_numpy(rows).to(self.places.device)]
@@ -316,7 +316,8 @@ def find_neighbours(vectors: Any, classes: Any) -> tuple[Any, Any]:
         similarity = torch.round(vectors[part] @ vectors.T, decimals=_DIGITS)
         alike = classes[part, None] == classes[None]
         itself = torch.arange(start, start + len(similarity), device=vectors.device)
-        # The meme itself ranks below all others of its class, above those of other classes.
+        # The similarity of a meme to itself is set below that to its class and above that to other
+        # classes.
         held = similarity.masked_fill(~alike, -9.0)
         held[torch.arange(len(held)), itself] = -5.0
         same.append(held.argmax(-1))
@@ -429,7 +430,7 @@ class Trainer:
         return progress
 
     def _own_portions(self, batch: Ints) -> list[feeding.Portion]:
-        """Return this process's part of a step, in one portion per accumulation step."""
+        """Return the rows of a training step that this process computes, per accumulation step."""
         count = self._training.accumulate
         portions = feeding.cut_portions(batch, self._weights, count * self._ranks.size)
         return portions[self._ranks.rank * count : (self._ranks.rank + 1) * count]
@@ -449,7 +450,8 @@ class Trainer:
                     compared = self._bank.compare(vectors, portion.gold, portion.rows)
                     losses = losses + self._material.shape.contrast * compared
                 loss = (losses * portion.weights).sum()
-            # Distributed training averages gradients, but the losses are parts of one sum.
+            # Distributed training averages gradients over processes, but the losses here are parts
+            # of one sum.
             self._scaler.scale(loss * self._ranks.size).backward()
             self._running += loss.detach()
         steps = self._steps * training.epochs
@@ -526,7 +528,7 @@ class Trainer:
         return self._torch.autocast(self._device.type, dtype=kind)
 
     def _quiet(self, quiet: bool) -> Any:
-        """Synchronize gradients once per step, with its last portion."""
+        """Synchronize gradients between processes once per step, at its last forward pass."""
         if self._ranks.size > 1 and quiet:
             return self._wrapped.no_sync()
         return contextlib.nullcontext()

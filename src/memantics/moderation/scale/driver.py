@@ -1,4 +1,4 @@
-"""The driver of sharded work: cut a source into shards, skip finished ones, record results.
+"""The driver of sharded work: split a source into shards, skip finished ones, record results.
 
 Finished shards are recorded in an append-only manifest that survives a kill at any moment.
 """
@@ -46,7 +46,7 @@ class _Head(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ShardStanding:
-    """The state of a shard after an earlier call: finished, open, or finished with failed rows."""
+    """The state of a shard after an earlier call: finished, not finished, or with failed rows."""
 
     part: ShardPart | None
 
@@ -164,7 +164,7 @@ def check_part(folder: Path, shard: Shard, part: ShardPart) -> bool:
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, JsonValue] | None, dict[int, ShardPart]]:
-    """Read settings and parts of a folder; the last line of a shard counts."""
+    """Read the settings and finished parts of a folder; of several lines on a shard, the last."""
     head, parts = _read(folder)
     return None if head is None else head.settings, parts
 
@@ -236,7 +236,7 @@ class ScaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class ScaleResult:
-    """Counts of the output folder and of this call; ``repeated`` memes are skipped duplicates."""
+    """Row counts of the output folder and of this call; ``repeated`` counts skipped duplicates."""
 
     rows: int
     statuses: Mapping[str, int]
@@ -369,7 +369,7 @@ class _Once:
                 yield replace(ref, fault=f"the id {ref.id!r} is already used by another meme")
 
     def _add(self, key_text: str, what: bytes) -> bytes | None:
-        """Store the content of an id; return the stored content if the id is already known."""
+        """Store the content of a meme id; return the stored content if the id is already known."""
         key = _digest(key_text.encode("utf-8", "surrogateescape"))
         sql = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
         with self._explain():
@@ -386,7 +386,7 @@ class _Once:
         self.close()
 
     def close(self) -> None:
-        """Delete the table."""
+        """Delete the on-disk table of ids."""
         with closing(self._base):
             self._path.unlink(missing_ok=True)
 

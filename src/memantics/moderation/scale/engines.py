@@ -40,7 +40,7 @@ _STARTS = 3  # attempts to start a worker
 _worker: tuple[Work, Process, Path] | None = None
 
 
-# Running one shard: every reference becomes exactly one row of one Parquet part.
+# Running one shard: every reference to a meme becomes exactly one row of one Parquet file (part).
 
 
 def run_shard(
@@ -60,7 +60,7 @@ def run_shard(
 
 
 def process_refs(refs: Sequence[Ref], work: Work, process: Process) -> list[ShardRow]:
-    """Process references in one batch; if the batch fails, one by one."""
+    """Process references to memes in one batch; if the batch fails, process them one by one."""
     sound = [ref for ref in refs if not ref.fault]
     try:
         made = process(sound) if sound else []
@@ -114,7 +114,7 @@ def _make_table(rows: Sequence[ShardRow], schema: pa.Schema) -> pa.Table:
 
 
 def _read_settled(path: Path, count: int) -> dict[int, ShardRow]:
-    """Read the rows of an earlier part that did not fail, by position."""
+    """Read the rows of an earlier Parquet part that did not fail, by position."""
     import pyarrow.parquet as pq
 
     rows: list[ShardRow] = pq.read_table(path).to_pylist() if path.is_file() else []
@@ -188,7 +188,7 @@ class PoolEngine:
         self.workers = workers or os.cpu_count() or 1
 
     def run(self, orders: Iterable[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Run shards in parallel, with a bounded number in flight."""
+        """Run shards in parallel; only a limited number is submitted at a time."""
         stream = iter(orders)
         again: deque[ShardOrder] = deque()
         while True:
@@ -234,7 +234,7 @@ class PoolEngine:
                     broken.append(order)
 
     def _run_apart(self, orders: list[ShardOrder], work: Work, folder: Path) -> Iterator[ShardPart]:
-        """Run the shards in flight one at a time, to find the one that killed a worker."""
+        """Run the unfinished shards one at a time, to find the one that killed a worker."""
         left = deque(orders)
         while left:
             try:
@@ -332,7 +332,8 @@ class RayEngine:
         settings: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
         if self._address is None:
             settings |= {"num_cpus": self._workers or os.cpu_count(), "include_dashboard": False}
-        else:  # workers of a local cluster inherit the environment; setting it restarts them
+        # Workers of a local cluster inherit the environment; passing it to Ray would restart them.
+        else:
             paths = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
             settings["runtime_env"] = {"env_vars": paths}
         try:

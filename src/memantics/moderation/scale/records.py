@@ -1,4 +1,4 @@
-"""Records between the driver and its workers: references to memes, shards and finished parts.
+"""Records that driver and workers exchange: references to memes, shards and finished parts.
 
 Workers fetch the bytes of a meme themselves.
 """
@@ -82,12 +82,12 @@ class Shard:
 
     @cached_property
     def key(self) -> str:
-        """Digest of the references; a part is valid only for equal references."""
+        """Digest of the shard's references; a finished part is valid only for equal references."""
         return hashlib.sha256(write_refs(self.refs)).hexdigest()
 
     @property
     def name(self) -> str:
-        """File name of its part."""
+        """File name of the shard's Parquet part."""
         return f"part-{self.number:06d}.parquet"
 
 
@@ -136,15 +136,16 @@ def cut_shards(refs: Iterable[Ref], size: int) -> Iterator[Shard]:
 
 
 def part_path(folder: Path, shard: Shard) -> Path:
-    """Return the path of a shard's part."""
+    """Return the path of a shard's Parquet file (part)."""
     return folder / "parts" / shard.name
 
 
-_ROWS_AT_ONCE = 16  # images read at once from a table; a row group may have gigabytes
+# number of images read at once from a table, since a row group may have gigabytes
+_ROWS_AT_ONCE = 16
 
 
 class Fetcher:
-    """Reads references; a Parquet row group is read sequentially from the last position."""
+    """Reads the images that references name; Parquet row groups are read sequentially."""
 
     def __init__(self) -> None:
         self._table = ("", "", "")

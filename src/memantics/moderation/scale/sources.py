@@ -38,7 +38,7 @@ from memantics.moderation.scale.tables import (
 __all__ = ["STDIN", "TableColumns", "count_ahead", "name_sources", "read_sources"]
 # Memes in tar archives, by the convention of WebDataset.
 
-# Errors of tarfile for invalid headers.
+# Errors that tarfile raises for invalid headers.
 _DAMAGED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError)
 _FARTHEST = 2**62
 _CUT_OFF = "the archive is truncated or damaged: the rest is skipped; copy it again"
@@ -57,7 +57,7 @@ class _Sample:
 
 
 def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
-    """Yield a reference per image of a sample, or for its text if it has no image."""
+    """Yield a reference for each image of a sample, or for the text of a sample without images."""
     try:
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
     except (*_DAMAGED, OSError) as error:
@@ -100,7 +100,7 @@ def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
         archive.members = []  # type: ignore[attr-defined]  # otherwise tarfile keeps every header in memory
         if member is None and _is_end(archive):
             return
-        # A size below zero leads back to where a reader has been, for ever.
+        # A member with a negative size would make the reader go back and loop forever.
         if member is None or not (
             0 <= member.size < _FARTHEST and member.offset < archive.offset < _FARTHEST
         ):
@@ -111,9 +111,10 @@ def _walk(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo | None]:
 
 
 def _is_end(archive: tarfile.TarFile) -> bool:
-    """Whether zeros or nothing follow: a damaged header is taken for the end, too.
+    """Return whether only zeros or nothing follow, as at the end of an archive.
 
-    A member that is cut off ends beyond the file, and fails when it is fetched.
+    tarfile also reports the end for a damaged header. A truncated member extends beyond the file,
+    and reading it fails later.
     """
     held = archive.fileobj
     if held is None:
@@ -181,7 +182,7 @@ def _list_refs(sample: _Sample, path: Path, stamp: str) -> Iterator[Ref]:
             size=member.size,
             stamp=stamp,
         )
-        if len(sample.images) > 1:  # each is looked at
+        if len(sample.images) > 1:  # each image of a sample gets its own id
             tail = f".{show_name(ending)}"
             longer = f"{place.apart}{tail}" if place.apart else ""
             place = replace(place, id=place.id + tail, apart=longer)
@@ -194,9 +195,10 @@ def _list_refs(sample: _Sample, path: Path, stamp: str) -> Iterator[Ref]:
 
 STDIN = "-"
 _PIPED = "standard input"
-# Beside images: what our own collections and the Hugging Face ``imagefolder`` convention name.
+# Metadata files beside images, as ``collect`` and the Hugging Face ``imagefolder`` convention name
+# them.
 _LISTS = (MEMES, "metadata.jsonl", "metadata.csv", "metadata.parquet")
-# Images that may not be read are looked at, too: then their rows say so.
+# Images without read permission are listed too; their rows then contain the error.
 _PICTURES = SUFFIXES | {".avif", ".heic", ".heif", ".jfif", ".jxl", ".svg", ".tif", ".tiff"}
 _LONGEST_ID, _LONGEST_TEXT = 1_000, 25_000
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")

@@ -32,7 +32,8 @@ _UNPACK: Mapping[str, Callable[..., Any]] = {
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
-_UNREADABLE = (ValueError, OverflowError, LookupError)  # errors of pyarrow for invalid values
+# errors that pyarrow raises for invalid values
+_UNREADABLE = (ValueError, OverflowError, LookupError)
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _IDS = ("id", "post_id", "meme_id", "image_id", "__key__")
 _IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
@@ -177,7 +178,7 @@ def _fault(path: Path, number: int, fault: str) -> Ref:
 
 
 def _number(ref: Ref, path: Path, number: int) -> Ref:
-    """Add an id to a row without one."""
+    """Give a row without an id its number as id."""
     apart = f"{show_name(path)}:{number}"
     return replace(ref, id=f"{show_name(path.name)}:{number}", apart=apart)
 
@@ -209,7 +210,7 @@ def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number
     given = row.get(names.id) if names.id else None
     text = row.get(names.text) if names.text else None
     image = row.get(names.image) if names.image else None
-    if isinstance(image, dict):  # as ``datasets`` writes it
+    if isinstance(image, dict):  # the column layout that Hugging Face ``datasets`` writes
         image = image.get("path") or image
     language = row.get("language")
     ref = Ref(

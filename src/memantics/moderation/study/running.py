@@ -1,7 +1,7 @@
 """Run a study (every variant on the same splits, tested once), and compute its metrics.
 
-Finished parts are not repeated. Metrics are means over seeds with confidence intervals over memes,
-and variants are compared by two kinds of tests.
+Finished trainings are not repeated. Metrics are means over seeds with confidence intervals over
+memes. Variants are compared by a paired bootstrap over memes and a t-test over seeds.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ ScoreFunction = Callable[[Floats], Floats]
 
 
 def list_metrics(classes: Sequence[str]) -> Mapping[tuple[str, str, str], ScoreFunction]:
-    """List the metrics of the paper's table, by key, breakdown and part; one value per seed."""
+    """List the metrics of the ToxiCN MM table, by key, breakdown and part; one value per seed."""
     metrics: dict[tuple[str, str, str], ScoreFunction] = {
         ("macro_precision", "", ""): lambda tables: macro_precision(*split_confusions(tables)),
         ("macro_recall", "", ""): lambda tables: macro_recall(*split_confusions(tables)),
@@ -123,7 +123,10 @@ def _f1_of(place: int, tables: Floats) -> Floats:
 
 
 def score_sheet(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> tuple[Score, ...]:
-    """Compute means over seeds with confidence intervals over memes; the note has the SD."""
+    """Compute means over seeds with confidence intervals over memes.
+
+    The note of each metric gives the standard deviation over seeds.
+    """
     cells = sheet.cells
     whole = sheet.count(cells.sum(0)[None])
     scores = []
@@ -166,7 +169,7 @@ def say_spread(by_seed: Sequence[float]) -> str:
 
 
 def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -> list[Score]:
-    """Compute recall of harmful memes by modality (the paper's Figure C1)."""
+    """Compute recall of harmful memes by modality, as in Figure C1 of the ToxiCN MM paper."""
     found = []
     for modality in MODALITIES:
         rows = [
@@ -254,9 +257,10 @@ def correct(found: Sequence[Contrast]) -> tuple[Contrast, ...]:
 class StudyPlan:
     """Variants and training settings of a study.
 
-    ``epochs`` and ``rate`` are the paper's values by model family if None. ``pooling`` is the same
-    for all networks, so that caption variants differ only in captions. ``against`` is the variant
-    to compare with; by default each variant is compared with its encoders without captions.
+    If ``epochs`` or ``rate`` is None, the values of the ToxiCN MM paper for the model family are
+    used. ``pooling`` is the same for all networks, so that caption variants differ only in
+    captions. ``against`` is the variant to compare with; by default each variant is compared with
+    its encoders without captions.
     """
 
     variants: tuple[Variant, ...]
@@ -321,7 +325,7 @@ class Study(Result):
         return self.table()._repr_html_() + self.contrast_table()._repr_html_()
 
     def contrast_table(self) -> Table:
-        """Show differences of macro-F1 in percentage points, with both tests."""
+        """Show differences of macro-F1 in percentage points, tested over memes and over seeds."""
         rows = [
             (
                 f"{contrast.first} → {contrast.second}",
@@ -346,7 +350,7 @@ def _show_p(value: float | None) -> str:
 def run_study(
     train_part: Loaded, test_part: Loaded, plan: StudyPlan, out: Path, say: ProgressLog
 ) -> Study:
-    """Train and test every variant; a second call with the same plan resumes."""
+    """Train and test every variant; a second call with the same plan resumes unfinished work."""
     _check(plan, train_part, test_part)
     data, notes = _match_parts(plan, train_part, test_part)
     known = {example.id: example for example in data[1].examples}

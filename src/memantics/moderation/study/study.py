@@ -33,8 +33,8 @@ __all__ = [
 class StudyData:
     """Training and test data of a study.
 
-    ``test`` is a separate test set. Without one, ``share`` of the data is held out at random, with
-    equal texts together.
+    ``test`` is a separate test set. Without one, the proportion ``share`` of the data is held out
+    at random; memes with equal texts stay together.
     """
 
     data: str | None = None
@@ -50,7 +50,7 @@ class StudyData:
             return first, load_examples(self.test, "test", self.labels, self.captions)
         try:
             second = load_examples(self.data, "test", self.labels, self.captions)
-        except DataError:  # a copy of the release without the test file
+        except DataError:  # the user's copy of the release may lack the test file
             second = first
         if first.checksum != second.checksum:
             return first, second

@@ -16,7 +16,7 @@ from memantics.moderation.neural import settings
 from memantics.moderation.neural.settings import CaptionUse, Training
 
 _NAME = re.compile(r"([a-z]+)(?:\+(text|image|both))?(?:@(printed|pooled|sum))?")
-# The paper's encoders by family, and the preset that uses them.
+# Encoders of the ToxiCN MM paper by model family, and the preset that uses them.
 FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyType(
     {
         "roberta": ("text", ("text",)),
@@ -26,7 +26,7 @@ FAMILIES: Mapping[str, tuple[settings.Preset, tuple[str, ...]]] = MappingProxyTy
         "clip": ("clip-mke", ("clip",)),
     }
 )
-# The trained rows of the paper's Table 5, in its order.
+# The trained models of Table 5 in the ToxiCN MM paper, in its order.
 PAPER: tuple[str, ...] = (
     *("roberta", "resnet", "vit"),
     *("fusion", "fusion+text", "fusion+image", "fusion+both"),
@@ -82,12 +82,12 @@ class Variant:
 
     @property
     def base(self) -> str:
-        """The same encoders without captions, for comparison."""
+        """The variant with the same encoders but without captions, for comparison."""
         return self.family
 
     @property
     def slug(self) -> str:
-        """Its name as a folder name."""
+        """The variant's name in a form that is valid for a folder."""
         return re.sub(r"[^a-z]+", "-", self.name)
 
 
@@ -113,9 +113,13 @@ def read_variant(name: str) -> Variant:
 
 
 def choose_variants(names: Sequence[str], encoding: StudyEncoders) -> tuple[Variant, ...]:
-    """Return the given variants; by default the paper's rows for the given encoders, and fast.
+    """Return the given variants.
 
-    ``paper`` stands for the paper's rows, ``checks`` for the other ways to combine captions.
+    By default, these are the models of the ToxiCN MM paper for the given encoders, and the fast
+    detector.
+
+    The name ``paper`` stands for the models of the paper, ``checks`` for other ways to combine
+    captions.
     """
     groups: dict[str, Sequence[str]] = {"paper": PAPER, "checks": CHECKS}
     if not names:
@@ -172,7 +176,7 @@ def make_backbones(variant: Variant, encoding: StudyEncoders) -> settings.Backbo
 def make_training(
     variant: Variant, training: Training, epochs: int | None, rate: float | None
 ) -> Training:
-    """Return training settings with the paper's epochs and rate, unless given.
+    """Return training settings; epochs and rate default to those of the ToxiCN MM paper.
 
     >>> make_training(read_variant("resnet"), Training(), None, None).rate
     5e-05

@@ -30,7 +30,7 @@ from memantics.understanding.knowledge.records import Knowledge
 
 # Two definitions of toxicity: the six kinds of M-QUEST's paper, or the harm taxonomy of "analyze".
 ToxicityRule = Literal["paper", "reviewer"]
-_ANY = "Harmful"  # unspecific kind of toxicity
+_ANY = "Harmful"  # the kind of toxicity that names no specific group or form
 NONE = "none"
 WordedEmotion = Literal[
     "happy", "calm", "relaxed", "excited", "sad", "angry", "tense", "bored", "neutral"
@@ -75,7 +75,9 @@ def tell_rule(rule: ToxicityRule) -> dict[str, str]:
 
 
 def agrees(type_: str, kind: str) -> bool:
-    """Tell whether a type of harm and a kind of toxicity are compatible; unknown ones are.
+    """Tell whether a type of harm and a kind of toxicity are compatible.
+
+    Unknown types and kinds are compatible with all others.
 
     >>> agrees("targeted", "Hateful"), agrees("dispirited", "Propaganda"), agrees("", "Abusive")
     (True, False, True)
@@ -147,7 +149,7 @@ def ask_harm(meme: Meme, language: str, model: str, known: Knowledge | None = No
 def ask_feeling(
     meme: Meme, language: str, model: str, known: Knowledge | None = None
 ) -> Step[Feeling]:
-    """Build the emotion question; the prompt includes the emotions of the first extraction."""
+    """Build the emotion question; the prompt includes the emotions extracted from the meme."""
     emotions = get_args(WordedEmotion)
     body = find_prompts()["feeling"].fill(
         **_show(meme, known, "Emotion"),
@@ -182,7 +184,7 @@ def _read_feeling(model: str, reply: str) -> Feeling:
 
 
 def _show(meme: Meme, known: Knowledge | None, *dimensions: Dimension) -> dict[str, str]:
-    """Build the prompt material of a meme, with a caution if a model extracted part of it."""
+    """Build the description of a meme for a prompt, with a caution if a model extracted parts."""
     first = {
         f"{DIMENSION_TERMS[dimension].label}, by a first reading": "\n".join(
             f"{individual.label}: {individual.description}".rstrip(": ")

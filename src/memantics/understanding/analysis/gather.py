@@ -47,7 +47,7 @@ from memantics.understanding.vision.panels import find_panels
 
 # Contradictions between parts of an analysis: harm and emotion.
 
-_CLEAR = 0.3  # minimum absolute valence of a clearly positive or negative word
+_CLEAR = 0.3  # minimum absolute value of the valence of a clearly positive or negative word
 _GOOD = frozenset({"happy", "calm", "relaxed", "excited"})
 _BAD = frozenset({"sad", "angry", "tense", "bored"})
 # Amusement contradicts no other emotion.
@@ -60,7 +60,7 @@ _VIEWER = ROLES["Emotion"][1]["viewer"]
 def find_contradictions(
     found: Findings, answered: Collection[Dimension]
 ) -> Iterator[Contradiction]:
-    """Find contradictions between parts of an analysis; baselines are ignored.
+    """Find contradictions between parts of an analysis, ignoring unreliable baseline results.
 
     ``answered`` are the dimensions that the model answered. An empty list means "nothing found"
     only for those dimensions.
@@ -221,7 +221,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
 
 
 def _look_closer(image: Image, name: str, tools: Tools) -> tuple[list[Sight], list[Missing]]:
-    """Run optional vision networks; return their results and the missing ones."""
+    """Run optional vision networks; return their results and the networks not installed."""
     seen, unseen = [], []
     if tools.faces is not None:
         found = len(tools.faces.find(image, name))
@@ -266,9 +266,8 @@ def _list_unsaid(predictions: Sequence[ClassifierPrediction]) -> list[Missing]:
 async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Findings:
     """Add the model's answers to a local analysis; unanswered parts are listed in ``missing``.
 
-    The dimensions are extracted first. Background knowledge comes from them, and the prompts for
-    intents, harm, emotion and pun include their results. All prompts include the homophone
-    readings.
+    The facts of all dimensions are extracted first. The prompts for background knowledge, intents,
+    harm, emotion and pun include these facts. All prompts include the homophone readings.
     """
     language, model = settings.language, asker.model
     meme = replace(seen.meme, notes={**seen.meme.notes, **describe_homophones(seen.homophones)})
@@ -290,7 +289,8 @@ async def ask_all(asker: Asker, seen: Findings, settings: ExtractSettings) -> Fi
         asker.take(ask_pun(meme, language, model, homophones)),
     )
     if model == BASELINE:
-        # By text similarity it would choose an emotion at chance level.
+        # The embedded reader, a small model shipped with the package, compares texts and would
+        # choose an emotion at chance level.
         why = "unknown: the embedded reader does not predict emotions; train a classifier"
         feeling = replace(feeling, status="refused", value=None, reason=why)
         pun = replace(

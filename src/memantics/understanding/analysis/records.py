@@ -121,10 +121,11 @@ class Findings(Result):
 
     ``shows`` is visual content found without a model. Verdicts and emotions of a model come before
     those of local tools. ``predictions`` are those of the classifiers in use, except the emotion.
-    ``near`` are known memes with similar text or image, ``template_cluster`` those on the same
-    image. Baselines (the detector of the sample data, the embedded reader) count only if there is
-    no other verdict. ``printed`` are all text lines with their roles, in an image of that ``size``;
-    ``lines`` are the captions among them.
+    ``near`` are known memes with similar text or image, ``template_cluster`` known memes on the
+    same image. Baselines are the detector trained on the sample data and the embedded reader, a
+    small model shipped with the package. They count only if there is no other verdict. ``printed``
+    are all text lines with their roles, in an image of that ``size``; ``lines`` are the captions
+    among them.
     """
 
     meme: Meme
@@ -166,7 +167,7 @@ class Findings(Result):
 
     @property
     def moods(self) -> tuple[Feeling, ...]:
-        """The emotions that count; baselines count only if there is no other source."""
+        """The emotions that count; unreliable baselines count only if there is no other source."""
         return _leave_baselines(self.feelings)
 
     @property

@@ -1,7 +1,7 @@
-"""Generate two captions per meme with a model; existing captions are kept.
+"""Generate two captions per meme (meaning of the text, description of the image) with a model.
 
-The meaning of the text is asked without the image, and the description without the text. A detector
-weighs both as separate feature blocks.
+Existing captions are kept. The model explains the text without seeing the image, and describes the
+image without its text. A detector uses both captions as separate groups of features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from memantics.models import drafts
 
 SOURCES = "captions-sources.jsonl"
 LONGEST = 600
-# Our prompts, or ToxiCN MM's two prompts in our wording, which name language and culture.
+# Two sets of prompts: plain ones, and those of the ToxiCN MM paper in other words, which name
+# language and culture.
 CaptionWording = Literal["plain", "culture"]
 CaptionOrigin = Literal["given", "mined", "no text", "unseen", "missing"]
 # Names of the two captions in detector data, in meme notes and in step ids.
@@ -141,7 +142,8 @@ def read_caption(reply: str, language: str) -> str:
 def write_captions(folder: Path, report: drafts.Drafted[Captioned]) -> Path:
     """Write ``captions.jsonl`` and a file with the source of each caption.
 
-    ``captions.jsonl`` has only the fields of detector data: add labels to train on it.
+    ``captions.jsonl`` contains only the fields that detectors read. Add a label field to train a
+    detector on it.
     """
     origins = (
         {

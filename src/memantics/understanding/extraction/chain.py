@@ -1,4 +1,4 @@
-"""Run the model calls that extract a meme's knowledge; each step starts when its inputs exist."""
+"""Run the model calls that extract facts about a meme; each call starts when its inputs exist."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The result of one meme."""
+    """The facts extracted from one meme, and the results of all model calls."""
 
     knowledge: Knowledge
     steps: tuple[StepResult, ...]
@@ -103,14 +103,14 @@ class _Found:
     links: dict[str, list[Relation]] = field(default_factory=dict)
 
     def add_links(self, said: Iterable[reading.ReadRelation], source: Provenance) -> None:
-        """Keep relations between individuals of other steps until all individuals exist."""
+        """Keep relations between extracted facts of other steps until all facts exist."""
         for link in said:
             relation = replace(link.relation, provenance=source)
             self.links.setdefault(link.source, []).append(relation)
 
 
 async def extract_meme(asker: Asker, meme: Meme, settings: ExtractSettings) -> Extraction:
-    """Extract the knowledge of one meme; independent steps run concurrently."""
+    """Extract facts (knowledge) about one meme; independent model calls run concurrently."""
     situation = asking.Situation(
         meme,
         settings.background,
@@ -212,7 +212,7 @@ async def _extract_step(
 async def _link_all(
     asker: Asker, situation: asking.Situation, settings: ExtractSettings, found: _Found
 ) -> None:
-    """Run the second pass: relations of every dimension with individuals and possible targets."""
+    """Run the second pass: ask for the relations of every dimension that has facts and targets."""
     tasks = [
         asyncio.create_task(_link_step(asker, situation, step, settings, found))
         for step in settings.plan.steps
@@ -309,7 +309,7 @@ async def in_order(
 async def extract_memes(
     asker: Asker, memes: Sequence[Meme], settings: ExtractSettings, window: int = 64
 ) -> AsyncIterator[Extraction]:
-    """Extract the knowledge of many memes in order, up to ``window`` memes at once."""
+    """Extract facts about many memes in order, up to ``window`` memes at the same time."""
     jobs = (extract_meme(asker, meme, settings) for meme in memes)
     async for extraction in in_order(jobs, window):
         yield extraction

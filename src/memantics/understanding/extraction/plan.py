@@ -1,4 +1,4 @@
-"""The extraction plan and its requests: order of the dimensions, known facts, and a strict schema.
+"""The plan of fact extraction and its prompts: order of dimensions, known facts, strict schema.
 
 Printed text, notes, background files and earlier answers are enclosed between marks
 (:func:`~memantics.core.prompt.enclose`); the prompt states that they are not instructions.
@@ -37,21 +37,21 @@ from memantics.understanding.knowledge.ontology.vocabulary import (
 from memantics.understanding.knowledge.records import Individual
 
 Refine = Literal["same", "second", "off"]
-# With constrained decoding, a list of allowed targets prevents dangling references; servers limit
-# the length of such lists.
+# With constrained decoding, a list of allowed targets prevents references to facts that do not
+# exist. Servers limit the length of such lists.
 _MOST_LISTED = 400
 # Maximum description length in later prompts; visible things need no description.
 _TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
 MOST_ARRANGED = 50
 _THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
-# Known individuals by dimension; None if the step had no answer.
+# Known facts (individuals) by dimension; None if the model gave no answer for the dimension.
 KnownIndividuals = Mapping[Dimension, Sequence[Individual] | None]
 
 
 def list_relations(
     dimension: Dimension, spec: DimensionSpec | None = None
 ) -> tuple[RelationTerm, ...]:
-    """List the relations that are requested with the individuals of one dimension.
+    """List the relations that are requested together with the facts of one dimension.
 
     ``mappedOnto`` is requested only with analogies.
 
@@ -80,7 +80,7 @@ def list_relations(
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """One call: its dimension and the dimensions given in the prompt.
+    """One model call: the dimension that it extracts, and the dimensions given in its prompt.
 
     ``needs`` are required inputs: if one of them is empty, the step is skipped. ``background``
     tells whether the prompt includes the user's files.
@@ -98,11 +98,11 @@ class PlannedStep:
         return self.spec or SPECS[self.dimension]
 
     def all_relations(self) -> tuple[RelationTerm, ...]:
-        """The relations that individuals of this step can have."""
+        """The relations that facts of this dimension can have."""
         return list_relations(self.dimension, self.spec)
 
     def relations(self) -> tuple[RelationTerm, ...]:
-        """The relations of this step: those to one of its inputs.
+        """The relations requested in this step: those to facts given in its prompt.
 
         ``mappedOnto`` links the two ends of an analogy, not the analogy itself; the second pass can
         request it.
@@ -153,7 +153,7 @@ class ExtractionPlan:
 
 
 def _chain(*names: Dimension) -> tuple[PlannedStep, ...]:
-    """Build steps whose prompts include all earlier results."""
+    """Build a list of steps in which each prompt includes all earlier results."""
     return tuple(PlannedStep(name, names[:place]) for place, name in enumerate(names))
 
 
@@ -296,7 +296,7 @@ def ask_individuals(
     known: KnownIndividuals,
     relations: Sequence[RelationTerm],
 ) -> Request:
-    """Build the request for the individuals of a dimension, with relations if allowed."""
+    """Build the request for the facts of a dimension, with their relations if allowed."""
     told = step.told
     listed = [individual for name in step.inputs for individual in known.get(name) or ()]
     usable = _usable(relations, listed)
@@ -316,7 +316,7 @@ def ask_individuals(
 def _arranges(
     dimension: Dimension, relations: Sequence[RelationTerm], listed: Sequence[Individual]
 ) -> bool:
-    """Tell whether to ask for spatial relations, which need at least two individuals."""
+    """Tell whether to ask for spatial relations, which need at least two known elements."""
     things = [individual for individual in listed if individual.dimension in _THINGS]
     return dimension == reading.ARRANGED and bool(relations) and len(things) > 1
 
@@ -389,7 +389,7 @@ def _rank(name: Dimension) -> int:
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """List individuals by dimension, one per line, with shortened descriptions."""
+    """List known facts by dimension, one per line, with shortened descriptions."""
     lines, last = [], ""
     for individual in entries:
         if individual.dimension != last:
@@ -476,7 +476,7 @@ def _schema(
 
 
 def _free_schema(listed: Sequence[Individual]) -> JsonValue:
-    """Build the schema of a spatial or free relation between two listed individuals."""
+    """Build the schema of a spatial or free relation between two listed facts."""
     end = _reference(listed, _THINGS, _MOST_LISTED)
     said: JsonValue = {"anyOf": [choice(*SPATIAL), {"type": "string", "minLength": 1}]}
     return record(source=end, relation=said, target=end)
@@ -487,7 +487,10 @@ def _link_schema(
     listed: Sequence[Individual],
     sources: Sequence[Individual] | None = None,
 ) -> JsonValue:
-    """Build the schema of relations with allowed targets and sources; long lists become strings."""
+    """Build the JSON schema of relations.
+
+    Targets and sources are limited to known facts; for long lists, any string is allowed.
+    """
     shapes: list[JsonValue] = []
     room = _MOST_LISTED // max(1, len(relations))
     for term in relations:

@@ -1,4 +1,4 @@
-"""Parse a reply into validated individuals and relations."""
+"""Parse a model's reply into validated facts (ontology individuals) and relations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ MOST = 200
 MOST_RELATIONS = 500
 
 
-# Fields whose values are added to the description.
+# Fields of a reply whose values are added to the description of a fact.
 ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "Emotion": (
         "holder",
@@ -86,7 +86,8 @@ ROLES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 # Scenes have spatial relations and free relations for actions.
 ARRANGED = "Scene"
-EXAMPLE = "what people call it"  # a model that copies the prompt repeats this text
+# this text of the prompt appears in the reply of a model that copies the prompt
+EXAMPLE = "what people call it"
 
 
 class SaidRelation(Closed):
@@ -119,10 +120,10 @@ class SaidIndividual(Closed):
 
 @dataclass(frozen=True, slots=True)
 class ReadReply:
-    """The parsed individuals of a reply.
+    """The facts (individuals) parsed from a model's reply.
 
-    ``merged`` counts exact duplicates, ``renamed`` entries whose name was taken. ``links`` are
-    relations between previously known individuals.
+    ``merged`` counts exact duplicates; ``renamed`` counts entries whose name was already used.
+    ``links`` are relations between facts that were known before.
     """
 
     individuals: tuple[Individual, ...]
@@ -140,7 +141,7 @@ class ReadRelation:
 
 
 class Directory:
-    """Resolve references to listed individuals.
+    """Resolve references to listed facts (ontology individuals) by name or label.
 
     >>> cat = Individual("VisualMaterial", "grumpy_cat", "the cat")
     >>> names = Directory([cat])
@@ -287,7 +288,7 @@ def _tell_role(description: str, said: SaidIndividual, dimension: vocabulary.Dim
         return description
     name, words = ROLES[dimension]
     answer = clean_line(getattr(said, name), 40).casefold()
-    role = next((words[word] for word in words if word in answer), "")  # "the viewer", too
+    role = next((words[word] for word in words if word in answer), "")  # also for "the viewer"
     return f"{description} ({role})".strip() if role else description
 
 

@@ -1,4 +1,4 @@
-"""The report of an extraction: status counts, individuals and dangling references."""
+"""The report of an extraction: call counts by status, facts, and references to missing facts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Misplaced:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A step without a value, and its reason."""
+    """A model call without a usable reply, and its reason."""
 
     meme: str
     dimension: str
@@ -94,7 +94,7 @@ class KnowledgeReport:
         return cls(*told, unusable=list(skips))
 
     def add(self, extraction: Extraction) -> None:
-        """Count one meme."""
+        """Add the results of one meme to the counts."""
         knowledge = extraction.knowledge
         self.memes += 1
         self.individuals += len(knowledge.individuals)
@@ -129,7 +129,7 @@ class KnowledgeReport:
 
 
 def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
-    """Find relations between existing individuals of the wrong dimensions."""
+    """Find relations between facts of dimensions that the ontology does not allow."""
     for individual in knowledge.individuals:
         for link in individual.relations:
             term, target = RELATIONS.get(link.relation), knowledge.by_key.get(link.target)
@@ -140,7 +140,8 @@ def find_misplaced(knowledge: Knowledge) -> Iterator[Misplaced]:
 
 
 # A build folder contains ``memes.jsonl`` with ``images/``, ``knowledge.jsonl``, ``report.json`` and
-# the client's ``calls.jsonl``. Files are written atomically; a repeated build reuses the call log.
+# the client's ``calls.jsonl``. Files are written atomically; a repeated build reuses the logged
+# model calls.
 
 IMAGES, REPORT = "images", "report.json"
 _MOST_BACKGROUND = 64_000
@@ -149,7 +150,7 @@ _BACKGROUND_SUFFIXES = (".txt", ".md")
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The memes of a build, and those with unusable images."""
+    """The memes copied into a build, and the memes that were skipped for unusable images."""
 
     memes: tuple[Meme, ...]
     skips: tuple[Skip, ...]

@@ -24,7 +24,8 @@ from memantics.core.task import Unparsed
 from memantics.models import drafts
 from memantics.models.drafts import check_wording
 
-# Form of the guideline: an intent completes "the meme …"; uncertain knowledge ends with ``?``.
+# The annotation guideline requires that an intent completes "the meme …", and that uncertain
+# background ends with ``?``.
 
 LONGEST = 300
 MOST_INTENTS, MOST_SENTENCES = 3, 8
@@ -72,7 +73,7 @@ def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[s
 
 
 def check_intent(said: str, language: str) -> str:
-    """Clean one intent: remove opening words and full stop; reject text that is not a clause.
+    """Clean one intent: remove "the meme" and the full stop; reject text without a verb.
 
     >>> check_intent("the meme Praises a dog for waiting.", "en")
     'praises a dog for waiting'
@@ -95,7 +96,7 @@ def check_intent(said: str, language: str) -> str:
 
 def _check_english(line: str) -> str:
     words = line.split()
-    # Only a plain capital is lowered: "USA" or "iPhone" as first word is not a verb.
+    # Only a word with a single capital at its start is lowered: "USA" or "iPhone" is not a verb.
     if words[0].istitle():
         line = words[0].lower() + line[len(words[0]) :]
         words = line.split()
@@ -155,7 +156,10 @@ class IntentSettings:
 
 @dataclass(frozen=True, slots=True)
 class DraftedIntents:
-    """Drafts of a meme, best intent first; ``given`` background was not requested from a model."""
+    """Drafted intents and background of a meme, best intent first.
+
+    ``given`` means that the background came with the meme and not from a model.
+    """
 
     meme: Meme
     language: str

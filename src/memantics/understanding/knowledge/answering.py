@@ -30,13 +30,15 @@ from memantics.understanding.knowledge.store import GraphStore
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
-MEMORY = 2 * 1024**3  # bytes, in addition to the store and the program
-# maximum characters of an answer, since a short query can request any length
+# memory limit in bytes, in addition to the memory of the store and the program
+MEMORY = 2 * 1024**3
+# maximum number of characters of an answer, since a short query can produce any length
 MOST_CHARACTERS = 20_000_000
 DEEPEST = 100  # maximum nesting of brackets
 _FRAMES = 20_000  # Python stack limit; the parser needs dozens of frames per bracket
 _OURS = "urn:memantics:"
-# A query needs one of these words to name another machine; an escape may spell any word.
+# A query can contact another machine only with one of these words, or with an escape sequence that
+# may encode one.
 _SUSPECT = re.compile(r"service|from|\\u", re.IGNORECASE)
 
 
@@ -82,7 +84,7 @@ def check_query(query: str) -> None:
 
 
 def _walk(part: object) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield every named part of a syntax tree."""
+    """Yield every named node of a query's syntax tree."""
     if isinstance(part, dict):
         yield str(getattr(part, "name", "")), part
         part = part.values()

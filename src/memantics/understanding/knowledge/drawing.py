@@ -1,4 +1,4 @@
-"""Draw the knowledge of a meme as SVG: cards in columns, with one line per relation.
+"""Draw the facts about a meme as SVG: one card per fact, in columns, and a line per relation.
 
 A relation's name is inside the card of its source, so that names never overlap. Colours come from
 ``drawing.css``. There is one drawing for wide screens and one for phones.
@@ -40,7 +40,7 @@ COLUMNS: tuple[tuple[str, tuple[Dimension, ...]], ...] = (
     ("mechanism", ("Scene", "AnalogicalMapping", "SemioticProjection", "Emotion")),
     ("purpose", ("OverallIntent", "Toxicity", "TargetCommunity")),
 )
-_OWN = 2  # custom dimensions are in the column "mechanism"
+_OWN = 2  # dimensions that users define are drawn in the column "mechanism"
 _COLUMN_OF = {name: place for place, (_, members) in enumerate(COLUMNS) for name in members}
 WIDTH = 196.0
 draw_part = partial(draw_macro, Path(__file__).with_name("drawing.svg"))
@@ -75,7 +75,7 @@ class _Drawing:
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """Card positions by individual number."""
+        """Card positions by the number of the fact that a card shows."""
         return {
             individual: place
             for place, card in enumerate(self.cards)
@@ -83,7 +83,7 @@ class _Drawing:
         }
 
     def links(self) -> Iterator[tuple[int, int, int]]:
-        """Lines as card, row and target card."""
+        """Lines of the drawing: card, row in the card, and target card."""
         for place, card in enumerate(self.cards):
             for row_place, row in enumerate(card.rows):
                 for target in row.targets:
@@ -94,7 +94,7 @@ class _Drawing:
         return draw_part("sheet", name, width, height, self.parts)
 
     def add(self, name: str, *values: object) -> None:
-        """Add a part by its name in ``drawing.svg``."""
+        """Add an SVG element from the template of that name in ``drawing.svg``."""
         self.parts.append(draw_part(name, *values))
 
     def line(
@@ -161,7 +161,7 @@ class _Wide(_Drawing):
             self.card(self.cards[at], edges[column_of[at]], plan.tops[spot[at]] + top, WIDTH)
         for at, x, y in ports:
             self.add("port", self.cards[at], x, y)
-        # A lane may be above the first card or below the last.
+        # A line may pass above the first card of a column or below the last.
         reach = [y for route in plan.routes for _, y in route.lanes]
         height = max([plan.height, *reach]) + top + 12
         rest = [at for at in range(len(self.cards)) if at not in column_of]
@@ -260,7 +260,7 @@ class _Narrow(_Drawing):
         return self.close(_NARROW, here)
 
     def members(self, column: int) -> list[int]:
-        """List the cards of a column by dimension."""
+        """List the cards of one column of the drawing, by dimension."""
         found = [place for place, card in enumerate(self.cards) if _find_column(card) == column]
         return sorted(found, key=lambda at: _rank(column, self.cards[at]))
 

@@ -1,4 +1,4 @@
-"""Read and write knowledge as N-Quads, TriG, Turtle and JSON-LD without loss."""
+"""Read and write knowledge graphs as N-Quads, TriG, Turtle and JSON-LD without loss."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SUFFIXES: Mapping[str, GraphFormat] = {
     ".json": "jsonld",
 }
 _RDF, _XSD = PREFIXES["rdf"], PREFIXES["xsd"]
-# Terms with short names; the relations of a file are added.
+# JSON-LD terms with short names; the relations of a file are added to them.
 _CONTEXT: dict[str, JsonValue] = orjson.loads(Path(__file__).with_name("context.json").read_bytes())
 _CONTEXT |= {
     name: {"@id": TERM + name, "@type": "@id"}
@@ -105,8 +105,8 @@ def _official(form: GraphFormat) -> RdfFormat:
 def place_quads(quads: Iterable[Quad]) -> dict[str, list[Quad]]:
     """Group quads by meme; in Turtle, which has no graphs, by IRI.
 
-    Statements about no meme, such as a model, are added to the graph of every meme that refers to
-    them.
+    Statements that are not about a meme, for example about a model, are added to the graph of every
+    meme that refers to them.
     """
     from pyoxigraph import Quad
 
@@ -201,7 +201,7 @@ def _write_jsonld(quads: Sequence[Quad]) -> bytes:
 
 
 def _reading_order(entry: dict[str, JsonValue]) -> tuple[int, int, str]:
-    """Sort entries: the meme, its individuals in order, then the provenance."""
+    """Sort JSON-LD entries: the meme, its facts in order, then the provenance."""
     if entry.get("@type") == "Meme":
         return 0, 0, ""
     position = entry.get("position")
@@ -214,13 +214,16 @@ _FIRST = ("@id", "@type", "id", "name", "label", "description", "toxicityKind", 
 
 
 def _tidy(entry: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Put the most important keys first."""
+    """Sort the keys of a JSON-LD object, the most important ones first."""
     names = [name for name in _FIRST if name in entry]
     return {name: entry[name] for name in (*names, *sorted(entry.keys() - set(names)))}
 
 
 def _short(iri: str) -> str:
-    """Shorten an IRI with a prefix; libraries resolve a URN base differently."""
+    """Shorten an IRI with a prefix.
+
+    No base IRI is used, because libraries resolve a URN as base in different ways.
+    """
     return f"meme:{iri.removeprefix(MEME)}" if iri.startswith(MEME) else iri
 
 

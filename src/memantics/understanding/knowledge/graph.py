@@ -1,7 +1,8 @@
 """Convert knowledge to RDF and back without loss: one graph per meme, without blank nodes.
 
-Each individual has its class, label and relations; a PROV-O activity describes its provenance. A
-relation with its own provenance or wording has a separate statement node.
+A fact about a meme is an individual of the ontology with a class, a label and relations; a PROV-O
+activity describes its provenance. A relation with its own provenance or wording has a separate
+statement node.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ class _Writer:
 
     def relation(self, source: str, relation: records.Relation) -> Iterator[Quad]:
         meme = self.knowledge.meme
-        # Ontology relations between other dimensions are stored as free relations.
+        # An ontology relation between dimensions that it is not defined for is stored as a free
+        # relation.
         known = self.knowledge.by_key
         theirs = [
             known[key].dimension in DIMENSIONS for key in (source, relation.target) if key in known
@@ -231,7 +233,7 @@ class _Subject:
 
 
 def from_quads(meme: str, quads: Iterable[Quad | Triple]) -> records.Knowledge:
-    """Read the knowledge of a meme from its graph; unknown statements stay in the graph."""
+    """Read the facts about a meme from its RDF graph; unknown statements stay in the graph."""
     subjects: dict[str, _Subject] = defaultdict(_Subject)
     for quad in quads:
         # The predicate determines whether a value is a node or a literal.

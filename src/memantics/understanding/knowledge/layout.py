@@ -1,7 +1,8 @@
 """Layout of knowledge graphs: choose the cards, and place them in columns with few crossings.
 
-It is the classic layered method: long lines get a lane in every column that they cross, the order
-follows the mean of the neighbours, and heights are a least-squares solution that keeps the order.
+It is the layered (Sugiyama) method. A long line gets a free lane in every column that it crosses.
+Cards are ordered by the mean position of their neighbours. Vertical positions are a least-squares
+solution that keeps this order.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def tame(text: str) -> str:
 
 
 def measure_text(text: str, size: float) -> float:
-    """Estimate the width of a text, rather too wide than too narrow.
+    """Estimate the width of a text; overestimate rather than underestimate it.
 
     >>> measure_text("鱼鱼", 10) > measure_text("fish", 10)
     True
@@ -122,9 +123,9 @@ class CardRow:
 
 @dataclass(frozen=True, slots=True)
 class IndividualCard:
-    """A card of one individual, or of several with the same relations.
+    """A card of the drawing: one fact (individual), or several with the same relations.
 
-    ``numbers`` are their positions among the meme's individuals.
+    ``numbers`` are their positions among the facts about the meme.
     """
 
     numbers: tuple[int, ...]
@@ -134,12 +135,12 @@ class IndividualCard:
 
     @property
     def number(self) -> int:
-        """The first individual's position, which identifies the card."""
+        """The position of the card's first fact, which identifies the card."""
         return self.numbers[0]
 
     @property
     def kicker(self) -> str:
-        """The small line above the title."""
+        """The small line above the title of a card."""
         label = name_dimension(self.individual.dimension)
         if len(self.numbers) > 1:
             return f"{label} × {len(self.numbers)}"
@@ -164,7 +165,7 @@ class IndividualCard:
 
 
 def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
-    """Choose the individuals to draw: all, unless there are too many."""
+    """Choose the facts (individuals) to draw: all, unless there are too many."""
     chosen: dict[str, int] = {}
     counts: dict[str, int] = {}
     for number, individual in enumerate(knowledge.individuals):
@@ -185,9 +186,9 @@ def choose_cards(knowledge: Knowledge) -> tuple[IndividualCard, ...]:
 
 
 def _join_alike(cards: Sequence[IndividualCard], crowded: Set[str]) -> Iterator[IndividualCard]:
-    """In a crowded dimension, join individuals with the same links into one card.
+    """In a dimension with many facts, show facts with the same links on one card.
 
-    Individuals that others refer to keep their own card, so that arrows stay exact.
+    A fact that other facts refer to keeps its own card, so that arrows stay exact.
     """
     aimed = {target for card in cards for row in card.rows for target in row.targets}
     groups: dict[object, list[IndividualCard]] = {}
@@ -221,7 +222,7 @@ def _title(individual: Individual) -> str:
     if individual.dimension == "OverallIntent" and (
         told := read_fields(words).get("hasOverallIntent")
     ):
-        # The official extraction uses the same label for every intent.
+        # M-QUEST's official extraction uses the same label for every intent.
         return told.replace("_", " ")
     if individual.dimension == "TextualMaterial" and words and measure_text(words, 1.0) < 34:
         return words if words[0] in "\"“'‘「" else f"“{words}”"
@@ -229,7 +230,7 @@ def _title(individual: Individual) -> str:
 
 
 def _make_rows(knowledge: Knowledge, key: str, chosen: dict[str, int]) -> tuple[CardRow, ...]:
-    """Build one row per relation; ontology relations come first."""
+    """Build the rows of a card, one per relation; ontology relations come first."""
     grouped: dict[str, list[Relation]] = {}
     for link in knowledge.by_key[key].relations:
         grouped.setdefault(link.relation, []).append(link)
@@ -272,7 +273,7 @@ def make_legend(knowledge: Knowledge) -> tuple[Legend, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A card: its column, its height, and the offsets of its rows."""
+    """A card in the layout: its column, its height, and the vertical offsets of its rows."""
 
     column: int
     height: float
@@ -333,7 +334,7 @@ class _Arrangement:
         return self.finish(tops)
 
     def chain(self, line: CardLine) -> list[int]:
-        """Return the stops of a line: its ends, and a lane in every column between them."""
+        """Return the points of a line: its ends, and a free lane in every column between them."""
         first, last = self.boxes[line.source].column, self.boxes[line.target].column
         step = 1 if last > first else -1
         stops = [line.source]
@@ -466,7 +467,7 @@ class _Arrangement:
 
 
 def assign_tracks(spans: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """Assign non-overlapping spans to tracks; short spans are innermost.
+    """Assign spans of lines to tracks without overlap; short spans get the innermost tracks.
 
     >>> assign_tracks([(0, 10), (2, 3), (11, 12)])
     (1, 0, 0)

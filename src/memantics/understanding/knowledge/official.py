@@ -1,9 +1,9 @@
 """Reader of M-QUEST's knowledge bases: raw JSON and refined Turtle of either namespace.
 
-Individuals come from the raw file, or from the refined one if only that exists; statements come
-from both. Names are resolved, and relations are mapped to the ontology. Nothing is dropped: other
-terms keep their names, dangling references are kept and listed, and the copy of the official
-ontology in every file is only counted.
+Facts (individuals) come from the raw file, or from the refined file if there is no raw file;
+relations come from both. Names are resolved, and relations are mapped to the ontology. Nothing is
+dropped: other terms keep their names, references to missing facts are kept and listed, and the copy
+of the official ontology in every file is only counted.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _TEXTS: Mapping[str, str] = {
 _NOTES = ("extractionMethod", "extractedFrom", "extractionTimestamp")
 COLLECTION = "mquest"
 WARNING = "Memes of this collection may attack people; they are shown for research only."
-# Terms of the official files that our ontology names differently.
+# Terms of the official M-QUEST files that have other names in this package's ontology.
 _RENAMED: Mapping[str, str] = {"hasProjectedEntity": "projectedOnto"}
 
 
 @dataclass(frozen=True, slots=True)
 class OfficialFiles:
-    """The files of one meme; one of the two may be missing."""
+    """The raw and the refined knowledge file of one meme; one of the two may be missing."""
 
     meme: str
     raw: Path | None = None
@@ -113,10 +113,11 @@ def read_raw(path: Path) -> Base:
 
 
 def read_refined(path: Path, heads: Heads | None = None) -> Base:
-    """Read one refined file; its blocks are ordered, so a label belongs to the class before.
+    """Read one refined Turtle file, in which a label belongs to the class before it.
 
-    The official code used one fixed namespace and found nothing in four of five files. Here local
-    names count in any namespace. ``heads`` caches the common beginning of files.
+    The official code accepts one fixed namespace and therefore finds nothing in four of five files.
+    This function accepts local names in any namespace. ``heads`` caches the common beginning of
+    files.
     """
     return _RefinedReader(path, heads or Heads()).read()
 
@@ -135,7 +136,8 @@ class Head:
 class Heads:
     """The cache of common beginnings: nine tenths of each file are a copy of one ontology.
 
-    A beginning is separated only if it is a complete document and contains no individual.
+    The common beginning is cached only if it is a complete document and contains no facts about the
+    meme.
     """
 
     known: list[Head] = field(default_factory=list)
@@ -205,7 +207,7 @@ class _RefinedReader:
     path: Path
     heads: Heads
     base: Base = field(default_factory=Base)
-    # Individuals during parsing: name, dimension, texts; texts by subject.
+    # Facts (individuals) during parsing: name, dimension, texts; texts by subject.
     blocks: list[tuple[str, Dimension, dict[str, str]]] = field(default_factory=list)
     latest: dict[str, dict[str, str]] = field(default_factory=dict)
     terms: set[str] = field(default_factory=set)
@@ -283,7 +285,7 @@ def _local(iri: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A reference in other words than the individual's name, and its resolution."""
+    """A reference that does not use the exact name of a fact, and the fact that it means."""
 
     meme: str
     written: str
@@ -292,7 +294,7 @@ class Repair:
 
 @dataclass(slots=True)
 class Account:
-    """The counts of an import; ``differing`` are individuals that differ between the files.
+    """The counts of an import; ``differing`` are facts that differ between raw and refined file.
 
     ``copied`` are statements of the official ontology in every refined file; ``repeated`` are
     duplicate statements.
@@ -388,7 +390,7 @@ class _Adoption:
 
     @cached_property
     def names(self) -> Mapping[str, Sequence[records.Individual]]:
-        """Individuals by their official names."""
+        """Facts (individuals) by their names in the official file."""
         found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             found[_slug(former.name)].append(individual)
@@ -396,7 +398,7 @@ class _Adoption:
 
     @cached_property
     def other_names(self) -> Mapping[str, Sequence[records.Individual]]:
-        """Individuals by other references of models: the label, or name and label."""
+        """Facts by other references that models use: the label, or name and label."""
         found: dict[str, list[records.Individual]] = defaultdict(list)
         for individual, former in zip(self.individuals, self.base.individuals, strict=True):
             name, label = _slug(former.name), _slug(former.label)
@@ -461,9 +463,9 @@ class _Adoption:
     def find(
         self, name: str, fitting: Sequence[Dimension]
     ) -> tuple[records.Individual | None, bool]:
-        """The individual that a name means, and whether finding it took other words than its name.
+        """Return the fact that a name refers to, and whether the reference is inexact.
 
-        Where several have the name, the relation says which dimension fits.
+        If several facts have the name, the relation determines the dimension.
         """
         words = _slug(name)
         found, repaired = self.names.get(words, ()), False
@@ -480,7 +482,7 @@ class _Adoption:
 
 
 def _compare(meme: str, raw: Base, refined: Base) -> Iterator[str]:
-    """List individuals that only one of the two files has, or that differ."""
+    """List facts that only one of the two files contains, or that differ."""
     if _count(raw, str) == _count(refined, str):
         return
     first, second = _count(raw, _fold), _count(refined, _fold)

@@ -1,4 +1,4 @@
-"""The knowledge of a meme as one self-contained page: graph, image and all statements."""
+"""All facts about a meme as one self-contained HTML page: graph, image and statements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LISTED = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An individual in the list below the graph; links contain entry numbers."""
+    """A fact in the list below the graph; its links contain the numbers of other entries."""
 
     number: int
     individual: Individual
@@ -46,12 +46,12 @@ def find_image(known: Knowledge, folder: Path | None) -> Path | None:
 
 
 def write_page(known: Knowledge, out: Path, image: Path | None) -> None:
-    """Write the page atomically."""
+    """Write the HTML page about a meme's facts atomically."""
     write_text(out, render_page(known, image))
 
 
 def render_page(known: Knowledge, image: Path | None) -> str:
-    """Render the page as text."""
+    """Render the page about a meme's facts as HTML text."""
     picture = make_thumbnail(image, _SIDE) if image else Thumbnail("", reason="no image available")
     return fill_page(
         "knowledge.html",
@@ -103,7 +103,7 @@ def tell_intent(individual: Individual) -> str:
 
 
 def _tell_origin(provenance: Provenance | None) -> str:
-    """Return the provenance as one line."""
+    """Return the provenance of a fact (model, source, people) as one line."""
     if provenance is None:
         return ""
     parts = [

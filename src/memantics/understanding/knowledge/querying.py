@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pyoxigraph import Store
 
 MOST_CHARACTERS = 100_000
-PATIENCE = 60.0  # seconds; time limit of commands over a whole store
-SHORT, BEHIND = 2.0, 5  # seconds at normal priority; niceness of longer queries
+PATIENCE = 60.0  # time limit in seconds of commands over a whole store
+SHORT, BEHIND = 2.0, 5  # seconds that a query runs at normal priority, and the niceness afterwards
 QueryRow = dict[str, str]
 _HELPER = "memantics.understanding.knowledge.answering"
 _SHOWN = 200
@@ -36,7 +36,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class QueryRows(Result):
-    """The result rows of a query; ``cut`` tells that there were more than the limit."""
+    """The result rows of a query; ``cut`` is True if rows above the limit were left out."""
 
     variables: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
@@ -68,13 +68,13 @@ class QueryRows(Result):
 
 @contextmanager
 def store_errors(folder: Path | None = None) -> Iterator[None]:
-    """Convert RocksDB errors to one-line errors."""
+    """Convert errors of RocksDB, the database of the store, to one-line errors."""
     try:
         yield
     except (OSError, RuntimeError) as error:
         where = f"the knowledge store {folder}" if folder else "the knowledge store"
         text = str(getattr(error, "strerror", None) or error)
-        if re.search(r"(?i)\block\b", text):  # instead of "block checksum mismatch"
+        if re.search(r"(?i)\block\b", text):  # clearer than RocksDB's "block checksum mismatch"
             raise StoreError(
                 f"{where} is in use by another process",
                 hint="wait until the other process ends",
@@ -168,7 +168,7 @@ def ask(source: Path | bytes, query: str, limit: int, timeout: float) -> QueryRo
 def _call(
     head: dict[str, object], timeout: float, late: MemanticsError, body: bytes = b""
 ) -> dict[str, Any]:
-    """Return the helper's answer; ``late`` is raised on a timeout."""
+    """Return the answer of the query process; the error ``late`` is raised on a timeout."""
     said = orjson.dumps({**head, "seconds": timeout}) + b"\n" + body
     helper = subprocess.Popen(  # noqa: S603 - our own module
         [sys.executable, "-m", _HELPER],
@@ -193,11 +193,11 @@ def _call(
 
 
 def _wait(helper: subprocess.Popen[bytes], said: bytes, timeout: float) -> bytes:
-    """Wait for the helper's answer; a long query gets a lower priority."""
+    """Wait for the answer of the query process; a long query gets a lower priority."""
     with suppress(subprocess.TimeoutExpired):
         return helper.communicate(said, timeout=min(SHORT, timeout))[0]
     if hasattr(os, "setpriority"):
-        with suppress(OSError):  # it has just ended
+        with suppress(OSError):  # the process has just ended
             os.setpriority(os.PRIO_PROCESS, helper.pid, BEHIND)
     return helper.communicate(timeout=max(timeout - SHORT, 0))[0]
 

@@ -1,4 +1,4 @@
-"""Knowledge about one meme: individuals, relations and provenance, and their IRIs.
+"""Facts about one meme: ontology individuals, relations and provenance, and their IRIs.
 
 Names are unique within a meme *and* a dimension: ``person`` may be visible (VisualMaterial) and
 addressed (TargetCommunity), as two individuals. IRIs are made per meme, valid for any name, and
@@ -100,7 +100,7 @@ def class_iri(dimension: str) -> str:
 
 
 def thing_iri(meme: str, key: str) -> str:
-    """Return the IRI of ``Dimension/name`` in a meme, or of a thing with other words.
+    """Return the IRI of the fact ``Dimension/name`` of a meme, or of a thing named in free words.
 
     >>> thing_iri("7", "Scene/a duel"), thing_iri("7", "a duel")
     ('urn:memantics:meme:7#Scene/a%20duel', 'urn:memantics:meme:7#thing/a%20duel')
@@ -112,7 +112,7 @@ def thing_iri(meme: str, key: str) -> str:
 
 
 def read_thing(iri: str) -> str:
-    """Return the ``Dimension/name`` or the words encoded by :func:`thing_iri`."""
+    """Return the ``Dimension/name`` or the free words encoded by :func:`thing_iri`."""
     place, _, name = iri.partition("#")[2].partition("/")
     return unescape(name) if place == THING else f"{place}/{unescape(name)}"
 
@@ -161,8 +161,8 @@ class Relation:
     """A relation to another individual of the same meme.
 
     ``relation`` is an ontology relation, or a model's own words. ``target`` is ``Dimension/name``;
-    a target without an individual is dangling and reported. ``provenance`` is set if it differs
-    from the individual's. ``written`` keeps the original words of a repaired reference.
+    a target that does not exist is kept and reported as dangling. ``provenance`` is set if it
+    differs from the individual's. ``written`` keeps the original words of a repaired reference.
     """
 
     relation: str
@@ -173,7 +173,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Individual:
-    """One statement about a meme; ``kind`` is used only for Toxicity."""
+    """One fact about a meme; ``kind`` is used only in the dimension Toxicity."""
 
     dimension: Dimension
     name: str
@@ -195,7 +195,7 @@ class Individual:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement whose subject is not an individual: kept and reported."""
+    """A statement whose subject is not a known fact (individual); it is kept and reported."""
 
     source: str
     relation: str
@@ -205,7 +205,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Dangling:
-    """A reference to a missing individual; ``end`` is the end of the statement that is missing."""
+    """A reference to a missing fact; ``end`` tells whether subject or target is missing."""
 
     meme: str
     source: str
@@ -216,11 +216,11 @@ class Dangling:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """All knowledge about one meme, in the original order.
+    """All facts about one meme, in the original order.
 
     ``image`` is the name of its image file, ``collection`` its source, ``warning`` the content
-    warning, and ``language`` that of the labels. ``loose`` are statements whose subject is not an
-    individual.
+    warning, and ``language`` that of the labels. ``loose`` are statements whose subject is not a
+    known fact (individual).
     """
 
     meme: str
@@ -243,7 +243,7 @@ class Knowledge:
         )
 
     def dangling(self) -> Iterator[Dangling]:
-        """References to missing individuals of this meme.
+        """References to facts (individuals) that this meme does not have.
 
         >>> duel = Individual("Scene", "duel", "a duel", relations=(
         ...     Relation("hasParticipant", "VisualMaterial/knight"),))

@@ -1,7 +1,8 @@
 """Retrieve known memes and statements that are similar in text meaning or image.
 
-A pool is built from a knowledge store, a build, a collection of memes, or a folder of texts. Its
-embeddings are computed once and cached in the home folder.
+A pool is a set of known memes or texts that is searched. It is built from a knowledge store, a
+build, a collection of memes, or a folder of texts. Its embeddings are computed once and cached in
+the home folder.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from memantics.understanding.knowledge.records import KNOWLEDGE, Knowledge, read
 from memantics.understanding.knowledge.store import MARKER, GraphStore
 from memantics.understanding.vision.hashes import hash_image, measure_distance
 
-_CANDIDATES = 20  # number of memes whose statements are compared
+_CANDIDATES = 20  # number of nearest memes whose statements are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Pool:
     def find_template_cluster(
         self, image: Path, without: Container[str] = ()
     ) -> TemplateClusterUse | None:
-        """Find known memes with the same image and their use; None if there are none.
+        """Find known memes with the same image and describe their use; None if there are none.
 
         Memes in the same template cluster of a collection are included.
         """
@@ -186,7 +187,7 @@ def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
 
 
 def pool_knowledge(known: Iterable[Knowledge], source: str, encoder: Encoder | None = None) -> Pool:
-    """Build a pool from knowledge in memory."""
+    """Build a searchable pool from facts about memes in memory."""
     return Pool((_adopt(knowledge, source) for knowledge in known), (), encoder)
 
 

@@ -29,14 +29,14 @@ _AGREED = "yes"
 
 @dataclass(slots=True)
 class Confirmations:
-    """People who confirmed individuals (by key) and links to toxic elements."""
+    """The people who confirmed each fact (by key) and each link to a toxic element."""
 
     individuals: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     links: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
 def read_confirmed(build: Path) -> Iterator[Knowledge]:
-    """Read the knowledge of a build, with the people who confirmed it if it was annotated."""
+    """Read the facts of a build, with the people who confirmed them if it was annotated."""
     agreed: dict[str, Confirmations] = defaultdict(Confirmations)
     for queue in sorted(build.glob("queue*")):
         if (queue / CARD).is_file() and (queue / ANNOTATIONS).is_file():
@@ -47,7 +47,7 @@ def read_confirmed(build: Path) -> Iterator[Knowledge]:
 
 
 def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
-    """Collect the confirmations of each item (see ``questions.review``)."""
+    """Collect who confirmed the facts behind each annotated question (see ``questions.review``)."""
     for reviewed in review.annotated:
         focus, element = reviewed.item.hidden.get("focus"), reviewed.item.hidden.get("element")
         for vote in reviewed.aggregated.annotations if reviewed.aggregated else ():
@@ -59,7 +59,7 @@ def _gather(review: Review, agreed: Mapping[str, Confirmations]) -> None:
 
 
 def confirm(knowledge: Knowledge, agreed: Confirmations) -> Knowledge:
-    """Add the people who confirmed it to the knowledge.
+    """Add the people who confirmed a fact to its provenance.
 
     >>> agreed = Confirmations()
     >>> agreed.individuals["Scene/duel"].add("p1")
@@ -142,7 +142,7 @@ def _official(path: Path) -> tuple[OfficialFiles, ...]:
 
 
 def _built(path: Path) -> Path | None:
-    """Return the build folder if the path is one or its file."""
+    """Return the build folder if the path is a build folder or the knowledge file in it."""
     if path.name == KNOWLEDGE:
         return path.parent
     return path if (path / KNOWLEDGE).is_file() else None

@@ -36,7 +36,7 @@ def read_ontology(part: Literal["meme", "shapes"] = "meme") -> bytes:
 
 
 class GraphStore:
-    """Knowledge about many memes.
+    """A store of facts about many memes, one RDF graph per meme.
 
     Create a store with :meth:`in_memory`, :meth:`create` or :meth:`open`.
 
@@ -86,7 +86,8 @@ class GraphStore:
             )
         with store_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # Written first, so that an interrupted store is recognised and filled again.
+            # This file is written first, so that an incomplete store is recognised and filled
+            # again.
             replace_file(
                 folder / MARKER, (json.dumps({"format": FORMAT}) + "\n").encode(), flag="--store"
             )
@@ -228,11 +229,11 @@ def _check_marker(folder: Path) -> None:
 # Search of memes in a store by their statements.
 
 _MOST_WORDS = 8
-_SECONDS = 15.0  # seconds; a page request waits for the result
+_SECONDS = 15.0  # time limit in seconds; a page request waits for the result
 
 
 def search(store: GraphStore, text: str = "", dimension: Dimension | None = None) -> list[str]:
-    """Find memes with an individual that contains all words, or whose id contains the text.
+    """Find memes with a fact that contains all words, or whose id contains the text.
 
     >>> from memantics.understanding.knowledge.records import Individual, Knowledge
     >>> store = GraphStore.in_memory()

@@ -1,6 +1,7 @@
 """Validation of knowledge against the ontology's SHACL shapes, and store statistics.
 
-The counts cover individuals, relations, kinds and dangling references.
+The statistics count facts (individuals), relations, kinds of toxicity, and references to missing
+facts.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ SELECT (COUNT(DISTINCT ?one) AS ?count) {{
 
 @dataclass(frozen=True, slots=True)
 class DimensionMetrics:
-    """The number of individuals of a dimension, and of memes that have some."""
+    """The number of facts (individuals) in a dimension, and of memes that have at least one."""
 
     individuals: int
     memes: int
@@ -80,8 +81,8 @@ class DimensionMetrics:
 class StoreStatistics:
     """Statistics of a store.
 
-    ``said`` are relations in models' own words; ``dangling`` counts statements with a missing
-    individual.
+    ``said`` are relations in models' own words; ``dangling`` counts statements that refer to a
+    missing fact.
     """
 
     memes: int
@@ -133,7 +134,7 @@ def measure(store: GraphStore, timeout: float = PATIENCE) -> StoreStatistics:
 
 
 def list_dangling(store: GraphStore, timeout: float = PATIENCE) -> Iterator[Dangling]:
-    """List every statement with a missing individual, by meme."""
+    """List every statement that refers to a missing fact (individual), by meme."""
     found = []
     (rows,) = select(store, _DANGLING, timeout=timeout)
     for row in rows:
@@ -277,7 +278,10 @@ class _Compiler:
         return _Condition(broken_if(value)) if broken_if else None
 
     def alternative(self, shape: Term) -> str:
-        """Compile the failure of one ``sh:or`` alternative: a class, or an absent property."""
+        """Compile the condition under which one ``sh:or`` alternative fails.
+
+        An alternative is a class, or the absence of a property.
+        """
         parameters = self.said.get(shape, {}).keys() - _BESIDE
         if parameters == {f"{SH}class"}:
             return f"NOT {_has(f'<{_RDF}type>', self.one(shape, 'class'))}"
@@ -327,7 +331,7 @@ _COUNTS = frozenset({"minCount", "maxCount"})
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """A filter for invalid values, or a limit on the number of values."""
+    """A SHACL constraint as SPARQL: a filter for invalid values, or a limit on their number."""
 
     broken: str = ""
     count: tuple[str, int] | None = None
@@ -335,7 +339,7 @@ class _Condition:
 
 def _query(target: str, path: str, wanted: _Condition) -> str:
     scope = f'FILTER(STRSTARTS(STR(?graph), "{MEME}"))'
-    # Targets are in a subquery: a focus node counts once.
+    # Targets are selected in a subquery, so that each focus node counts once.
     focus = f"{{ SELECT DISTINCT ?graph ?focus {{ GRAPH ?graph {{ {target} }} {scope} }} }}"
     if wanted.count is None:
         found = f"GRAPH ?graph {{ ?focus {path} ?value }}" if path else "BIND(?focus AS ?value)"
@@ -395,7 +399,7 @@ _ORDER: dict[Severity, int] = {"Violation": 0, "Warning": 1, "Info": 2}
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A violated rule: where, and which value if one is invalid."""
+    """A violation of a SHACL rule: its place, and the invalid value if there is one."""
 
     meme: str
     focus: str

@@ -37,7 +37,8 @@ LOANS = (
     "top",
 )
 
-# Pronunciations of a consonant without a following vowel, and initials for one with a vowel.
+# Mandarin syllables for an English consonant without a following vowel, and pinyin initials for one
+# with a vowel.
 _ALONE = parse_table(
     "B=bu P=pu M=mu F=fu V=wu+fu D=de T=te L=er+ou G=ge K=ke HH=he JH=ji+zhi CH=qi+chi "
     "SH=xi+shi R=er Z=zi S=si TH=si DH=de W=wu Y=yi ZH=ri N=en NG=eng"
@@ -144,7 +145,8 @@ def find_phonemes(word: str) -> tuple[str, ...]:
 def load_dictionary() -> bytes:
     """Read the pronunciation dictionary, one line per word; empty without pocketsphinx.
 
-    A search in the three megabytes takes less than a millisecond and needs no index in memory.
+    A text search in this dictionary of three megabytes takes less than a millisecond, so no index
+    is kept in memory.
     """
     try:
         sphinx = import_module("pocketsphinx")
@@ -159,7 +161,7 @@ _TOKEN = re.compile(r"[a-zA-Z]+|.", re.DOTALL)
 _MAX_LATIN = 12
 _OTHER_READING = 0.2
 _ANY_TONE = range(1, 6)
-# Two syllables that fast speech merges into one; chats write them with one character.
+# Pairs of syllables that fast speech merges into one; chats write the pair as one character.
 FUSED = parse_table(
     "jiang=zhe+yang niang=na+yang biao=bu+yao bao=bu+hao zao=zhi+dao xuan=xi+huan "
     "beng=bu+yong mao=mei+you nia=ni+ya"
@@ -178,7 +180,7 @@ class CaptionToken:
 
 @dataclass(frozen=True, slots=True)
 class SyllableSlot:
-    """One pronounced syllable; an unpronounced token has one slot without pronunciations.
+    """One syllable of a caption; an unpronounced token has one slot without pronunciations.
 
     ``sounds`` maps each possible pronunciation to its cost. ``simple`` is the simplified character;
     it is empty if the slot is not a character.
@@ -254,7 +256,7 @@ def simplify(character: str) -> str:
 
 
 def write_scripts(caption: str) -> Iterator[SpokenCaption]:
-    """Yield the syllables of a caption: as written, then with each merged syllable expanded."""
+    """Yield the syllables of a caption as written, then with each contracted syllable expanded."""
     tokens = split_tokens(caption)
     plain = "".join(simplify(t.text) if t.kind == "han" else "，" * len(t.text) for t in tokens)
     context = read_in_context(plain)

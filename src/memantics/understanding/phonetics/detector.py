@@ -55,10 +55,10 @@ def fit_logistic(
 def _climb(
     design: Floats, target: Floats, penalty: Floats, importance: Floats, renew: int = 1
 ) -> Floats:
-    """Maximise a penalised logistic likelihood with Newton steps.
+    """Maximise a penalised logistic likelihood by Newton's method.
 
-    The Hessian is expensive with hundreds of features, so it is computed every ``renew`` steps. It
-    is largest at the start, so steps with an old Hessian are too short rather than too long.
+    The Hessian is expensive with hundreds of features, so it is computed every ``renew`` steps. The
+    Hessian is largest at the start, so steps with an old one are too short rather than too long.
     """
     weights = np.zeros(design.shape[1])
     for number in range(_STEPS * renew):
@@ -76,9 +76,10 @@ def _climb(
 
 @dataclass(frozen=True, slots=True)
 class PunData:
-    """Training captions: features and sentence embeddings in rows, labels, and group folds.
+    """Training captions: rows of features and sentence embeddings, labels, and folds by group.
 
-    ``homophone`` separates homophone puns from polysemy puns.
+    ``homophone`` is True for homophone puns (words of equal sound) and False for polysemy puns (one
+    word, two senses).
     """
 
     signals: Floats
@@ -98,7 +99,7 @@ class PunData:
         )
 
     def weigh(self, polysemy: float) -> Floats:
-        """Return caption weights under which polysemy puns have this proportion among puns."""
+        """Return caption weights with which polysemy puns have the given proportion among puns."""
         sense = self.pun & ~self.homophone
         found = sense.sum() / max(self.pun.sum(), 1)
         if not 0 < found < 1:
@@ -107,10 +108,10 @@ class PunData:
         return np.where(self.pun, shares, 1.0)
 
 
-# Polysemy puns are 16 % of the puns in the whole release and 37 % in the unseen groups. Training
-# uses the first proportion, since most polysemy puns cannot be detected from the caption alone; a
-# description of the image makes them detectable. Probabilities are calibrated for a proportion
-# between the two.
+# Polysemy puns (one word, two senses) are 16 % of the puns in the whole PunMemeCN release and 37 %
+# in the groups not used for training. Training uses 16 %, since most polysemy puns cannot be
+# detected from the caption alone; a description of the image makes them detectable. Probabilities
+# are calibrated for a proportion between 16 % and 37 %.
 LEARNT, LEARNT_DESCRIBED, EXPECTED = 0.16, 0.37, 0.37
 _CHANCES = 0.22
 ALARMS = 0.045  # maximum false positive rate on held-out folds
@@ -182,7 +183,7 @@ def apply_pun(
 def fit_choice(
     groups: Sequence[tuple[Floats, int]], names: Sequence[str], ridge: float = 1.0
 ) -> Linear:
-    """Fit weights that give the right row of each group the highest score (softmax).
+    """Fit weights that give the correct row of each group the highest score (softmax).
 
     >>> groups = [(np.array([[1.0], [0.0]]), 0), (np.array([[0.2], [0.9]]), 1)]
     >>> fit_choice(groups, ["x"]).weights["x"] > 0
@@ -329,7 +330,7 @@ def judge_pun(
     description only counts as evidence for a pun, and only if it mentions words of the caption. It
     counts as evidence against a pun only if it is ``trusted``, since a short or wrong description
     mentions little. ``seen`` is the decision of a vision-language model; it shifts the log-odds by
-    the published accuracy of such models, so neither source decides alone.
+    the published accuracy of such models, so that neither the caption nor the model decides alone.
     """
     if readings.language != "zh" or readings.model == "none":
         odds, limit = _logit(readings.confidence), readings.threshold

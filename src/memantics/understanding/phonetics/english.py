@@ -25,8 +25,8 @@ from memantics.understanding.phonetics.reading import (
 )
 
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_LOG10 = math.log10(1.0001)  # unit of the model's integer scores
-_COMMON = -5.6  # log10 probability; rarer words are not candidates
+_LOG10 = math.log10(1.0001)  # unit of the language model's integer scores
+_COMMON = -5.6  # minimum log10 probability of a candidate word
 _UNKNOWN = -7.0
 _MAX_WORDS, _MAX_PHONEMES, _MAX_LENGTH = 24, 90, 14
 _ARCS, _BEAM = 36, 24
@@ -132,7 +132,7 @@ def compare_phonemes(first: str, second: str) -> float:
 
 
 def _find_arcs(vocabulary: EnglishVocabulary, phonemes: Sequence[str], start: int) -> list[_Arc]:
-    """Find words that match the phonemes from a position on, by distance and frequency."""
+    """Find words that sound like the phonemes after a position, by distance and frequency."""
     best: dict[tuple[str, int], float] = {}
     stack = [(vocabulary.root, start, 0.0)]
     while stack:
@@ -154,7 +154,7 @@ def _find_arcs(vocabulary: EnglishVocabulary, phonemes: Sequence[str], start: in
             if phoneme in node.next and distance + cost <= _REACH:
                 stack.append((node.next[phoneme], at, distance + cost))
     arcs = [_Arc(word, end, round(distance, 3)) for (word, end), distance in best.items()]
-    # Scores are per phoneme; otherwise short words would fill the list.
+    # Scores are divided by the number of phonemes; otherwise short words would fill the list.
     arcs.sort(key=lambda a: (vocabulary.weigh((a.word,)) - _SOUND * a.distance) / (a.end - start))
     return arcs[-_ARCS:]
 
@@ -231,7 +231,10 @@ def _weigh_plainly(words: Sequence[Word], vocabulary: EnglishVocabulary) -> floa
 
 
 def _rate_confidence(reading: Reading) -> float:
-    """Rate the confidence from gain and distance; a gain of 2 at distance 0 gives 0.5."""
+    """Compute the confidence of a reading from its gain in probability and its sound distance.
+
+    A gain of 2 (log10) at distance 0 gives a confidence of 0.5.
+    """
     odds = 1.2 * (reading.gain - 2.0) - 3.0 * reading.distance
     return round(1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))), 4)
 

@@ -43,8 +43,8 @@ from memantics.understanding.phonetics.lattice import Lattice
 from memantics.understanding.phonetics.ranking import CAPTION_FEATURES, RANK_FEATURES, Linear
 from memantics.understanding.phonetics.reading import DEFAULT_THRESHOLD, ModelName
 
-# Reads training captions and fits the models of ``pun --evaluate`` without the measured captions.
-# ``research/pun_weights.py`` fits the weights in the package.
+# These functions read captions and fit the models of ``pun --evaluate`` without the captions that
+# are scored. ``research/pun_weights.py`` fits the weights in the package.
 
 FOLDS = 5
 _RIDGE = 3.0
@@ -111,7 +111,7 @@ START = Linear({"total": 1.0})
 
 
 def fit_order(samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch]) -> Linear:
-    """Fit weights that rank the intended reading first."""
+    """Fit weights that rank the intended homophone reading of a caption first."""
     groups: list[tuple[Floats, int]] = []
     for sample, analysis in zip(samples, analyses, strict=True):
         texts = [c.path.text for c in analysis.candidates]
@@ -177,7 +177,10 @@ _UNMEASURED = FOLDS
 
 @dataclass(frozen=True, slots=True)
 class ReadingScores:
-    """Scores on held-out groups; only the search costs were chosen on the same captions."""
+    """Scores of homophone readings and pun detection on held-out groups.
+
+    Only the costs of the search were chosen on the same captions.
+    """
 
     model: str
     captions: int
@@ -346,7 +349,7 @@ def _hold_out(
 def _count_double_meanings(
     samples: Sequence[CaptionSample], analyses: Sequence[HomophoneSearch], lattice: Lattice
 ) -> tuple[int, float, float]:
-    """Count polysemy puns and the proportions with a double meaning among puns and non-puns.
+    """Count polysemy puns (one word, two senses), and double meanings in puns and non-puns.
 
     The description is the first line of the release's explanation, without quoted text.
     """

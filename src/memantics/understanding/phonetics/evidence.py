@@ -102,7 +102,8 @@ def describe_senses(words: Sequence[str]) -> dict[str, float]:
 _MAX_DESCRIPTION = 4000
 _QUOTED = re.compile(r"[“\"「『‘《][^”\"」』’》]{1,120}[”\"」』’》]")
 _LATIN_WORD = re.compile(r"[a-z]+")
-_TOO_COMMON = -3.4  # log10 probability; more frequent words occur in any description
+# maximum log10 probability of a word; more frequent words occur in any description
+_TOO_COMMON = -3.4
 
 
 def clean_description(description: str, caption: str) -> str:
@@ -137,7 +138,7 @@ def find_in_description(character: str, description: str) -> str:
 
 
 def find_evidence(caption: str, description: str, lattice: Lattice) -> dict[str, str]:
-    """Map characters of the caption that name visible things to words of the description."""
+    """Map characters of a caption to words of the image description with the same meaning."""
     text = clean_description(description, caption)
     found = {
         character: find_in_description(character, text)
@@ -150,13 +151,15 @@ def find_evidence(caption: str, description: str, lattice: Lattice) -> dict[str,
 PICTURE_FEATURES = (
     *("evidence", "shown_rarest", "shown_share", "shown_thing", "shown_word", "similar"),
 )
-_EVERYDAY = -3.0  # log10 probability; more frequent characters are not evidence
+_EVERYDAY = -3.0  # maximum log10 probability; more frequent characters are not evidence
 
 
 def describe_picture(
     caption: str, description: str, changed: Sequence[str], lattice: Lattice
 ) -> dict[str, float]:
-    """Compute features of how much of the caption is visible, all except ``similar``.
+    """Compute features of how many words of the caption are visible in the image.
+
+    The feature ``similar`` is computed elsewhere.
 
     ``evidence`` counts replaced characters (``changed``) that are visible, at most two. The other
     features cover all characters and words: the rarity of the rarest visible one, their sum by

@@ -55,7 +55,7 @@ class HomophoneSearch:
     signals: dict[str, float]
 
     def reorder(self, order: Linear, pictured: frozenset[str] = frozenset()) -> HomophoneSearch:
-        """Rank the same candidates with other weights."""
+        """Rank the homophone candidates of this search again with other weights."""
         ranked = _sort(_score(c, order, pictured) for c in self.candidates)
         signals = describe_caption(ranked, self.plain, self.script, self.literal_rank)
         return replace(self, candidates=ranked, signals=signals)
@@ -72,9 +72,9 @@ def _score(candidate: PathCandidate, order: Linear, pictured: frozenset[str]) ->
 
 @cache
 def load_lattice(model: reading.ModelName, file: FilePath | None) -> Lattice:
-    """Load the search lattice of a language model once per process."""
-    # The lattice creates hundreds of thousands of permanent objects; garbage collection would only
-    # slow this down.
+    """Load the word lattice for the homophone search of a language model, once per process."""
+    # The lattice creates hundreds of thousands of permanent objects, so garbage collection is
+    # paused while it loads.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -135,14 +135,14 @@ def write_pronunciation(script: SpokenCaption, differences: Sequence[SlotDiffere
             text = pinyin.write_marked(slot.main)
         else:
             text = slot.main.syllable
-        # A loanword covers several slots but is one word.
+        # A loanword covers several syllables but is one word.
         if text and not (change and change.sound is None and parts and parts[-1] == text):
             parts.append(text)
     return " ".join(parts)
 
 
 def build_reading(candidate: PathCandidate) -> reading.Reading:
-    """Build the public record of a reading with its changed spans."""
+    """Build the public record of a homophone reading with the spans of text that it changes."""
     script, differences = candidate.script, candidate.differences
     said = sum(bool(slot.sounds) for slot in script.slots)
     far = sum(d.distance > pinyin.MERGED for d in differences)
@@ -161,7 +161,7 @@ def build_reading(candidate: PathCandidate) -> reading.Reading:
 def _build_changes(
     script: SpokenCaption, differences: Sequence[SlotDifference]
 ) -> list[reading.HomophoneSpan]:
-    # Neighbouring slots form one span: slot minus rank is constant within a run.
+    # Neighbouring syllables form one span: within a run, syllable number minus rank is constant.
     runs: dict[int, list[SlotDifference]] = {}
     for rank, difference in enumerate(sorted(differences, key=lambda d: d.slot)):
         runs.setdefault(difference.slot - rank, []).append(difference)
@@ -180,7 +180,7 @@ def _build_change(script: SpokenCaption, run: Sequence[SlotDifference]) -> readi
         if difference.sound:
             homophone.append(pinyin.write_marked(difference.sound))
             notes.append(pinyin.describe_difference(nearest, difference.sound.syllable))
-    # A loanword is repeated in each of its slots but is one word.
+    # A loanword is repeated at each of its syllables but is one word.
     pieces = [d.homophone for i, d in enumerate(run) if d.sound or not i or run[i - 1].sound]
     return reading.HomophoneSpan(
         start=tokens[0].start,
@@ -196,7 +196,7 @@ def _build_change(script: SpokenCaption, run: Sequence[SlotDifference]) -> readi
 
 
 def _nearest(slot: SyllableSlot, difference: SlotDifference) -> str:
-    """Return the syllable of a slot that is nearest to the replaced one."""
+    """Return the possible pronunciation of a character that is nearest to the replaced syllable."""
     if difference.sound is None:
         return slot.main.syllable if slot.main else ""
     syllable = difference.sound.syllable

@@ -33,7 +33,7 @@ _UNSEEN = -1.0
 _SHARE = 0.35
 
 
-State = object  # the model's context; opaque to callers
+State = object  # state of a language model, such as the previous words
 
 
 class LanguageModel:
@@ -73,7 +73,7 @@ class LanguageModel:
         return self.weights.get(word, UNKNOWN)
 
     def join(self, first: str, second: str) -> float:
-        """Return the log10 ratio of a character pair to independence; 0 if unknown."""
+        """Return the log10 of a character pair's frequency relative to chance; 0 if unknown."""
         return self.transitions.rate(first, second) if self.transitions else 0.0
 
 
@@ -162,13 +162,13 @@ def _load_frequencies() -> FrequencyModel:
 
 
 class Transitions:
-    """The log10 ratio of character pairs to independence."""
+    """The log10 of how much more often two characters follow each other than by chance."""
 
     def __init__(
         self, rows: Mapping[str, Mapping[str, float]], single: Mapping[str, float]
     ) -> None:
         self._rows, self._single = rows, single
-        self._known: dict[str, float] = {}  # cache; at most one entry per pair of the rows
+        self._known: dict[str, float] = {}  # cache with at most one entry per known pair
 
     def rate(self, first: str, second: str) -> float:
         """Return the bounded log ratio of a pair; unknown pairs get a fixed penalty.

@@ -27,20 +27,20 @@ from memantics.understanding.phonetics.pinyin import (
 )
 from memantics.understanding.phonetics.senses import rate_drawable
 
-REACH = 1.3  # maximum distance of a single syllable
-SPAN_REACH = 1.7  # maximum distance of a word
+REACH = 1.3  # maximum sound distance of a single syllable
+SPAN_REACH = 1.7  # maximum sound distance of a word
 _COSTS = Costs(change=1.4, tone=0.25, sound=3.0, common=1.0)
 _ARCS, _BEAM = 40, 24
-_FOREIGN = -4.5  # score of a written word in letters or digits
+_FOREIGN = -4.5  # log10 score of a word that the caption writes in letters or digits
 _LOAN = -5.5
 _LOAN_REACH = 0.5
-_LISTED = -6.5  # score of a dictionary word without a language-model entry
+_LISTED = -6.5  # log10 score of a dictionary word without a language-model entry
 _BOOST, _WIDTH = 2.0, 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class PathWord:
-    """A word of a path over slots ``start`` to ``end``; ``kept`` if it is the written token."""
+    """A word of a reading over syllables ``start`` to ``end``; ``kept`` if written this way."""
 
     word: str
     start: int
@@ -50,7 +50,7 @@ class PathWord:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A complete path: text, words, language-model score and total score."""
+    """A complete homophone reading: text, words, language-model score and total score."""
 
     text: str
     pieces: tuple[PathWord, ...]
@@ -59,7 +59,7 @@ class Path:
 
 
 class _Partial(NamedTuple):
-    """A partial path as a linked list; a tuple, since a search creates millions of them."""
+    """A partial reading as a linked list of tuples, since a search creates millions of them."""
 
     total: float
     common: float
@@ -68,7 +68,7 @@ class _Partial(NamedTuple):
     before: _Partial | None
 
     def pieces(self) -> tuple[PathWord, ...]:
-        """Return the words of the path in order."""
+        """Return the words of the partial reading in order."""
         chain: list[PathWord] = []
         here: _Partial | None = self
         while here is not None and here.piece is not None:
@@ -78,7 +78,7 @@ class _Partial(NamedTuple):
 
 
 class _Front:
-    """The partial paths that end at one position, with their best total score."""
+    """The partial readings that end at one position, with their best total score."""
 
     __slots__ = ("best", "entries")
 
@@ -87,7 +87,7 @@ class _Front:
         self.entries: dict[str, _Partial] = {}
 
     def rank(self, count: int) -> list[tuple[str, _Partial]]:
-        """Return the best paths, best first."""
+        """Return the best partial readings, best first."""
         return nlargest(count, self.entries.items(), key=lambda entry: entry[1].total)
 
 
@@ -110,7 +110,7 @@ class Lattice:
         return everyday * (1 - 0.35 * rate_drawable(character))
 
     def list_near(self, script: SpokenCaption) -> list[NearSyllables | None]:
-        """List the similar syllables of each slot; None for unpronounced slots."""
+        """List similar-sounding syllables for each syllable; None for unpronounced tokens."""
         return [
             self.lexicon.list_near(
                 slot.sounds,

@@ -34,7 +34,7 @@ __all__ = [
     "find_spatial",
     "name_dimension",
 ]
-# Dimensions as data: one TOML file each, in ``dimensions/`` and in the user's folder.
+# Each dimension is defined by one TOML file, in ``dimensions/`` or in the user's folder.
 
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 
@@ -164,7 +164,7 @@ _KIND_NAMES: Mapping[str, ToxicityKind] = MappingProxyType(
 
 
 def find_dimension(name: str) -> Dimension | None:
-    """Find a dimension by our name or an official one.
+    """Find a dimension by its name in this package's ontology or in M-QUEST's.
 
     >>> find_dimension("EmotionExpression"), find_dimension("Scene"), find_dimension("Weather")
     ('Emotion', 'Scene', None)
@@ -173,7 +173,7 @@ def find_dimension(name: str) -> Dimension | None:
 
 
 def name_dimension(name: Dimension) -> str:
-    """Return the label of a dimension; a custom one by its name.
+    """Return the label of a dimension; a user-defined dimension is labelled by its name.
 
     >>> name_dimension("Scene"), name_dimension("ColorUse")
     ('scene', 'color use')
@@ -196,7 +196,7 @@ def find_spatial(name: str) -> str | None:
 def find_kind(label: str) -> ToxicityKind | None:
     """Find the kind of toxicity of a label in any case or spelling.
 
-    A label with other words has no kind.
+    A label that is not one of the known spellings has no kind.
 
     >>> find_kind("Mysogynous"), find_kind(" hate speech "), find_kind("Dark humour")
     ('Misogynous', 'Hateful', None)
@@ -205,7 +205,7 @@ def find_kind(label: str) -> ToxicityKind | None:
 
 
 def find_dimensions(names: Sequence[str]) -> tuple[Dimension, ...]:
-    """Find dimensions by our names or official ones, without duplicates.
+    """Find dimensions by this package's or M-QUEST's names, without duplicates.
 
     >>> find_dimensions(["EmotionExpression", "Emotion"])
     ('Emotion',)
