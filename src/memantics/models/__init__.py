@@ -1,4 +1,4 @@
-"""Models and the client that calls them: kinds, engine, cache, retries, call log, local models."""
+"""Models and the client that calls them: model types, engine, cache, retries, log, local models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trivial baselines: they answer from the form alone and look at no meme.
+"""Trivial baselines: they answer from the question's form alone and ignore the meme.
 
 ========== ======================================================================= constant   the
 first option, the lowest number, false, or one fixed sentence longest    the option with the longest
@@ -8,7 +8,7 @@ per field, seeded by the form and the names of the images ==========
 =======================================================================
 
 If a strategy does not apply to a field (a number has no longest option, a free text no positive
-class), the constant is used; ``identity`` records this.
+class), the strategy ``constant`` is used for that field; ``identity`` records this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SENTENCES = {"en": "the meme makes fun of something", "zh": "这张表情包在�
 
 
 class Baseline:
-    """A trivial model.
+    """A trivial baseline model.
 
     >>> import asyncio
     >>> from memantics.core.records import Option
@@ -54,12 +54,12 @@ class Baseline:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The settings that answers depend on."""
+        """The settings that determine the answers of the baseline."""
         facts: dict[str, JsonValue] = {"name": self.name, "fallback": "constant"}
         return facts | ({"seed": self.seed} if self.strategy == "random" else {})
 
     async def answer(self, request: Request) -> Reply:
-        """Answer from the form alone."""
+        """Answer from the form of the question alone, without the meme."""
         values = dict(self._values(request))
         return Reply(render_reply(request.form, values), finish="stop", served_by=self.name)
 
@@ -102,7 +102,7 @@ def open_baseline(name: str, seed: int | None = None) -> Baseline:
 
 
 def constant(field: Field, language: str) -> JsonValue:
-    """Return a fixed value: the first option, the lowest number, false, or one sentence.
+    """Return a constant answer: the first option, the lowest number, false, or one sentence.
 
     >>> constant(Field("score", "integer", low=1, high=5), "en")
     1
@@ -135,7 +135,7 @@ def _draw(field: Field, language: str, draw: random.Random) -> JsonValue:
 
 
 def _read(field: Field, text: str) -> JsonValue:
-    """Convert a value that a data set stores as text to the type of its field."""
+    """Convert a gold value that a data set stores as text to the type of its field."""
     if field.kind == "integer":
         return int(text) if text.lstrip("-").isdecimal() else None
     if field.kind == "boolean":
@@ -144,10 +144,10 @@ def _read(field: Field, text: str) -> JsonValue:
 
 
 def _digest(request: Request, seed: int) -> int:
-    """Hash a question independently of the order of requests.
+    """Hash a question, independently of the order of requests, as a seed for random answers.
 
-    Image names count, since some tasks ask the same question about every meme. Folders do not
-    count, so that a moved data set gives the same draws.
+    Image names are hashed too, since some tasks ask the same question about every meme. Folders are
+    not hashed, so that a moved data set gives the same random answers.
     """
     form: Form = request.form
     body = [

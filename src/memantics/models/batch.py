@@ -10,8 +10,9 @@ has an id; the client waits for it ``collected``  the answers are on disk and ar
 matching requests =============
 ===========================================================================
 
-A request is identified by the hash of its content. Batches whose answers were all returned are
-deleted when the model is closed; runs and cache have them by then.
+A request is identified by the hash of its content. A batch whose answers were all returned is
+deleted when the model is closed, because its answers are then stored in run directories and in the
+cache.
 """
 
 from __future__ import annotations
@@ -47,19 +48,20 @@ from memantics.models.openai import (
 from memantics.models.wire import decode_reply, encode_request, list_keys
 
 BatchStep = Literal["written", "uploaded", "created", "collected"]
-# What OpenAI takes in one file.
+# OpenAI's limits for one batch file.
 MOST_LINES, MOST_BYTES = 50_000, 190_000_000
 ENDPOINT = "/v1/chat/completions"
 _NAME = "memantics"
 _LARGEST: Final = 2**30
-# Seconds after which a server has dropped what nobody fetched, and so do we: thirty days.
+# Servers delete batches that nobody fetched after thirty days (here in seconds); the client then
+# drops them too.
 _KEPT = 30 * 24 * 3600
 _OVER = ("completed", "failed", "expired", "cancelled")
 
 
 @dataclass(slots=True)
 class _RequestBatch:
-    """A batch: its state, the server's ids, and the requests in it."""
+    """A batch of requests: its state, the server's ids, and the requests in it."""
 
     name: str
     step: BatchStep
@@ -69,10 +71,10 @@ class _RequestBatch:
 
 
 class BatchModel(OpenAIModel):
-    """The same model on the same server, called in batches; the cache is shared.
+    """A model on an OpenAI-compatible server, called in batches; single calls share its cache.
 
     At most ``at_once`` requests wait together. After ``quiet`` seconds without a new request a
-    batch is sent. The poll interval grows from ``first`` to ``longest`` seconds.
+    batch is sent. The interval between status checks grows from ``first`` to ``longest`` seconds.
     """
 
     at_once = 4096
@@ -93,7 +95,7 @@ class BatchModel(OpenAIModel):
         self._lock: Any = None
 
     async def answer(self, request: Request) -> Reply:
-        """Wait for the batch that contains this request; add it to the next batch if none does."""
+        """Wait for the batch with this request; add the request to the next batch if needed."""
         if self._task is None:
             self._begin()
         body = encode_request(self._model, request, self._wire)
@@ -106,7 +108,7 @@ class BatchModel(OpenAIModel):
         assert self._task is not None
         await asyncio.wait((future, self._task), return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
-            self._task.result()  # raises what ended it
+            self._task.result()  # raises the error that ended the batch
         return self._read(orjson.loads(future.result()), request)
 
     def _read(self, line: Mapping[str, Any], request: Request) -> Reply:
@@ -137,10 +139,10 @@ class BatchModel(OpenAIModel):
             self._lock = None
         await super().close()
 
-    # What is on disk.
+    # Batches that are stored on disk.
 
     def _begin(self) -> None:
-        """Resume the batches that an earlier process left."""
+        """Resume the batches that an earlier process left unfinished."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = lock_folder(self._folder)
         for path in sorted(self._folder.glob("*.json")):
@@ -160,7 +162,7 @@ class BatchModel(OpenAIModel):
         return self._folder / f"{batch.name}.{kind}.jsonl"
 
     def _note(self, batch: _RequestBatch, step: BatchStep) -> None:
-        """Log the state of a batch."""
+        """Log the state of a batch on disk."""
         batch.step = step
         known = {"step": step, "file": batch.file, "batch": batch.batch}
         replace_file(self._folder / f"{batch.name}.json", orjson.dumps(known), "batch")
@@ -194,7 +196,7 @@ class BatchModel(OpenAIModel):
             for future in futures:
                 future.set_result(line)
 
-    # What is sent.
+    # Batches that are sent to the server.
 
     async def _work(self) -> None:
         tasks = [asyncio.create_task(self._follow(batch)) for batch in self._batches.values()]
@@ -217,7 +219,7 @@ class BatchModel(OpenAIModel):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _write_pending(self) -> Iterator[_RequestBatch]:
-        """Yield the files of requests that wait to be sent."""
+        """Write the waiting requests to batch files and yield these files."""
         lines: dict[str, bytes] = {}
         size = 0
         for key, body in [*self._pending.items(), ("", b"")]:
@@ -235,7 +237,7 @@ class BatchModel(OpenAIModel):
         self._pending.clear()
 
     async def _follow(self, batch: _RequestBatch) -> None:
-        """Process a batch from its current state until its answers are there."""
+        """Process a batch from its current state until its answers have arrived."""
         if batch.step == "written":
             batch.file = await self._upload(batch)
             self._note(batch, "uploaded")
@@ -271,7 +273,7 @@ class BatchModel(OpenAIModel):
         return str((await self._call("POST", "batches", lambda: orjson.dumps(body)))["id"])
 
     async def _find_created(self, batch: _RequestBatch) -> str:
-        """Return the batch that an earlier process created but could not log."""
+        """Return the batch that an earlier process created on the server but could not log."""
         after = ""
         while True:
             query = {"limit": "100"} | ({"after": after} if after else {})
@@ -294,7 +296,7 @@ class BatchModel(OpenAIModel):
             pause = min(self.longest, pause * 1.5)
 
     async def _collect(self, batch: _RequestBatch, ended: Mapping[str, Any]) -> None:
-        """Store the answers and the errors of single requests."""
+        """Store the answers of a batch and the errors of single requests."""
         files = [ended.get(name) for name in ("output_file_id", "error_file_id")]
         if not any(files) and ended.get("status") == "failed":
             self._drop(batch)
@@ -318,13 +320,13 @@ class BatchModel(OpenAIModel):
         return found
 
     async def _send(self, method: str, path: str, make: Any, query: Mapping[str, str]) -> bytes:
-        """Call the API once; retry while the server is unreachable or busy."""
+        """Call the batch API once; retry while the server is unreachable or busy."""
         base = self._url.parent.parent
         place = (URL(str(base)) / path).with_query({**self._url.query, **query})
         for number in range(self.patience):
             try:
                 data = make() if make else None
-                # A form says its own type; the session's is JSON's.
+                # A form sets its own content type; the session's default is JSON.
                 kind = data.headers if isinstance(data, Payload) else {}
                 async with self._open().request(
                     method, place, data=data, headers=kind, allow_redirects=False

@@ -1,7 +1,8 @@
-"""A cache of replies by content: the same request to the same model is never paid for twice.
+"""A cache of model replies: the same request to the same model is never paid for twice.
 
-The key covers model identity, sampling, messages, image bytes, schema **and the attempt number**: a
-retry after an unparsable answer must not return that answer again.
+The cache key covers model identity, sampling, messages, image bytes, schema **and the attempt
+number**. The attempt number is included because a retry after an unparsable answer must not return
+that answer again.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _address(part: MessagePart) -> str | dict[str, str]:
 def cache_key(
     identity: Mapping[str, JsonValue], sampling: Sampling, digest: str, attempt: int
 ) -> bytes:
-    """Return the cache key of one attempt at a request with that digest.
+    """Return the cache key of one attempt at a request with the given digest.
 
     >>> first, second = (cache_key({}, Sampling(), "d", attempt) for attempt in (0, 1))
     >>> first == second
@@ -53,7 +54,7 @@ def cache_key(
 
 
 class Cache:
-    """A table of replies in one SQLite file; several processes may share it.
+    """A table of cached replies in one SQLite file; several processes may share it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -125,13 +126,13 @@ class Cache:
         self._pending.clear()
 
     def close(self) -> None:
-        """Flush and close."""
+        """Write pending replies and close the cache file."""
         self.flush()
         self._db.close()
 
 
 def _read_reply(body: object) -> Reply | None:
-    """Parse the reply of a row; return None if it is damaged or from another version."""
+    """Parse the reply of a cache row; return None if it is damaged or from another version."""
     try:
         found = orjson.loads(body)  # type: ignore[arg-type]  # SQLite gives whatever is there
     except orjson.JSONDecodeError:

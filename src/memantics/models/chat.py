@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class ChatTemplate:
     """The tokenizer of a text model, or the processor of a vision-language model.
 
-    ``template`` is the one with a chat template; None if neither has one.
+    ``template`` is the tokenizer or processor that has a chat template; None if neither has one.
     """
 
     def __init__(self, processor: Any, sees: bool) -> None:
@@ -34,7 +34,7 @@ class ChatTemplate:
         self._marks = find_marks(processor, self.tokenizer)
 
     def defuse(self, text: str) -> str:
-        """Break up control tokens in a text: a caption must not end a turn or announce an image."""
+        """Break up control tokens in a text, so that a caption cannot end a chat turn."""
         for mark in self._marks:
             if mark in text:
                 text = text.replace(mark, mark[0] + " " + mark[1:])
@@ -53,7 +53,8 @@ class ChatTemplate:
             batch = self.tokenizer(list(texts), add_special_tokens=False, **arguments)
             return {name: batch[name] for name in ("input_ids", "attention_mask")}
         start = self.tokenizer.bos_token
-        # A template that writes the opening mark itself must not get a second one.
+        # If the chat template writes the beginning-of-text token itself, the tokenizer must not add
+        # a second one.
         if start is not None and texts[0].startswith(start):
             arguments["add_special_tokens"] = False
         if images[0]:
@@ -61,7 +62,7 @@ class ChatTemplate:
         return dict(self._processor(text=list(texts), **arguments))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Convert generated tokens to text."""
+        """Convert generated token ids to text."""
         return str(self.tokenizer.decode(tokens, skip_special_tokens=True)).strip()
 
 
@@ -82,7 +83,7 @@ def find_marks(processor: Any, tokenizer: Any) -> tuple[str, ...]:
 
 
 def move(inputs: dict[str, Any], model: Any) -> dict[str, Any]:
-    """Move tensors to the model's device and convert pixels to its number format."""
+    """Move tensors to the model's device and convert pixels to the model's dtype."""
     return {
         name: value.to(model.device, model.dtype)
         if value.is_floating_point()
@@ -109,8 +110,8 @@ def quiet_transformers() -> Iterator[None]:
 def open_processor(folder: Path, config: Any, trust: bool = False) -> Any:
     """Load the processor of a vision-language model.
 
-    Many processors include a video part that needs torchvision. Without that package the processor
-    is built from its other parts.
+    Many processors include a component for videos that needs torchvision. Without that package the
+    processor is built from its other components.
     """
     transformers: Any = importlib.import_module("transformers")
     arguments = {"local_files_only": True, "trust_remote_code": trust}
@@ -135,7 +136,7 @@ def open_processor(folder: Path, config: Any, trust: bool = False) -> Any:
 
 
 def _without_videos(kind: Any) -> Any:
-    """Return the same processor class with an optional video part."""
+    """Return the same processor class with an optional video component."""
 
     def check(self: Any, name: str, part: Any) -> Any:
         if name == "video_processor" and part is None:

@@ -1,8 +1,8 @@
 """A model client for multi-step chains: call log, cache, price, progress and cost estimates.
 
-The call log (``calls.jsonl`` in the output folder) stores every call by content hash. When a killed
-chain is run again, logged calls are reused. ``recorded/FOLDER/calls.jsonl`` replays the log as a
-model. Tokens are estimated without a tokenizer.
+The call log (``calls.jsonl`` in the output folder) stores every model call by content hash. When an
+interrupted chain is run again, logged calls are reused. The model ``recorded/FOLDER/calls.jsonl``
+replays the log. Tokens are estimated without a tokenizer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def count_text(text: str) -> int:
 
 
 def count_image(width: int, height: int) -> int:
-    """Estimate the tokens of an image by its tiles.
+    """Estimate the tokens of an image by the number of its tiles.
 
     >>> count_image(500, 500), count_image(1024, 1024), count_image(4096, 512)
     (255, 765, 765)
@@ -61,7 +61,7 @@ def count_image(width: int, height: int) -> int:
 
 
 def count_request(request: Request) -> int:
-    """Estimate the tokens of a request's texts."""
+    """Estimate the tokens of all texts in a request."""
     texts = sum(
         count_text(part)
         for message in request.messages
@@ -72,7 +72,7 @@ def count_request(request: Request) -> int:
 
 
 def count_reply(request: Request) -> int:
-    """Estimate the tokens of a reply from its form."""
+    """Estimate the tokens of a reply from the form of the question."""
     form = request.form
     typical = _PER_FIELD * len(form.fields) if form.reply == "json" else _PER_REPLY
     most = request.sampling.max_tokens
@@ -84,7 +84,7 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A line of the call log. ``recorded/…`` models replay ``prompt`` and ``reply``."""
+    """One model call in the call log. ``recorded/…`` models replay ``prompt`` and ``reply``."""
 
     key: str
     step: str
@@ -102,7 +102,7 @@ _CALL = TypeAdapter(Call)
 
 @dataclass(frozen=True, slots=True)
 class _Got:
-    """A reply with its origin: ``calls`` is 0 if it was known already."""
+    """A reply with its origin: ``calls`` is 0 if it came from the log or the cache."""
 
     reply: Reply | None
     reason: str
@@ -112,7 +112,7 @@ class _Got:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """The number of an attempt."""
+    """The number of an attempt at a model call."""
 
     key: str
     digest: str
@@ -120,7 +120,10 @@ class _Attempt:
 
 
 class ModelClient:
-    """An :class:`~memantics.core.model.Asker`. The caller owns model and cache."""
+    """A client for one model (an :class:`~memantics.core.model.Asker`).
+
+    The caller opens and closes the model and the cache.
+    """
 
     def __init__(
         self,
@@ -145,11 +148,11 @@ class ModelClient:
 
     @property
     def progress(self) -> Progress:
-        """The number of finished steps and their cost so far."""
+        """The number of finished chain steps and their cost so far."""
         return self._engine.progress
 
     def expect(self, steps: int) -> None:
-        """Announce further steps, to estimate the remaining time."""
+        """Announce further chain steps, to estimate the remaining time."""
         self._engine.total = (self._engine.total or 0) + steps
 
     @property
@@ -158,12 +161,12 @@ class ModelClient:
         return self._engine.model.cacheable
 
     def foresee(self, memes: int, tokens_in: int, tokens_out: int) -> None:
-        """Report the estimated tokens of all steps before the first one."""
+        """Report the estimated tokens of all chain steps before the first one."""
         self._engine.expected = (memes, tokens_in, tokens_out)
         self._watch(self.progress)
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Run one step; raise only errors that would affect all later steps too."""
+        """Run one chain step; raise only errors that would affect all later steps too."""
         taken: Taken[Value] = Taken(step.id, "failed", None, "no attempt was allowed")
         request, calls = step.request, 0
         for attempt in range(step.attempts):
@@ -179,7 +182,7 @@ class ModelClient:
     async def _attempt(
         self, step: Step[Value], request: Request, attempt: int
     ) -> tuple[Taken[Value], str]:
-        """Make one attempt; return its result and the reply text."""
+        """Make one attempt at a chain step; return its result and the reply text."""
         try:
             request = load_images(bump_seed(request, attempt))
         except ImageError as error:
@@ -224,7 +227,8 @@ class ModelClient:
             future.set_result(got)
         except Exception as error:
             future.set_exception(error)
-            future.exception()  # looked at: whoever waits for it gets it too, if anybody does
+            # Retrieves the error, so that asyncio does not warn if nobody else waits for it.
+            future.exception()
             raise
         finally:
             future.cancel()
@@ -232,7 +236,7 @@ class ModelClient:
         return got
 
     def _write(self, step: Step[Value], place: _Attempt, called: Called) -> _Got:
-        """Append a call to the call log."""
+        """Append a model call to the call log."""
         when = datetime.now(UTC).isoformat(timespec="seconds")
         status: Status = "failed"
         reply, reason = called.reply or Reply(""), called.reason
@@ -330,16 +334,16 @@ def read_price(text: str | None) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """How models are called: the server, the request, calls at once, prices and the cache.
+    """Settings of model calls: server, request fields, concurrency, prices and cache.
 
     Attributes:
         base_url: URL of an OpenAI-compatible server. Default: ``OPENAI_BASE_URL``, else OpenAI's.
             The key comes from the environment variable ``OPENAI_API_KEY``.
-        params: Fields of every request, such as ``{"max_tokens": 512}``.
-        concurrency: Calls in flight at most.
-        timeout: Seconds for one call.
-        prices: Price of a million tokens in and out, for the cost.
-        use_cache: Take replies from the cache; ``False`` calls the model again.
+        params: Fields that are added to every request, such as ``{"max_tokens": 512}``.
+        concurrency: Maximum number of concurrent calls.
+        timeout: Time limit of one call in seconds.
+        prices: Prices per million input and output tokens, to compute the cost.
+        use_cache: Whether replies are taken from the cache; ``False`` calls the model again.
 
     >>> CallSettings(base_url="http://localhost:8000/v1", concurrency=8).timeout
     300.0
@@ -401,7 +405,7 @@ def require_model(name: str | None) -> str:
 async def open_client(
     name: str | None, calls: CallSettings, folder: Path, watch: ProgressWatch | None = None
 ) -> AsyncIterator[ModelClient]:
-    """Open a client for one model; call ``client.expect(n)`` when the number of steps is known."""
+    """Open a client for one model; call ``client.expect(n)`` once the number of steps is known."""
     model = open_model(require_model(name), calls.model_settings)
     settings = AskSettings(concurrency=calls.concurrency)
     try:
@@ -415,7 +419,7 @@ async def open_client(
 
 
 def split_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch | None]:
-    """Return progress callbacks for several parallel clients; each shows the sum over all."""
+    """Return progress callbacks for several parallel clients; each callback reports the total."""
     if watch is None:
         return [None] * count
     seen = [Progress()] * count
@@ -430,16 +434,16 @@ def split_watch(watch: ProgressWatch | None, count: int) -> list[ProgressWatch |
     return [make(place) for place in range(count)]
 
 
-# Cost estimate of a build, from a trial on a few memes with invented answers.
-#
-# Nothing is sent. Later steps include the answers of earlier ones, so the estimate is rough. Text
-# and images are counted as in :mod:`memantics.evaluation.planning`; repairs are not counted.
+# The cost of a dataset build is estimated from a trial on a few memes with made-up answers; no
+# request is sent. Later steps include the answers of earlier ones, so the estimate is rough. Tokens
+# of text and images are counted as in :mod:`memantics.evaluation.planning`; repeated calls after
+# invalid replies are not counted.
 
-SAMPLE = 3  # memes that are tried
+SAMPLE = 3  # number of memes in the trial
 
 
 class Trial:
-    """A client that estimates tokens and answers each step once, like ``fake/drafter``."""
+    """A client that sends nothing: it estimates tokens and answers like ``fake/drafter``."""
 
     model = "fake/drafter"
 
@@ -450,7 +454,7 @@ class Trial:
         """Do nothing: the trial shows no progress."""
 
     async def take(self, step: Step[Value]) -> Taken[Value]:
-        """Count the tokens of a step and answer it."""
+        """Count the tokens of a chain step and answer it."""
         request = step.request
         self.tokens_in += count_request(request)
         for message in request.messages:
@@ -467,7 +471,7 @@ class Trial:
 async def foresee(
     client: ModelClient, memes: int, work: Callable[[Trial], Awaitable[object]]
 ) -> None:
-    """Estimate the cost of ``memes`` memes; ``work`` processes the first few of them.
+    """Estimate the cost of processing ``memes`` memes; ``work`` processes the first few of them.
 
     Models without token cost are skipped.
     """
@@ -480,6 +484,6 @@ async def foresee(
 
 
 async def drain(results: AsyncIterator[object]) -> None:
-    """Wait for all results."""
+    """Wait for all results of an asynchronous iterator."""
     async for _ in results:
         pass

@@ -1,4 +1,4 @@
-"""Shared helpers for drafting intents, chats and captions: requests, checks, counts, queues."""
+"""Helpers for drafting intents, chats and captions by model: requests, checks, counts, queues."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DraftSource:
 
 
 def note_source(taken: Taken[T]) -> DraftSource:
-    """Return the origin of a step's result."""
+    """Return the origin (model, request hash, time) of a chain step's result."""
     return DraftSource(taken.model, taken.prompt, taken.when)
 
 
@@ -65,7 +65,7 @@ def name_language(code: str) -> str:
 
 
 def show_material(parts: Mapping[str, str], nothing: str = "Nothing is known about it.") -> str:
-    """Format named texts for a prompt, each in its own delimiters; skip empty ones."""
+    """Format named texts for a prompt, each in its own delimiters; skip empty texts."""
     shown = [
         enclose(clean_line(name, 40), "\n".join(clean_line(x) for x in body[:_LONGEST].split("\n")))
         for name, body in parts.items()
@@ -82,7 +82,7 @@ def make_request(
     language: str = "en",
     sampling: Sampling | None = None,
 ) -> Request:
-    """Build a request with one user turn; the image comes first if the step may see it."""
+    """Build a request with one user turn; the image comes first if the step uses it."""
     parts = (body,) if meme is None else (Image(meme.image), body)
     form = Form("", (), language, "json", {"text": meme.text if meme else ""})
     return Request((Message("user", parts),), form, sampling or Sampling(), schema)
@@ -98,7 +98,8 @@ def choice(*options: str) -> JsonValue:
     return {"type": "string", "enum": list(options)}
 
 
-record = describe_object  # closed, with all of its fields, as strict decoding demands
+# JSON schema of an object whose fields are all required, for strict decoding
+record = describe_object
 
 
 def array(items: JsonValue, least: int, most: int) -> JsonValue:
@@ -108,7 +109,7 @@ def array(items: JsonValue, least: int, most: int) -> JsonValue:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A step without a value: its id, its status and the reason."""
+    """A chain step without a result: its id, its status and the reason."""
 
     step: str
     status: Status
@@ -117,14 +118,14 @@ class Miss:
 
 @dataclass(slots=True)
 class Tally:
-    """The steps of one command: the count of each status, and every miss."""
+    """The chain steps of one command: the count of each status, and every step without a result."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     misses: list[Miss] = field(default_factory=list)
     repaired: int = 0
 
     def add(self, taken: Taken[Any]) -> None:
-        """Count one step."""
+        """Count the result of one chain step."""
         self.statuses[taken.status] += 1
         if taken.status == "answered":
             self.repaired += taken.attempts > 1
@@ -134,7 +135,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Generic[T]):
-    """The drafts in the order of the memes, and the statuses of the steps."""
+    """The drafts in the order of the memes, and the statuses of the chain steps."""
 
     drafts: tuple[T, ...]
     tally: Tally
@@ -149,13 +150,13 @@ def count_statuses(tallies: Iterable[Tally]) -> dict[str, int]:
 
 
 _SURE = 0.8
-_ENOUGH = 12  # letters: of fewer no language can be told
-_RUN = 6  # words (or characters) that come again and again in one text
+_ENOUGH = 12  # minimum number of letters to detect a language
+_RUN = 6  # words (or characters) that are repeated many times in one text
 _TIMES = 3
 
 
 def check_wording(said: str, what: str, language: str, longest: int) -> str:
-    r"""Return a model's text as one safe line; raise ``Unparsed`` if it is not in that language.
+    r"""Return a model's text as one safe line; raise ``Unparsed`` if it is in another language.
 
     >>> check_wording(" A cat\n sleeps. ", "caption", "en", 100)
     'A cat sleeps.'
@@ -179,7 +180,7 @@ def check_wording(said: str, what: str, language: str, longest: int) -> str:
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether a text repeats the same words over and over.
+    """Return whether a text repeats the same words many times.
 
     >>> repeats_itself("it is what it is"), repeats_itself("the same old story goes on " * 3)
     (False, True)
@@ -202,7 +203,7 @@ def write_draft_queue(
     origin: str,
     warning: str = "Memes may be offensive.",
 ) -> int:
-    """Write a queue in which annotators edit drafts; return the number of items."""
+    """Write an annotation queue in which annotators edit drafts; return the number of items."""
     languages = {str(item.hidden["language"]) for item in items}
     card = QueueCard(
         title=title,
@@ -215,7 +216,7 @@ def write_draft_queue(
 
 
 def queue_images(memes: Iterable[Meme], folder: Path) -> dict[str, str]:
-    """Copy the images of memes into a queue; return their names there by meme id."""
+    """Copy the images of memes into an annotation queue; return their file names by meme id."""
     (folder / IMAGES).mkdir(parents=True, exist_ok=True)
     names = {}
     for meme in memes:

@@ -3,7 +3,7 @@
 ``openai-images`` calls any server with an OpenAI-compatible image-edit endpoint. ``diffusers`` runs
 an instruction or inpainting pipeline from a local folder (extra ``edit``). Nothing is downloaded
 and no code of the folder runs: only safetensors weights and classes of diffusers are loaded. The
-``embedded`` editor needs ``understanding`` and is opened there.
+``embedded`` editor is opened in the package ``understanding``, which it needs.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ from memantics.models.kinds import ModelSettings, read_params
 from memantics.models.openai import hide_key, judge_status, read_bounded
 
 _WAITS = (1.0, 4.0, 12.0)
-_PATIENCE = 120.0  # seconds: a meme that has to wait longer fails, and the next command asks again
+# seconds; an edit that would have to wait longer fails, and running the command again retries it
+_PATIENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class ImagesSettings:
-    """Settings of an image server. ``fields`` are sent unchanged in the form (``size``, …)."""
+    """Settings of an image server; ``fields`` are extra form fields such as ``size``."""
 
     timeout: float = 300.0
     max_reply_bytes: int = 64 * 1024 * 1024
@@ -66,7 +67,7 @@ class _Pictures(Lenient):
 
 
 class OpenAIImages:
-    """Sends image, mask and instruction as one form; the API key is sent in one header only.
+    """Sends image, mask and instruction as one form; only one header contains the API key.
 
     >>> OpenAIImages("painter", "http://localhost:8000/v1", "sk-secret")
     OpenAIImages('openai-images/painter', 'http://localhost:8000/v1')
@@ -100,7 +101,7 @@ class OpenAIImages:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Name, server and fields; not the key."""
+        """The name, server and form fields of the editor; not the key."""
         return {
             "name": self.name,
             "base_url": hide(str(self._base)),
@@ -182,7 +183,7 @@ def make_alpha_mask(mask: bytes) -> bytes:
 
 
 def read_picture(data: bytes) -> bytes:
-    """Return the image in a reply. URLs are not followed: nothing else is fetched.
+    """Return the image in a server's reply. URLs in the reply are not followed.
 
     >>> read_picture(b'{"data": [{"url": "http://elsewhere/x.png"}]}')
     Traceback (most recent call last):
@@ -207,11 +208,11 @@ def read_picture(data: bytes) -> bytes:
         raise Rejected(f"the image is not valid Base64: {error}") from error
 
 
-_STEP = 8  # pipelines work on multiples of this
+_STEP = 8  # width and height must be multiples of this number of pixels
 
 
 def choose_size(size: tuple[int, int], longest: int) -> tuple[int, int]:
-    """Return the working size of a pipeline: bounded, same aspect ratio, multiples of 8.
+    """Return the image size for a pipeline: bounded, same aspect ratio, multiples of 8.
 
     >>> choose_size((1000, 500), 768)
     (768, 384)
@@ -234,7 +235,7 @@ class DiffusersSettings(Closed):
 
 
 class DiffusersEditor:
-    """Runs a pipeline on its own thread; it is loaded for the first image."""
+    """Runs a diffusers pipeline on its own thread; the pipeline is loaded for the first image."""
 
     note = ""
 
@@ -252,7 +253,7 @@ class DiffusersEditor:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The pipeline's index and the settings."""
+        """The pipeline's index file and the settings of the editor."""
         index = (self._path / "model_index.json").read_bytes()
         return {
             "name": self.name,
@@ -304,7 +305,7 @@ class DiffusersEditor:
                 from diffusers import DiffusionPipeline
             except ImportError as error:
                 raise MissingExtra("diffusers/… editors", "edit") from error
-            loader: Any = DiffusionPipeline  # untyped
+            loader: Any = DiffusionPipeline  # diffusers has no type annotations here
             try:
                 pipeline = loader.from_pretrained(
                     str(self._path),

@@ -1,6 +1,6 @@
 """Text and image encoders and classifiers from local folders, through transformers.
 
-Nothing is downloaded, and no code from such a folder runs. ``1_Pooling/config.json`` of a sentence
+Nothing is downloaded, and no code from a model folder runs. ``1_Pooling/config.json`` of a sentence
 model defines the pooling; other models use the mean over tokens.
 """
 
@@ -30,9 +30,10 @@ LOCAL = "local/"
 
 
 class LocalTextEncoder:
-    """A text encoder such as BGE-M3, loaded at once so that errors appear early.
+    """A text encoder such as BGE-M3, loaded immediately so that errors appear early.
 
-    ``version`` is a hash of the weights and settings, not only the folder's name.
+    ``version`` is a hash of the weights and settings; it does not depend on the folder's name
+    alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -69,7 +70,7 @@ class LocalTextEncoder:
 
 
 class OneByOneEncoder:
-    """A local encoder that encodes texts one by one: batches change the last digits."""
+    """A local encoder that encodes texts one by one, because batches change the last digits."""
 
     def __init__(self, folder: Path) -> None:
         self._encoder = LocalTextEncoder(folder)
@@ -82,7 +83,7 @@ class OneByOneEncoder:
 
 
 def open_text_encoder(folder: Path | None = None) -> SentenceEncoder | OneByOneEncoder:
-    """Open the sentence encoder of a folder, or the built-in one."""
+    """Open the sentence encoder in a folder, or the built-in one."""
     return SentenceEncoder() if folder is None else OneByOneEncoder(folder)
 
 
@@ -101,7 +102,7 @@ class LocalImageEncoder:
         return int(self._encode([Image.new("RGB", (32, 32))]).shape[1])
 
     def encode_files(self, paths: Sequence[Path]) -> Vectors:
-        """Return one row of length 1 per image file, each decoded within bounds."""
+        """Return one row of length 1 per image file; images are decoded within size limits."""
         parts = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         return _unit([self._encode([load(path) for path in part]) for part in parts])
 
@@ -117,7 +118,7 @@ class LocalImageEncoder:
 
 
 def _pool(found: Any) -> Any:
-    """Return the vectors of a batch from any output type."""
+    """Return the vectors of a batch from any output type of transformers."""
     if hasattr(found, "shape"):
         return found
     pooled = getattr(found, "pooler_output", None)
@@ -147,7 +148,7 @@ def _name(folder: Path) -> str:
 
 
 def open_part(folder: Path, maker: Callable[..., Any], **options: object) -> Any:
-    """Load a model, tokenizer or image processor from a folder, offline and without its code."""
+    """Load a model, tokenizer or image processor offline, without running code of its folder."""
     try:
         with quiet_transformers():
             return maker(folder, **_LOCAL, **options)
@@ -157,7 +158,7 @@ def open_part(folder: Path, maker: Callable[..., Any], **options: object) -> Any
 
 
 def _pools_first(folder: Path) -> bool:
-    """Return whether the folder's pooling uses the first token."""
+    """Return whether the pooling configuration of a model folder selects the first token."""
     place = folder / "1_Pooling" / "config.json"
     if not place.is_file():
         return False
@@ -169,11 +170,10 @@ def _pools_first(folder: Path) -> bool:
         ) from error
 
 
-# A classifier in a folder of this machine, as transformers saves it: a meme to its logits.
-#
-# Texts (``…ForSequenceClassification``), pictures (``…ForImageClassification``), or both: a model
-# of two encoders such as CLIP, which compares a picture with prompts. Weights are safetensors
-# alone, no code from such a folder is run, and nothing is downloaded.
+# A local classifier in the format of transformers, which maps a meme to logits. It classifies texts
+# (``…ForSequenceClassification``), images (``…ForImageClassification``), or both (a model with two
+# encoders such as CLIP, which compares an image with prompts). Only safetensors weights are loaded,
+# no code from the folder runs, and nothing is downloaded.
 
 ClassifierKind = Literal["text", "image", "image-text"]
 TEXT_PLACEHOLDER = "{text}"
@@ -186,13 +186,13 @@ _MAKERS = {
     "image": "AutoModelForImageClassification",
     "image-text": "AutoModel",
 }
-_OFFSET = ("roberta", "xlm-roberta", "camembert")  # positions are counted from behind the padding
+_OFFSET = ("roberta", "xlm-roberta", "camembert")  # Position numbers start after the padding index.
 
 
 class LocalClassifier:
-    """A loaded classifier. Memes are classified one by one: batches change the last digits.
+    """A loaded classifier. It classifies memes one by one, because batches change the last digits.
 
-    ``labels`` are its classes in order, or the prompts. ``several`` marks a multi-label model,
+    ``labels`` are the classes in order, or the prompts. ``several`` marks a multi-label model,
     whose logits are independent.
     """
 
@@ -211,7 +211,8 @@ class LocalClassifier:
         if self.kind != "image":
             self._tokenizer = open_part(folder, transformers.AutoTokenizer.from_pretrained)
             backend = getattr(self._tokenizer, "backend_tokenizer", None)
-            if backend is not None:  # a caption that spells a control mark is text like any other
+            # Control tokens spelled out in a caption are treated as ordinary text.
+            if backend is not None:
                 backend.encode_special_tokens = True
             self._room = _find_room(config, self._tokenizer)
         if self.kind != "text":
@@ -226,7 +227,7 @@ class LocalClassifier:
         self.several = problem == "multi_label_classification" or len(self.labels) == 1
 
     def score(self, text: str, picture: Image.Image | None = None) -> NDArray[np.float64]:
-        """Return the logit of each label."""
+        """Return the logit of each label for a meme."""
         import torch
 
         inputs: dict[str, Any] = {}
@@ -245,11 +246,11 @@ class LocalClassifier:
         return row
 
     def _split(self, text: str) -> dict[str, Any]:
-        clean = text.encode("utf-8", "ignore").decode("utf-8")  # lone surrogates are no text
+        clean = text.encode("utf-8", "ignore").decode("utf-8")  # Tokenizers reject lone surrogates.
         texts = [prompt.replace(TEXT_PLACEHOLDER, clean) for prompt in self._prompts] or [
             clean or " "
         ]
-        # SigLIP was trained on rows that are filled up, and reads others wrongly.
+        # SigLIP was trained on padded inputs and gives wrong results for others.
         full = str(self._model.config.model_type).startswith("siglip")
         assert self._tokenizer is not None
         found = self._tokenizer(
@@ -263,8 +264,8 @@ class LocalClassifier:
 
 
 def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]:
-    """Return the architecture in a folder's config, and whether it uses text, image or both."""
-    place = folder / "config.json"  # an adapter has none
+    """Return the architecture in a model's config, and whether it uses text, image or both."""
+    place = folder / "config.json"  # A LoRA adapter has no config.json.
     config = orjson.loads(place.read_bytes()) if place.is_file() else {}
     architecture = str((config.get("architectures") or [""])[0])
     for ending, kind in _ENDINGS.items():
@@ -282,7 +283,7 @@ def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]
 
 
 def _find_room(config: Any, tokenizer: Any) -> int:
-    """Return the maximum number of tokens of a text."""
+    """Return the maximum number of tokens that a text classifier accepts."""
     config = getattr(config, "text_config", None) or config
     places = int(getattr(config, "max_position_embeddings", 0) or _LONGEST)
     if config.model_type in _OFFSET:

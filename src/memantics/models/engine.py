@@ -1,7 +1,8 @@
 """The engine that calls a model: content hash, cache, rate limiter, retries, counts, orderly stop.
 
-:mod:`memantics.evaluation.ask` uses it for the items of a task, :mod:`memantics.models.client` for
-the steps of a chain. They differ in what they log and how they resume after a kill.
+:mod:`memantics.evaluation.ask` uses the engine for the items of a task,
+:mod:`memantics.models.client` for the steps of a chain. The two differ in their logs and in how
+they resume after an interruption.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class RealClock:
 class Limiter:
     """An adaptive concurrency limit for one model; all runs of that model share it.
 
-    The limit starts at ``maximum``. An overload halves it, at most once per round trip: calls that
-    started before the last cut do not count. As many successful answers as the limit raise it by
-    one.
+    The limit starts at ``maximum`` concurrent calls. An overload error halves it, at most once per
+    round trip: calls that started before the last reduction are ignored. After as many successful
+    answers as the limit, it increases by one.
 
     >>> limiter = Limiter(8)
     >>> limiter.limit
@@ -78,15 +79,15 @@ class Limiter:
 
     @property
     def paused(self) -> float:
-        """Seconds until calls resume; 0 without a pause."""
+        """Seconds until new calls may start; 0 without a pause."""
         return max(0.0, self._resume_at - self._clock.now()) if self._resume_at else 0.0
 
     def pause(self, seconds: float) -> None:
-        """Delay every new call, as the server requested."""
+        """Delay every new call for the time that the server requested."""
         self._resume_at = max(self._resume_at, self._clock.now() + seconds)
 
     async def enter(self) -> int:
-        """Wait for a slot and for the end of a pause; return a ticket for :meth:`leave`."""
+        """Wait for a free slot and for the end of a pause; return a ticket for :meth:`leave`."""
         if self.in_flight < self.limit and not self._waiting:
             self.in_flight += 1
         else:
@@ -102,7 +103,7 @@ class Limiter:
         return self._started
 
     def leave(self, ticket: int, verdict: CallOutcome) -> None:
-        """Release the slot and report the result of the call."""
+        """Release the slot and record the result of the call."""
         if verdict == "answered":
             self.answered += 1
             self._window += 1
@@ -122,7 +123,8 @@ class Limiter:
         try:
             await turn
         except BaseException:
-            # Cancelled with the slot already in hand: pass it on.
+            # The waiting call was cancelled after it had received the slot, so the slot is passed
+            # on.
             if turn.done() and not turn.cancelled():
                 self._free()
             raise
@@ -132,19 +134,21 @@ class Limiter:
         while self._waiting and self.in_flight < self.limit:
             turn = self._waiting.popleft()
             if not turn.done():
-                # The slot changes hands here: nobody can slip in before the waiter wakes.
+                # The slot is assigned to the waiting call here, so that no other call can take it
+                # first.
                 self.in_flight += 1
                 turn.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """Limits for retries.
+    """Limits and delays for retries of failed model calls.
 
-    ``per_call`` and ``per_run`` limit the number of retries; beyond them a call has failed. Delays
-    grow from ``first`` to ``longest`` seconds and are drawn evenly from zero to the bound ("full
-    jitter"). If a server requests more than ``patience`` seconds, the run ends and can be resumed.
-    ``knocks`` is the number of quick tries at a server that has not answered yet.
+    ``per_call`` and ``per_run`` limit the number of retries; beyond them a call has failed. The
+    maximum delay grows from ``first`` to ``longest`` seconds, and the actual delay is uniform
+    between zero and that maximum ("full jitter"). If a server requests more than ``patience``
+    seconds, the run ends and can be resumed. ``knocks`` is the number of quick attempts to reach a
+    server that has not answered yet.
     """
 
     per_call: int = 6
@@ -161,13 +165,13 @@ def draw_delay(retry: int, settings: RetrySettings, rng: random.Random) -> float
     >>> 0 <= draw_delay(3, RetrySettings(first=1.0), random.Random(1)) <= 4
     True
     """
-    # The exponent is bounded: 2.0 ** 2000 overflows.
+    # The exponent is limited, because 2.0 ** 2000 overflows.
     return rng.uniform(0, min(settings.longest, settings.first * 2.0 ** min(retry - 1, 30)))
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The result of a call: a reply, or the reason for its failure."""
+    """The result of a model call: a reply, or the reason for its failure."""
 
     reply: Reply | None
     reason: str
@@ -176,11 +180,11 @@ class Called:
 
 
 class Stopped(Exception):
-    """The run is ending: the call was not repeated, and its item has no result."""
+    """Raised when a run is stopping: the call was not repeated, and its item has no result."""
 
 
 class Caller:
-    """Calls one model through a limiter; counts calls and retries."""
+    """Calls one model with limited concurrency; counts calls and retries."""
 
     def __init__(
         self,
@@ -201,7 +205,7 @@ class Caller:
         self._rng = rng or random.Random()
 
     async def call(self, request: Request) -> Called:
-        """Call the model until it answers or retries run out; :class:`Unavailable` ends the run."""
+        """Call the model, with limited retries; :class:`Unavailable` ends the run."""
         tries, silent_since = 0, None
         while True:
             ticket = await self._limiter.enter()
@@ -222,7 +226,7 @@ class Caller:
             except errors.Rejected as error:
                 return Called(None, str(error), tries, self._clock.now() - begin)
             except errors.ImageError as error:
-                self.calls -= 1  # nothing was sent
+                self.calls -= 1  # no request was sent
                 return Called(None, str(error), tries - 1, 0.0)
             except errors.Transient as error:
                 verdict = "overloaded" if error.overloaded else "other"
@@ -239,7 +243,7 @@ class Caller:
             await self._clock.sleep(wait)
 
     def _plan(self, fault: errors.Transient, tries: int, silent_since: int | None) -> float | str:
-        """Return the delay before the next try in seconds, or the reason why there is none."""
+        """Return the delay in seconds before the next retry, or the reason for no retry."""
         if self.stopping:
             raise Stopped from fault
         settings = self._settings
@@ -262,7 +266,8 @@ class Caller:
         if self.retries >= settings.per_run:
             return f"; the run's {settings.per_run} retries are used up"
         self.retries += 1
-        # Jitter on top of the server's word: else all calls come back at the same moment.
+        # Jitter is added to the delay that the server requests; otherwise all calls would be
+        # repeated at the same moment.
         return draw_delay(tries, settings, self._rng) + (asked or 0.0)
 
     def _judge_silence(
@@ -286,12 +291,12 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counters of a run; the last one is its summary.
+    """Counters of a run; the final counters are the summary of the run.
 
-    ``resumed`` counts the items of ``done`` that an earlier start finished. Calls, tokens and
-    retries are those of this start; cached tokens do not count. A build estimates ``expected_in``
-    and ``expected_out`` tokens for its ``memes`` beforehand (0: no estimate). ``adapted`` lists
-    request changes that the server required.
+    ``resumed`` counts the items of ``done`` that were finished before the run was resumed. Calls,
+    tokens and retries are counted since this start; cached tokens do not count. For a dataset
+    build, ``expected_in`` and ``expected_out`` are the tokens estimated beforehand for its
+    ``memes`` (0: no estimate). ``adapted`` lists request changes that the server required.
 
     >>> half = Progress(done=50, total=100, answered=50, seconds=10.0)
     >>> half.rate, half.left
@@ -328,28 +333,28 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Items per second since this start."""
+        """Items per second since this start of the run."""
         return (self.done - self.resumed) / self.seconds if self.seconds else 0.0
 
     @property
     def left(self) -> float | None:
-        """The estimated seconds to the end, or None."""
+        """The estimated number of seconds to the end of the run, or None."""
         if self.total is None or not self.rate:
             return None
         return max(0, self.total - self.done) / self.rate
 
     def cost(self, prices: tuple[float, float]) -> float:
-        """Return the cost of this start; prices are per million input and output tokens."""
+        """Return the cost since this start; prices are per million input and output tokens."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
-    """Settings of the calls, which do not affect the answers.
+    """Settings of model calls that do not affect the answers.
 
-    ``total`` is the number of items if known; it is used for the remaining time. ``grace`` is how
-    long calls in flight may continue when a run stops, ``watch_every`` the reporting interval (both
-    in seconds).
+    ``total`` is the number of items, if known, from which the remaining time is estimated.
+    ``grace`` is how long running calls may continue when a run stops, ``watch_every`` the reporting
+    interval (both in seconds).
     """
 
     concurrency: int = 32
@@ -363,13 +368,13 @@ class AskSettings:
 
 
 class Engine:
-    """Calls one model and counts. The caller owns and closes model and cache."""
+    """Calls one model and counts calls. The caller owns and closes model and cache."""
 
     def __init__(self, model: Model, cache: Cache | None, settings: AskSettings) -> None:
         self.model = model
         self.settings = settings
         self.total = settings.total
-        self.expected = (0, 0, 0)  # memes, and the tokens that they will take
+        self.expected = (0, 0, 0)  # number of memes, and their estimated tokens
         self.limiter = settings.limiter or Limiter(settings.concurrency, settings.clock)
         self.cache = cache if model.cacheable else None
         self._identity = model.identity
@@ -381,7 +386,7 @@ class Engine:
 
     @property
     def stopping(self) -> bool:
-        """Whether no new call may start."""
+        """Whether the run is stopping, so that no new call may start."""
         return self._caller.stopping
 
     @property
@@ -408,12 +413,12 @@ class Engine:
         )
 
     def count_item(self, status: Status, *, resumed: bool = False) -> None:
-        """Count a finished item or step, of this start or an earlier one."""
+        """Count a finished item or chain step, also one finished before the run was resumed."""
         self._counts[status] += 1
         self._resumed += resumed
 
     def count_attempt(self, spent: Reply, *, cached: bool) -> None:
-        """Count the tokens of an attempt; cached replies cost nothing."""
+        """Count the tokens of an attempt; cached replies have no cost."""
         if spent.adapted:
             self._adapted[spent.adapted] = None
         if cached:
@@ -429,7 +434,7 @@ class Engine:
     async def fetch(self, request: Request, key: bytes) -> Called:
         """Return a reply from the cache, else from the model.
 
-        A new reply is not in the cache yet: call :meth:`keep` after it is logged.
+        A new reply is not in the cache yet: call :meth:`keep` after the reply is logged.
         """
         if self.cache is not None and (found := self.cache.get(key)) is not None:
             return Called(found, "", 0, 0.0)
@@ -445,11 +450,11 @@ class Engine:
             self.cache.put(key, called.reply)
 
     def halt(self) -> None:
-        """Start no new calls."""
+        """Stop starting new calls."""
         self._caller.stopping = True
 
     async def stop(self, workers: Collection[asyncio.Task[None]]) -> None:
-        """Start no new calls; wait a short time for calls in flight, since they are paid for."""
+        """Stop starting new calls; wait briefly for running calls, which are already paid for."""
         self.halt()
         running = {worker for worker in workers if not worker.done()}
         for worker in running - self._caller.busy:
@@ -459,7 +464,8 @@ class Engine:
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*running, return_exceptions=True)
-        # What the cache still holds back is worth keeping, but no reason to hide an error.
+        # Pending cache entries are written if possible; a failure here must not hide the original
+        # error.
         with contextlib.suppress(StoreError):
             self.flush()
 
@@ -485,7 +491,7 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
     except Unparsed as error:
         reason, worth = str(error), error.worth
     except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        # A parser that stumbles over a strange answer must not end the run, nor hide it.
+        # An exception in a parser must neither end the run nor be lost.
         reason = f"the parser failed: {type(error).__name__}: {error}"
     if reply.finish == "length":
         thinking = reply.reasoning and not reply.text.strip()
@@ -494,7 +500,7 @@ def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Val
 
 
 def bump_seed(request: Request, attempt: int) -> Request:
-    """Change the seed for a later attempt: the same seed would give the same invalid answer."""
+    """Change the seed for a retry, since the same seed would give the same invalid answer."""
     seed = request.sampling.seed
     if not attempt or seed is None:
         return request

@@ -21,10 +21,9 @@ from memantics.core.errors import ModelError, Transient, UnknownName
 from memantics.core.records import Field, Image, Reply, Request
 from memantics.models.kinds import ModelKind, render_reply
 
-# ``fake/builder``: a valid reply to any JSON schema, made of words of the prompt.
-#
-# It understands nothing. It lets whole chains of construction run offline, in docs and in tests:
-# the same request always gets the same reply.
+# ``fake/builder`` returns a valid reply to any JSON schema, made of words of the prompt, without
+# any understanding. With it, whole construction chains run offline in docs and tests. The same
+# request always gets the same reply.
 
 _TEXT = (
     "a quiet small bright old friendly tall round plain busy morning evening picture figure corner "
@@ -56,7 +55,7 @@ def build_reply(request: Request) -> str:
 
 
 def _choose(field: Field, seed: str) -> JsonValue:
-    """Return a value for a field of a form."""
+    """Return a pseudo-random value for a field of a form."""
     number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big")
     if field.options:
         return field.options[number % len(field.options)].key
@@ -66,11 +65,11 @@ def _choose(field: Field, seed: str) -> JsonValue:
 
 
 def _find_words(texts: Sequence[str]) -> list[str]:
-    """Return words from the prompt's material, then built-in ones, so that replies fit the meme."""
+    """Return words from the prompt's texts, then built-in words, so that replies fit the meme."""
     found: list[str] = []
     for text in texts:
         for match in _ENCLOSED.finditer(text):
-            # Names of dimensions and references are no words.
+            # Names of dimensions and ids of individuals are excluded from the words.
             body = re.sub(r"(?m)^\w+/\S*:?", " ", match.group(3))
             found += re.findall(r"[^\W\d_]{2,16}", body)[:200]
     usual = [word.lower() for word in found if not re.search(r"[a-z][A-Z]", word)]
@@ -88,7 +87,7 @@ class _Generator:
         return int.from_bytes(digest[:8], "big") % max(1, below)
 
     def make(self, schema: JsonValue, place: str, depth: int) -> JsonValue:
-        """Return a value for a part of the schema; ``place`` seeds each part separately."""
+        """Return a value for a node of the JSON schema; ``place`` is the node's random seed."""
         if not isinstance(schema, dict) or depth > _DEPTH:
             return None
         resolved = self._follow(schema)
@@ -127,7 +126,7 @@ class _Generator:
                 name: self.make(subschema, f"{place}.{name}", depth + 1)
                 for name, subschema in named.items()
             }
-            # A verdict and its type go together, which a schema cannot say.
+            # The verdict and its type must be consistent, which a JSON schema cannot express.
             if {"harmful", "type"} <= made.keys():
                 made["harmful"] = made["type"] != "none"
             return made
@@ -143,7 +142,7 @@ class _Generator:
     def _make_list(
         self, schema: Mapping[str, JsonValue], place: str, depth: int
     ) -> list[JsonValue]:
-        # Where an empty list is allowed, it is given now and then: that is an answer, too.
+        # If an empty list is allowed, it is returned in some cases, because it is a valid answer.
         usual = 1 if self._draw(f"{place}?", 8) else 0
         low, high = _bound(schema, "minItems", usual), _bound(schema, "maxItems", 3)
         count = low + self._draw(f"{place}#", min(high, low + 2) - low + 1) if low else 0
@@ -151,9 +150,9 @@ class _Generator:
         made = [self.make(items, f"{place}.{n}", depth + 1) for n in range(count)]
         listed = items.get("enum") if isinstance(items, dict) else None
         if isinstance(listed, list) and listed and made:
-            # Of names to choose from, those who list them put the one that matters first.
+            # Prompts usually list the most important name first.
             made[0] = listed[0]
-        # Lists of references read better without repetitions, and some schemas forbid them.
+        # Lists of ids contain no repetitions, because some schemas forbid them.
         seen = {orjson.dumps(value): value for value in made}
         return list(seen.values()) if len(seen) >= low else made
 
@@ -181,7 +180,7 @@ def _read_stock() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def draft_reply(request: Request) -> str:
-    """Return a reply to a drafting step, by the fields of its schema."""
+    """Return a reply to a drafting request, according to the fields of its schema."""
     fields = (request.schema or {}).get("properties")
     names = set(fields) if isinstance(fields, Mapping) else set()
     draw = _Draw(request)
@@ -201,7 +200,7 @@ def draft_reply(request: Request) -> str:
 
 
 class _Draw:
-    """Pseudo-random choices by the hash of a request and its sampling seed."""
+    """Pseudo-random choices seeded by the hash of a request and its sampling seed."""
 
     def __init__(self, request: Request) -> None:
         parts = [
@@ -276,11 +275,11 @@ class FakeModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The name: the same name must always mean the same script."""
+        """The name of the model; a name must always stand for the same script."""
         return {"name": self.name}
 
     async def answer(self, request: Request) -> Reply:
-        """Run the script."""
+        """Answer with the scripted function."""
         self.asked += 1
         if self._seconds:
             await asyncio.sleep(self._seconds)
@@ -295,7 +294,7 @@ class FakeModel:
 
 
 def play(lines: Sequence[ScriptedReply]) -> Script:
-    """Return a script that gives its lines in turn, then repeats the last one.
+    """Return a script that gives the listed replies in turn, then repeats the last one.
 
     >>> script = play(["no idea", "B"])
     >>> from memantics.core.records import Form
@@ -307,7 +306,7 @@ def play(lines: Sequence[ScriptedReply]) -> Script:
 
 
 def echo(request: Request) -> str:
-    """Repeat the texts of the last turn."""
+    """Repeat the texts of the last turn of the request."""
     return "\n".join(part for part in request.messages[-1].parts if isinstance(part, str))
 
 
@@ -328,7 +327,7 @@ def _pick(field: Field, question: str) -> JsonValue:
 
 
 def decline(request: Request) -> Reply:  # noqa: ARG001 - a script takes the request
-    """Return a refusal."""
+    """Return a refusal to answer."""
     return Reply("", refusal="a fake model declines")
 
 

@@ -1,10 +1,11 @@
 """``humans/FILE``: human annotations as a model that can be run, compared and reported.
 
 The file is a table (CSV, TSV, JSON, JSON lines, Excel) with one row per answer of a person. Rows
-are matched to a request by its image (without an image, by its text), and by its question if the
-table has one. Several people are combined by majority vote; a tie counts as no answer. Settings
-follow the name: ``humans/votes.csv?answer=label&annotator=person&only=anna`` names the columns and
-selects the answers of one person.
+are matched to a request by its image (without an image, by its text). If the table has a question
+column, the question must match too. The answers of several people are combined by majority vote; a
+tie counts as no answer. Settings follow the name:
+``humans/votes.csv?answer=label&annotator=person&only=anna`` names the columns and selects the
+answers of one person.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from memantics.core.records import Image, Reply, Request
 from memantics.core.tables import TableRow, read_rows
 from memantics.models.kinds import ModelKind, answer_choice
 
-# Names that columns have where the user names none; the first that is there counts.
+# Default column names, used if the user gives none; the first name that exists in the table is
+# used.
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "image": ("image", "image_id", "meme", "group", "item", "id"),
     "text": ("text", "caption"),
@@ -98,7 +100,7 @@ class HumansModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The content of the table and its settings."""
+        """The hash of the table's content and its settings."""
         columns: dict[str, JsonValue] = {**self._columns}
         return {"name": "humans", "sha256": self._sum, "columns": columns, "only": self._only}
 
@@ -129,7 +131,7 @@ class HumansModel:
 
 
 def _list_keys(request: Request) -> Iterable[str]:
-    """Return the join keys of a request: its images, else its texts."""
+    """Return the keys for matching a request with table rows: its images, else its texts."""
     parts = [part for message in request.messages for part in message.parts]
     images = image_keys(part for part in parts if isinstance(part, Image))
     yield from (f"image:{key}" for key in images)

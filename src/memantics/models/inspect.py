@@ -1,7 +1,7 @@
 """``inspect/PROVIDER/NAME``: any provider of Inspect's model layer (extra ``inspect``).
 
-Inspect's own retries, cache and adaptive connections are disabled: the engine does these, and every
-failed call must be counted.
+Inspect's own retries, cache and adaptive connections are disabled: the engine of Memantics provides
+these, and every failed call must be counted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DETAIL = 300
 
 
 class InspectModel:
-    """A model behind Inspect's model layer; the provider's own environment variables hold the keys.
+    """A model behind Inspect's model layer; API keys come from environment variables.
 
     ``arguments`` are passed to the provider's constructor.
     """
@@ -72,7 +72,7 @@ class InspectModel:
         config = self._config(request)
         try:
             output = await served.generate(messages, config=config)
-        except Exception as error:  # each provider has a tree of its own
+        except Exception as error:  # each provider has its own tree of exceptions
             raise translate(error, self.name) from error
         return _reply(output, self.name)
 
@@ -93,7 +93,7 @@ class InspectModel:
                     memoize=False,
                     **self._arguments,
                 )
-            except Exception as error:  # missing key, package or provider
+            except Exception as error:  # a missing API key, package or provider
                 raise errors.Unavailable(
                     f"{self.name} cannot be opened: {_words(error)}",
                     hint="check the provider's name, its package and its key in the environment",
@@ -199,7 +199,7 @@ def translate(error: BaseException, name: str) -> errors.ModelError:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the provider's error inside the wrappers of retry layers and task groups."""
+    """Return the provider's original error from the wrappers of retry layers and task groups."""
     for _ in range(8):
         last = getattr(error, "last_attempt", None)
         inner = last.exception() if last is not None else None

@@ -1,8 +1,8 @@
-"""Model kinds (``openai``, ``local``, ``recorded``, …): open a model by its name ``KIND/NAME``.
+"""Model types (``openai``, ``local``, ``recorded``, …): open a model by its name ``KIND/NAME``.
 
-A kind is a module with a record ``KIND``, listed in ``MODEL_KINDS`` or named by an installed
-package as an entry point of the group ``memantics.models``. The helpers read ``--param`` values and
-write the reply text that a form asks for.
+A model type (kind) is a module with a record ``KIND``. It is listed in ``MODEL_KINDS``, or an
+installed package names it as an entry point of the group ``memantics.models``. The helpers parse
+``--param`` values and write the reply text that a form asks for.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def render_reply(form: Form, values: Mapping[str, JsonValue]) -> str:
-    """Return the reply text for one value per field: a key, plain text, or a JSON object.
+    """Return the reply text for the given field values: a key, plain text, or a JSON object.
 
-    Dots in field names separate levels, and the object keeps the order of the fields.
+    Dots in field names separate levels of the JSON object, which keeps the order of the fields.
 
     >>> from memantics.core.records import Field
     >>> render_reply(Form("Which?", (Field("answer", "choice"),)), {"answer": "B"})
@@ -62,7 +62,7 @@ def answer_choice(form: Form, key: str) -> str:
 
 
 def nest(values: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Convert dotted names to nested objects.
+    """Convert a mapping with dotted names to nested objects.
 
     >>> nest({"a.b": 1, "a.c": True, "d": None})
     {'a': {'b': 1, 'c': True}, 'd': None}
@@ -95,7 +95,8 @@ def json_or_text(value: str) -> JsonValue:
     return parsed
 
 
-# ``--param`` values as settings: the record defines the allowed values, and errors list them.
+# ``--param`` values are parsed into a settings record: it defines the allowed values, and errors
+# list them.
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -103,7 +104,7 @@ Params = TypeVar("Params", bound=BaseModel)
 def read_params(
     shape: type[Params], given: Mapping[str, object], what: str, flag: str = "--param"
 ) -> Params:
-    """Parse the settings of ``what``; reject unknown names and invalid values.
+    """Parse the ``--param`` settings of ``what``; reject unknown names and invalid values.
 
     >>> from pydantic import Field
     >>> class Settings(BaseModel):
@@ -156,9 +157,9 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class ModelKind:
-    """One kind of model: how it is named and opened.
+    """One type of model: how it is named and opened.
 
-    ``open`` gets the whole name, ``KIND/NAME``, and raises errors of ``core.errors``.
+    ``open`` receives the whole name, ``KIND/NAME``, and raises errors of ``core.errors``.
     """
 
     kind: str

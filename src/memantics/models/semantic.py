@@ -1,10 +1,11 @@
 """Neural text metrics: BERTScore, consistency by natural-language inference, and perplexity.
 
-Any Hugging Face model is loaded from a local folder: nothing is downloaded, and no code of the
+Any Hugging Face model can be loaded from a local folder: nothing is downloaded, and no code of the
 folder runs. torch and transformers are imported where they are used. A masked language model gives
 a pseudo-perplexity: each token is hidden in turn and predicted from all others. Perplexities of
-causal and masked models, or of two models, are not comparable; ``note`` names the model. Errors
-that a user can fix are ``ValueError`` with one line; a missing package is ``ModuleNotFoundError``.
+causal and masked models, or of two different models, are not comparable; ``note`` names the model.
+Errors that a user can fix are ``ValueError`` with one line; a missing package is
+``ModuleNotFoundError``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ __all__ = [
     "read_baseline",
 ]
 
-# The layers that correlate best with people, by the authors of BERTScore; others: the last.
+# For these models, the layers that correlate best with human judgement, by the authors of
+# BERTScore; for others, the last layer.
 _LAYERS = {
     ("bert", 12): 9,
     ("bert", 24): 18,
@@ -50,7 +52,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True, slots=True)
 class BertScore:
-    """Greedy token matching by cosine: precision, recall and F1."""
+    """BERTScore of one text (greedy token matching by cosine): precision, recall and F1."""
 
     precision: float
     recall: float
@@ -58,7 +60,7 @@ class BertScore:
 
 
 class BertScorer:
-    """BERTScore with one model."""
+    """Computes BERTScore with one model."""
 
     def __init__(self, settings: BertSettings) -> None:
         check_folder(settings.path)
@@ -73,7 +75,7 @@ class BertScorer:
         self._device = choose_device(torch, settings.device)
         self._model = model.to(self._device).eval()
         self.layer = _choose_layer(model.config, settings.layer)
-        # Byte-level models know most words only with a space in front.
+        # Byte-level tokenizers know most words only with a space in front.
         self._lead = " " if model.config.model_type in ("roberta", "gpt2") else ""
         self._baseline = (
             read_baseline(settings.baseline, self.layer) if settings.baseline else (0.0, 0.0, 0.0)
@@ -82,7 +84,7 @@ class BertScorer:
         self.note = f"{describe_folder(settings.path)}, layer {self.layer}, {rescaled}"
 
     def score(self, pairs: Sequence[TextPair]) -> list[BertScore]:
-        """Score each generated text against its reference."""
+        """Score each generated text against its reference text."""
         found = []
         for start in range(0, len(pairs), _CHUNK):
             part = pairs[start : start + _CHUNK]
@@ -92,11 +94,11 @@ class BertScorer:
         return found
 
     def score_pairs(self, pairs: Sequence[TextPair]) -> list[float]:
-        """Return the F1 of each pair."""
+        """Return the F1 of each pair of generated and reference text."""
         return [pair.f1 for pair in self.score(pairs)]
 
     def _embed(self, texts: Sequence[str]) -> dict[str, tuple[Any, Any]]:
-        """Return for each text the unit vectors of its tokens, and which of them are words."""
+        """Return the unit vectors of each text's tokens, and which of the tokens are words."""
         torch, held = self._torch, {}
         for batch in _batches(texts, self._batch):
             inputs = self._tokenizer(
@@ -137,7 +139,7 @@ class BertScorer:
 
 
 class NliScorer:
-    """One minus the probability of a contradiction, without the neutral class (SelfCheckGPT)."""
+    """Consistency score: one minus the probability of a contradiction (SelfCheckGPT)."""
 
     def __init__(self, settings: NliSettings) -> None:
         check_folder(settings.path)
@@ -221,7 +223,7 @@ def describe_folder(path: Path) -> str:
 
 
 def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
-    """Return a layer's row in a table of baselines: precision, recall, F1."""
+    """Return the row of a layer in a table of BERTScore baselines: precision, recall, F1."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -239,9 +241,9 @@ def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:
-    """Return the maximum number of tokens; tokenizers saved without a limit give a huge number."""
+    """Return a model's maximum number of tokens; tokenizers saved without it give a huge number."""
     places = int(getattr(config, "max_position_embeddings", 0) or 0)
-    # RoBERTa keeps the first places for padding.
+    # RoBERTa reserves the first positions for padding.
     padding = int(getattr(config, "pad_token_id", 0) or 0) + 1
     room = places - padding if getattr(config, "model_type", "") in _PADDED else places
     return min(int(tokenizer.model_max_length), room) if room > 0 else 512
@@ -258,7 +260,8 @@ def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
             model, facts = kind.from_pretrained(path, output_loading_info=True, **safe)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise ValueError(f"{path}: cannot be loaded: {str(error).splitlines()[0]}") from error
-    # What is not in the folder gets random weights; only the pooler is never used by BERTScore.
+    # Weights that are missing in the folder are random. Only the pooler may be missing, because
+    # BERTScore never uses it.
     absent = sorted(name for name in facts["missing_keys"] if "pooler" not in name)
     if absent:
         raise ValueError(
@@ -268,7 +271,7 @@ def _load(kind: Any, tokens: Any, path: Path) -> tuple[Any, Any]:
 
 
 def choose_device(torch: Any, wanted: str) -> str:
-    """Return the device that ``auto`` stands for: a GPU if there is one."""
+    """Return the device for the setting ``auto``: a GPU if there is one."""
     if wanted != "auto":
         return wanted
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -311,7 +314,7 @@ LanguageModelKind = Literal["causal", "masked"]
 
 
 class PerplexityScorer:
-    """Perplexity with one model; ``kind`` None: by the model's configuration."""
+    """Computes perplexity with one model; ``kind`` None: by the model's configuration."""
 
     def __init__(
         self,
@@ -346,7 +349,7 @@ class PerplexityScorer:
         self.note = f"{describe_folder(path)}, {self.kind}"
 
     def measure(self, texts: Sequence[str]) -> list[float | None]:
-        """Return the perplexity of each text; None if it has too few tokens."""
+        """Return the perplexity of each text; None for a text with too few tokens."""
         one = self._measure_masked if self.kind == "masked" else self._measure_causal
         known: dict[str, float | None] = {}
         for text in texts:

@@ -1,8 +1,8 @@
 """The OpenAI chat-completions format: encode requests, decode replies, read option probabilities.
 
 This module has no network code. vLLM, SGLang, llama.cpp, Ollama, TGI and hosted providers differ in
-details, so decoding tolerates missing fields and rejects what cannot be an answer. Probabilities of
-options come from the log-probabilities of tokens.
+details. Decoding therefore tolerates missing fields and rejects content that cannot be an answer.
+Probabilities of options come from the log-probabilities of tokens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from memantics.core.records import (
 from memantics.core.text import repair_surrogates
 
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
-# Stands for image data while the rest is encoded; random, so that no caption can contain it.
+# A placeholder for image data while the rest of the request is encoded; random, so that no caption
+# can contain it.
 _SLOT = secrets.token_hex(16)
 NO_LOGPROBS = "the server gives no log-probabilities of options: replies are read instead"
 _OURS = frozenset({"model", "messages", "stream", "n"})
@@ -55,7 +56,7 @@ _LOGPROBS = TypeAdapter(_Logprobs)
 
 
 def list_keys(form: Form) -> tuple[str, ...]:
-    """Return the option keys of a form that asks for one option; else an empty tuple."""
+    """Return the option keys of a form that asks for one option; empty for other forms."""
     if form.reply != "key" or len(form.fields) != 1:
         return ()
     return tuple(option.key for option in form.fields[0].options)
@@ -64,8 +65,8 @@ def list_keys(form: Form) -> tuple[str, ...]:
 def read_masses(logprobs: JsonValue, keys: Sequence[str]) -> dict[str, float] | None:
     """Return the probability of each option at the answer token; None without log-probabilities.
 
-    This is the first token if it matches an option, else the last token that does: a model that
-    reasons first mentions options before it decides.
+    The answer token is the first token if it matches an option, else the last token that does. A
+    model that reasons first mentions options before it decides.
 
     >>> top = [{"token": "B", "logprob": -0.1}, {"token": " A", "logprob": -2.5}]
     >>> step = {"token": "B", "logprob": -0.1, "top_logprobs": top}
@@ -92,7 +93,7 @@ def read_masses(logprobs: JsonValue, keys: Sequence[str]) -> dict[str, float] | 
 
 
 def match_key(token: str, keys: Sequence[str]) -> str | None:
-    """Return the option that a token stands for: the key itself, or a unique prefix of one.
+    """Return the option that a token matches: the option's key itself, or a unique prefix of it.
 
     >>> match_key(" b", ["A", "B"]), match_key("harm", ["harmful", "harmless"])
     ('B', None)
@@ -110,7 +111,7 @@ def match_key(token: str, keys: Sequence[str]) -> str | None:
 
 
 def _find_encoder() -> Callable[[bytes], bytes]:
-    """Return the fastest Base64 encoder: the standard one takes a quarter of the time of a call."""
+    """Return the fastest Base64 encoder; the standard one takes a quarter of the time of a call."""
     try:
         import pybase64
     except ImportError:
@@ -125,10 +126,10 @@ class WireSettings(Closed):
     """Server settings that affect answers; they are part of the model identity.
 
     ``token_field`` is the name of the token limit (reasoning models use ``max_completion_tokens``).
-    ``structured`` says how a schema is sent: ``strict`` as a JSON schema, ``object`` as plain JSON
-    mode, ``off`` not at all. ``extra`` goes into the body unchanged; None removes a field that a
-    server rejects (``{"temperature": None}``). ``image_orientation`` is for servers that ignore
-    EXIF: ``upright`` rotates such images here.
+    ``structured`` determines how a schema is sent: ``strict`` as a JSON schema, ``object`` as plain
+    JSON mode, ``off`` not at all. ``extra`` is added to the request body unchanged; None removes a
+    field that a server rejects (``{"temperature": None}``). ``image_orientation`` is for servers
+    that ignore EXIF: with ``upright``, rotated images are turned before they are sent.
     """
 
     token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105 - no password
@@ -153,7 +154,7 @@ class WireSettings(Closed):
         return self
 
     def describe(self) -> dict[str, JsonValue]:
-        """Return the settings for a model's identity; options at their default are left out."""
+        """Return the settings for a model's identity, without settings at their default."""
         described = self.model_dump()
         if self.image_orientation == "stored":
             del described["image_orientation"]
@@ -163,7 +164,7 @@ class WireSettings(Closed):
         return described
 
     def limit(self, answer_limit: int | None) -> int | None:
-        """Return the token limit to send (reasoning plus answer); ``answer_limit`` is the task's.
+        """Return the token limit to send (reasoning plus answer); the task sets ``answer_limit``.
 
         >>> WireSettings(answer_tokens=50, thinking_tokens=1000).limit(None)
         1050
@@ -177,7 +178,7 @@ class WireSettings(Closed):
 def encode_request(
     name: str, request: Request, settings: WireSettings, bounds: ImageBounds = DEFAULT_BOUNDS
 ) -> bytes:
-    """Encode the body of a call. Images are checked by header and sent unchanged.
+    """Encode the body of a model call. Images are checked by header and sent unchanged.
 
     >>> from memantics.core.records import Form
     >>> hello = Request((Message("user", ("Hello",)),), Form("", ()))
@@ -206,7 +207,7 @@ def encode_request(
 
 
 def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: ImageBounds) -> bytes:
-    """Insert the images into the JSON text: encoding them with the JSON would copy them twice."""
+    """Insert the images into the JSON text; encoding them with the JSON would copy them twice."""
     head, *rest = frame.split(_SLOT.encode())
     pieces = [head]
     for image, after in zip(images, rest, strict=True):
@@ -223,7 +224,7 @@ def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: Ima
 
 
 def _message(message: Message, settings: WireSettings) -> dict[str, object]:
-    # Plain text goes as a string: some servers take lists of parts from users only.
+    # Plain text is sent as a string, because some servers accept lists of parts only from users.
     if len(message.parts) == 1 and isinstance(message.parts[0], str):
         return {"role": message.role, "content": message.parts[0]}
     return {"role": message.role, "content": [_part(part, settings) for part in message.parts]}
@@ -248,7 +249,7 @@ def _response_format(request: Request, settings: WireSettings) -> dict[str, obje
 
 
 def _unbind(schema: JsonValue) -> JsonValue:
-    """Remove length limits from a schema: hosted servers reject them; the parser checks them."""
+    """Remove length limits from a JSON schema: servers reject them, the parser checks them."""
     if isinstance(schema, list):
         return [_unbind(part) for part in schema]
     if not isinstance(schema, dict):
@@ -298,7 +299,7 @@ _COMPLETION = TypeAdapter(_Completion)
 def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
     """Parse a chat completion; raise :class:`Transient` with the reason if it is invalid.
 
-    ``keys`` are the options whose probabilities are needed.
+    ``keys`` are the options whose probabilities are requested.
 
     >>> reply = decode_reply(b'{"choices": [{"message": {"content": "<think>hm</think>B"}}]}')
     >>> reply.text, reply.reasoning
@@ -342,12 +343,12 @@ def _count_thought(details: JsonValue) -> int:
 
 
 def _bound(tokens: int | None) -> int:
-    """Limit a token count of a server to a storable number."""
+    """Limit a token count reported by a server to a number that can be stored."""
     return min(max(0, tokens or 0), 2**53)
 
 
 def _decode_slowly(data: bytes) -> _Completion:
-    """Parse JSON that is invalid but common: half of a surrogate pair, NaN."""
+    """Parse JSON that is invalid but common: lone surrogates and NaN."""
     try:
         value = repair(json.loads(data.decode(errors="replace")))
     except (ValueError, RecursionError) as error:
@@ -376,16 +377,16 @@ def repair(value: JsonValue) -> JsonValue:
 def _flatten(content: str | list[_TextPart] | None) -> tuple[str, str]:
     if content is None or isinstance(content, str):
         return content or "", ""
-    # Parts of other types (a model's thinking, citations) are no part of the answer.
+    # Parts of other types (a model's reasoning, citations) do not belong to the answer.
     text = "".join(p.text or "" for p in content if p.type in ("text", "output_text"))
     return text, next((p.refusal for p in content if p.refusal), "")
 
 
 def split_thought(text: str) -> tuple[str, str]:
-    """Separate a leading ``<think>…</think>`` from the answer.
+    """Separate a leading ``<think>…</think>`` block from the answer.
 
-    The opening tag may be missing (chat templates that put it into the prompt). Without the closing
-    tag the token limit came first, and there is no answer.
+    The opening tag may be missing, because some chat templates put it into the prompt. If the
+    closing tag is missing, the token limit was reached before the answer, and there is no answer.
 
     >>> split_thought("<think>a or b?</think> B"), split_thought("a or b?</think>B")
     (('a or b?', 'B'), ('a or b?', 'B'))

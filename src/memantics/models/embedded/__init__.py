@@ -1,1 +1,1 @@
-"""``embedded/reader``: an offline, deterministic baseline for every type of task; not a VLM."""
+"""``embedded/reader``: a small offline, deterministic baseline for every task type; not a VLM."""

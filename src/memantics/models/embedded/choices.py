@@ -1,6 +1,7 @@
-"""Rules with which the embedded reader chooses options, numbers and yes or no.
+"""Rules by which the embedded reader (an offline baseline) answers choices, numbers and yes/no.
 
-Each question topic has a rule; all other questions use embedding similarity.
+Each question topic has a rule; questions without a known topic are answered by embedding
+similarity.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from memantics.models.embedded.evidence import (
 )
 from memantics.models.embedded.lexicon import has_chinese, read_sentences
 
-# Chosen on the first half of the data that docs/research/embedded-reader-rules.md names.
+# The values were chosen on the first half of the data named in
+# docs/research/embedded-reader-rules.md.
 _TEXT_WEIGHT, _WORDS_WEIGHT, _HARM_WEIGHT, _LENGTH_WEIGHT = 0.25, 1.0, 0.2, 1.0
 _NEUTRAL = 0.05
 _EMOTION_WEIGHT = 0.5
@@ -40,7 +42,7 @@ _YOU = re.compile(r"你|您|他|她|\b(?:you|your|he|she|they)\b", re.IGNORECASE
 
 
 def choose(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """Choose an option by an active classifier if one applies, else by the rule of the topic."""
+    """Choose an option with an active classifier if one applies, else by the rule of the topic."""
     topic = find_topic(evidence.form, field)
     classifier = _ask_classifier(topic, evidence, field, senses)
     return classifier if classifier is not None else _choose_by_rule(topic, evidence, field, senses)
@@ -60,12 +62,12 @@ def _choose_by_rule(topic: str, evidence: Evidence, field: Field, senses: Senses
     return _nearest(evidence, field, senses)
 
 
-# What classifiers call the topics of fields.
+# Mapping from topics of form fields to the topics of classifiers.
 _CLASSIFIERS = {"valence": "sentiment", "target": "about", "emotion": "emotion", "pun": "pun"}
 
 
 def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses) -> str | None:
-    """Return the option an active classifier predicts, if its labels are exactly these options."""
+    """Return the prediction of an active classifier if its labels are exactly these options."""
     judge = senses.judges.get(_CLASSIFIERS.get(topic, ""))
     if judge is None:
         return None
@@ -82,24 +84,24 @@ def _ask_classifier(topic: str, evidence: Evidence, field: Field, senses: Senses
 
 
 def is_pun(evidence: Evidence, senses: Senses) -> bool:
-    """Return whether the caption is a pun by homophones or by a second sense of its words."""
+    """Return whether a caption is a pun, by similar-sounding words or by a second word sense."""
     return senses.homophones.read(evidence.said).is_pun
 
 
 def read_intended(text: str, senses: Senses) -> str:
-    """Return the intended reading of a caption, else the caption itself."""
+    """Return the intended reading of a pun caption; for other captions, the caption itself."""
     return senses.homophones.read(text).intended or text
 
 
 def is_harmful(evidence: Evidence, senses: Senses) -> bool:
-    """Return whether the caption or its homophone reading is rude, gloomy or near harm."""
+    """Return whether the caption or its homophone reading is rude, gloomy or resembles harm."""
     said = read_intended(evidence.said, senses)
     mood = senses.lexicon.feel(f"{evidence.said}\n{said}")
     return bool(mood.rude or mood.gloomy) or _lean(said, "harm", senses) > _NEAR_HARM
 
 
 def _lean(text: str, topic: str, senses: Senses) -> float:
-    """Return how much closer a text is to one set of sentences than to another."""
+    """Return how much more similar a text is to one set of sentences than to another."""
     if not text.strip():
         return 0.0
     one, other = read_sentences()[topic].get("zh" if has_chinese(text) else "en", ((), ()))
@@ -111,10 +113,10 @@ def _lean(text: str, topic: str, senses: Senses) -> float:
 
 
 def weigh(text: str, senses: Senses) -> float:
-    """Return the valence of a text, from -1 to 1.
+    """Return the valence (sentiment) of a text, from -1 to 1.
 
-    Without words of the lexicon it is the similarity to two plain sentences, which always weighs
-    less than a word.
+    For a text without words of the sentiment lexicon, the valence is the similarity to two
+    reference sentences. Its absolute value is then smaller than that of any lexicon word.
     """
     if not text.strip():
         return 0.0
@@ -158,7 +160,7 @@ def _choose_pole(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """Choose the target by pronouns; without any, by similarity to first-person sentences."""
+    """Choose the target by pronouns; without pronouns, by similarity to first-person sentences."""
     sides = match_sides(field)
     said = read_intended(evidence.said, senses)
     me, you = _ME.search(said) is not None, _YOU.search(said) is not None
@@ -170,7 +172,7 @@ def _choose_target(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """Choose the emotion word that is closest to the text of the (last) image."""
+    """Choose the emotion word that is most similar to the text of the last image."""
     said = next((text for text in reversed(evidence.texts) if text), evidence.said)
     known = [o for o in field.options if emotion_of(o.text or o.key) is not None]
     valence = weigh(said, senses)
@@ -184,14 +186,14 @@ def _choose_emotion(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _best(scores: AnyFloats) -> int:
-    """Return the index of the highest score; the first of equals."""
+    """Return the index of the highest score; in a tie, the first one."""
     return int(np.argmax(settle(scores, VECTORS)))
 
 
 def _nearest(
     evidence: Evidence, field: Field, senses: Senses, without: frozenset[str] = frozenset()
 ) -> str:
-    """Choose the option most similar to the question, the meme's text and its context."""
+    """Choose the option most similar to the question, the text of the meme and its context."""
     open_to = [option for option in field.options if option.key not in without]
     texts = [
         read_intended(evidence.option_texts.get((field.name, o.key), o.text), senses)
@@ -205,7 +207,8 @@ def _nearest(
     )
     by_question, by_words, by_background = (rows[3:] @ rows[i] for i in range(3))
     if evidence.background and not evidence.said:
-        # Something is to be answered, such as a chat: the question is the same every time.
+        # In tasks where a chat or a similar context is answered, the question is the same for every
+        # item.
         return open_to[kept[_best(by_background)]].key
     heavy = asks_about_words(question) or not evidence.texts
     scores = by_question + (_WORDS_WEIGHT if heavy else _TEXT_WEIGHT) * by_words
@@ -215,7 +218,8 @@ def _nearest(
         moods = [senses.lexicon.feel(texts[i]).valence for i in kept]
         scores = scores - _HARM_WEIGHT * np.asarray(moods)
     if not without and max(len(text) for text in texts) > LABEL:
-        # Who writes questions makes the right answer more exact; names of classes do not count.
+        # Authors of questions tend to make the correct answer more specific. Class names do not
+        # count.
         scores = scores + _LENGTH_WEIGHT * np.log([1 + len(texts[i]) for i in kept])
     return open_to[kept[_best(scores)]].key
 
@@ -227,11 +231,11 @@ _POSITIVE_MOOD = re.compile(r"calm|happy|relaxed|excited|positive|开心|平静|
 
 
 def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
-    """Return a number on the field's scale.
+    """Return a number on the field's scale (a rating).
 
-    For a change of mood it is the distance between the texts of the first and last image. For a
-    target mood it is the shift of the last text towards it. For all other fields it combines how
-    much of the expected caption is present and how similar the images are.
+    For a change of mood, the number is the distance between the texts of the first and last image.
+    For a target mood, it is the shift of the last text towards that mood. For all other fields, it
+    combines how much of the expected caption is present and how similar the images are.
     """
     name = field.name.replace("_", " ")
     if _SHIFT.search(name):
@@ -246,7 +250,7 @@ def rate(evidence: Evidence, field: Field, senses: Senses) -> int:
 
 
 def decide(evidence: Evidence, field: Field, senses: Senses) -> bool:
-    """Answer true or false by the topic of the field."""
+    """Answer a true-or-false field by its topic."""
     topic = find_topic(evidence.form, field)
     if topic == "similarity":
         return evidence.similarity is None or evidence.similarity >= _SAME_PICTURE
@@ -286,7 +290,7 @@ def _quality(evidence: Evidence, senses: Senses) -> float:
     return weigh(evidence.said, senses) / 2
 
 
-# Short texts: one plain sentence from what was read and how it feels.
+# Free-text answers: one plain sentence about the text of the meme and its sentiment.
 
 _LONGEST = {"en": 16, "zh": 40}
 _REASON = re.compile(r"rational|reason|explan|justif|why|理由|原因|说明", re.IGNORECASE)
@@ -300,7 +304,7 @@ _PUN_WORD = re.compile(r"^(?:pun_)?word$|^双关词$", re.IGNORECASE)
 
 
 def write(evidence: Evidence, field: Field, senses: Senses) -> str:
-    """Return the text or its pinyin if that is requested; else one sentence."""
+    """Return the meme's text or its pinyin if that is requested; else one sentence about it."""
     said = evidence.said
     asked = f"{field.name} {evidence.form.question}"
     if _SOUND.search(asked):
@@ -322,7 +326,7 @@ def write(evidence: Evidence, field: Field, senses: Senses) -> str:
 
 
 def _describe(said: str, language: str, senses: Senses) -> str:
-    """Return one sentence about the function of the meme, with its first words."""
+    """Return one sentence about the function of the meme, with the first words of its text."""
     mood = senses.lexicon.feel(said)
     valence = weigh(said, senses)
     kind = "rude" if mood.rude else "gloomy" if mood.gloomy else "plain"
@@ -335,7 +339,7 @@ def _describe(said: str, language: str, senses: Senses) -> str:
 
 
 def _find_topic(said: str, senses: Senses) -> str:
-    """Return the word most similar to the whole text."""
+    """Return the word of a text that is most similar to the whole text."""
     found = dict.fromkeys(word.casefold() for word in _WORD.findall(said))
     words: list[str] = [word for word in found if word not in senses.lexicon.function_words]
     if not words:

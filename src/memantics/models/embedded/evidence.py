@@ -1,4 +1,4 @@
-"""The input of the embedded reader for one question, and the topic of each field."""
+"""The input of the embedded reader (offline baseline) for one question, and each field's topic."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ ImageReader = Callable[[Ocr, bytes, str], ImageReading]
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """The components of the reader; ``judges`` are classifiers by topic.
+    """The components of the embedded reader; ``judges`` are classifiers by topic.
 
-    ``look`` reads an image and assigns a role to every line; without it all lines count as caption.
+    ``look`` reads an image and assigns a role (caption or other) to every line. Without ``look``
+    all lines count as caption.
     """
 
     ocr: Ocr
@@ -41,7 +42,7 @@ class Senses:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The input for one question.
+    """The input of the embedded reader for one question.
 
     ``texts`` are the texts of the question's images, in order. ``option_texts`` are the texts of
     the options by field and key, including text in their images. ``similarity`` is the correlation
@@ -55,13 +56,13 @@ class Evidence:
 
     @property
     def said(self) -> str:
-        """The caption in the form, else the text read from the image."""
+        """The caption given in the form, else the text read from the image."""
         given = self.find("caption", "text", "ocr")
         return given or "\n".join(text for text in self.texts if text)
 
     @property
     def background(self) -> str:
-        """The other texts of the question, such as the chat history."""
+        """The other texts given with the question, such as the chat history."""
         return "\n".join(
             text for name, text in self.form.context.items() if text and text != self.said
         )
@@ -94,7 +95,7 @@ def gather(request: Request, senses: Senses) -> Evidence:
 
 
 def _shown(request: Request) -> Iterator[Path]:
-    """Yield the images of the last user turn; earlier turns are examples."""
+    """Yield the images of the last user turn; earlier turns contain few-shot examples."""
     turns = [message for message in request.messages if message.role == "user"]
     for part in turns[-1].parts if turns else ():
         if isinstance(part, Image):
@@ -104,7 +105,7 @@ def _shown(request: Request) -> Iterator[Path]:
 def compare_pixels(one: bytes, other: bytes) -> float:
     """Return the correlation of two images as grey thumbnails; -1 if their shapes differ.
 
-    It detects moved panels and other images, not another caption.
+    The correlation detects moved panels and other images, but not a changed caption.
     """
     import numpy as np
 
@@ -157,7 +158,7 @@ _SIDES: dict[str, re.Pattern[str]] = {
     "self": re.compile(r"\bself\b|oneself|\bsender\b|自己|自身|自我", re.IGNORECASE),
     "other": re.compile(r"\bothers?\b|\breceiver\b|他人|对方|别人", re.IGNORECASE),
 }
-LABEL = 24  # a longer option is a sentence, not the name of a class
+LABEL = 24  # A longer option is a sentence, not the name of a class.
 EMOTIONS: dict[str, float] = {
     "angry": -0.8, "sad": -0.7, "tense": -0.5, "bored": -0.3, "afraid": -0.6,
     "calm": 0.3, "relaxed": 0.4, "happy": 0.8, "excited": 0.7, "amused": 0.5,
@@ -168,14 +169,14 @@ EMOTIONS: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two options of which one negates the other."""
+    """Two options, one of which negates the other."""
 
     yes: str
     no: str
 
 
 def find_topic(form: Form, field: Field) -> QuestionTopic:
-    """Return the topic of a field from its options and name; for a single field, from the question.
+    """Return the topic of a form field from its options and name; also from the question.
 
     >>> from memantics.core.records import Option
     >>> field = Field("label", "choice", (Option("双关", "双关"), Option("非双关", "非双关")))
@@ -200,7 +201,7 @@ def find_topic(form: Form, field: Field) -> QuestionTopic:
 
 
 def split_sides(field: Field) -> Sides | None:
-    """Return the affirming and the negating option of a yes-or-no question.
+    """Return the affirmative and the negative option of a yes-or-no question.
 
     >>> from memantics.core.records import Option
     >>> split_sides(Field("x", "choice", (Option("A", "not harmful"), Option("B", "harmful"))))
@@ -251,7 +252,7 @@ def match_sides(field: Field) -> dict[str, str]:
 
 
 def _match(patterns: Mapping[str, re.Pattern[str]], field: Field) -> dict[str, str]:
-    """Return the option key for each pattern; empty unless every option matches one."""
+    """Return the option key for each pattern; empty unless every option matches a pattern."""
     found: dict[str, str] = {}
     for option in field.options:
         text = option.text or option.key

@@ -1,7 +1,7 @@
-"""Lexicon-based sentiment for the embedded reader, and its protocol for homophone readings.
+"""Word-list sentiment for the embedded reader (offline baseline), and its homophone interface.
 
-English uses VADER, Chinese a small word list (``words.toml``). The list contains everyday words
-only, so the reader misses all others.
+English uses VADER, Chinese a small word list (``words.toml``). The Chinese list contains everyday
+words only; the reader ignores all others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHINESE = re.compile(r"[一-鿿]")
 
 @dataclass(frozen=True, slots=True)
 class PunReading:
-    """Whether a caption is a pun, its intended reading, and the words that change."""
+    """Whether a caption is a pun, its intended reading, and the words that change in it."""
 
     is_pun: bool = False
     intended: str = ""
@@ -31,25 +31,25 @@ NOTHING = PunReading()
 
 
 class HomophoneReader(Protocol):
-    """The homophone protocol. ``version`` changes whenever results may change."""
+    """The interface for finding homophones. ``version`` changes whenever results may change."""
 
     @property
     def version(self) -> str:
-        """The version that results depend on."""
+        """The version of the component; it changes whenever results may change."""
         ...
 
     def read(self, text: str, /) -> PunReading:
-        """Return the probable homophone reading of a text."""
+        """Return the most probable reading of a text in which words are replaced by homophones."""
         ...
 
 
 class NoHomophones:
-    """Finds no homophones: for a reader without the phonetics package."""
+    """A homophone reader that finds nothing, used without the phonetics package."""
 
     version = "none"
 
     def read(self, text: str, /) -> PunReading:  # noqa: ARG002
-        """Return that the text is not a pun."""
+        """Return a result that calls no text a pun."""
         return NOTHING
 
 
@@ -83,7 +83,7 @@ class _ValenceWords:
 
 
 class MoodLexicon:
-    """Scores sentiment by words; the lists and VADER are loaded at first use."""
+    """Scores sentiment by words; word lists and VADER are loaded at first use."""
 
     version = "lexicon-1"
 
@@ -119,7 +119,7 @@ class MoodLexicon:
 
     @cached_property
     def function_words(self) -> frozenset[str]:
-        """English function words."""
+        """English function words, such as articles and prepositions."""
         return frozenset(self._lists["en"]["function"].split())
 
     @cached_property

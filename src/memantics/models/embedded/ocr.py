@@ -27,33 +27,35 @@ from memantics.core.images import decode
 from memantics.core.lines import ImageReading, Ocr, TextChoice, TextLine, order_lines
 from memantics.core.registry import home
 
-# RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has figures.
+# RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has
+# measurements.
 
 OcrProfile = Literal["thorough", "fast"]
 CropPixels = NDArray[np.uint8]
 _DETECTOR = "PP-OCRv6_det_small.onnx"
 _RECOGNISER = "PP-OCRv6_rec_small.onnx"
-_SHORT_SIDE = 544  # finding text: smaller images are enlarged to this
-_LONG_SIDE = 1280  # larger ones are reduced: time grows with the area, recall does not
+_SHORT_SIDE = 544  # pixels; smaller images are enlarged to this side length before text detection
+_LONG_SIDE = 1280  # pixels; larger images are reduced: time grows with the area, recall does not
 _TINY = 8
-MOST_REGIONS = 150  # of text that are read in one image
-MOST_LENGTH = 800  # of all of them together, in line heights
-_BATCH = 6  # lines that are recognised at once
-LONG_LINE = 30  # line heights: in an image with a longer line each is recognised alone
-_FAST_SIDES = (320, 640)  # ``fast``: two thirds of the short side, but within these
-_FAST_WIDTH = 160  # ``fast``: a line is padded to this; the package pads to 320
-_SURE = 0.5  # what is recognised with less is no text
+MOST_REGIONS = 150  # maximum number of text regions that are read in one image
+MOST_LENGTH = 800  # maximum total length of these regions, in line heights
+_BATCH = 6  # number of lines that are recognised in one batch
+LONG_LINE = 30  # line heights; if an image has a longer line, its lines are recognised one by one
+# ``fast``: detection uses two thirds of the short side, within these limits in pixels
+_FAST_SIDES = (320, 640)
+_FAST_WIDTH = 160  # ``fast``: lines are padded to this width in pixels; RapidOCR pads to 320
+_SURE = 0.5  # minimum recognition score; results below it are not text
 _DENORMAL = 1e-20
 _ENGINE_LOCK = threading.Lock()
 
 
 class RapidReader:
-    """RapidOCR on one thread; loaded once per process.
+    """RapidOCR on one thread; the networks are loaded once per process.
 
-    ``thorough`` uses the settings of the package. ``fast`` detects text in a smaller copy, reads
-    the lines from the full image, and repeats the detection at full size if it finds none.
-    Orientation is not classified: captions of memes are upright, and the classifier changed no
-    result (docs/research/embedded-reader-rules.md).
+    The profile ``thorough`` uses RapidOCR's own settings. The profile ``fast`` detects text in a
+    smaller copy and reads the lines from the full image. If it finds no text, it repeats the
+    detection at full size. Orientation is not classified: captions of memes are upright, and the
+    classifier changed no result (docs/research/embedded-reader-rules.md).
     """
 
     def __init__(self, profile: OcrProfile = "thorough") -> None:
@@ -63,7 +65,7 @@ class RapidReader:
         self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
 
     def read(self, data: bytes, name: str) -> ImageReading:
-        """Decode an image within bounds and read its text."""
+        """Decode an image within size limits and read its text."""
         image = decode(data, name)
         if min(image.size) < _TINY:
             return ImageReading()
@@ -114,7 +116,7 @@ def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
 
 
 def choose_size(wide: int, high: int) -> tuple[int, int]:
-    """Return the size of the copy in which ``fast`` detects text, in multiples of 32.
+    """Return the size of the copy in which the profile ``fast`` detects text, in multiples of 32.
 
     >>> choose_size(720, 720), choose_size(200, 100), choose_size(4000, 3000), choose_size(1200, 10)
     ((480, 480), (640, 320), (864, 640), (1280, 32))
@@ -133,14 +135,14 @@ def _normalise(pixels: NDArray[Any]) -> NDArray[np.float32]:
 
 @cache
 def load_engine(folder: Path) -> Any:
-    """Load RapidOCR for bounded images on one thread, with denormal weights set to zero."""
+    """Load RapidOCR on one thread for bounded images; set denormal weights to zero."""
     from onnxruntime import InferenceSession, SessionOptions
     from rapidocr import RapidOCR
 
     class BoundedOcr(RapidOCR):
-        """Reads only the largest regions: the time grows with their number and length.
+        """Reads only the largest text regions: the time grows with their number and length.
 
-        ``unread`` counts the regions of the last image that were skipped.
+        ``unread`` is the number of text regions that were skipped in the last image.
         """
 
         unread = 0
@@ -155,14 +157,15 @@ def load_engine(folder: Path) -> Any:
             return [crops[at] for at in kept], found
 
         def recognize_txt(self, img: list[Any]) -> Any:
-            # Lines of one batch are padded to the longest, and memory grows with its square.
+            # All lines of a batch are padded to the longest, and memory grows with the square of
+            # that length.
             longest = max(crop.shape[1] / max(1, crop.shape[0]) for crop in img)
             recogniser: Any = self._load_rec_model()  # type: ignore[no-untyped-call]
             recogniser.rec_batch_num = 1 if longest > LONG_LINE else _BATCH
             return super().recognize_txt(img)
 
     logging.getLogger("RapidOCR").setLevel(logging.CRITICAL)
-    # With explicit paths no code that could download weights is reached.
+    # With explicit paths to the weights, RapidOCR's download code is never called.
     engine = BoundedOcr(
         params={
             "Global.log_level": "critical",
@@ -177,7 +180,8 @@ def load_engine(folder: Path) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     options.enable_cpu_mem_arena = True
-    options.enable_mem_pattern = False  # holds a copy for each size of image, and saves no time
+    # This memory pool keeps a copy per image size and saves no time.
+    options.enable_mem_pattern = False
     for part, name in ((engine.cfg.Det, _DETECTOR), (engine.cfg.Rec, _RECOGNISER)):
         part._set_flag("allow_objects", True)
         body = zero_denormals((folder / name).read_bytes())
@@ -186,10 +190,10 @@ def load_engine(folder: Path) -> Any:
 
 
 def zero_denormals(model: bytes) -> bytes:
-    """Return an ONNX file of the same length with weights below 1e-20 set to zero.
+    """Return an ONNX file of equal length with weights below 1e-20 set to zero.
 
-    The detection model has a quarter of a million of them. On processors that handle such numbers
-    in microcode (x86) they make reading 2.4 times slower; the result is the same.
+    The text detection model has a quarter of a million such weights. On processors that handle such
+    numbers in microcode (x86), they make reading 2.4 times slower; the result is the same.
     """
     edited = bytearray(model)
     for start, end in _find_weights(model):
@@ -198,12 +202,13 @@ def zero_denormals(model: bytes) -> bytes:
     return bytes(edited)
 
 
-# Fields of ONNX' protobuf: a model's graph, a graph's initialisers, a tensor's type and bytes.
+# Field numbers in ONNX's protobuf format: graph of a model, initialisers of a graph, type and bytes
+# of a tensor.
 _GRAPH, _INITIALISER, _TYPE, _RAW, _FLOAT = 7, 5, 2, 9, 1
 
 
 def _find_weights(model: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the byte ranges of single-precision weights."""
+    """Yield the byte ranges of single-precision weights in an ONNX file."""
     for graph in _list_fields(model, 0, len(model), _GRAPH):
         for tensor in _list_fields(model, *graph, _INITIALISER):
             kinds = list(_list_fields(model, *tensor, _TYPE))
@@ -212,7 +217,7 @@ def _find_weights(model: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _list_fields(body: bytes, place: int, end: int, wanted: int) -> Iterator[tuple[int, int]]:
-    """Yield the byte range of each protobuf field with that number."""
+    """Yield the byte range of each protobuf field with the given number."""
     while place < end:
         key, place = _read_number(body, place)
         number, kind = key >> 3, key & 7
@@ -238,7 +243,7 @@ def _read_number(body: bytes, place: int) -> tuple[int, int]:
 
 
 def choose_regions(sizes: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the indices of the regions to read: the largest ones, within the limits.
+    """Return the indices of the text regions to read: the largest ones, within the limits.
 
     >>> choose_regions([(20, 100), (20, 60_000), (40, 400)])
     [0, 2]
@@ -260,7 +265,7 @@ def _box(corners: Any) -> tuple[int, int, int, int]:
 
 
 def measure_tilt(corners: Any) -> tuple[float, tuple[int, int]]:
-    """Return the angle of the upper edge in degrees, and the size of the region.
+    """Return the angle of a text region's upper edge in degrees, and the region's size.
 
     >>> measure_tilt([(0, 10), (100, 0), (102, 20), (2, 30)])
     (5.7, (100, 20))
@@ -289,16 +294,16 @@ def _version(package: str) -> str:
         return "absent"
 
 
-_IN_MEMORY = 2048  # readings
+_IN_MEMORY = 2048  # maximum number of cached results in memory
 _READING = TypeAdapter(ImageReading)
 
 
 class RememberingOcr:
-    """An OCR with a cache, keyed by image content and OCR version.
+    """OCR with a cache, keyed by image content and OCR version.
 
-    It is thread-safe: one thread reads at a time. ``folder`` contains the cache; if it is not
-    writable, results are kept in memory only. ``taken`` selects the lines that count as caption: by
-    role, or all.
+    It is thread-safe: one thread reads at a time. ``folder`` contains the cache; if the folder is
+    not writable, results are kept in memory only. ``taken`` selects the lines that count as
+    caption: by role, or all lines.
     """
 
     def __init__(self, ocr: Ocr, folder: Path | None, taken: TextChoice = "caption") -> None:
@@ -308,7 +313,8 @@ class RememberingOcr:
         self._recent: OrderedDict[bytes, ImageReading] = OrderedDict()
         self._db = None if folder is None else _open_table(folder)
         if self._db is not None:
-            weakref.finalize(self, self._db.close)  # many who are handed a reader cannot close it
+            # Many callers receive a reader that they cannot close.
+            weakref.finalize(self, self._db.close)
 
     def read(self, data: bytes, name: str) -> ImageReading:
         """Return the text of an image from the cache, or read it."""
@@ -332,7 +338,7 @@ class RememberingOcr:
         self.close()
 
     def close(self) -> None:
-        """Close the table."""
+        """Close the cache file."""
         if self._db is not None:
             self._db.close()
             self._db = None
@@ -344,7 +350,7 @@ class RememberingOcr:
             row = self._db.execute("SELECT body FROM readings WHERE key = ?", (key,)).fetchone()
             return None if row is None else _READING.validate_json(row[0])
         except (sqlite3.Error, ValidationError):
-            return None  # a damaged row is read afresh and written over
+            return None  # A damaged row is read again from the image and overwritten.
 
     def _save(self, key: bytes, reading: ImageReading) -> None:
         if self._db is None:
@@ -354,13 +360,14 @@ class RememberingOcr:
                 "INSERT OR REPLACE INTO readings VALUES (?, ?)", (key, orjson.dumps(reading))
             )
         except sqlite3.Error:
-            self.close()  # a full or read-only disk: go on in memory
+            self.close()  # The disk is full or read-only: results are kept in memory only.
 
 
 def _open_table(folder: Path) -> sqlite3.Connection | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # The model's one worker thread uses it, and whoever closes the model.
+        # The connection is used by the model's worker thread and by the thread that closes the
+        # model.
         db = sqlite3.connect(
             folder / "readings.sqlite", isolation_level=None, timeout=5, check_same_thread=False
         )
@@ -380,7 +387,7 @@ def _open_table(folder: Path) -> sqlite3.Connection | None:
 
 
 def open_reader(profile: OcrProfile = "thorough", text: TextChoice = "caption") -> RememberingOcr:
-    """Open the built-in OCR with its cache in the user's folder.
+    """Open the built-in OCR with its cache in the user's Memantics folder.
 
     Opening is cheap: the network is loaded for the first image that is not cached.
 

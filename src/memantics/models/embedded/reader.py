@@ -29,10 +29,10 @@ def open_senses(
     read: OpenHomophoneReader | None = None,
     look: ImageReader | None = None,
 ) -> Senses:
-    """Create the built-in components of the reader; each is loaded at first use.
+    """Create the built-in components of the embedded reader; each is loaded at first use.
 
-    ``read`` builds a homophone reader from the encoder, and ``look`` classifies lines as caption or
-    other text. The registry passes both in.
+    ``read`` builds a homophone reader from the encoder, and ``look`` classifies lines of text as
+    caption or other text. The registry passes both in.
     """
     need_offline(*NEEDED, what="embedded models")
     encoder = SentenceEncoder()
@@ -43,8 +43,8 @@ def open_senses(
 class EmbeddedReader:
     """An offline, deterministic baseline whose answers do not depend on the order of requests.
 
-    It gets only the form and the images, and has no benchmark-specific code. It runs on its own
-    thread.
+    The embedded reader receives only the form and the images of a question, and has no
+    benchmark-specific code. It runs on its own thread.
     """
 
     name = NAME
@@ -58,7 +58,7 @@ class EmbeddedReader:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The versions of all components that answers depend on."""
+        """The versions of all components that determine the answers."""
         senses = self._senses
         return {
             "name": self.name,
@@ -72,13 +72,13 @@ class EmbeddedReader:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Answer the form."""
+        """Answer the form of a question."""
         loop = asyncio.get_running_loop()
         text = await loop.run_in_executor(self._worker, self.reply, request)
         return Reply(text, finish="stop", served_by=self.name)
 
     def reply(self, request: Request) -> str:
-        """Answer the form without an event loop."""
+        """Answer the form of a question without an event loop."""
         return render_reply(request.form, fill(gather(request, self._senses), self._senses))
 
     async def close(self) -> None:
@@ -89,7 +89,7 @@ class EmbeddedReader:
 
 
 def fill(evidence: Evidence, senses: Senses) -> dict[str, JsonValue]:
-    """Return a value for each field of the form."""
+    """Return an answer for each field of the form."""
     values: dict[str, JsonValue] = {}
     for field in evidence.form.fields:
         values[field.name] = _value(evidence, field, senses)
@@ -110,7 +110,7 @@ def _value(evidence: Evidence, field: Field, senses: Senses) -> JsonValue:
 
 
 def _asks_what_else(field: Field) -> bool:
-    """Return whether a text field is empty unless another field is "other"."""
+    """Return whether a text field must stay empty unless another field is "other"."""
     return field.kind == "text" and field.name.rpartition(".")[2].startswith("other_")
 
 

@@ -1,4 +1,4 @@
-"""``local/PATH``: one thread answers waiting requests in batches."""
+"""``local/PATH``: local models whose thread answers waiting requests in batches."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ from memantics.models.local.settings import (
     find_versions,
 )
 
-# How long the thread waits for one more request while its batch has room: the engine needs a
-# moment to write answers down and to read the next items.
+# Time that the thread waits for one more request while its batch has room. The engine needs this
+# time to write answers and to read the next items.
 _LINGER = 0.02
 _LOST = ("device-side assert", "CUDA error", "HIP error", "cuDNN error")
 
 
 class Answering(Protocol):
-    """The protocol of a :class:`~memantics.models.local.runtime.Runtime`."""
+    """The interface of a :class:`~memantics.models.local.runtime.Runtime`: it answers requests."""
 
     def prepare(self, request: Request) -> ReadyRequest:
         """Prepare a request for the model."""
         ...
 
     def generate(self, turns: Sequence[ReadyRequest], stop: Callable[[], bool]) -> list[Reply]:
-        """Answer a batch."""
+        """Generate the answers of a batch of requests."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingRequest:
-    """A request and the future of its reply."""
+    """A waiting request and the future of its reply."""
 
     request: Request
     future: Future[Reply] = field(default_factory=Future)
 
     @property
     def sees(self) -> bool:
-        """Whether it has images; requests with and without images are never in one batch."""
+        """Whether the request has images; batches never mix requests with and without images."""
         parts = (part for message in self.request.messages for part in message.parts)
         return any(isinstance(part, Image) for part in parts)
 
@@ -81,13 +81,14 @@ class RequestBatcher:
         self._guard = threading.Lock()
 
     def submit(self, request: Request) -> Future[Reply]:
-        """Queue a request."""
+        """Queue a request for the next batch."""
         job = PendingRequest(request)
         with self._guard:
             if self._closing.is_set():
                 raise Unavailable("the model is closed")
             if self._thread is None:
-                # A daemon: an interrupted command must not wait for a long answer.
+                # The thread is a daemon, so that an interrupted command does not wait for a long
+                # answer.
                 self._thread = threading.Thread(target=self._run, name="local-model", daemon=True)
                 self._thread.start()
             self._queue.put(job)
@@ -197,7 +198,7 @@ def _judge(error: Exception) -> MemanticsError:
 
 
 def _settle(job: PendingRequest, reply: Reply) -> None:
-    with contextlib.suppress(RuntimeError):  # the loop that waited for it is gone
+    with contextlib.suppress(RuntimeError):  # The event loop that waited for the reply is closed.
         job.future.set_result(reply)
 
 
@@ -211,7 +212,7 @@ DEFAULT_SETTINGS = LocalSettings()
 
 
 class LocalModel:
-    """An open model in a local folder. Weights are loaded at the first request.
+    """An open-weights model in a local folder. Weights are loaded at the first request.
 
     The JSON schema of a request is not enforced during decoding: only the prompt asks for the
     format.
@@ -229,7 +230,7 @@ class LocalModel:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The hash of the checkpoint, the runtime and the decoding settings; not its path.
+        """The hash of the checkpoint, the runtime and the decoding settings; not the folder's path.
 
         The batch size is not included: batches form at random and change answers by rounding only.
         """
@@ -257,9 +258,9 @@ class LocalModel:
         }
 
     async def answer(self, request: Request) -> Reply:
-        """Answer once, in a batch with other waiting requests."""
+        """Answer one request, in a batch with other waiting requests."""
         return await asyncio.wrap_future(self._batcher.submit(request))
 
     async def close(self) -> None:
-        """Stop and free the weights."""
+        """Stop the thread and free the weights."""
         await asyncio.to_thread(self._batcher.close)

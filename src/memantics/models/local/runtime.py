@@ -1,10 +1,10 @@
 """Batched generation with a loaded transformers model.
 
-Within a batch, each request keeps its own temperature, seed and length. ``generate`` runs greedily.
-A row with a temperature gets Gumbel noise on its logits, so that the largest entry is a draw from
-the softmax. The noise comes from the row's own generator: a seed gives the same draws whatever else
-is in the batch. Models without a chat template (BLIP-2, InstructBLIP) get one image and one plain
-prompt.
+Within a batch, each request keeps its own temperature, seed and length. ``generate`` decodes
+greedily. For a request with a temperature, Gumbel noise is added to the logits, so that the largest
+entry is a draw from the softmax. The noise comes from the request's own random generator: a seed
+gives the same draws regardless of the rest of the batch. Models without a chat template (BLIP-2,
+InstructBLIP) get one image and one plain prompt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memantics.models.chat import ChatTemplate, move, open_processor
 from memantics.models.local.settings import MAX_TOKENS, LocalSettings, find_base, join_adapter
 from memantics.models.wire import split_thought
 
-# How a kind of model was taught to be asked; the others take an instruction as it is.
+# Prompt formats on which some model types were trained; other models take an instruction unchanged.
 _FORMS = {"blip-2": "Question: {} Answer:"}
 
 
@@ -38,10 +38,10 @@ def encodes(config: Any) -> bool:
 
 
 class PlainDialogue:
-    """The processor of a vision-language model without a chat template.
+    """The processor of a vision-language model without a chat template (BLIP-2, InstructBLIP).
 
-    Such a model has no roles and turns: the texts of a request are joined. It accepts exactly one
-    image.
+    Such a model has no roles and turns, so the texts of a request are joined. It accepts exactly
+    one image.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class PlainDialogue:
         self._chat = chat
         self._processor = processor
         self._form = _FORMS.get(str(config.model_type), "{}")
-        # On the left it stands between picture and text, which an encoder counts as distance.
+        # With left padding, the padding would be between image and text, and an encoder would count
+        # it as distance.
         self.tokenizer.padding_side = "right" if encodes(config) else "left"
         asking = getattr(processor, "qformer_tokenizer", None)
         if asking is not None:
@@ -80,14 +81,14 @@ class PlainDialogue:
 
 @dataclass(frozen=True, slots=True)
 class RowDecoding:
-    """The decoding settings of one row; temperature 0 is greedy."""
+    """The decoding settings of one request in a batch; temperature 0 is greedy."""
 
     temperature: float
     seed: int
 
 
 class RowSampler:
-    """A logits processor: temperature, top-k, top-p and sampling, row by row."""
+    """A logits processor: applies temperature, top-k, top-p and sampling to each batch row."""
 
     def __init__(
         self, rows: Sequence[RowDecoding], device: Any, top_k: int = 0, top_p: float = 1.0
@@ -100,7 +101,7 @@ class RowSampler:
         ]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:  # noqa: ARG002 - transformers' seam
-        """Return the scores, with Gumbel noise for sampled rows."""
+        """Return the scores of the next tokens, with Gumbel noise for sampled rows."""
         if not any(self._chances):
             return scores
         drawn = scores.float().clone()
@@ -112,7 +113,7 @@ class RowSampler:
         return drawn
 
     def _cut(self, logits: Any) -> Any:
-        """Keep the k most likely tokens, then the fewest with a total probability of p."""
+        """Keep the k most likely tokens, then the fewest of these with a total probability of p."""
         torch, lowest = self._torch, float("-inf")
         if 0 < self._top_k < logits.numel():
             edge = torch.topk(logits, self._top_k).values[-1]
@@ -120,14 +121,15 @@ class RowSampler:
         if self._top_p < 1.0:
             ordered, places = torch.sort(logits, descending=True)
             shares = torch.softmax(ordered, -1)
-            # A token goes when those before it hold the share already; the first always stays.
+            # A token is removed if the tokens before it already reach the probability p; the first
+            # always stays.
             gone = places[shares.cumsum(-1) - shares >= self._top_p]
             logits = logits.index_fill(0, gone, lowest)
         return logits
 
 
 class RowLimits:
-    """A stopping criterion: each row ends at its own length, and all rows on request."""
+    """A stopping criterion: each row of a batch ends at its own length, or all rows on request."""
 
     def __init__(
         self, prompt: int, limits: Sequence[int], stop: Callable[[], bool], device: Any
@@ -138,15 +140,15 @@ class RowLimits:
         self._stop = stop
 
     def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:  # noqa: ARG002 - as above
-        """Return which rows are finished."""
+        """Return which rows of the batch are finished."""
         length = input_ids.shape[1] - self._prompt
         return self._limits <= (self._limits.max() if self._stop() else length)
 
 
 def cut_row(tokens: Sequence[int], limit: int, ends: frozenset[int]) -> tuple[list[int], str, int]:
-    """Return a row's tokens, its finish reason, and the token count (with the end token).
+    """Return the tokens of a row, its finish reason, and its token count (with the end token).
 
-    After its end a row is padded, often with the end token itself.
+    After its end, a row is padded, often with the end token itself.
 
     >>> cut_row([7, 8, 2, 2, 2], 5, frozenset({2}))
     ([7, 8], 'stop', 3)
@@ -162,7 +164,7 @@ def cut_row(tokens: Sequence[int], limit: int, ends: frozenset[int]) -> tuple[li
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompt:
-    """A request in the format of the model."""
+    """A request in the input format of the model."""
 
     text: str
     images: tuple[Pillow.Image, ...] = ()
@@ -231,7 +233,7 @@ class OutOfMemory(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReadyRequest:
-    """A prepared request."""
+    """A request that is prepared for generation."""
 
     prompt: EncodedPrompt
     limit: int
@@ -239,7 +241,7 @@ class ReadyRequest:
 
 
 def resolve_device(wanted: str) -> str:
-    """Return the device that ``auto`` stands for; reject a missing device."""
+    """Return the device for the setting ``auto``; reject a device that does not exist."""
     torch: Any = importlib.import_module("torch")
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if wanted == "auto":
@@ -254,7 +256,7 @@ def resolve_device(wanted: str) -> str:
 
 
 def resolve_dtype(wanted: str, device: str) -> str:
-    """Return the dtype that ``auto`` stands for: the checkpoint's own, on a CPU float32.
+    """Return the dtype for the setting ``auto``: that of the checkpoint, or float32 on a CPU.
 
     >>> resolve_dtype("auto", "cpu"), resolve_dtype("auto", "cuda"), resolve_dtype("float16", "cpu")
     ('float32', 'auto', 'float16')
@@ -273,7 +275,7 @@ class Runtime:
             self._load(folder, device)
         except ModelError:
             raise
-        except Exception as error:  # whatever a checkpoint makes transformers stumble over
+        except Exception as error:  # transformers may raise any exception for a damaged checkpoint
             if is_memory_error(error):
                 raise Unavailable(
                     f"{folder} does not fit into the memory of {device}",
@@ -316,7 +318,7 @@ class Runtime:
         self._longest = int(getattr(text, "max_position_embeddings", 0) or 0)
 
     def _settle(self, generation: Any) -> tuple[Any, frozenset[int]]:
-        """Return the generation config (greedy, since sampling is done here) and the end tokens."""
+        """Return the generation config (greedy; this module samples) and the end tokens."""
         tokenizer = self.dialogue.tokenizer
         ends = (
             generation.eos_token_id
@@ -357,7 +359,8 @@ class Runtime:
         except Exception as error:
             if not is_memory_error(error):
                 raise
-        # Outside the handler: while it runs, the traceback keeps the tensors alive.
+        # The batch is repeated outside the exception handler, because the traceback keeps tensors
+        # alive.
         self._free()
         raise OutOfMemory
 
@@ -371,7 +374,8 @@ class Runtime:
                 hint="use fewer or smaller images (--param max_pixels=500000)",
             )
         device, limits = self._model.device, [turn.limit for turn in turns]
-        # What an encoder read is no part of what its decoder writes, which begins with one mark.
+        # The output of an encoder-decoder does not contain the prompt; it begins with one start
+        # token.
         length = 1 if self._encodes else inputs["input_ids"].shape[1]
         made = copy.copy(self._generation)
         made.max_new_tokens = max(limits)
@@ -408,7 +412,7 @@ class Runtime:
 
 
 def _sees(config: Any) -> bool:
-    """Return whether a model accepts images; reject unsupported architectures."""
+    """Return whether a model accepts images; reject an unsupported architecture."""
     auto: Any = importlib.import_module("transformers.models.auto.modeling_auto")
     remote = getattr(config, "auto_map", None) or {}
     if type(config) in auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
@@ -435,7 +439,7 @@ def is_memory_error(error: BaseException) -> bool:
 
 
 def shorten(error: BaseException) -> str:
-    """Return the first line of an error."""
+    """Return the first line of an error message."""
     line = next((part.strip() for part in str(error).splitlines() if part.strip()), "")
     return line[:300] or type(error).__name__
 

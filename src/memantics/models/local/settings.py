@@ -16,13 +16,13 @@ from memantics.core.errors import InputError, UnknownName, need_packages
 from memantics.core.records import Closed
 from memantics.models.kinds import json_or_text, read_params
 
-# A LoRA adapter as peft writes it: a small folder that names the model it was tuned on.
+# A LoRA adapter in the format of peft is a small folder that names its base model.
 
 CONFIG = "adapter_config.json"
 
 
 def find_base(folder: Path) -> Path | None:
-    """Return the base model's folder of an adapter; None if the folder is not an adapter."""
+    """Return the folder of an adapter's base model; None if the folder is not an adapter."""
     path = folder / CONFIG
     if not path.is_file():
         return None
@@ -98,8 +98,8 @@ def check_folder(path: Path) -> Path:
 def digest(folder: Path) -> str:
     """Hash a model folder: its small files and samples of its weights.
 
-    Hashing tens of gigabytes would take minutes. Weights count by size and three slices of 1 MiB:
-    training changes every tensor, so another model differs in them.
+    Hashing tens of gigabytes would take minutes. Weight files are hashed by their size and three
+    slices of 1 MiB. Training changes every tensor, so another model differs in these slices.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as made:
@@ -133,7 +133,7 @@ _TEMPLATE = "template."
 
 
 def _read_flag(value: object) -> object:
-    """Parse a boolean strictly: running third-party code needs an unambiguous yes."""
+    """Parse a boolean strictly, because running third-party code needs an unambiguous yes."""
     return {"true": True, "false": False}.get(value, "") if isinstance(value, str) else value
 
 
@@ -141,11 +141,11 @@ class LocalSettings(Closed):
     """Settings of a local model.
 
     ``device`` is ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, ``cuda:1``, ``mps`` or
-    ``spread`` (over all GPUs). ``dtype`` ``auto`` is the checkpoint's own on a GPU and float32 on a
-    CPU. ``batch`` is the maximum batch size. ``attn`` names an attention implementation of
-    transformers. ``max_pixels`` scales larger images down (0: never). ``max_tokens`` and
-    ``temperature`` override the task's values. ``template`` is passed to the chat template
-    (``template.enable_thinking=false``).
+    ``spread`` (over all GPUs). ``dtype`` is by default ``auto``: that of the checkpoint on a GPU,
+    and float32 on a CPU. ``batch`` is the maximum batch size. ``attn`` names an attention
+    implementation of transformers. Images of more than ``max_pixels`` pixels are scaled down (0:
+    never). ``max_tokens`` and ``temperature`` override the task's values. ``template`` is passed to
+    the chat template (``template.enable_thinking=false``).
     """
 
     device: str = Field(
