@@ -167,7 +167,10 @@ def put_pictures(
 
 
 def find_match(match_list: MatchList, subject: Subject) -> HashMatch | None:
-    """Find the match-list entry of a meme; missing hashes are computed from its image."""
+    """Find the match-list entry (known labelled meme) of which a meme is a copy.
+
+    Missing hashes are computed from the image.
+    """
     sha256, phash, pdq = subject.sha256 or "", subject.phash or "", ""
     image, data, lists = subject.example.image, subject.data, match_list.has_pdq
     if image is not None and data is None and (lists or not sha256):

@@ -84,7 +84,7 @@ def count_words(text: str) -> int:
 
 
 def find_unseen_rate(detector: FastDetector | None, card: Mapping[str, Any]) -> UnseenNgrams | None:
-    """Make the measure of a detector; None for networks and cards without a limit."""
+    """Return the unseen-n-gram measure of a detector; None for networks and old cards."""
     if detector is None:
         return None
     found = detector.extractor

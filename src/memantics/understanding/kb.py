@@ -436,7 +436,7 @@ class StoreReader:
     def search(
         self, text: str, dimension: str, start: int, count: int
     ) -> tuple[int, tuple[MemeCard, ...]]:
-        """Count matching memes and return one page of them; no dimension means all."""
+        """Count matching memes and return one page; without a dimension, search all of them."""
         store = self.store
         known = next((name for name in DIMENSIONS if name == dimension), None)
         if dimension and known is None:

@@ -220,8 +220,8 @@ def read_captions(
 def score_readings(folder: Path, model: ModelName = "auto", groups: str = "") -> ReadingScores:
     """Evaluate homophone readings and pun detection on a PunMemeCN release.
 
-    All scores are on held-out groups. ``groups`` restricts them: ``train``, ``test``, or group
-    numbers such as ``1-100,205``.
+    All scores are measured on held-out groups of memes. ``groups`` selects the groups: ``train``,
+    ``test``, or group numbers such as ``1-100,205``.
     """
     encoder = _open_embedder()
     return evaluate(folder, model, groups=groups, embed=encoder.encode if encoder else None)

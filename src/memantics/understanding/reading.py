@@ -84,7 +84,7 @@ async def read_once(
     """Read text, language and homophones of the first ``limit`` memes; given values are kept.
 
     Text that is not a caption and the image type become separate notes. An unreadable image is
-    skipped here; the step that opens it next reports it.
+    skipped here; the next step that opens the image reports the error.
     """
 
     def work() -> tuple[Meme, ...]:

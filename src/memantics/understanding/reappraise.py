@@ -223,7 +223,7 @@ def reappraise(
 ) -> Reappraisal | Results:
     """Rewrite the captions of negative memes in place; panels and layout are kept.
 
-    A meme that fails names the stage and the reason; the others go on.
+    The result of a failed meme names the stage and the reason; the other memes continue.
 
     Args:
         image: One image file, or a list of image files and folders of memes.
@@ -249,7 +249,7 @@ def reappraise(
         >>> kinder = mm.reappraise("meme.png", target="calm")  # doctest: +SKIP
         >>> kinder.save("kinder.png")  # doctest: +SKIP
     """
-    given: Any = image  # the two overloads of the async version take one kind each
+    given: Any = image  # each overload of the async version accepts only one type of argument
     waiting: Coroutine[Any, Any, Reappraisal | Results] = reappraise_async(
         given,
         model=model,
@@ -280,7 +280,7 @@ def find_memes(paths: Sequence[Path]) -> list[Meme]:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The planner, its settings and the progress callback."""
+    """Inputs of the planning stages: the planner, its settings and the progress callback."""
 
     model: str
     settings: DraftSettings
@@ -380,7 +380,7 @@ class ReappraisalDrafts(Result):
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """How the memes of each editor ended."""
+        """Number of memes by final status, for each editor."""
         return {
             name: {status: sum(result.status == status for result in results) for status in ENDINGS}
             for name, results in self.made.items()

@@ -1,7 +1,8 @@
 """Find duplicates of a meme and other memes on the same template.
 
 A duplicate has a similar image hash *and* the same text. A meme with a similar image and another
-text is kept as a member of the same template cluster; a split must keep the cluster together.
+text is kept as a member of the same template cluster; a train-test split must keep the cluster
+together.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from memantics.understanding.vision.hashes import find_pairs
 
 DUPLICATE_BITS = 3
 CLUSTER_BITS = 8
-_LONG = 20  # minimum letters: longer captions may differ by one misread letter
+_LONG = 20  # number of letters from which two equal captions may differ by one misread letter
 _ALIKE = 0.7  # minimum letter similarity of a misread word
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """Hash and text of a meme; of two duplicates the one with the higher ``weight`` is kept."""
+    """Image hash and text of a meme; of two duplicates, the one of higher ``weight`` is kept."""
 
     id: str
     sha256: str

@@ -56,7 +56,7 @@ def _measure(result: Reappraisal) -> tuple[str, ...]:
 
 
 def none_read(results: Sequence[Reappraisal]) -> bool:
-    """Tell whether no meme could be read, which means that the input is wrong."""
+    """Tell whether none of the memes could be read, which means that the input is wrong."""
     return all(result.status == "failed" and result.stage == "reading" for result in results)
 
 
@@ -104,7 +104,7 @@ def show_versions(made: Reappraisal, image: Path, wanted: int) -> None:
 
 
 def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion:
-    """Describe a version for a choice."""
+    """Describe a version of a meme in one line, for a list to choose from."""
     return preferences.OfferedVersion(
         captions=version.plan.texts,
         by=by,
@@ -115,7 +115,7 @@ def offer_version(version: KinderVersion, by: str) -> preferences.OfferedVersion
 
 
 def keep_choice(made: Reappraisal, image: Path, choose: int, by: str) -> preferences.Preference:
-    """Append a choice to the preferences beside the meme folders; 0 reverts the last choice."""
+    """Append a chosen version to the preferences file; 0 reverts the last choice."""
     path = made.folder.parent / preferences.PREFERENCES
     offered = [offer_version(version, by) for version in made.versions]
     digest = hashlib.sha256(read_bytes(image)).hexdigest()[:16]

@@ -88,7 +88,7 @@ Line = tuple[str, str, Tone]
 
 
 def render_page(analyses: Sequence[Findings], warn: Warn = lambda _image: "") -> str:
-    """Render the page as text; ``warn`` returns the content warning of an image's dataset."""
+    """Render analyses as HTML text; ``warn`` returns the content warning of an image's dataset."""
     return fill_page(
         "analysis.html",
         (read_style(), "knowledge.css", "analysis.css"),
@@ -137,7 +137,7 @@ class Analysis(Findings):
         return self.homophones
 
     def save(self, page: ImagePath) -> Path:
-        """Write one self-contained page."""
+        """Write the analysis as one self-contained HTML page."""
         return write_text(page, render_page([self], find_warning))
 
     def _repr_html_(self) -> str:
@@ -170,7 +170,7 @@ class Analyses(Result):
         return write_text(page, render_page(self.analyses, find_warning))
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return both lists as plain data."""
+        """Return the analyses and the unreadable images as plain data."""
         return {
             "analyses": [one.to_dict() for one in self],
             "refused": [str(error) for error in self.refused],
@@ -199,7 +199,7 @@ class LocalParts:
         )
 
 
-_NEAR = 3  # maximum similar memes shown
+_NEAR = 3  # maximum number of similar memes shown
 
 
 def _find_near(known: Pool, meme: Meme) -> tuple[tuple[NearMeme, ...], TemplateClusterUse | None]:
@@ -346,8 +346,8 @@ def analyze(
 ) -> Analysis | Analyses:
     """Analyse memes: text, homophone readings, harm, and with a model what they show and mean.
 
-    Without ``model`` only OCR, homophone readings and the local detector run. In a list, an image
-    that cannot be read does not end the others.
+    Without ``model`` only OCR, homophone readings and the local detector run. In a list, an
+    unreadable image does not stop the analysis of the others.
 
     Args:
         image: One image file, or a list of them.
@@ -370,7 +370,7 @@ def analyze(
         >>> found = mm.analyze("meme.png")  # doctest: +SKIP
         >>> found.text, found.harm, found.readings  # doctest: +SKIP
     """
-    given: Any = image  # the two overloads of the async version take one kind each
+    given: Any = image  # each overload of the async version accepts only one type of argument
     waiting: Coroutine[Any, Any, Analysis | Analyses] = analyze_async(
         given,
         model=model,
@@ -561,7 +561,7 @@ def _judge(found: Analysis) -> Iterator[Line]:
 
 
 def _compare(found: Analysis) -> Iterator[Line]:
-    """Describe known memes with the same image or a similar meaning, and how often they agree."""
+    """Describe known memes with the same image or a similar meaning."""
     if found.template_cluster is not None:
         yield "template", found.template_cluster.summary, ""
         yield "", f"by {BY_PICTURE}", "dim"
@@ -576,7 +576,7 @@ def _chance(said: ClassifierPrediction) -> str:
 
 
 def _list(title: str, lines: Iterable[str], most: int = _LISTED) -> Iterator[Line]:
-    """Show the first lines below one title; the page and --json have all of them."""
+    """Show the first lines below a title; the HTML page and --json contain all lines."""
     found = list(lines)
     for place, line in enumerate(found[:most]):
         yield (title if not place else ""), line, ""

@@ -55,7 +55,11 @@ _OTHER: dict[PageLanguage, PageLanguage] = {"en": "zh", "zh": "en"}
 
 
 class TourWords(NamedTuple):
-    """Texts of the page by key (``t``), translations of sentences, and patterns of table faults."""
+    """Texts of the start page in one language.
+
+    ``t`` has texts by key. The other fields translate sentences and descriptions of impossible
+    table values.
+    """
 
     language: PageLanguage
     t: dict[str, Markup]
@@ -73,24 +77,27 @@ class TourWords(NamedTuple):
         return f"{confidence * 100:.0f} %"
 
     def reason(self, reason: str) -> str:
-        """Translate the reason why a meme was not rewritten; a page has no flags."""
+        """Translate the reason why a meme was not rewritten, without command-line flags."""
         return translate(reason, self.language).partition("; --force")[0]
 
     def fault(self, reason: str) -> str:
-        """Explain why a printed value cannot be true."""
+        """Explain why a value printed in a paper cannot be true."""
         for pattern, told in self.faults:
             if found := pattern.fullmatch(reason):
                 return told.format(*(self.say(part.replace("_", " ")) for part in found.groups()))
         return reason
 
     def tell_faults(self, checked: int, certain: int, more: int) -> str:
-        """Report how many rows cannot be true, and how many more with the stated sizes."""
+        """Report how many rows of a paper's table cannot be true.
+
+        Rows that are impossible only for the stated number of items are counted separately.
+        """
         told = self.t["faulty"].format(certain=certain, n=checked)
         gap = " " if self.language == "en" else ""
         return told + gap + self.t["faulty_stated"].format(more) if more else told
 
     def standing(self, board: Standings) -> Markup:
-        """Report how many systems score above the trivial baseline, and how this was judged."""
+        """Report how many systems score above the trivial baseline, and how this was tested."""
         above = board.count("above")
         return self.t["all_above" if above == len(board.rows) else "some_above"].format(
             n=len(board.rows),
@@ -216,7 +223,7 @@ class TourPair:
 
 @dataclass(frozen=True, slots=True)
 class TableFault:
-    """A printed row that cannot be true; ``certain`` if this holds for any number of items."""
+    """A row of a paper's table that cannot be true; ``certain``: for any number of items."""
 
     source: str
     system: str
@@ -257,7 +264,7 @@ class NextStep:
 
 @dataclass(frozen=True, slots=True)
 class TourContent:
-    """All content of the page."""
+    """All content of the demo's start page."""
 
     memes: Sequence[TourMeme]
     puns: Sequence[TourPun]
@@ -290,7 +297,7 @@ def write_tour(content: TourContent, out: Path) -> None:
 
 
 def put_first(memes: Sequence[TourMeme], language: PageLanguage) -> list[TourMeme]:
-    """Order each pair of memes so that the reader's language comes first."""
+    """Order each pair of memes so that the one in the reader's language comes first."""
     placed = sorted(enumerate(memes), key=lambda one: (one[0] // 2, one[1].language != language))
     return [meme for _, meme in placed]
 
@@ -306,7 +313,7 @@ def find_guides(steps: Sequence[NextStep], folder: Path) -> dict[str, str]:
 
 TAKEN_APART = ("en-016", "CN90002", "en-012", "CN90008", "en-001", "zh-004")
 PUNS = ("CN90001", "CN90003", "CN90006", "CN90007", "CN90002", "CN90009")
-KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the planner declines the last one
+KINDER = ("CN90009", "en-035", "en-016", "en-017")  # the planner declines to rewrite the last meme
 FAMILIES = ("mquest", "memeintent", "toxicn_mm", "mer_bench", "punmemecn")
 TASKS = ("mquest/qa", "punmemecn/detection", "toxicn_mm/detection")
 MODELS = ("embedded/reader", "baseline/longest", "baseline/positive")
@@ -371,7 +378,7 @@ def demo(
 
 
 def _take_apart(memes: Sequence[SampleMeme]) -> Iterator[TourMeme]:
-    """Combine the annotations of the sample data with the results of local programs."""
+    """Combine the sample data's annotations with the results of local programs, per meme."""
     known = {one.meme: one for one in read_sample_knowledge()}
     found = analyze([image_path(meme.id) for meme in memes])
     detector = Detector.load_sample()
@@ -446,7 +453,7 @@ def _make_kinder(memes: Sequence[SampleMeme], out: Path) -> Iterator[TourPair]:
 
 
 def check_published() -> Iterator[TourTable]:
-    """Check the published tables by arithmetic, without data."""
+    """Check tables of published papers by arithmetic, without their data."""
     for name in FAMILIES:
         card = find_benchmark(name).card
         rows = [row for row in _read_rows(name) if is_checkable(row)]
@@ -475,7 +482,7 @@ def rank_published() -> Iterator[Standings]:
     yield make_standings("PunMemeCN: which meme answers the chat?", "accuracy", hard, guess)
     toxic = [row for row in _read_rows("toxicn_mm") if row.task == "detection"]
     table = [row for row in toxic if row.source == "Table 5"]
-    share = 765 / 2400  # harmful memes of the test set, Table 3 of the paper
+    share = 765 / 2400  # number of harmful memes in the test set, from Table 3 of the paper
     never = Trivial("always answering “harmless”", (1 - share) / (2 - share))
     note = "The paper gives no confusion matrix, so macro-F1 has no confidence interval here."
     yield make_standings("ToxiCN MM: is it harmful?", "macro_f1", table, never, note)
@@ -490,7 +497,10 @@ def rank_published() -> Iterator[Standings]:
 
 
 def _evaluate(folder: Path) -> Path:
-    """Run the embedded reader and two baselines on sample tasks, and write their report."""
+    """Run the embedded reader (a small offline model) and two baselines on sample tasks.
+
+    Their report is written, too.
+    """
     settings = EvaluationSettings(data="sample", limit=12)
     made = evaluate_suite(TASKS, MODELS, settings=settings, out=folder / "runs")
     return report(list(made), folder / "report.html")

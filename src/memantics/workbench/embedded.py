@@ -1,4 +1,4 @@
-"""The embedded reader's homophone reader, based on ``memantics.understanding.phonetics``."""
+"""Homophone readings for the embedded reader, the small offline model of the package."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class PhoneticReader:
     """Detect puns in Chinese captions like ``mm.detect_pun``, with a probability threshold of 0.5.
 
     ``detect_pun`` uses a stricter threshold to avoid false positives. This reader always uses
-    jieba's word list, so that the baseline does not depend on installed packages.
+    jieba's word list, so that results of the embedded reader, a baseline, do not depend on
+    installed packages.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -1,7 +1,7 @@
-"""Analyse memes, extract knowledge or write captions in shards: one Parquet part and call log each.
+"""Analyse memes, extract facts or write captions in shards, each with a Parquet file and call log.
 
-Workers are processes (or Ray workers) for local computation. Each worker keeps as many model calls
-in flight as its call settings allow, so CPU work and model calls scale independently.
+Workers are processes (or Ray workers) for local computation. Each worker runs as many model calls
+at a time as its call settings allow, so CPU work and model calls scale independently.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ FILES: Mapping[Product, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ShardSettings:
-    """The product to make of each meme, and the model; an analysis needs no model."""
+    """What is made of each meme (analysis, facts or captions) and by which model.
+
+    An analysis needs no model.
+    """
 
     product: Annotated[
         Product,
@@ -118,7 +121,7 @@ class _Builder:
             self._parts = LocalParts(detector, open_reader())
 
     def build(self, refs: Sequence[Ref]) -> list[ShardRow]:
-        """Build one row per reference; calls are logged per shard and never repeated."""
+        """Build one row per referenced meme; model calls are logged per shard and not repeated."""
         rows: dict[str, ShardRow] = {}
         memes = []
         for ref in refs:
@@ -234,7 +237,8 @@ def build_shards(
         "language": settings.language,
         "detector": detector or None,
     }
-    absolute = folder.resolve()  # workers of a cluster have other working directories
+    # absolute path, since workers of a cluster have other working directories
+    absolute = folder.resolve()
     with count_ahead(listed, columns) as count:
         done = run_shards(
             read_sources(listed, columns),

@@ -1,8 +1,8 @@
-"""Parts of one meme for the studio page: text, homophones, harm, meaning, kinder versions.
+"""Results about one meme for the studio page: text, homophones, harm, meaning, kinder versions.
 
-Nothing is stored. Images are bytes, and temporary files exist only while a part is computed. OCR
-results stay in memory, and models are called without a cache. Kinder versions come from the
-lexicon, from a model, or from the user's own captions.
+Nothing is stored. Images are kept as bytes, and temporary files exist only during a computation.
+OCR results stay in memory, and models are called without a cache. New captions of kinder versions
+come from a lexicon, from a model, or from the user.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ AUTHORS = "sample data"
 
 @dataclass(frozen=True, slots=True)
 class Studio:
-    """Components loaded once: OCR, a detector, and the available models."""
+    """Components of the studio page, loaded once: OCR, a detector, and the available models."""
 
     detector: Detector
     models: tuple[str, ...] = ()
@@ -168,8 +168,8 @@ class HarmFound(Result):
     ``outcome`` is what happens to the meme at the operating point; a meme that was not scored needs
     human review. ``reason`` explains why it was not scored or needs human review. The parts of the
     reason are ``foreign`` (not scored, since the detector was not trained on this language),
-    ``outside`` (the text is unlike the training texts), ``review_band`` (the probability is between
-    these two) and ``other_reason``.
+    ``outside`` (the text is unlike the training texts), ``review_band`` (the two probabilities
+    between which memes need review) and ``other_reason``.
     """
 
     status: str
@@ -433,7 +433,7 @@ async def soften(
     versions: int = 1,
     language: MessageLanguage = "en",
 ) -> KinderFound:
-    """Make kinder versions with the lexicon (a baseline) or a model; the best comes first.
+    """Make kinder versions of a meme with the lexicon (a baseline) or a model, best first.
 
     ``language`` is the language of reasons, flaws and notes.
     """
@@ -491,7 +491,8 @@ async def _show(
     )
     return KinderFound(
         made.status,
-        translate(made.reason, language).partition("; --force")[0],  # a page has no flags
+        # without command-line flags, which a page does not have
+        translate(made.reason, language).partition("; --force")[0],
         before,
         made.caption,
         made.feeling.emotion if made.feeling else "",

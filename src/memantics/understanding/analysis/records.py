@@ -162,7 +162,7 @@ class Findings(Result):
 
     @property
     def verdicts(self) -> tuple[Harm, ...]:
-        """The harm verdicts that count; baselines count only if there is no other verdict."""
+        """The harm verdicts that count; weak baselines count only without other verdicts."""
         return _leave_baselines(self.harms)
 
     @property

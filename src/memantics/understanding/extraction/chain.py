@@ -61,7 +61,7 @@ class ExtractSettings:
 
     @property
     def when(self) -> Refine:
-        """When relations are requested."""
+        """When relations are requested: with the facts, in a second pass, or never."""
         return self.refine or self.plan.refine
 
     @property

@@ -395,7 +395,7 @@ class _Arrangement:
         )
 
     def settle(self) -> list[float]:
-        """Compute heights: every card as near to its neighbours as the order allows."""
+        """Compute vertical positions: cards as near to their neighbours as the order allows."""
         tops = [0.0] * len(self.boxes)
         for column in self.columns:
             here = -self.extent(column) / 2
@@ -420,7 +420,10 @@ class _Arrangement:
         return sum(self.boxes[node].height + GAP for node in column) - GAP
 
     def spread(self, column: list[int], wishes: list[float], weights: list[float]) -> list[float]:
-        """Find tops near the wishes that keep order and distance (isotonic regression)."""
+        """Find card tops near the desired ones that keep order and distance.
+
+        The method is isotonic regression.
+        """
         offsets, here = [], 0.0
         for node in column:
             offsets.append(here)

@@ -60,7 +60,7 @@ class _CaptionRow(Lenient):
 _META_FILE = TypeAdapter(dict[str, _CaptionRow])
 PUN_FEATURES = (*CAPTION_FEATURES, *SENSE_FEATURES)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
-"""One sentence vector per text; without it captions are judged by sound and dictionary alone."""
+"""Function that returns a sentence vector per text. Without it, only sound and dictionary count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class Lattice:
         self._loans = list(_speak_loans())
 
     def rate_firmness(self, character: str) -> float:
-        """Rate the cost of replacing a character: high for frequent, low for drawable ones."""
+        """Return the cost of replacing a character: high if frequent, low if drawable."""
         if not character:
             return 0.5
         everyday = max(0.2, 1 + 0.3 * (self.model.weigh(character) + 4.0))
@@ -124,7 +124,7 @@ class Lattice:
         ]
 
     def search(self, script: SpokenCaption, limit: int) -> list[Path]:
-        """Return the best paths; they may include the written caption itself."""
+        """Return the best homophone readings; they may include the written caption itself."""
         syllables = self.list_near(script)
         count = len(syllables)
         starts = _token_starts(script)
@@ -181,9 +181,9 @@ class Lattice:
         silent: bool,
     ) -> None:
         step, word = self.model.step, piece.word
-        foreign = word[0] < "\u3400"  # letters, digits and signs
+        foreign = word[0] < "\u3400"  # the token consists of letters, digits or signs
         fixed = 0.0 if silent else _FOREIGN if piece.kept else _LOAN
-        # Upper bound of a word's score; paths far below the best are pruned.
+        # Upper bound of a word's score; readings far below the best are dropped.
         hope = 0.0 if silent or foreign else min(0.0, self.model.weigh(word) + _BOOST)
         for text, partial in ranked:
             if partial.total - cost + hope < front.best - _WIDTH:
@@ -249,7 +249,7 @@ class Lattice:
 
 
 def _token_starts(script: SpokenCaption) -> dict[int, int]:
-    """Map the first slot of each token to the slot after its last."""
+    """Map the first syllable of each token to the syllable after its last."""
     starts: dict[int, int] = {}
     first = 0
     for i in range(1, len(script.slots) + 1):

@@ -1,9 +1,9 @@
 """Mandarin syllables, distances between them, and an index of words by pronunciation.
 
-A distance of 0 is the same toneless syllable. About 0.4 is a merger that many speakers have (n/l,
-zh/z, in/ing). About 1 is one clearly different part. The index stores the words of each length in
-arrays, sorted by their syllables packed into one integer. A search needs a few binary searches and
-little memory.
+A phonetic distance of 0 means the same toneless syllable. About 0.4 means sounds that many speakers
+do not distinguish (n/l, zh/z, in/ing). About 1 means one clearly different part. The index stores
+the words of each length in arrays, sorted by their syllables packed into one integer. A search
+needs a few binary searches and little memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TONE_MARKS = {"\u0304": 1, "\u0301": 2, "\u030c": 3, "\u0300": 4}
 _MAX_READINGS = 4
 MAX_WORD = 6
 _BITS = 9
-RARE_READING = 0.3  # cost of a character's less usual pronunciation, per rank
+RARE_READING = 0.3  # cost of a less usual pronunciation of a character, multiplied by its rank
 Distances = npt.NDArray[np.float32]
 
 
@@ -72,7 +72,7 @@ KNOWN_SYLLABLES = frozenset(
 """All toneless syllables of Mandarin, ü as v."""
 
 MERGED = 0.5
-"""Parts at most this far apart count as merged, not as different."""
+"""Parts with at most this phonetic distance count as merged, not as different."""
 
 
 class Syllable(NamedTuple):
@@ -213,9 +213,9 @@ def read_in_context(text: str) -> tuple[SyllableSound | None, ...]:
     need_offline("pypinyin")
     from pypinyin import Style, pinyin
 
-    # The library returns other signs unchanged, one by one, which keeps the positions.
+    # The package pypinyin returns other signs unchanged, one by one, so positions stay equal.
     groups = pinyin(text, style=Style.TONE, errors=list)  # type: ignore[arg-type]  # its stubs leave lists out
-    if len(groups) != len(text):  # the library dropped or joined a character
+    if len(groups) != len(text):  # pypinyin dropped or joined a character
         return tuple((list_sounds(character) or (None,))[0] for character in text)
     return tuple(
         parse_marked(group[0]) if list_sounds(character) else None
@@ -259,7 +259,7 @@ def _unusual_phrases() -> Iterator[tuple[str, tuple[SyllableSound, ...]]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """The words of one length, sorted by key; ``codes`` and ``tones`` have one row per word."""
+    """The words of one length, sorted by syllables; ``codes`` and ``tones`` have a row per word."""
 
     keys: Ints
     codes: npt.NDArray[np.uint32]
@@ -291,7 +291,10 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A candidate word for a span; ``cost`` combines phonetic distance and changed characters."""
+    """A word that sounds like a span of the caption.
+
+    ``cost`` combines the phonetic distance and the number of changed characters.
+    """
 
     word: str
     cost: float
@@ -358,7 +361,7 @@ class PinyinLexicon:
     def list_near(
         self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
     ) -> NearSyllables:
-        """Find all syllables within distance ``reach`` of the given pronunciations."""
+        """Find all syllables within the phonetic distance ``reach`` of the given pronunciations."""
         best: dict[int, float] = {}
         tones = 0
         for sound, cost in sounds.items():
@@ -386,7 +389,7 @@ class PinyinLexicon:
     def find(
         self, syllables: Sequence[NearSyllables], costs: Costs, reach: float, keep: int
     ) -> list[list[Match]]:
-        """Find the best words for each span that starts at the first position, by span length."""
+        """Find the best words that sound like the first syllables, by the number of syllables."""
         found: list[list[Match]] = []
         keys = np.zeros(1, dtype=np.int64)
         distances = np.zeros(1, dtype=np.float32)

@@ -46,7 +46,7 @@ CAPTION_FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class SlotDifference:
-    """A syllable slot where a reading differs from the written caption."""
+    """A syllable at which a reading differs from the written caption."""
 
     slot: int
     written: str
@@ -58,7 +58,7 @@ class SlotDifference:
 
 @dataclass(frozen=True, slots=True)
 class PathCandidate:
-    """A path with its differences from the caption, its features and its score."""
+    """A homophone reading with its differences from the caption, its features and its score."""
 
     path: Path
     script: SpokenCaption
@@ -108,12 +108,13 @@ def load_first_right(model: str) -> Linear:
 
 
 def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
-    """List the slots where a path differs from the written caption."""
+    """List the syllables at which a reading differs from the written caption."""
     found = []
     for piece in path.pieces:
         if piece.kept:
             continue
-        if piece.end - piece.start != len(piece.word):  # a loanword replaces the whole slot
+        # a loanword replaces all syllables of the token
+        if piece.end - piece.start != len(piece.word):
             found += [
                 SlotDifference(slot, "", piece.word, 0.2, False, None)
                 for slot in range(piece.start, piece.end)
@@ -127,7 +128,7 @@ def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
 
 
 def _sounds_in(word: str, offset: int) -> tuple[SyllableSound, ...]:
-    """List the pronunciations of a character: all of them alone, one inside a known word."""
+    """List the pronunciations of a character: one inside a known word, otherwise all."""
     homophone = word[offset]
     if len(word) == 1:
         return list_sounds(homophone)
@@ -154,7 +155,7 @@ def _differ(number: int, slot: SyllableSlot, word: str, offset: int) -> SlotDiff
 def describe_path(
     path: Path, script: SpokenCaption, plain: Path, lattice: Lattice
 ) -> tuple[tuple[SlotDifference, ...], dict[str, float]]:
-    """Return a path's differences from the caption and its features."""
+    """Return the differences of a reading from the caption, and its features."""
     differences = compare(path, script)
     changed = {d.slot for d in differences}
     loans = sum(d.sound is None for d in differences)
@@ -222,7 +223,7 @@ def _find_expressions(path: Path, changed: Set[int]) -> dict[str, float]:
 
 
 def _find_weakest_joint(path: Path, lattice: Lattice) -> float:
-    """Rate the least plausible pair of neighbouring words in a path: -1 is unseen, 0 is usual.
+    """Rate the least plausible pair of neighbouring words in a reading: -1 unseen, 0 usual.
 
     A reading that resolves only half of a pun still contains an implausible word pair.
     """

@@ -60,8 +60,9 @@ class Settings:
 class HomophoneSpan:
     """A span of the caption with a homophone.
 
-    ``start`` and ``end`` are offsets into the caption. ``distance`` is 0 for the same toneless
-    syllables and about 0.4 per merger such as n/l. ``notes`` names the phonetic differences.
+    ``start`` and ``end`` are offsets into the caption. ``distance`` is the phonetic distance: 0 for
+    the same toneless syllables, and about 0.4 for each pair that many speakers do not distinguish,
+    such as n/l. ``notes`` names the phonetic differences.
     """
 
     start: int
@@ -158,7 +159,7 @@ class HomophoneReadings(Result):
 def explain(readings: HomophoneReadings, *, alternatives: int = 2) -> tuple[str, ...]:
     """Explain the readings in lines of text: the result first, then the evidence.
 
-    Each line can be read alone and contains no line break.
+    Each line is understandable without the others and contains no line break.
     """
     lines, english = [_head(readings)], readings.language == "en"
     if readings.readings:
@@ -178,7 +179,8 @@ def explain(readings: HomophoneReadings, *, alternatives: int = 2) -> tuple[str,
     return tuple(" ".join(line.split()) for line in lines)
 
 
-# maximum score difference; on the sample puns the right reading is never further behind
+# maximum score difference from the best reading; on the sample puns, the difference of the correct
+# reading is never larger
 _BEHIND = 4.0
 
 

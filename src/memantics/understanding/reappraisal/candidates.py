@@ -20,9 +20,10 @@ from memantics.understanding.vision.regions import has_chinese
 
 Way = Literal["turn", "sound", "clause", "line"]
 _MOST = 40  # maximum rewritings per caption
-_SHORT = 6  # English words
-_READABLE = -2.95  # log10 probability of an English word; rarer captions are not sentences
-_KNOWN = -6.5  # log10 probability of a word that the language model contains
+_SHORT = 6  # maximum number of words of a short English caption
+# minimum mean log10 probability of an English word; rarer captions are not sentences
+_READABLE = -2.95
+_KNOWN = -6.5  # log10 probability below which the language model does not know a word
 # A kinder ending may follow a scene or a description of an activity.
 _OPENINGS = {
     "scene": r"(?:(?:me|pov|\w+s|(?:my|your|that|this|the|an?) (?:\w+ )?\w+) )?when(?:ever)?\b|"
@@ -58,7 +59,7 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """New texts for all captions of a meme; None keeps a caption."""
+    """New texts for all captions of a meme; None leaves a caption unchanged."""
 
     rewritings: tuple[Rewriting | None, ...]
 
@@ -78,7 +79,7 @@ def list_candidates(found: Understanding, target: TargetEmotion) -> Iterator[Can
     lines = found.lines
     rewritings = [list(islice(rewrite(line, target), _MOST)) for line in lines]
     for pick in range(max(map(len, rewritings), default=0)):
-        # The k-th rewriting of one caption is combined with the best ones of the others.
+        # Each further rewriting of one caption is combined with the best rewritings of the others.
         yield Candidate(
             tuple(each[min(pick, len(each) - 1)] if each else None for each in rewritings)
         )
@@ -100,7 +101,7 @@ def _change_one(lines: Sequence[UnderstoodLine], place: int, new: Rewriting) -> 
 
 
 def _find_punchlines(lines: Sequence[UnderstoodLine]) -> list[int]:
-    """Find the captions that another line may replace; the first of several is kept as the topic.
+    """Find the captions that a new line may replace; of several, the first stays as the topic.
 
     A single Chinese caption may be replaced if it only expresses an emotion.
     """
@@ -139,7 +140,7 @@ def rewrite(line: UnderstoodLine, target: TargetEmotion) -> Iterator[Rewriting]:
 
 
 def _turn(line: UnderstoodLine, lexicon: Lexicon) -> Iterator[Rewriting]:
-    """Replace phrases that express a cause; in a pun, keep the visible thing."""
+    """Replace phrases that express a negative cause; keep the visible thing of a pun."""
     # Replacing a single word in a long English sentence gives nonsense; replacing a phrase does
     # not.
     long = not lexicon.chinese and len(line.intended.split()) > _SHORT
@@ -206,8 +207,8 @@ def write_things(text: str, line: UnderstoodLine) -> list[str]:
     made = "".join(signs)
     if made != line.printed:
         return [made]
-    # All things are at their old positions: let one of them be the intended word, so that it is
-    # visible.
+    # All visible things are at their old positions. One of them is written as the intended word, so
+    # that readers see the new meaning.
     options = (
         "".join(text[i] if i == position else c for i, c in enumerate(signs)) for position in taken
     )
@@ -251,7 +252,7 @@ def _say(sign: str) -> str:
 
 
 def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion) -> Iterator[Rewriting]:
-    """Append a kinder ending: the situation stays, the emotion changes.
+    """Append a kinder ending to a caption: the situation stays, the emotion changes.
 
     The ending agrees with the grammatical person. Captions with two persons or two sentences get no
     ending.
@@ -260,7 +261,8 @@ def _go_on(line: UnderstoodLine, lexicon: Lexicon, target: TargetEmotion) -> Ite
     cause, fold = max(weights, key=lambda name: weights[name]), head.casefold()
     kinds = [kind for kind, words in _OPENINGS.items() if re.match(words, fold)]
     if not weights[cause]:
-        cause, target = "", "calm"  # the cause is unknown; laughing about it fits most scenes
+        # If the cause is unknown, an ending that laughs about it fits most scenes.
+        cause, target = "", "calm"
         kinds = kinds if feel(head).valence < 0 else []
     persons = [
         forms

@@ -1,6 +1,7 @@
 """Run memes through all reappraisal stages, and check the results.
 
-Thresholds were set on drawn cases and inspected pairs (docs/research/reappraisal-checks.md).
+The thresholds were chosen on generated test images and on manually inspected pairs of memes
+(docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -77,13 +78,14 @@ from memantics.understanding.vision.roles import load_model
 LEAST_ALIKE = 0.86  # minimum similarity of colour, outline and weight of letters
 SMALLEST, LARGEST = 0.6, 1.2  # range of the new letter size, relative to the old
 DAMAGED = 0.1  # maximum loss of structure in a block outside the editable area
-_MAIN = 0.6  # minimum size of a rewritten caption, relative to the largest text
+_MAIN = 0.6  # minimum letter size of a rewritten caption, relative to the largest text
 _SEEN = 0.5  # minimum OCR confidence to count larger text as text
 MOST_PIXELS = 4_000_000  # pixels; larger images are scaled down to limit time and memory
 _SETTINGS = 3  # maximum rounds of drawing captions and reading them back
-_RULES = 4  # increase this when the same plan gives another image
+_RULES = 4  # version of the drawing code; increase it when the same plan gives another image
 _TRIED = 3  # maximum plans drawn for one result
-_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}  # flaws that another text may repair
+# flaws that another caption text may repair
+_BY_WORDS = {"caption", "reading", "size", "kindness", "mood"}
 
 
 def find_flaws(
@@ -184,7 +186,7 @@ def _check_feeling(checks: EditChecks, asked: Taken[Mood] | None) -> Iterator[Fl
 
 @dataclass(slots=True)
 class _Job:
-    """One meme in progress."""
+    """One meme during reappraisal: its image, structure and the results of the stages so far."""
 
     meme: Meme
     shop: Workshop
@@ -208,7 +210,7 @@ class _Job:
 
 
 class _Stopped(Exception):
-    """A stage that ended without a value."""
+    """Raised if a reappraisal stage ends without a value."""
 
     def __init__(self, stage: ReappraisalStage, reason: str, ending: Ending = "failed") -> None:
         self.stage: ReappraisalStage = stage
@@ -278,7 +280,7 @@ def _measure(
 
 
 async def _feel(job: _Job) -> MemeFeeling:
-    """Run stage one, the emotion."""
+    """Run the first stage of a reappraisal: determine the emotion of the meme."""
     shop = job.shop
     inputs = hash_inputs(job.digest, shop.planner.name, shop.target)
     known = _recall(job.folder / FEELING, MemeFeeling, inputs, "feeling")
@@ -294,7 +296,7 @@ async def _feel(job: _Job) -> MemeFeeling:
 
 
 async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
-    """Run stage two, the plan; a plan edited by a person must follow the rules, too."""
+    """Run the second stage, the plan; a plan edited by a person must also follow the rules."""
     shop, inputs = job.shop, _hash_feeling(job, feeling)
     known = _recall(job.folder / PLAN, ReappraisalPlan, inputs, "plan")
 
@@ -309,7 +311,7 @@ async def _plan(job: _Job, feeling: MemeFeeling) -> ReappraisalPlan:
             return known
     taken = await shop.planner.plan(job.subject, feeling) if known is None else None
     plan = known or _take(job, "plan", inputs, taken)
-    if shop.review is not None:  # a person's plan has no alternatives
+    if shop.review is not None:  # a plan that a person edited has no alternatives
         plan = _review(job, "plan", plan.model_copy(update={"others": []}), check)
     _keep(job, "plan", inputs, plan)
     return plan
@@ -468,7 +470,7 @@ def _recall(path: Path, shape: type[Shape], inputs: str, stage: ReappraisalStage
 
 
 def _take(job: _Job, stage: ReappraisalStage, inputs: str, taken: Taken[Shape] | None) -> Shape:
-    """Return the value of a stage that was just run.
+    """Return the value of a reappraisal stage that was just run.
 
     A planner that answers without a value has declined; otherwise the stage has failed.
     """
@@ -508,7 +510,7 @@ def _keep(job: _Job, stage: ReappraisalStage, inputs: str, value: BaseModel) -> 
 
 
 def _write(job: _Job, stage: ReappraisalStage, file: StageFile) -> None:
-    """Write the result of a stage with its author."""
+    """Write the result of a reappraisal stage with its author (model, program or person)."""
     name = {"feeling": FEELING, "plan": PLAN}.get(stage, CHECKS)
     made_by = job.shop.planner.name
     if stage == "picture":

@@ -113,7 +113,7 @@ def write_drafts(folder: Path, drafts: Iterable[ReappraisalDraft]) -> Path:
 def write_reappraisal_queue(
     folder: Path, drafts: Sequence[ReappraisalDraft], origin: str, name: str = QUEUE
 ) -> int:
-    """Write the queue to review every stage; return the number of items."""
+    """Write the annotation queue in which people review every stage; return its item count."""
     queue = folder / name
     names = queue_images([draft.meme for draft in drafts], queue)
     items = [_item(draft, names, queue) for draft in drafts]
@@ -177,13 +177,13 @@ class KeptPlanner:
     planned: ReappraisalPlan
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Return the stored stage one."""
+        """Return the stored emotion of a meme (stage one)."""
         return Taken(subject.id, "answered", self.feeling)
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Return the stored stage two."""
+        """Return the stored plan of a meme (stage two)."""
         del feeling
         return Taken(subject.id, "answered", self.planned)
 
@@ -204,7 +204,7 @@ def open_kept(folder: Path) -> tuple[KeptPlanner, str]:
 
 @dataclass(slots=True)
 class Corrections:
-    """Apply a person's corrections to each stage; ``faults`` lists rejected corrections by meme."""
+    """Apply an annotator's corrections to each stage; ``faults`` lists rejected ones by meme."""
 
     reviewed: Reviewed
     faults: dict[str, str] = field(default_factory=dict)
@@ -250,6 +250,7 @@ class Corrections:
         update["captions"] = dict(zip(names, lines, strict=True))
         visual = str(given.get("plan", plan.visual))
         note = given.get("note")
-        # The note changes the instruction, so that the image is generated again.
+        # The annotator's note is added to the image instruction, so that the image is generated
+        # again.
         update["visual"] = f"{visual} {note}".strip() if note else visual
         return ReappraisalPlan.model_validate(plan.model_dump() | update)

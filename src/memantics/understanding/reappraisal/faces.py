@@ -1,7 +1,7 @@
 """Find faces, and repaint only them with a generative editor.
 
-The package contains no face detector, since OpenCV 5 has no cascades. Positions come from the user,
-from a vision-language model, or from the user's detector file (YuNet, ONNX).
+The package contains no face detector, since OpenCV 5 no longer ships one. Positions come from the
+user, from a vision-language model, or from the user's detector file (YuNet, ONNX).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class FaceFinder(Protocol):
 
     @property
     def name(self) -> str:
-        """The identity that results depend on."""
+        """The name and version of the face finder, on which results depend."""
         ...
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
@@ -64,7 +64,7 @@ class GivenFaces:
 
     @property
     def name(self) -> str:
-        """The given boxes."""
+        """The given face boxes as text, which identifies them in results."""
         return f"given: {self.places}"
 
     async def find(self, meme: str, path: Path, image: Image.Image) -> tuple[PixelBox, ...]:
@@ -205,7 +205,7 @@ def open_faces(said: Sequence[str], asker: Asker | None, memes: int) -> FaceFind
 
 
 class FaceEditor:
-    """Change light and colours with the embedded editor, and faces with a generative one."""
+    """Change light and colours with the package's own editor, and faces with a generative one."""
 
     note = ""
 
@@ -215,7 +215,7 @@ class FaceEditor:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The identities of both editors."""
+        """The names and versions of the colour editor and the face editor."""
         rest = dict(EmbeddedEditor(sticker=self._sticker).identity)
         return {"name": self.name, "faces": dict(self._painter.identity), "rest": rest}
 
@@ -235,7 +235,7 @@ class FaceEditor:
         wide, high = _AROUND * width, _AROUND * height
         around = (face[0] - wide, face[1] - high, face[2] + wide, face[3] + high)
         crop = clip(around, image.size)
-        assert crop is not None  # the face is inside the image
+        assert crop is not None  # never None, since the face is inside the image
         left, top = crop[:2]
         part = image.crop(crop)
         mask = Image.new("L", part.size)

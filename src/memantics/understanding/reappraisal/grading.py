@@ -17,11 +17,12 @@ from memantics.core.model import EditRequest
 
 _SCALE = 4
 _SIDE = 0.2  # sticker size, relative to the shorter side of a panel
-_MIDDLE = 0.3  # fraction of the width reserved without stickers
-_BUSY, _AWAY = 0.25, 0.1  # weights of edges and of the distance from the border
-_SKIN_RED, _SKIN_BLUE = (3.0, 47.0), (-53.0, 1.0)  # chroma, from grey
-_SKIN_KEPT = 0.85  # skin colours are mostly kept
-_ROWS = 256  # rows processed at once: single precision needs twelve times their bytes
+_MIDDLE = 0.3  # no sticker centre is farther than this from both sides, as a fraction of the width
+# maximum density of image edges under a sticker, and penalty for the distance from the border
+_BUSY, _AWAY = 0.25, 0.1
+_SKIN_RED, _SKIN_BLUE = (3.0, 47.0), (-53.0, 1.0)  # ranges of skin colours: chroma relative to grey
+_SKIN_KEPT = 0.85  # proportion by which changes of skin colours are reduced
+_ROWS = 256  # image rows processed at once; the computation needs twelve times their memory
 _LIFT = 1.35  # maximum brightness factor
 _LINE = (43, 36, 64, 255)
 _CREAM = (255, 250, 236, 255)
@@ -184,7 +185,7 @@ class EmbeddedEditor:
 
     @property
     def identity(self) -> Mapping[str, JsonValue]:
-        """The version of the colour changes."""
+        """The version of the colour changes, on which stored results depend."""
         return {"name": self.name, "rules": "3", "sticker": self._sticker}
 
     async def edit(self, request: EditRequest) -> bytes:
@@ -216,7 +217,7 @@ class EmbeddedEditor:
 
 
 def lift(grade: Grade, colours: NDArray[np.uint8]) -> Grade:
-    """Raise the brightness of a grade for panels that are too dark.
+    """Raise the brightness of a colour change (grade) for panels that are too dark.
 
     >>> dark = np.full((4, 3), 60, np.uint8)
     >>> lift(GRADES["happy"], dark).light > lift(GRADES["happy"], dark + 120).light
@@ -240,7 +241,7 @@ def grade_picture(pixels: NDArray[np.uint8], grade: Grade) -> NDArray[np.uint8]:
 
 
 def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rate from 0 to 1 how skin-like each colour is, by its two chroma channels.
+    """Rate from 0 to 1 how similar each colour is to skin, by its two chroma channels.
 
     Wood and fur have the same chroma, so their colours are kept, too.
 
@@ -251,7 +252,7 @@ def rate_skin(values: NDArray[np.float32]) -> NDArray[np.float32]:
     red = values @ np.array([0.5, -0.4187, -0.0813], np.float32)
     blue = values @ np.array([-0.1687, -0.3313, 0.5], np.float32)
     edges = (red - _SKIN_RED[0], _SKIN_RED[1] - red, blue - _SKIN_BLUE[0], _SKIN_BLUE[1] - blue)
-    # Soft limits avoid patches of another tone in faces.
+    # The rating changes gradually, which avoids patches of another tone in faces.
     return np.asarray(np.prod([np.clip(edge / 6, 0, 1) for edge in edges], axis=0), np.float32)
 
 

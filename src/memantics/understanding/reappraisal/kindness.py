@@ -1,8 +1,8 @@
 """Kindness scores of captions: a lexicon meter, and an independent classifier.
 
-The classifier shares no word list with the planner. It is logistic regression on multilingual
-sentence embeddings, fitted by ``python -m perf.kindness`` on texts that people wrote and labelled
-negative or positive (metrics: docs/research/reappraisal-checks.md).
+The classifier shares no word list with the planner that writes the captions. It is logistic
+regression on multilingual sentence embeddings, fitted by ``python -m perf.kindness`` on texts that
+people wrote and labelled negative or positive (metrics: docs/research/reappraisal-checks.md).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memantics.understanding.vision.regions import has_chinese
 _PER_CAUSE = 0.4  # valence subtracted per negative cause in a text
 _PER_INSULT = 0.3
 WEIGHTS = Path(__file__).parent / "kindness.json"
-_LONGEST = 40  # characters; longer texts are not read for homophones, to save time
+_LONGEST = 40  # maximum number of characters; longer texts get no homophone reading, to save time
 _SITES = re.compile(r"\S*\.(?:com|net|org|me|cn)\S*|@\w+|imgflip|mematic|memegenerator|quickmeme")
 _MARKS = re.compile(r"[^\w\s']")
 
@@ -42,7 +42,9 @@ class FeelingMeter(Protocol):
 
 
 class LexiconMeter:
-    """Valence by words (VADER, or our word list for Chinese) minus the weight of negative causes.
+    """Valence of the words minus the weight of negative causes.
+
+    The words are rated by VADER in English, and by the package's word list in Chinese.
 
     >>> LexiconMeter().measure("I panic") < 0 < LexiconMeter().measure("what a lovely day")
     True
@@ -69,7 +71,9 @@ def _load() -> MoodWords:
 
 
 def clean_caption(text: str) -> str:
-    """Keep only letters: URLs, marks and capitals would reveal which text is rewritten.
+    """Keep only lower-case letters.
+
+    URLs, punctuation and capitals would tell the classifier which text is rewritten.
 
     >>> clean_caption("So AM I!  made by pics.com")
     'so am i made by'
@@ -87,7 +91,10 @@ def read_caption(text: str) -> str:
 
 
 def rate_kindness(captions: Sequence[str]) -> float:
-    """Return the probability that captions are kind rather than negative, by intended reading."""
+    """Return the probability that captions are kind, not negative.
+
+    The intended readings of puns are rated, not the printed texts.
+    """
     text = clean_caption(" ".join(map(read_caption, captions)))
     model = _load_weights()["zh" if has_chinese(text) else "en"]
     vector = _open_encoder().encode([text])[0]

@@ -1,4 +1,4 @@
-"""The lexicon of the embedded planner: causes of negative emotions and their reframings."""
+"""The lexicon of the offline planner: causes of negative emotions and kinder rewordings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LETTERS = re.compile(r"[a-z]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PhraseTurn:
-    """A negative phrase of a cause and its replacements, in order of preference."""
+    """A negative phrase that expresses a cause, and its replacements in order of preference."""
 
     cause: str
     pattern: re.Pattern[str]
@@ -25,7 +25,7 @@ class PhraseTurn:
 
     @property
     def open(self) -> bool:
-        """Whether the match includes words of the situation."""
+        """Whether the pattern of the phrase also matches words of the situation."""
         return self.pattern.groups > 0
 
 
@@ -50,7 +50,7 @@ class FoundTurn:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The lexicon of one language: ``grave`` topics are never rewritten.
+    """The lexicon of one language; memes about ``grave`` topics are never rewritten.
 
     ``homophones`` are kind words by target emotion. ``ends`` are clauses that continue a sentence,
     by situation and target; ``heavy`` phrases do not get such an ending, and ``contrary`` phrases
@@ -67,7 +67,9 @@ class Lexicon:
     contrary: re.Pattern[str]
 
     def find_turns(self, text: str) -> list[FoundTurn]:
-        """Find applicable replacements without overlaps; longer matches win, then earlier entries.
+        """Find applicable replacements without overlap.
+
+        Of overlapping matches, the longest is taken, then the earliest entry.
 
         >>> [found.match.group() for found in read_lexicon("en").find_turns("Oh no, I panic")]
         ['Oh no', 'I panic']
@@ -116,7 +118,7 @@ class Lexicon:
         return left
 
     def say(self, found: FoundTurn, choice: int) -> str:
-        """Return the replacement of a match, with the capitals of the old words.
+        """Return the replacement of a matched phrase, with the capitals of the old words.
 
         >>> (found,) = read_lexicon("en").find_turns("AWKWARD")
         >>> read_lexicon("en").say(found, 0)

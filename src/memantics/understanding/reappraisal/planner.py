@@ -1,4 +1,4 @@
-"""The embedded planner: offline, from homophone readings and a lexicon of reframings by cause.
+"""The embedded planner: an offline planner with homophone readings and a lexicon of rewordings.
 
 It finds the cause of the negative emotion, writes several new captions that reframe this cause, and
 takes the best one that follows the rules. It does not understand images, so it is a baseline. It
@@ -41,7 +41,7 @@ from memantics.understanding.vision.page import LetteredCaption, MemeStructure
 from memantics.understanding.vision.typesetting import fit_text
 
 EMBEDDED = "embedded/planner"
-_OFFERED = 12  # maximum plans per meme; the first ones are drawn
+_OFFERED = 12  # maximum number of plans per meme; only the first ones are drawn
 _GLAD = 0.3  # minimum valence of positive captions
 _LOOKS: dict[TargetEmotion, str] = {
     "happy": "Brighter, warmer light and richer colours; mouths and eyes smile.",
@@ -59,7 +59,7 @@ UNTOLD = "unknown: no word in the lexicon expresses an emotion, and no emotion c
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Run both stages offline and deterministically.
+    """Determine the emotion and the plan of a meme offline and deterministically.
 
     It declines memes that are not negative (unless an emotion is given), memes about grave topics,
     and memes that no rewriting makes kinder. ``meter`` scores kindness. ``judge`` is an emotion
@@ -80,7 +80,7 @@ class EmbeddedPlanner:
         )
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Run stage one from the captions' words, their readings and the image colours."""
+        """Determine the emotion (stage one) from words, homophone readings and image colours."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
         reason = _find_objection(subject, found, force=self.force)
@@ -116,7 +116,7 @@ class EmbeddedPlanner:
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Run stage two: choose the best rewriting that follows the rules."""
+        """Make the plan (stage two): choose the best rewriting that follows the rules."""
         step = f"{subject.id}/plan"
         made, reason = await asyncio.to_thread(
             choose_plan, subject.page, feeling.emotion, self.meter
@@ -199,7 +199,7 @@ def rank_candidates(
 
 
 def tell_why(candidate: Candidate) -> str:
-    """Describe the reframing in one sentence."""
+    """Describe in one sentence how the new captions reframe the meme."""
     first = next(rewriting for rewriting in candidate.rewritings if rewriting is not None)
     names = [
         cause for rewriting in candidate.rewritings if rewriting and (cause := rewriting.cause)

@@ -1,4 +1,4 @@
-"""Rank new captions from any author: kinder, fluent, close to the old ones, with the pun kept."""
+"""Rank new captions by kindness, fluency, closeness to the old ones, and whether a pun is kept."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from memantics.understanding.reappraisal.situation import (
 )
 from memantics.understanding.vision.regions import has_chinese
 
-LEAST = 0.05  # minimum change on the meter's scale
+LEAST = 0.05  # minimum gain in kindness, on a scale from -1 to 1
 _FLUENT, _CLOSE, _JOKE = 0.3, 0.9, 0.5
-# log10 probability per Chinese character or English word in captions; idioms are more probable.
+# Typical log10 probability per Chinese character or English word in captions; idioms are more
+# probable.
 _USUAL = {True: -4.2, False: -2.4}
-_STRANGE = -1.3  # maximum loss of log10 probability; a larger loss means nonsense
-_TOP_READINGS = 2  # the intended reading of a pun must be among this many readings
-_FAMILIAR = -5.6  # log10 probability per character; readers do not recognise rarer puns
+_STRANGE = -1.3  # maximum loss of log10 probability of new captions; a larger loss means nonsense
+_TOP_READINGS = 2  # the intended reading of a pun must be among this number of best readings
+_FAMILIAR = -5.6  # minimum log10 probability per character; readers do not recognise rarer puns
 
 
 class RankedCaptions(Closed):
@@ -85,7 +86,7 @@ def weigh(
     intended: tuple[str, ...],
     meter: FeelingMeter,
 ) -> RankedCaptions:
-    """Score new captions with the intended readings ``intended``."""
+    """Score new captions, given their intended homophone readings ``intended``."""
     before, after = " ".join(line.intended for line in lines), " ".join(intended)
     words = list_words(lexicon_of(before).drop(before))
     kept = len(words & list_words(" ".join((after, *new)))) / len(words) if words else 1.0

@@ -23,8 +23,9 @@ SourceEmotion = Literal["sad", "angry", "tense", "bored"]
 TargetEmotion = Literal["happy", "calm", "relaxed", "excited"]
 EMOTIONS: tuple[SourceEmotion, ...] = get_args(SourceEmotion)
 TARGETS: tuple[TargetEmotion, ...] = get_args(TargetEmotion)
-BROKEN = "breaks a rule"  # prefix of the reason why a plan cannot be drawn
-# The only pairs of emotions: a reappraisal keeps the situation and changes the emotion.
+BROKEN = "breaks a rule"  # start of the message that explains why a plan cannot be drawn
+# The allowed pairs of negative and target emotion: a reappraisal keeps the situation and changes
+# the emotion.
 PAIRS: dict[SourceEmotion, TargetEmotion] = {
     "sad": "happy",
     "angry": "calm",
@@ -53,7 +54,7 @@ def find_source(target: str) -> SourceEmotion:
 
 
 class MemeFeeling(WordedFeeling):
-    """Stage one: the emotion of a meme and its scene.
+    """Result of the first reappraisal stage: the emotion of a meme and its scene.
 
     ``source`` names the source of the emotion if it is not the planner's model. ``word`` is the
     model's word if it is not in the fixed list.
@@ -78,7 +79,7 @@ class PlanOffer(Closed):
 
 
 class ReappraisalPlan(Closed):
-    """Stage two: new captions, an image instruction, and what must stay.
+    """Result of the second reappraisal stage: new captions, image instruction, parts to keep.
 
     ``captions`` has one text per region of the source, by number from "1"; a text equal to the old
     one leaves the region unchanged. ``scenario`` lists words of the old captions that the new ones
@@ -203,7 +204,7 @@ class KinderVersion(Closed):
 
     @property
     def status(self) -> Literal["done", "flawed"]:
-        """Whether it passed every check."""
+        """Whether the version passed every check."""
         return "flawed" if self.checks.flaws else "done"
 
     @property
@@ -234,7 +235,7 @@ def settle_offers(
 
 
 class StageFile(Closed):
-    """A stored stage; ``made_from`` is the hash of all its inputs."""
+    """A stored reappraisal stage; ``made_from`` is the hash of all its inputs."""
 
     status: StageStatus
     made_by: str
@@ -244,7 +245,7 @@ class StageFile(Closed):
 
 
 def hash_inputs(*parts: JsonValue) -> str:
-    """Return a short hash of the inputs of a stage.
+    """Return a short hash of the inputs of a reappraisal stage.
 
     >>> hash_inputs("a", 1) == hash_inputs("a", 1) != hash_inputs("a", 2)
     True
@@ -253,7 +254,7 @@ def hash_inputs(*parts: JsonValue) -> str:
 
 
 def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
-    """Read a stored stage; None if it is missing or its inputs changed.
+    """Read a stored reappraisal stage; None if it is missing or its inputs changed.
 
     An invalid file is an error that names the field.
     """
@@ -271,5 +272,5 @@ def read_stage(path: Path, shape: type[Shape], made_from: str) -> Shape | None:
 
 
 def write_stage(path: Path, stage: StageFile) -> None:
-    """Write a stage atomically."""
+    """Write the file of a reappraisal stage atomically."""
     replace_file(path, dump_json(stage.model_dump(mode="json")).encode())

@@ -1,4 +1,4 @@
-"""Stage three: repaint the image inside its mask, draw the captions, and check the result.
+"""Third reappraisal stage: repaint the image inside its mask, draw captions, check the result.
 
 The checks of panels, caption positions, pixels and OCR text need no model.
 """
@@ -52,8 +52,9 @@ from memantics.understanding.vision.typefaces import BALOO, find_missing
 from memantics.understanding.vision.typesetting import fit_text
 
 LEGIBLE = 0.8  # minimum proportion read back by OCR; else the caption is drawn again
-_KEPT = 60  # colour channel values; grading changes colours by less
-_UNTOUCHED = 0.02  # proportion of the editable pixels
+# maximum change of a colour channel (0 to 255) in a kept pixel; colour grading changes less
+_KEPT = 60
+_UNTOUCHED = 0.02  # proportion of changed editable pixels below which the image counts as unchanged
 _FACES = re.compile(
     r"\bfac(?:e|es|ial)\b|\bsmil|\bmouths?\b|\beyes?\b|\bexpressions?\b|\bfrown|[脸笑嘴眼]|表情",
     re.IGNORECASE,

@@ -1,7 +1,7 @@
 """Rules of a reappraisal plan, and the gate that admits only clearly negative memes.
 
-Each fault is a sentence that tells the planner what to correct. Text of motivational posters is a
-fault. The gate uses the emotion labels of annotators.
+Each broken rule gives a sentence that tells the planner what to correct. Phrases of motivational
+posters break a rule. The gate uses the emotion labels of annotators.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PIECE = re.compile(r"[\w'’]+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class FeelingGate:
-    """Admitted memes with the agreed emotion, and the reasons for all others."""
+    """Memes that are rewritten, with the agreed emotion, and the reasons for all others."""
 
     memes: tuple[Meme, ...]
     emotions: Mapping[str, SourceEmotion] = field(default_factory=dict)
@@ -193,7 +193,8 @@ def keeps_scenario(before: Sequence[str], after: Sequence[str]) -> bool:
         return True
     new = list_words(" ".join(after))
     old = list_words(read_lexicon("zh" if chinese else "en").drop(said))
-    # Words that express the emotion may stay, too: a pun on them keeps their sentence.
+    # Words that express the emotion also count if they stay: a pun on them keeps the rest of the
+    # sentence.
     return not old or bool(old & new) or len(list_words(said) & new) > 1 + chinese
 
 

@@ -1,4 +1,4 @@
-"""The embedded planner's view of a meme: homophone readings, cause of the emotion, gravity."""
+"""What the offline planner knows about a meme: homophone readings, cause of emotion, gravity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import Cause, Lexicon, read_lexicon
 from memantics.understanding.vision.regions import has_chinese
 
-_LONGEST = 40  # characters; longer texts are not read for homophones, to save time
+_LONGEST = 40  # maximum number of characters; longer texts get no homophone reading, to save time
 _LIKELY = 0.2  # minimum confidence of a reading that expresses a known emotion
 _READING = Settings(limit=8)
-_COMMON = 1.0  # minimum gain of such a reading, in powers of ten
+# minimum gain of such a reading over the printed text, as log10 of the probability ratio
+_COMMON = 1.0
 _GLOOM = -0.25  # maximum valence of a text that is negative without a word of the lexicon
 
 
@@ -88,7 +89,7 @@ def understand(captions: Sequence[str]) -> Understanding:
 
 
 def lexicon_of(text: str) -> Lexicon:
-    """Return the lexicon of a text's language."""
+    """Return the lexicon of rewordings in the language of a text."""
     return read_lexicon("zh" if has_chinese(text) else "en")
 
 

@@ -51,9 +51,9 @@ class ReappraisalSubject:
 
 
 class Planner(Protocol):
-    """Protocol of the first two stages: a model, or the embedded planner.
+    """Protocol of a planner for the first two stages: a model, or the package's offline planner.
 
-    A stage that is answered without a value is declined; its ``reason`` is the explanation.
+    If the planner answers without a value, it declines the meme; ``reason`` explains why.
     """
 
     @property
@@ -62,13 +62,13 @@ class Planner(Protocol):
         ...
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Run stage one."""
+        """Determine the emotion of a meme (stage one of a reappraisal)."""
         ...
 
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Run stage two."""
+        """Make the plan for new captions (stage two of a reappraisal)."""
         ...
 
 
@@ -100,7 +100,7 @@ class ModelPlanner:
         return self.asker.model + (f", best of {self._count}" if self._count > 1 else "")
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Run stage one."""
+        """Determine the emotion of a meme (stage one of a reappraisal)."""
         step = Step(
             f"{subject.id}/feeling",
             ask_feeling(subject),
@@ -111,7 +111,7 @@ class ModelPlanner:
     async def plan(
         self, subject: ReappraisalSubject, feeling: MemeFeeling
     ) -> Taken[ReappraisalPlan]:
-        """Run stage two."""
+        """Make the plan for new captions (stage two of a reappraisal)."""
         read = read_plan if self._count == 1 else read_plans
         step = Step(
             f"{subject.id}/plan",
@@ -129,7 +129,7 @@ find_prompts = prompts_beside(__file__)
 
 
 def ask_feeling(subject: ReappraisalSubject) -> Request:
-    """Build the request of stage one."""
+    """Build the request for the emotion of a meme (stage one)."""
     page = subject.page
     text = find_prompts()["feeling"].fill(
         panels=str(len(page.panels)), captions=list_captions(page, budgets=False)
@@ -139,7 +139,7 @@ def ask_feeling(subject: ReappraisalSubject) -> Request:
 
 
 def read_feeling(text: str) -> MemeFeeling:
-    """Parse the reply of stage one."""
+    """Parse the reply about the emotion of a meme (stage one)."""
     feeling = read_object(text, MemeFeeling)
     word = clean_line(feeling.word, 60).casefold()
     return feeling.model_copy(
@@ -151,7 +151,7 @@ def read_feeling(text: str) -> MemeFeeling:
 
 
 def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) -> Request:
-    """Build the request of stage two, for one plan as in MER-Bench or for several."""
+    """Build the request for a plan (stage two): one plan as in MER-Bench, or several."""
     target = PAIRS[feeling.emotion]
     text = find_prompts()["plan" if count == 1 else "plans"].fill(
         description=enclose("description", feeling.description),
@@ -180,7 +180,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) 
 
 
 def read_plan(text: str, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
-    """Parse the reply of stage two; a plan that breaks rules is rejected with all reasons."""
+    """Parse the reply with a plan (stage two); reject a plan that breaks rules, with reasons."""
     plan = _settle(read_object(text, ReappraisalPlan), page, feeling)
     faults = find_faults(plan, feeling.emotion, page)
     if faults:
@@ -231,7 +231,7 @@ def order_plans(
 
 
 def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
-    """Clean the lines of a plan and add the emotion's word.
+    """Clean the texts of a plan and add the model's own word for the emotion.
 
     Words that the plan wrongly lists as kept are removed; the captions themselves show whether the
     scenario is kept.

@@ -1,7 +1,7 @@
 """Edit a whole image with one instruction and no mask, as in the MER-Bench paper.
 
-The masked alternative uses the same index: the editor repaints around the captions, and Memantics
-draws the captions.
+The index is MER-Bench's list of requested edits. The masked mode uses the same index: the editor
+repaints around the captions, and Memantics draws the captions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memantics.understanding.reappraisal.stages import ReappraisalSubject
 
 @dataclass(frozen=True, slots=True)
 class EditWish:
-    """A row of the index: a meme and the requested edit."""
+    """A row of MER-Bench's index: a meme and the requested edit."""
 
     id: str
     source_emotion: SourceEmotion
@@ -66,7 +66,7 @@ async def edit_whole(wish: EditWish, image: Path, editor: Editor, seed: int = 0)
 def divide_caption(text: str, sizes: Sequence[int]) -> list[str]:
     r"""Divide a caption among the old captions: by its lines, else by words and old lengths.
 
-    The index has one text for all captions of a meme and does not assign its parts.
+    MER-Bench's index has one text for all captions of a meme and does not assign its parts to them.
 
     >>> divide_caption("when it rains at last", [4, 12])
     ['when', 'it rains at last']
@@ -90,13 +90,13 @@ def divide_caption(text: str, sizes: Sequence[int]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WishPlanner:
-    """A planner that returns the requested edit of the index; no model is called."""
+    """A planner that returns the edit requested in MER-Bench's index; no model is called."""
 
     wish: EditWish
     name: str = "index"
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
-        """Return the emotion of the index row."""
+        """Return the emotion that the row of MER-Bench's index names."""
         wish = self.wish
         feeling = MemeFeeling(
             emotion=wish.source_emotion,

@@ -44,7 +44,7 @@ class StageReview(Protocol):
     def __call__(
         self, stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
     ) -> Shape | None:
-        """Review a value; ``check`` lists the faults of a corrected one."""
+        """Review the value of a stage; ``check`` lists the rules that a corrected value breaks."""
         ...
 
 
@@ -53,10 +53,10 @@ class Workshop:
     """All inputs of a reappraisal; without an editor, only captions change.
 
     ``judge`` checks whether faces match captions; None skips the check. ``emotions`` are the
-    annotated emotions by meme. ``faces`` finds the faces to repaint. ``kindness`` scores old and
-    new captions independently of the plan; None if the text comes from an index or a person.
-    ``versions`` is the requested number of versions that pass every check; ``choose`` is the number
-    of the chosen version, 0 for the best.
+    annotated emotions by meme. ``faces`` finds the faces to repaint. ``kindness`` is a classifier
+    that scores old and new captions independently of the plan; None if the captions come from a
+    benchmark or a person. ``versions`` is the requested number of versions that pass every check;
+    ``choose`` is the number of the chosen version, 0 for the best.
     """
 
     planner: Planner
@@ -78,9 +78,9 @@ class Reappraisal(Result):
     """The result of one meme: the last stage, and the reason if it failed or was declined.
 
     A planner declines memes that are not negative or that it cannot rewrite. A result with a failed
-    check is flawed: it has an image, and ``checks.flaws`` list the problems with advice.
-    ``versions`` are all drawn versions, passing ones first. A notebook shows the meme before and
-    after, or the contact sheet.
+    check has the status flawed: it has an image, and ``checks.flaws`` list the problems with
+    advice. ``versions`` are all drawn versions, passing ones first. A notebook shows the meme
+    before and after, or the contact sheet.
     """
 
     meme: str

@@ -24,7 +24,7 @@ from memantics.core.memes import BESIDE, KIND
 from memantics.core.result import Result
 from memantics.understanding.vision.panels import Region
 
-_SURE = 0.6  # minimum detection score
+_SURE = 0.6  # minimum score of a detected face
 FaceBox = tuple[float, float, float, float]
 Shares = NDArray[np.float64]
 PictureKind = Literal[
@@ -33,13 +33,15 @@ PictureKind = Literal[
 _SIDE = 96
 _MOST, _LEAST = 3, 0.1  # maximum number of named colours, and their minimum proportion
 MEDIUM_ACCURACY = "right on 37 of 37 memes (always “drawing”: 29)"
-# Upper limits of hues in degrees; dark orange is brown, light or bluish red is pink.
+# Upper limit of each named hue in degrees. Dark orange counts as brown, light or bluish red as
+# pink.
 _HUES = ((15, "red"), (42, "orange"), (70, "yellow"), (165, "green"), (258, "blue"))
 _LATER = ((300, "purple"), (345, "pink"), (361, "red"))
 _DARK, _PALE, _LIGHT, _MUDDY = 0.2, 0.14, 0.88, 0.68
-# minimum interface lines; minimum proportion of one colour around the text
+# minimum number of interface lines in a screenshot; minimum proportion of one colour around the
+# text
 _FEWEST, _BARE = 2, 0.97
-_INDENT = 0.12  # fraction of the width: chat bubbles are at one side and leave the other empty
+_INDENT = 0.12  # minimum empty width beside a chat bubble, as a fraction of the image width
 
 
 class YuNet:
@@ -180,7 +182,7 @@ def tell_medium(image: Image.Image) -> PictureKind:
 
 
 def tell_kind(image: Image.Image, lines: Sequence[TextLine]) -> PictureKind:
-    """Tell screenshots, chats and text-only images by text roles; empty if uncertain.
+    """Classify screenshots, chats and text-only images by text roles; empty if uncertain.
 
     >>> status = [TextLine(text, (0, 0, 9, 9), role="interface") for text in ("9:41", "87%")]
     >>> tell_kind(Image.new("RGB", (90, 90)), status), tell_kind(Image.new("RGB", (90, 90)), ())

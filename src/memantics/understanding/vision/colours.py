@@ -21,7 +21,7 @@ _SEED = 20240501
 def tell_colours(
     crop: Pixels, ink: Mask, ground: Colour, shade: NDArray[np.int64] | None = None
 ) -> tuple[Colour, Colour, float]:
-    """Measure fill, outline and outline width (0 for none) of some ink.
+    """Measure fill colour, outline colour and outline width (0: no outline) of letters.
 
     ``shade`` is the approximate fill colour, if known.
     """
@@ -48,7 +48,7 @@ def tell_colours(
     deepest = max(whole, key=lambda i: float(depths[i]))
     if shade is not None:
         told = min(main, key=lambda i: float(np.abs(np.subtract(colours[i], shade)).max()))
-        # Unless the given colour is the outline: it surrounds an equally frequent colour.
+        # Exception: if the given colour surrounds an equally frequent colour, it is the outline.
         held = _share_beside(_find_edge(labels == deepest, ink), ink & (labels != deepest))
         if counts[deepest] < counts[told] or held < 0.7:
             deepest = told
@@ -61,7 +61,8 @@ def tell_colours(
         edge = _find_edge(labels == deepest, ink)
         around = _share_beside(edge, ink & (labels != deepest))
         width = float(np.percentile(rim[edge], 20)) if edge.any() else 0.0
-        # Letters of one caption share their outlines; only those at the border show the width.
+        # Outlines of neighbouring letters merge; the width is visible only at the border of the
+        # caption.
         if around >= 0.6 and width >= 1.2:
             return fill, colour, width
     return fill, (0, 0, 0), 0.0

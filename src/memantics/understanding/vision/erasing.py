@@ -20,12 +20,13 @@ from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.regions import PixelBox
 
-_HALO = 80  # maximum channel difference between a letter and its compression artefacts
-_FINE = 9.0  # pixels; wider strokes are inpainted in a smaller copy
+# maximum difference of a colour channel (0 to 255) between a letter and its compression artefacts
+_HALO = 80
+_FINE = 9.0  # stroke width in pixels; wider strokes are inpainted in a smaller copy
 
 
 def remove_ink(pixels: Pixels, ink: Ink) -> None:
-    """Remove one caption in place; no pixel outside its zone changes."""
+    """Remove the letters of one caption from an image; no pixel outside its zone changes."""
     import cv2
 
     left, top, right, bottom = ink.zone
@@ -43,7 +44,7 @@ def remove_ink(pixels: Pixels, ink: Ink) -> None:
 
 
 def _widen(borders: Mask) -> Mask:
-    """Extend borders by their anti-aliased edges."""
+    """Extend the mask of border lines by their anti-aliased edges."""
     import cv2
 
     wide: Mask = cv2.dilate(borders.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
@@ -101,7 +102,8 @@ def _shrink(crop: Pixels, holes: Pixels, size: tuple[int, int]) -> Pixels:
     return np.asarray(np.clip(total / np.maximum(weight, 0.01)[..., None], 0, 255), np.uint8)
 
 
-_MARGIN = 0.15  # margin relative to the line height: strokes and outlines exceed the box
+# margin around a text box relative to the line height, since strokes and outlines exceed the box
+_MARGIN = 0.15
 
 
 class PictureShelf:

@@ -18,15 +18,18 @@ from memantics.understanding.vision.regions import PixelBox
 from memantics.understanding.vision.typefaces import measure_stroke
 
 Layer = NDArray[Any]
-_SOFT = 0.05  # shift tolerance between fonts, relative to the line height
-_SAME = 12  # maximum channel difference of unchanged pixels
-# maximum channel differences of a stroke from the fill, and from its background
+_SOFT = 0.05  # accepted shift of letters between fonts, relative to the line height
+_SAME = 12  # maximum difference of a colour channel (0 to 255) in unchanged pixels
+# maximum colour-channel difference of a stroke from the letter fill; minimum difference from its
+# background
 _ALIKE, _UNLIKE = 70, 60
-_FAR, _HIGH = 1.9, 0.3  # search distance beside and above, relative to the line height
-_WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006  # minimum length and area, relative to the line height
+# search distance for old strokes, beside and above, relative to the line height
+_FAR, _HIGH = 1.9, 0.3
+# minimum length and area of a stroke, relative to the line height
+_WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006
 _HELD = 0.6  # minimum outlined proportion of a stroke's edge, if letters have outlines
 _CLEAR = 0.9  # minimum contrasting proportion of a stroke's edge
-_BLOCK = 16  # pixels per compared block outside captions
+_BLOCK = 16  # side of a compared block outside captions, in pixels
 
 
 def compare_lettering(before: Pixels, plate: Pixels, again: Pixels, ink: Ink) -> float:
@@ -48,7 +51,7 @@ def soften_added(image: Pixels, plate: Pixels, ink: Ink) -> Layer:
 
 
 def compare_added(one: Layer, other: Layer) -> float:
-    """Compare the contributions of two renderings; at most 1."""
+    """Compare what two renderings of a text add to the image; at most 1 (identical)."""
     total = float((one * one).sum() + (other * other).sum())
     return float(2 * (one * other).sum() / total) if total else 1.0
 
@@ -56,7 +59,7 @@ def compare_added(one: Layer, other: Layer) -> float:
 def find_strokes(
     before: Pixels, plate: Pixels, ink: Ink, others: Sequence[PixelBox] = ()
 ) -> list[PixelBox]:
-    """Find strokes in a caption's style that are visible in both images at its position.
+    """Find strokes of an old caption that are still visible in the new image.
 
     On a plain background a stroke has the letters' colour, and an outline if letters have one. On
     an image it must also be as thick as the letters and stand out on all sides.
@@ -95,7 +98,7 @@ def _gap(crop: NDArray[np.int16], colour: Colour) -> NDArray[np.int16]:
 
 
 def _on_a_row(box: PixelBox, ink: Ink, tall: int) -> bool:
-    """Tell whether a stroke is on the height of a line, at most one letter away."""
+    """Tell whether a stroke is at the height of a text line and at most one letter away from it."""
     middle = (box[1] + box[3]) / 2
     return any(
         line[1] - 0.1 * tall <= middle <= line[3] + 0.2 * tall

@@ -15,7 +15,7 @@ from PIL import Image
 from memantics.core.lines import ImageReading
 from memantics.understanding.vision.colours import Mask
 
-_SAME = 8  # maximum channel difference of equal pixels (rounding)
+_SAME = 8  # maximum difference of a colour channel in equal pixels (rounding)
 
 
 def compare_pictures(before: Image.Image, after: Image.Image) -> int:
@@ -37,7 +37,7 @@ def measure_change(before: Image.Image, after: Image.Image, where: Mask) -> floa
     return float(changed[where].mean()) if where.any() else 0.0
 
 
-PDQ_QUALITY = 50  # PDQ quality (0 to 100); below, the hash hardly separates images
+PDQ_QUALITY = 50  # minimum PDQ quality (0 to 100); hashes of lower quality hardly separate images
 _SIDE = 32
 _KEPT = 8
 _BLOCK = 2_000_000  # pairs compared at once, about 16 MB per step
@@ -75,7 +75,8 @@ def describe_image(image: Image.Image) -> Vector:
     parts = []
     for weight, channel in zip((1.0, 0.6, 0.6), image.convert("YCbCr").split(), strict=True):
         low = _transform(channel)[:_KEPT, :_KEPT].ravel()
-        # Overall tone and shapes differ in scale by orders of magnitude.
+        # Values for overall tone and for shapes differ by orders of magnitude, so both are
+        # normalised.
         low[0] = (low[0] / _SIDE - 128.0) * 4
         parts.append(weight * np.sign(low) * np.sqrt(np.abs(low)))
     made = np.concatenate(parts)
@@ -84,7 +85,7 @@ def describe_image(image: Image.Image) -> Vector:
 
 
 def measure_distance(one: int, other: int) -> int:
-    """Return the number of differing bits.
+    """Return the number of differing bits of two hashes.
 
     >>> measure_distance(0b1010, 0b0110)
     2
@@ -104,7 +105,7 @@ def find_pairs(hashes: Sequence[int], within: int) -> Iterator[tuple[int, int, i
     rows_at_once = max(1, _BLOCK // max(1, len(values)))
     for start in range(0, len(values), rows_at_once):
         block = values[start : start + rows_at_once, None]
-        # Only later rows, so that each pair occurs once.
+        # Each row is compared only with later rows, so that each pair occurs once.
         distances = count_bits(block ^ values[None, start:])
         rows, columns = np.nonzero(distances <= within)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
@@ -163,7 +164,7 @@ def _waves() -> NDArray[np.float64]:
 
 Thumb = NDArray[np.uint8]
 COPY_BITS = 2
-COPY_BLOCK = 0.75  # mean difference (0 to 255) of the most different block
+COPY_BLOCK = 0.75  # maximum mean difference (0 to 255) of the most different block of two copies
 _THUMB, _PATCH = 256, 8
 _LAST = 256  # number of remembered images, 64 KB each
 
@@ -175,7 +176,7 @@ def make_thumb(image: Image.Image) -> Thumb:
 
 
 def measure_blocks(one: Thumb, other: Thumb) -> float:
-    """Return the mean difference of the most different block.
+    """Return the mean difference of the most different block of two grey images.
 
     >>> black = np.zeros((256, 256), np.uint8)
     >>> spot = black.copy()

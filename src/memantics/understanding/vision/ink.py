@@ -14,14 +14,14 @@ from memantics.understanding.vision.segmentation import FLAT, find_letters
 from memantics.understanding.vision.spacing import part_words
 from memantics.understanding.vision.typefaces import measure_stroke
 
-_ALIKE = 70  # maximum channel difference within one letter colour
-_THICKEST = 0.24  # of the height of a line
+_ALIKE = 70  # maximum difference of a colour channel (0 to 255) within one letter colour
+_THICKEST = 0.24  # maximum stroke width, relative to the height of a line
 _MOST = 0.6  # minimum proportion of ink in the letters' own colours
-_SPECK = 0.06  # of a line's height
+_SPECK = 0.06  # minimum size of a stroke, relative to the height of a line
 _SURE = 40  # pixels
 # Minimum proportion of a plain background and its tolerance, in general and for plain image types.
 _EVEN, _NOISY = (0.96, FLAT // 2), (0.9, FLAT)
-_HALF = 0.4  # minimum opacity of a pixel after rotation
+_HALF = 0.4  # minimum opacity of a pixel that counts as ink after rotation
 __all__ = [
     "Background",
     "Colour",
@@ -74,7 +74,7 @@ class Ink:
 
 
 def find_zone(block: CaptionBlock, size: tuple[int, int]) -> PixelBox:
-    """Return a caption's zone: OCR boxes cut off outlines and accents, so it is slightly larger."""
+    """Return the zone of a caption: its OCR box, enlarged to include outlines and accents."""
     left, top, right, bottom = block.box
     pad = max(3, round(0.12 * block.line_height))
     return (
@@ -122,7 +122,8 @@ def find_ink(
     stroke = measure_stroke(body)
     tall = min(min(box[2] - box[0], box[3] - box[1]) for box in lines)
     if not ground.flat and stroke > _THICKEST * tall:
-        # Letters are never that thick: part of the image was found. Use a readable default.
+        # Letters are never that thick, so part of the image was found; a readable default style is
+        # used.
         fill, outline, width = choose_legible(ground.colour, tall)
     texts = tuple(
         _space(line.text, body[inner], _shift(box, zone))
@@ -241,7 +242,7 @@ def _judge_ground(crop: Pixels, ink: Mask, even: tuple[float, int]) -> Backgroun
 
 
 def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | None) -> Mask:
-    """Remove pixels that have neither colour of the letters."""
+    """Remove pixels that have neither the fill nor the outline colour of the letters."""
     import cv2
 
     wide = crop.astype(np.int16)
@@ -250,7 +251,7 @@ def _drop_strangers(crop: Pixels, ink: Mask, fill: Colour, outline: Colour | Non
         near |= np.abs(wide - np.array(outline)).max(axis=2) <= _ALIKE
     in_colour = near & ink
     if in_colour.sum() < _MOST * ink.sum():
-        return ink  # letters with many colours
+        return ink  # keep all pixels of letters with many colours
     edges: Mask = cv2.dilate(in_colour.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     return ink & edges
 
@@ -295,7 +296,7 @@ def _find_body(crop: Pixels, ink: Mask, fill: Colour, beyond: Colour) -> Mask:
 
 
 def _part_rows(mask: Mask, zone: PixelBox, block: CaptionBlock) -> list[PixelBox]:
-    """Split overlapping line boxes where the ink between two rows is thinnest."""
+    """Split overlapping boxes of text lines at the row with the least ink between them."""
     boxes = [list(line.box) for line in block.lines]
     if block.vertical:
         return [line.box for line in block.lines]

@@ -20,9 +20,9 @@ Alignment = Literal["left", "centre", "right"]
 LetteringKind = Literal["bar", "overlay", "bubble"]
 _SLACK = 0.03
 _SMALL = 320
-# minimum characters; height of one character relative to the row, for uneven baselines
+# minimum number of characters, and height of a character relative to its row, for uneven baselines
 _HOPPING, _HOPS = 3, 0.8
-# maximum extra weight relative to the letter height; more would fill the letters' holes
+# maximum extra stroke width relative to the letter height; more would fill the letters' holes
 _HEAVIEST = 0.05
 
 
@@ -56,7 +56,7 @@ class Lettering:
 
     @property
     def edge(self) -> float:
-        """The extent of ink beyond the font's letters: outline and weight."""
+        """Width in pixels by which outline and extra stroke width exceed the font's letters."""
         return self.outline_width + self.weight
 
 
@@ -122,7 +122,10 @@ def _measure_height(ink: Ink, text: str, box: PixelBox) -> float:
 def _measure_weight(
     face: Typeface, texts: Sequence[str], heights: Sequence[float], stroke: float
 ) -> float:
-    """Measure the missing stroke width on each side; 0 if the difference is within the error."""
+    """Measure how much thicker the strokes are than the font's, on each side.
+
+    The result is 0 if the difference is within the measurement error.
+    """
     strokes = [measure_shape(face, text).stroke * h for text, h in zip(texts, heights, strict=True)]
     lacking, tall = (stroke - float(median(strokes))) / 2, float(median(heights))
     return min(lacking, _HEAVIEST * tall) if lacking > max(0.5, 0.01 * tall) else 0.0
@@ -165,7 +168,8 @@ def _find_alignment(rows: Sequence[PixelBox]) -> Alignment:
 def find_plain_ground(pixels: Pixels, ink: Ink) -> Mask:
     """Find the plain area behind a caption, at a reduced size.
 
-    Letters do not divide the area. Callers scale the result to the size that they need.
+    Letters count as part of the area, so they do not divide it. Callers scale the result to the
+    size that they need.
     """
     import cv2
 

@@ -1,4 +1,4 @@
-"""A meme as a page of panels and captions, and captions reset in their place and text style.
+"""The panels and captions of a meme, and new captions drawn in the old place and text style.
 
 The style is found by drawing: colours, weight and spacing measured from pixels alone fail on
 photographs and with missing fonts. The old text is therefore drawn in each candidate style, and
@@ -28,18 +28,20 @@ from memantics.understanding.vision.segmentation import take_in_marks
 from memantics.understanding.vision.typefaces import FACES, find_face
 from memantics.understanding.vision.typesetting import calibrate, draw_text, fit_text
 
-_BETTER, _OTHER_COLOURS = 0.012, 0.06  # minimum gain in similarity to change the style
+# minimum gain in similarity for which another style is chosen
+_BETTER, _OTHER_COLOURS = 0.012, 0.06
 _ALIKE = 0.97  # similarity at which the search stops
-_FAR = 0.1  # maximum similarity loss of a font before other weights are skipped
+_FAR = 0.1  # maximum similarity loss of a font for which other stroke widths are also tried
 _AROUND = 14  # inpainting radius in pixels
-_WEIGHTS = (0.0, 0.012, 0.024)  # weight steps relative to the size, on each side of a stroke
+# steps of extra stroke width relative to the letter size, on each side
+_WEIGHTS = (0.0, 0.012, 0.024)
 # margin around letters relative to the size; minimum edge contrast (0 to 255)
 _RIM, _SOLID = 0.05, 200
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
 _INSETS = (0.02, 0.08)  # excess width of OCR boxes, relative to the line height
 _CLEAR = 110  # minimum contrast (0 to 255) of letters and background box
 _MARGIN = 0.12  # margin of a background box, relative to its height
-MOST_CAPTIONS = 40  # maximum captions; each is measured letter by letter
+MOST_CAPTIONS = 40  # maximum number of captions per image, since each is measured letter by letter
 
 
 def match_look(pixels: Pixels, text: str, ink: Ink, look: Lettering) -> tuple[Ink, Lettering]:
@@ -140,7 +142,7 @@ def _vary_weights(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
 
 
 def _vary_spacing(ink: Ink, look: Lettering) -> Iterator[tuple[Ink, Lettering]]:
-    """Vary the style: the font's letter width with extra spacing instead of stretched letters."""
+    """Return the style with extra letter spacing instead of stretched letters."""
     longest = max(look.texts, key=len, default="")
     wide = ink.box[2] - ink.box[0] - 2 * look.edge
     left, _, right, _ = look.face.at(100).getbbox(longest)
@@ -197,8 +199,7 @@ class MemeStructure:
 def read_page(image: Image.Image, lines: Sequence[TextLine]) -> MemeStructure:
     """Measure a meme, given its OCR text lines.
 
-    The image type adds information: text of a screenshot has a plain background and is
-    left-aligned.
+    The image type is used too: text of a screenshot has a plain background and is left-aligned.
     """
     pixels: Pixels = np.asarray(image.convert("RGB"))
     kind = tell_kind(image, lines)

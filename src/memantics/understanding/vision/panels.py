@@ -1,9 +1,9 @@
 """Find the panels of a meme from straight lines across it.
 
 A gutter is a thin band of one colour from edge to edge that differs from both sides. Panels without
-a gutter share one straight edge; a horizon does too, so such an edge counts only between columns or
-at equal parts of the height. Bars with only a caption and strips much smaller than the rest are not
-panels.
+a gutter meet at one straight edge. A horizon is also a straight edge, so an edge counts only
+between columns, or if it divides the height into equal parts. Bars with only a caption and strips
+much smaller than the rest are not panels.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 SignedPixels = NDArray[np.int16]
-_SIDE = 480  # lines survive this scaling, and the time does not depend on the image size
-_ALIKE = 26  # maximum channel difference within one colour, also in a JPEG
+# size in pixels to which images are scaled; lines stay visible, and the time is bounded
+_SIDE = 480
+_ALIKE = 26  # maximum difference of a colour channel (0 to 255) within one colour, also in a JPEG
 _ACROSS = 0.97
 _BESIDE = 0.6
 _THICKEST = 0.06
@@ -96,7 +97,7 @@ def _split(pixels: SignedPixels, box: _Box, depth: int) -> list[_Box]:
 
 
 def _cut(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
-    """Return the ranges between lines along the rows of ``part``."""
+    """Return the ranges of rows between the dividing lines of an image part."""
     length = len(part)
     smallest = max(8, round(_SMALLEST * length))
     start, pieces = 0, []
@@ -110,7 +111,7 @@ def _cut(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
 
 
 def _find_lines(part: SignedPixels, *, horizontal: bool) -> list[tuple[int, int]]:
-    """Find gutters and bare edges from start to end of the part."""
+    """Find gutters, and edges without a gutter, that cross the whole image part."""
     length = len(part)
     # A few dozen columns suffice to determine the colour of a plain row.
     colours: SignedPixels = np.median(part[:, :: max(1, part.shape[1] // 48)], axis=1).astype(
@@ -149,7 +150,7 @@ def _alike(one: SignedPixels, other: SignedPixels) -> bool:
 def _stands_out(part: SignedPixels, colour: SignedPixels, first: int, last: int) -> bool:
     """Tell whether a band differs from both sides.
 
-    Scaling blurs a line's border into an extra row, so the second row counts.
+    Scaling blurs the border of a line into an extra row, so the row after it is compared.
     """
     sides = part[[max(0, first - 2), min(len(part) - 1, last + 1)]]
     return bool((_share_unlike(sides, colour) >= _BESIDE).all())

@@ -18,13 +18,16 @@ from memantics.understanding.vision.panels import Region, count_panels
 PixelBox = tuple[int, int, int, int]
 # OCR function: image bytes and name to line boxes.
 FindLines = Callable[[bytes, str], Sequence[PixelBox]]
-_GAP = 0.9  # maximum gap within a caption, relative to the line height
-MATCH = 0.25  # minimum overlap; a rewritten caption may be longer or shorter
+_GAP = 0.9  # maximum gap between boxes of one caption, relative to the line height
+# minimum overlap (intersection over union) of two matching captions; a rewritten caption may be
+# longer or shorter
+MATCH = 0.25
 _LINE_GAP = 0.75  # maximum line gap within a caption, relative to the line height
 _BESIDE = 0.9
 _ALIKE = 1.65  # maximum height ratio of lines in one caption
 _ASKEW = 1.5  # alignment tolerance of rows, relative to the line height
-_SURE, _SURER = 0.72, 0.82  # minimum OCR confidences; the second is for few letters
+# minimum OCR confidence of a line; the second value is for lines with few letters
+_SURE, _SURER = 0.72, 0.82
 _SIGNATURE = 0.07  # relative to the image height
 _SITE = re.compile(
     r"@\s?\w{2,}|https?:|www\.|\w\.(?:com|net|org|cn|io|me|tv)\b|[©®]|\bmade with\b|\bimgflip\b"
@@ -53,7 +56,10 @@ class LayoutCheck:
         self._known: dict[tuple[Path, int, int], ImageLayout] = {}
 
     def compare(self, source: Path, edited: Path) -> Mapping[str, str]:
-        """Compare two images as item tags: panels, and the proportion of captions in place."""
+        """Compare the layouts of two images: panels, and the proportion of captions in place.
+
+        The result is returned as tags of an item.
+        """
         before, after = self.look(source), self.look(edited)
         tags = {"panels": f"{before.panels} {after.panels}"}
         if before.captions is not None and after.captions is not None:
@@ -74,7 +80,7 @@ class LayoutCheck:
 
 
 def measure_overlap(one: Region, other: Region) -> float:
-    """Compute the intersection over union.
+    """Compute the intersection over union of two regions.
 
     >>> measure_overlap(Region(0, 0, 1, 1), Region(0, 0, 0.5, 1))
     0.5
@@ -282,7 +288,7 @@ def belong(one: TextLine, other: TextLine) -> bool:
         return False  # overlapping boxes are separate captions
     if high > _ALIKE * low or _differ(one.text, other.text) or _is_stray(one, other):
         return False
-    across = max(a[0], b[0]) - min(a[2], b[2])  # negative: proportion covered by both
+    across = max(a[0], b[0]) - min(a[2], b[2])  # gap between the boxes; negative if they overlap
     down = max(a[1], b[1]) - min(a[3], b[3])
     narrow = min(a[2] - a[0], b[2] - b[0])
     edges = (abs(a[0] - b[0]), abs(a[2] - b[2]), abs(a[0] + a[2] - b[0] - b[2]) / 2)

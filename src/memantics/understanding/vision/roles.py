@@ -38,16 +38,17 @@ FEATURES = (
     "contrast", "unevenness of letters", "unevenness of ground", "lightness of letters",
     "colourfulness of letters", "colour unlike the main line",
 )  # fmt: skip
-_DIGITS = 5  # decimals that are equal on all processors
+_DIGITS = 5  # number of decimals to which results are equal on all processors
 _SAMPLE = 80  # sampled pixels per line, vertical and horizontal
-_SURE = 0.9  # probability if a pattern determines the role
+_SURE = 0.9  # caption probability of a line whose role a text pattern determines
 # position of a status bar relative to the image; size relative to the tallest line
 _TOP, _LOW = 0.09, 0.6
 _WIDE = 0x2E7F  # characters above this code point are as wide as high
-# Letter distance in line heights, and relative to the likeliest caption: tiles and keys in a row.
+# Minimum distance of letters on tiles or keys in a row: in line heights, and relative to the most
+# probable caption.
 _APART, _FARTHER, _ROW = 1.15, 1.4, 4
 _LETTER = re.compile(r"[^\W\d_]")
-# Short runs of letters with digits, but no year at the end.
+# Pattern of number plates: short runs of letters with digits, but no year at the end.
 _PLATE = re.compile(
     r"[\u4e00-\u9fff]{0,2}(?=.*[A-Z])(?!.*[A-Z]{4})(?!.*(?:19|20)\d\d$)"
     r"(?:(?=(?:.*\d){3})|(?=.*\d.*\d.*[A-Z]))[A-Z0-9]{5,8}"
@@ -113,7 +114,7 @@ def measure_lines(lines: Sequence[TextLine], pixels: NDArray[np.uint8]) -> Float
 
 
 def _measure_pitch(line: TextLine) -> float:
-    """Measure the width of a narrow letter, or half of a wide one."""
+    """Measure the mean width per letter of a line; a wide (Chinese) letter counts as two."""
     units = sum(2 if ord(char) > _WIDE else 1 for char in line.text if not char.isspace())
     long = max(line.box[2] - line.box[0], line.height)
     return max(1, long) / max(1, units)
@@ -164,7 +165,7 @@ def rate_lines(table: Floats, model: Mapping[str, Any] | None = None) -> list[fl
 
 @cache
 def load_model() -> dict[str, Any]:
-    """Load the feature curves and the threshold."""
+    """Load the feature curves and the threshold of the model for text roles."""
     found: dict[str, Any] = orjson.loads(WEIGHTS.read_bytes())
     return found
 

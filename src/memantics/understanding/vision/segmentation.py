@@ -27,21 +27,23 @@ from memantics.understanding.vision.typefaces import (
     measure_stroke,
 )
 
-_PLAIN = 40  # maximum channel difference within one background
-_ALIKE = 80  # maximum channel difference of a punctuation mark and the letters
-_REACH, _GAP = 1.3, 0.55  # search distance and maximum gap of marks, relative to the line height
+_PLAIN = 40  # maximum difference of a colour channel (0 to 255) within one background
+# maximum difference of a colour channel (0 to 255) between a punctuation mark and the letters
+_ALIKE = 80
+# search distance and maximum gap of punctuation marks, relative to the line height
+_REACH, _GAP = 1.3, 0.55
 _WIDEST = 0.62
 _LONG, _TALL = 2.6, 1.6  # maximum stroke length, relative to the line height
 _THIN = 0.16
-_HEIGHT = 36  # pixels; enough to recognise letters quickly
+_HEIGHT = 36  # line height in pixels at which letters are compared: large enough, and fast
 _PADS_DOWN = (0.02, 0.09, 0.16, 0.23)  # margin of loose OCR boxes, relative to the box height
 _PADS_ACROSS = (0.0, 0.08, 0.16, 0.26)
 Plane = NDArray[np.float32]
 Shade = NDArray[np.int64]
-FLAT = 24  # maximum channel difference within one colour, also in a JPEG
+FLAT = 24  # maximum difference of a colour channel (0 to 255) within one colour, also in a JPEG
 _LABEL, _LETTERS = 0.5, 0.7  # minimum proportions of background and letters in a label's lines
 _ENRICHED = 1.7
-_MATCH = 0.22  # minimum match of drawn text and image; less is at chance level
+_MATCH = 0.22  # minimum match of the drawn text with the image; lower values occur by chance
 
 
 def take_in_marks(
@@ -105,7 +107,7 @@ def _share_near(colours: Pixels, colour: tuple[int, int, int], within: int) -> f
 
 
 def _chain(boxes: Sequence[PixelBox], edges: tuple[int, int], gap: float) -> list[PixelBox]:
-    """Return the marks that follow a line without a wide gap."""
+    """Return the punctuation marks that follow a text line without a wide gap."""
     kept, (start, end) = [], edges
     for box in sorted((box for box in boxes if box[0] >= end - 2), key=lambda box: box[0]):
         if box[0] - end <= gap:
@@ -413,7 +415,7 @@ def _fill_hollows(crop: Pixels, ink: Mask) -> Mask:
 
 
 def _spread(colours: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return colour proportions in bins of 8, also counted in neighbouring bins."""
+    """Return a histogram of colours in bins of 8, smoothed over neighbouring bins."""
     keys = colours
     if colours.ndim == 2:
         wide = colours.astype(np.int32)

@@ -1,7 +1,8 @@
 """Restore spaces that OCR missed, from wide gaps between letters or from word frequencies.
 
-Gaps give the number and widths of words; letters are distributed so that each word has the expected
-width in a known font. Without pixels, English word frequencies are used.
+Wide gaps between letters give the number and widths of the words. The letters are then assigned to
+words so that each word has the width that it would have in a known font. Without pixels, English
+word frequencies are used.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from memantics.understanding.vision.typefaces import ANTON, BALOO, REGULAR, Typeface
 
 InkProfile = NDArray[np.float64]
-_EMPTY = 0.04  # relative to the fullest column
-_WIDE = 2.0  # relative to the usual letter gap
-_LEAST, _LEAST_CAPITAL = 0.15, 0.1  # relative to the line height; capitals have narrower gaps
+_EMPTY = 0.04  # maximum ink of a gap column, relative to the column with the most ink
+_WIDE = 2.0  # minimum width of a word gap, relative to the usual letter gap
+# minimum width of a word gap, relative to the line height; capitals have narrower gaps
+_LEAST, _LEAST_CAPITAL = 0.15, 0.1
 _WRONG = 0.16  # maximum width error, relative to the mean word width
 
 

@@ -23,7 +23,7 @@ from memantics.understanding.vision.regions import has_chinese
 
 SIGNS = "⭕❤👁⛵"
 _APART = re.compile(f"([{SIGNS}])")
-_FINE = 4  # oversampling factor
+_FINE = 4  # factor by which a sign is drawn larger and then scaled down
 
 
 def split_signs(line: str) -> list[str]:
@@ -50,7 +50,7 @@ def draw_sign(sign: str, side: int, edge: float) -> Image.Image:
     return mask.resize((small, small), Image.Resampling.LANCZOS)
 
 
-_PROBE = 120  # pixels; font size for measurements
+_PROBE = 120  # font size in pixels for measurements
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,13 +103,13 @@ def _halve(line: Sequence[str], measure: Callable[[str], float]) -> int:
 
 
 NARROWEST, WIDEST = 0.78, 1.28  # range of the horizontal stretch
-_LARGEST = 1.08  # relative to the old size
-_WIDER = 1.06  # relative to the old letter width
+_LARGEST = 1.08  # maximum letter size, relative to the old size
+_WIDER = 1.06  # maximum letter width, relative to the old one
 _SMALLEST = 0.45
 _SEEN = 50  # minimum contrast (0 to 255) of small text
 LEGIBLE = 9.0  # pixels
 _MOST_LINES = 8
-_LOOSEST = 1.45  # relative to the old line distance
+_LOOSEST = 1.45  # maximum line distance, relative to the old one
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def fit_text(
             return _set_rows(style.texts, style, box, free=True)
         broken = [break_lines(pieces, n, measure) for n in range(1, _MOST_LINES + 1)]
         if has_chinese(shown) and " " in shown:
-            broken.append(tuple(shown.split(" ")))  # at the author's line breaks
+            broken.append(tuple(shown.split(" ")))  # the text is broken at the author's line breaks
         broken.append(keep_breaks(pieces, style.texts))
         settings = [_set_rows(lines, style, box, free=not legible) for lines in broken if lines]
     best = min(settings, key=lambda each: _judge(each, style, box))
@@ -198,7 +198,7 @@ def _set_rows(
 ) -> TypesetText:
     """Choose the largest size at which the lines fit a box.
 
-    Letters are not much wider than the old ones, unless ``free``.
+    Letters may not be much wider than the old ones, unless ``free`` is set.
     """
     edge = 2 * style.edge
     wide, high = max(4.0, box[2] - box[0] - edge), max(4.0, box[3] - box[1] - edge)
@@ -217,7 +217,7 @@ def _set_rows(
 
 
 def _measure(lines: tuple[str, ...], face: Typeface, tracking: float) -> tuple[float, float, float]:
-    """Measure at size 1: the widest ink, the top of the first line and the bottom of the last."""
+    """Measure lines at font size 1: largest width, top of the first and bottom of the last line."""
     boxes = [measure_line(face, 100, line, 100 * tracking) for line in lines]
     widest = max(box[2] - box[0] for box in boxes)
     return max(0.1, widest / 100), boxes[0][1] / 100, max(boxes[-1][3] / 100, boxes[0][1] / 100)
@@ -362,7 +362,8 @@ def _stamp(
     plate = Image.new("L", (math.ceil(right - left) + 2 * pad, math.ceil(bottom - top) + 2 * pad))
     pen, font, x = ImageDraw.Draw(plate), setting.face.at(setting.size), pad - left
     for part in line if setting.tracking else split_signs(line):
-        if part in SIGNS:  # capital height, replaces the font's missing glyph
+        # the sign has the height of a capital and replaces a glyph that the font lacks
+        if part in SIGNS:
             _, above, _, below = font.getbbox("H")
             side = max(4, round(min(1.1 * (below - above), font.getlength(part))))
             spot = round(x - round(edge)), round(pad - top + below - side - round(edge))
