@@ -25,7 +25,7 @@ _SAME = 12  # maximum difference of a colour channel (0 to 255) in unchanged pix
 _ALIKE, _UNLIKE = 70, 60
 # search distance for old strokes, beside and above, relative to the line height
 _FAR, _HIGH = 1.9, 0.3
-# minimum length and area of a stroke, relative to the line height
+# maximum width and height and minimum area of a stroke, relative to the line height
 _WIDEST, _TALLEST, _LEAST = 1.1, 1.35, 0.006
 _HELD = 0.6  # minimum outlined proportion of a stroke's edge, if letters have outlines
 _CLEAR = 0.9  # minimum contrasting proportion of a stroke's edge

@@ -18,7 +18,7 @@ _ALIKE = 70  # maximum difference of a colour channel (0 to 255) within one lett
 _THICKEST = 0.24  # maximum stroke width, relative to the height of a line
 _MOST = 0.6  # minimum proportion of ink in the letters' own colours
 _SPECK = 0.06  # minimum size of a stroke, relative to the height of a line
-_SURE = 40  # pixels
+_SURE = 40  # minimum number of ink pixels for a measurement
 # Minimum proportion of a plain background and its tolerance, in general and for plain image types.
 _EVEN, _NOISY = (0.96, FLAT // 2), (0.9, FLAT)
 _HALF = 0.4  # minimum opacity of a pixel that counts as ink after rotation

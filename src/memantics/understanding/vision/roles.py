@@ -40,7 +40,7 @@ FEATURES = (
 )  # fmt: skip
 _DIGITS = 5  # number of decimals to which results are equal on all processors
 _SAMPLE = 80  # sampled pixels per line, vertical and horizontal
-_SURE = 0.9  # caption probability of a line whose role a text pattern determines
+_SURE = 0.9  # probability of the role of a line if a text pattern determines it
 # position of a status bar relative to the image; size relative to the tallest line
 _TOP, _LOW = 0.09, 0.6
 _WIDE = 0x2E7F  # characters above this code point are as wide as high

@@ -107,7 +107,7 @@ _LARGEST = 1.08  # maximum letter size, relative to the old size
 _WIDER = 1.06  # maximum letter width, relative to the old one
 _SMALLEST = 0.45
 _SEEN = 50  # minimum contrast (0 to 255) of small text
-LEGIBLE = 9.0  # pixels
+LEGIBLE = 9.0  # minimum size of legible letters in pixels
 _MOST_LINES = 8
 _LOOSEST = 1.45  # maximum line distance, relative to the old one
 
