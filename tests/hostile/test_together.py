@@ -280,7 +280,7 @@ def test_a_second_service_on_the_same_jobs_is_refused(shell: Shell) -> None:
         assert refused is not None
         code, said = end(refused)
         assert code == 2
-        assert re.match(r"error: another service keeps its jobs in .*state; give --state", said)
+        assert re.match(r"error: another service uses the job folder .*state; choose", said)
         assert [one.poll() for one in started if one is not refused] == [None]
     finally:
         for one in started:

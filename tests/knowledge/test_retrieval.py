@@ -140,7 +140,7 @@ def test_the_public_functions_search_the_sample_pack() -> None:
     assert all(own.source == "sample" for own in found)
     assert len(tabulate_near(found).rows) == 3
     assert retrieve_background("work from home", known="sample", count=2)[0].meme
-    with pytest.raises(InputError, match="nothing to look for"):
+    with pytest.raises(InputError, match="no text and no image to search for"):
         retrieve(known="sample")
 
 

@@ -248,7 +248,7 @@ def test_folders_that_are_no_models(checkpoint: Make, tmp_path: Path) -> None:
     checkpoint("llama")
     with pytest.raises(InputError, match="no such folder"):
         LocalModel(f"local/{tmp_path / 'gone'}")
-    with pytest.raises(InputError, match=r"no config\.json"):
+    with pytest.raises(InputError, match=r"config\.json is missing"):
         LocalModel(f"local/{tmp_path}")
     (tmp_path / "config.json").write_text("[]")
     with pytest.raises(InputError, match="has no model_type"):

@@ -158,7 +158,7 @@ def test_labels_are_named_or_given(tmp_path: Path, judge: Path) -> None:
 def test_faults_are_said_in_one_line(tmp_path: Path, encoder: Path) -> None:
     with pytest.raises(ValueError, match="no such folder"):
         check_folder(tmp_path / "nowhere")
-    with pytest.raises(ValueError, match="no config"):
+    with pytest.raises(ValueError, match=r"config\.json is missing"):
         check_folder(tmp_path)
     with pytest.raises(ValueError, match="layer 9 is not between 0 and 3"):
         BertScorer(BertSettings(encoder, 9, device="cpu"))

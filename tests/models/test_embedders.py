@@ -74,7 +74,7 @@ def test_each_family_of_vision_models_sees(family: str, width: int, tmp_path: Pa
 
 
 def test_other_folders_are_one_line(tmp_path: Path, text_folder: Path) -> None:
-    with pytest.raises(InputError, match=r"no config\.json"):
+    with pytest.raises(InputError, match=r"config\.json is missing"):
         LocalTextEncoder(tmp_path)
     with pytest.raises(InputError, match="cannot be loaded"):
         LocalImageEncoder(text_folder)

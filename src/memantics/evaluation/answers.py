@@ -75,7 +75,7 @@ _HARNESS = Path(__file__).with_name("harness")
 def write_task(
     name: str, kind: TaskFormat, out: Path, asked: AskedItems, server: tuple[str, WireSettings]
 ) -> tuple[Path, ...]:
-    """Write a task's files into a folder; ``server`` is the model's name and its settings."""
+    """Write an exported task's files into a folder; ``server`` is the model's name and settings."""
     require_known("format", kind, TASK_FORMATS)
     stem = "memantics_" + name.replace("/", "_")
     with refuse_unwritable(out):
@@ -116,7 +116,7 @@ def _write_batch(out: Path, asked: AskedItems, model: str, wire: WireSettings) -
 
 
 def _read_turn(item: Item, request: Request) -> tuple[list[Image], str]:
-    """Return the images and the text of a single-turn request."""
+    """Return the images and the text of a request with a single turn."""
     turns: tuple[Message, ...] = request.messages
     if len(turns) != 1:
         raise InputError(
@@ -133,7 +133,7 @@ def _show_gold(item: Item) -> str:
 
 
 def _write_table(path: Path, asked: AskedItems) -> Path:
-    """Write VLMEvalKit's table; a column with our id comes back with the predictions."""
+    """Write VLMEvalKit's table with an id column, which VLMEvalKit returns with the predictions."""
 
     def write(file: IO[str]) -> None:
         rows = csv.writer(file, delimiter="\t", lineterminator="\n")
@@ -209,7 +209,7 @@ SKIPPED = "skipped.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class TaskChoiceSettings:
-    """Data, split, items and options of a task.
+    """Settings that select the data, split, items and options of a task.
 
     ``limit``, or ``sample`` and ``seed``, select the same items as ``memantics run``.
     """
@@ -237,7 +237,7 @@ class ExportSettings(TaskChoiceSettings):
 
 @dataclass(frozen=True, slots=True)
 class Exported(Result):
-    """The exported files of a task, and the number of items in them."""
+    """The files of an exported task, and the number of items in them."""
 
     task: str
     format: TaskFormat
@@ -247,7 +247,7 @@ class Exported(Result):
 
 @dataclass(frozen=True, slots=True)
 class ImportSettings(TaskChoiceSettings):
-    """Settings for importing answers.
+    """Settings for importing answers of another tool.
 
     ``format`` is ``inspect``, ``lmms-eval``, ``vlmevalkit``, ``openai-batch`` or ``table``; it is
     detected by default. ``columns`` names the columns of a table by role (``id``, ``image``,
@@ -275,11 +275,11 @@ class ImportSettings(TaskChoiceSettings):
 
 @dataclass(frozen=True, slots=True)
 class Imported(Result):
-    """A run made from a file's answers. ``listed`` is the file with the excluded rows.
+    """A run made from the answers in a file. ``listed`` is the file with the excluded rows.
 
-    ``without_answer`` counts items of the task that are not in the file; the run contains the
-    others. If the tool repeated the task, ``repeats`` are the runs of the later repeats; counts
-    cover all of them.
+    ``without_answer`` counts items of the task that are not in the file; the run contains the other
+    items. If the other tool asked every item several times, ``repeats`` are the runs of the later
+    repetitions; the counts cover all of them.
     """
 
     run: Run
@@ -293,7 +293,7 @@ class Imported(Result):
     repeats: tuple[Run, ...] = ()
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Return the counts and the run's metrics as plain data."""
+        """Return the counts and metrics of an imported run as plain data."""
         names = ("format", "rows", "answers", "repeated", "without_answer")
         counts: dict[str, JsonValue] = {name: getattr(self, name) for name in names}
         listed = None if self.listed is None else str(self.listed)
@@ -304,7 +304,7 @@ class Imported(Result):
 
 @dataclass(frozen=True, slots=True)
 class _Author:
-    """The model that gave the answers of a file."""
+    """The model that gave the answers in a file."""
 
     name: str
     note: str
@@ -320,23 +320,23 @@ def import_answers(
 ) -> Imported:
     """Make a run of the answers that another tool wrote, and score it.
 
-    Rows are joined to the items of the task by id, else by image and question. A row that fits no
-    item, or several, is listed in ``skipped.jsonl`` of the run. The run holds the items of the
-    file; ``run.json`` and every report state that the answers were imported, and of how many items.
-    Epochs of Inspect become repeats.
+    Rows of the file are matched to the items of the task by id, else by image and question. A row
+    that matches no item, or several, is listed in ``skipped.jsonl`` of the run. The run contains
+    only the items that are in the file. ``run.json`` and every report state that the answers were
+    imported, and for how many items. Epochs of Inspect (repetitions of the task) become repeats.
 
     Args:
         file: The file with the answers.
         task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
-        model: Who answered: the name in reports.
+        model: The name of the model that answered, as shown in reports.
         settings: Format, columns, data and output folder; see :class:`ImportSettings`.
 
     Returns:
-        The run, the number of answers, and the rows that were left out.
+        The run, the number of answers, and the rows that were excluded.
 
     Raises:
-        UnknownName: There is no such task.
-        DataError: The file is damaged, or no row fits an item.
+        UnknownName: The task does not exist.
+        DataError: The file is damaged, or no row matches an item.
 
     Example:
         >>> mm.import_answers("answers.csv", task="mquest/qa", model="pilot").run  # doctest: +SKIP
@@ -380,7 +380,7 @@ def import_answers(
 
 
 def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> PosedTask:
-    """Open one task on its data with its options; images are required unless ``unseen``."""
+    """Open one task on its data with its options; images are required unless ``unseen`` is set."""
     found = find_tasks([task])
     if len(found) > 1:
         names = ", ".join(ref.name for ref in found)
@@ -393,10 +393,10 @@ def pose_one(task: str, wanted: TaskChoiceSettings, *, unseen: bool = False) -> 
 def _join(
     posed: PosedTask, rows: Sequence[GivenAnswer]
 ) -> tuple[PosedTask, list[Item], list[Joined]]:
-    """Join the rows to a limited set of items: our selection, or the first items.
+    """Join the rows of a file to a limited set of items: Memantics' selection, or the first items.
 
-    Other tools use the first items; the selection that fits more rows is used. Places count from
-    the first item.
+    Other tools use the first items of a task, so the selection that matches more rows is used.
+    ``place`` counts from the first item.
     """
     items = list(posed.task.items())
     epochs = join_epochs(items, rows)
@@ -434,7 +434,7 @@ def _describe(
     source: dict[str, JsonValue] = {"format": kind, "file": path.name, "sha256": digest}
     source |= {"columns": dict(reading.columns), "values": dict(reading.values)}
     author = _Author(model, f"imported from {kind}", {"name": model, "imported": source})
-    # The other tool did not use our prompts.
+    # The other tool did not use the prompts of Memantics.
     task = replace(posed.task, prompts={})
     facts = describe(posed.cards, task, author, posed.data, posed.scope)
     return replace(facts, imported=source, finished=now())
@@ -487,14 +487,14 @@ def export_task(
         task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
         format: ``openai-batch`` (requests for OpenAI's batch API), ``lmms-eval``, ``lm-eval`` (task
             folders) or ``vlmevalkit`` (a table).
-        out: Folder for the files.
+        out: Folder for the exported files.
         settings: Data, items, options and request fields; see :class:`ExportSettings`.
 
     Returns:
-        The files and the number of items in them.
+        The exported files and the number of items in them.
 
     Raises:
-        UnknownName: There is no such task or format.
+        UnknownName: The task or the format does not exist.
         InputError: The format cannot express the task.
 
     Example:

@@ -1,6 +1,6 @@
-"""Ask a model every item of a task, log each answer, and score stated probabilities.
+"""Ask a model every item of a task, log each answer, and score the model's option probabilities.
 
-The scores are calibration error, Brier score and risk at each coverage.
+The scores are calibration error, Brier score and risk (error rate) at each coverage.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _THRESHOLDS = (0.5, 0.7, 0.9, 0.95)
 
 
 def choose(masses: Mapping[str, float], form: Form) -> str:
-    """Return the most probable option; the earliest of equally probable ones.
+    """Return the most probable option; in a tie, the earliest.
 
     >>> from memantics.core.records import Field, Option
     >>> form = Form("?", (Field("answer", "choice", (Option("A", ""), Option("B", ""))),))
@@ -60,10 +60,10 @@ def choose(masses: Mapping[str, float], form: Form) -> str:
 
 
 def state_odds(masses: Mapping[str, float], form: Form, task: Task, gold: JsonValue) -> Odds | None:
-    """Return probabilities over the options; None if no option equals the gold value."""
+    """Return probabilities over the options; None if no option equals the gold label."""
     keys = [option.key for option in form.fields[0].options]
     for key in keys:
-        # Gold labels and option labels may differ.
+        # The gold label and the option labels may be written differently.
         with suppress(Unparsed):
             if task.parse(key, form) == gold:
                 return Odds(calibration.normalise(masses, keys), key)
@@ -71,7 +71,7 @@ def state_odds(masses: Mapping[str, float], form: Form, task: Task, gold: JsonVa
 
 
 def score_certainty(outcomes: Sequence[Outcome]) -> Iterator[Score]:
-    """Compute metrics over the items whose options have probabilities."""
+    """Compute calibration metrics over the items whose options have probabilities."""
     odds = [outcome.odds for outcome in outcomes if outcome.odds is not None]
     if not odds:
         return
@@ -115,18 +115,18 @@ async def ask(
     settings: AskSettings | None = None,
     watch: Callable[[Progress], None] = watch_nothing,
 ) -> Progress:
-    """Ask every item that is not finished yet; return the counts.
+    """Ask a model every item that is not finished yet; return the counts by status.
 
     Writer, cache and model belong to the caller and stay open. An error that affects all later
-    items (wrong key, full disk, damaged data) is raised after the calls in flight have ended. All
-    answers are on disk by then, and the same call resumes from there.
+    items (wrong key, full disk, damaged data) is raised after the running calls have ended. All
+    answers are on disk by then, and the same call resumes the run.
     """
     engine = Engine(model, cache, settings or AskSettings())
     return await _Asking(task, writer, engine).run(watch)
 
 
 class _Asking:
-    """One run in progress."""
+    """One run in progress: asks its items and stores the answers."""
 
     def __init__(self, task: Task, writer: RunWriter, engine: Engine) -> None:
         self._task = task
@@ -147,7 +147,7 @@ class _Asking:
         finally:
             await engine.stop(workers)
             if isinstance(items, Generator):
-                items.close()  # Also closes its open files.
+                items.close()  # Closing the generator also closes its open files.
             watching.cancel()
             watch(engine.progress)
         raise_first(workers)
@@ -172,12 +172,12 @@ class _Asking:
                     await asyncio.sleep(0)
                     self._breath = self._clock.now()
         except BaseException:
-            # Immediately, since fast models never yield to the event loop.
+            # The item is counted immediately, since fast models never yield to the event loop.
             self._engine.halt()
             raise
 
     def _is_over(self, name: str) -> bool:
-        """Whether an earlier start finished the item."""
+        """Whether the item was finished before the run was resumed."""
         last = self._writer.known.get(name)
         return last is not None and self._has_ended(last)
 
@@ -186,20 +186,20 @@ class _Asking:
         return last.status == "answered" or used_up
 
     def _meet(self, name: str) -> ItemStanding | None:
-        """Return the state of an item from an earlier start; each item is looked up once."""
+        """Return the progress of an item before the run was resumed; look it up only once."""
         if name in self._seen:
             raise DataError(name, "two items have the same id", hint="give each item a unique id")
         self._seen.add(name)
         return self._writer.known.get(name)
 
     def _pass(self, name: str) -> None:
-        """Count an item that an earlier start finished."""
+        """Count an item that was finished before the run was resumed."""
         last = self._meet(name)
         assert last is not None, name
         self._engine.count_item(last.status, resumed=True)
 
     async def _finish(self, item: Item) -> None:
-        """Finish one item, continuing from an earlier start."""
+        """Ask one item until it is finished, continuing from its stored progress."""
         last = self._meet(item.id)
         if last is not None and self._has_ended(last):
             self._engine.count_item(last.status, resumed=True)
@@ -229,7 +229,7 @@ class _Asking:
         self._engine.count_item(status)
 
     async def _attempt(self, item: Item, number: int, complaint: str | None) -> Answer:
-        """Ask once (with retries), parse the reply, and store it."""
+        """Make one attempt at an item (with retries of the call), parse the reply, and store it."""
         engine = self._engine
         try:
             request = self._task.ask(item, complaint)
@@ -249,7 +249,7 @@ class _Asking:
         return answer
 
     def _judge(self, item: Item, number: int, digest: str, called: Called) -> Answer:
-        """Return the status and value of a finished call."""
+        """Return the status and the parsed value of a finished model call."""
         reply = called.reply or NO_REPLY
         status: Status = "failed"
         value, reason = None, called.reason
@@ -272,7 +272,7 @@ class _Asking:
         )
 
     def _note_item(self, item: Item, number: int, request: Request | None) -> None:
-        """Store an item once, when it is first asked."""
+        """Store an item in the run directory when it is first asked."""
         if number or item.id in self._writer.known:
             return
         try:
@@ -281,7 +281,7 @@ class _Asking:
             raise DataError(item.id, f"the item cannot be written as JSON: {error}") from error
 
     def _record(self, answer: Answer) -> Answer:
-        """Store an attempt; from here on it survives a crash."""
+        """Store an attempt in the run directory; from here on it survives a crash."""
         try:
             self._writer.add_answer(answer)
         except TypeError as error:
@@ -293,7 +293,7 @@ class _Asking:
 
 
 def _address(item: Item, request: Request) -> tuple[Request, str, str]:
-    """Return the request with its images and hash, or the error of its images."""
+    """Return the request with its loaded images and its hash, or the error of its images."""
     try:
         loaded = load_images(request)
         return loaded, request_digest(loaded), ""

@@ -1,6 +1,6 @@
 """Audit a benchmark for shortcuts, leaks and impossible tables; write a page, a badge and JSON.
 
-The page is self-contained, without scripts or network access.
+The page is one HTML file without scripts or network access.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ __all__ = ["Audit", "AuditSettings", "audit", "audit_async"]
 _LINES = 5
 _LEAST_P = 0.001
 _TONES: dict[FindingVerdict, int] = {"broken": 1, "worth knowing": 6, "sound": 2}
-# CSS classes of the report's badges: correct, wrong, invalid.
+# CSS classes of the badges on the audit page: correct, wrong, invalid.
 _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "sound": "v0"}
 
 
 @dataclass(frozen=True, slots=True)
 class Audit(Result):
-    """Result of an audit: findings, broken ones first, and ``gaps``, the checks not possible.
+    """The result of an audit: findings, broken ones first, and ``gaps``, the checks not possible.
 
-    ``failed`` counts failed calls; running the same audit again repeats only these. ``files`` are
-    the written files, by kind.
+    ``failed`` counts failed model calls; running the same audit again repeats only these. ``files``
+    maps each file type to the written file.
     """
 
     card: Card
@@ -86,11 +86,11 @@ class Audit(Result):
         return {verdict: sum(f.verdict == verdict for f in self.findings) for verdict in VERDICTS}
 
     def save(self, out: str | Path) -> Path:
-        """Write one self-contained page and return the file."""
+        """Write the audit as one self-contained HTML page and return the file."""
         return write_text(out, render_page(self), "audit")
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Convert to plain data."""
+        """Convert the audit to plain data."""
         return {
             "benchmark": self.card.name,
             "version": __version__,
@@ -114,7 +114,7 @@ def show_p(p: float) -> str:
 
 
 def _say_first(finding: Finding) -> str:
-    """Describe a finding in one line: its meaning, score, 95% confidence interval and n."""
+    """Describe an audit finding in one line: its meaning, score, 95% confidence interval and n."""
     score, span = finding.score, show_span(finding.score)
     words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
     words += [f"95 % CI {span}"] if span else []
@@ -124,7 +124,7 @@ def _say_first(finding: Finding) -> str:
 
 
 def render_page(audit: Audit) -> str:
-    """Render the page as text."""
+    """Render the audit page as HTML text."""
     blocks = [_make_block(place, finding) for place, finding in enumerate(audit.findings, 1)]
     return fill_page(
         "audit.html",
@@ -139,10 +139,10 @@ def render_page(audit: Audit) -> str:
 
 
 def _make_block(place: int, finding: Finding) -> TemplateValues:
-    """Make the page block of one finding, with its plots."""
+    """Make the section of the audit page for one finding, with its plots."""
     reference = None if finding.expected is None else Score("", finding.expected, 0)
     scale = fit_scale([finding.score, reference])
-    # A breakdown may hold other metrics; each metric has its own scale.
+    # A breakdown may contain several metrics; each metric has its own scale.
     kinds = {row.key for row in finding.rows}
     scales = {
         key: fit_scale([row for row in finding.rows if row.key == key]) for key in sorted(kinds)
@@ -167,14 +167,14 @@ def _draw_nearness(finding: Finding) -> Markup:
     return draw_curve(points, across) if len(points) > 1 else Markup("")
 
 
-# Files written with the page: an SVG badge, a BibTeX entry, and JSON.
+# Files written with the audit page: an SVG badge, a BibTeX entry, and JSON.
 
-_LETTER = 6.4  # Average width of a letter at 11 pixels, in pixels.
+_LETTER = 6.4  # average width of a letter in pixels, at a font size of 11 pixels
 _COLOURS = {"broken": "#b3261e", "worth knowing": "#8a5a00", "sound": "#2e6b34"}
 
 
 def draw_badge(audit: Audit) -> str:
-    """Draw a badge with the number of findings that are broken or worth knowing."""
+    """Draw an SVG badge with the number of findings that are broken or worth knowing."""
     counts = audit.counts
     worst = next((name for name, count in counts.items() if count), "sound")
     said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
@@ -200,7 +200,7 @@ def cite_audit(audit: Audit) -> str:
 
 
 def write_companions(audit: Audit, folder: Path) -> dict[str, Path]:
-    """Write badge, citation and JSON into a folder; return the files by kind."""
+    """Write badge, citation and JSON of an audit into a folder; return the files by type."""
     folder.mkdir(parents=True, exist_ok=True)
     return {
         "badge": write_text(folder / "badge.svg", draw_badge(audit), "audit"),
@@ -224,22 +224,24 @@ class AuditSettings:
     """Data, checks and models of an audit.
 
     ``resplit`` or ``labels`` restrict the audit to that check; ``everything`` runs all checks.
-    Their files are written to a folder with the benchmark's name in ``runs``.
+    Files of these checks are written to a folder with the benchmark's name in ``runs``.
 
     Attributes:
         models: Models to ask, ``KIND/NAME``.
-        resplit: Split so that no such group is in both parts, and report the score drop.
-        labels: Rank labels that are probably wrong, and write a queue for people.
-        everything: Audit everything; also write a badge, BibTeX and JSON.
-        reviewed: Annotations of that queue: the proportion of wrong labels.
+        resplit: Type of group (such as text or template) that must not be in both train and test;
+            the audit reports the drop in score for such a split.
+        labels: Rank labels that are probably wrong, and write an annotation queue to check them.
+        everything: Run all checks; also write a badge, BibTeX and JSON.
+        reviewed: Annotations of the queue written by ``labels``; the audit then reports the
+            proportion of wrong labels.
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
         split: A named part of the data.
         options: Options of the task.
         perturbed: Runs of a task, plain or with a perturbation, to include.
-        limit: Ask models about N items at most, spread over memes.
-        published: A further published table to check, in the form of ``expected/published.json``.
+        limit: Ask models at most N items, spread over memes.
+        published: A further published table to check, in the format of ``expected/published.json``.
         runs: Folder for answers of models, splits and queues.
-        calls: How models are called; see :class:`CallSettings`.
+        calls: Settings of model calls; see :class:`CallSettings`.
     """
 
     models: Annotated[
@@ -286,20 +288,22 @@ async def audit_async(
 ) -> Audit:
     """Audit a benchmark: shortcuts, never-correct options, leaks, impossible tables.
 
-    With a model also: run without the image, order of options, consistency of judges.
+    With a model, it also compares runs without the image, with other option orders, and repeated
+    judgements.
 
     Args:
         name: A benchmark, one of its tasks (``NAME/TASK``), or a table of labelled memes.
-        model: A model to ask, ``KIND/NAME``, or several. Default: none is asked.
+        model: One model to ask, ``KIND/NAME``, or several. Default: no model is asked.
         settings: Data, checks and folders; see :class:`AuditSettings`.
-        calls: How models are called; see :class:`CallSettings`. Default: those of ``settings``.
+        calls: Settings of model calls; see :class:`CallSettings`. Default: those of ``settings``.
         progress: ``"bar"`` draws a progress bar; a function is called with every update.
 
     Returns:
-        Findings, each with a metric, a verdict and advice, and the checks that were not possible.
+        The findings, each with a metric, a verdict and advice, and the checks that were not
+        possible.
 
     Raises:
-        UnknownName: There is no such benchmark, task or option.
+        UnknownName: The benchmark, task or option does not exist.
         DataError: The data are missing or damaged.
 
     Example:
@@ -403,7 +407,7 @@ def _show(
 
 
 def audit_data(name: str) -> AuditNotes:
-    """Run the checks on a benchmark's data, without calling a model."""
+    """Run the audit checks on a benchmark's data, without calling a model."""
     benchmark, cards = _find(name)
     subject = _open(benchmark, find_source(benchmark, None), None, {})
     return run_sync(_audit(subject, cards, None))
@@ -426,7 +430,7 @@ async def _audit(
 
 
 def tabulate_gaps(audit: Audit) -> Table:
-    """Make the table of checks that were not possible, with reasons."""
+    """Make the table of audit checks that were not possible, with reasons."""
     rows = (
         (f"{gap.task} {gap.check}".strip(), f"{gap.reason}; {gap.hint}" if gap.hint else gap.reason)
         for gap in audit.gaps
@@ -435,7 +439,7 @@ def tabulate_gaps(audit: Audit) -> Table:
 
 
 def describe_finding(finding: Finding) -> str:
-    """Describe the score of a finding in one line, with its interval and the expected value."""
+    """Describe the score of an audit finding in one line, with interval and expected value."""
     score = finding.score
     span = show_span(score)
     words = [f"{score.key.replace('_', ' ')} {format_value(score.value)}"]
@@ -459,7 +463,7 @@ def _find(name: str) -> tuple[Benchmark, tuple[TaskCard, ...]]:
 
 
 def _check(options: Mapping[str, str], split: str | None, cards: Sequence[TaskCard]) -> None:
-    """Raise if none of the tasks has the given split or option."""
+    """Raise an error if none of the tasks has the given split or option."""
     known = {option.name for card in cards for option in card.option}
     for name in options:
         if name not in known:

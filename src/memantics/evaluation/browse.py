@@ -62,10 +62,10 @@ _Line = TypeVar("_Line", rundir.ItemLine, Answer)
 
 @dataclass(frozen=True, slots=True)
 class RunRow(Result):
-    """One run of a folder: its settings, its progress, and its main metric once scored.
+    """One run in a folder: its settings, its progress, and its main metric once it is scored.
 
-    ``total`` is None if unknown; ``reason`` explains why a run is damaged; ``left`` estimates the
-    remaining time.
+    ``total`` is the number of items (None: unknown). ``reason`` explains why a run is damaged.
+    ``left`` is the estimated remaining time.
     """
 
     name: str
@@ -97,7 +97,7 @@ class RunSpending(Result):
 
 @dataclass(frozen=True, slots=True)
 class AnsweredItem(Result):
-    """One item of a run in a list."""
+    """One item of a run, as shown in a list."""
 
     id: str
     group: str
@@ -108,7 +108,7 @@ class AnsweredItem(Result):
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer(Result):
-    """One run's answer to an item; ``answer`` is None if it was not asked yet."""
+    """One run's answer to an item; ``answer`` is None if the item was not asked yet."""
 
     run: str
     model: str
@@ -119,7 +119,7 @@ class ModelAnswer(Result):
 
 @dataclass(frozen=True, slots=True)
 class ItemSheet(Result):
-    """One item with the answers of all runs, and its neighbours."""
+    """One item with the answers of all runs, and the previous and next item."""
 
     run: RunRow
     item: Item
@@ -130,7 +130,7 @@ class ItemSheet(Result):
 
 
 class RunFolder:
-    """A folder of runs; every call reads it again."""
+    """A folder of runs; every method reads it again from disk."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -138,7 +138,7 @@ class RunFolder:
         self.folder = folder
 
     def list(self) -> tuple[RunRow, ...]:
-        """List all runs, the latest first."""
+        """List all runs of the folder, the latest first."""
         rows = [self._describe(name, path) for name, path in self._find().items()]
         return tuple(sorted(rows, key=lambda row: (row.started, row.name), reverse=True))
 
@@ -207,7 +207,7 @@ class RunFolder:
                 told = rundir.read_facts(folder)
             except StoreError:
                 continue
-            # Damage of another run is reported on that run's page.
+            # A damaged file of another run is reported on the page of that run.
             with contextlib.suppress(ValidationError):
                 if told.benchmark == facts.benchmark:
                     same |= _list_same(other, folder, told, line.item)
@@ -277,7 +277,7 @@ def _describe(name: str, path: Path, facts: rundir.RunFacts) -> RunRow:
 
 
 def _tell_left(facts: rundir.RunFacts, done: int, total: int | None) -> str:
-    """Estimate the remaining time of an unfinished run from its pace so far."""
+    """Estimate the remaining time of an unfinished run from its speed so far."""
     if facts.finished or not done or total is None:
         return ""
     with contextlib.suppress(ValueError):
@@ -305,7 +305,7 @@ def _exists(path: Path, file: str) -> bool:
 
 
 def _count(path: Path) -> dict[str, int]:
-    """Count the statuses of an unfinished run's items so far."""
+    """Count the answer statuses of an unfinished run so far."""
     counts = dict.fromkeys(STATUSES, 0)
     for standing in rundir.read_standings(path).values():
         if standing is not None:
@@ -363,7 +363,7 @@ def _ground(facts: rundir.RunFacts) -> tuple[str, str, str]:
 
 
 def _find_line(path: Path, parse: Callable[[bytes], _Line], item: str) -> _Line | None:
-    """Find the last line of a log about an item, without parsing other lines as JSON."""
+    """Find the last line about an item in a JSON lines file, without parsing other lines."""
     mark, found = orjson.dumps(item), None
     for _, line in read_whole_lines(path):
         if mark in line:

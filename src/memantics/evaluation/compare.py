@@ -102,17 +102,18 @@ def compare(
 
     Args:
         first: A run or its folder, or a list of runs.
-        second: The other run, where ``first`` is one.
+        second: The other run, if ``first`` is a single run.
         metrics: Compare only these metrics.
-        against: For a list: compare every model with this one. Default: every pair.
-        correction: For a list: ``holm`` or ``bh``. Two runs are corrected by Holm's method.
+        against: For a list: compare every model with this model. Default: compare every pair.
+        correction: For a list: correction of p-values, ``holm`` or ``bh`` (Benjamini-Hochberg). For
+            two runs, Holm's method is used.
 
     Returns:
         Differences with 95% confidence intervals, p-values and the items that changed; a
         :class:`SuiteComparison` for a list.
 
     Raises:
-        InputError: The runs share no items, or the list holds fewer than two models.
+        InputError: The runs share no items, or the list contains fewer than two models.
 
     Example:
         >>> mm.compare("runs/one", "runs/other").differences[0].p  # doctest: +SKIP
@@ -129,13 +130,13 @@ def compare(
 def compare_all(
     runs: ComparedRuns, *, metrics: MetricsFlag = (), against_first: AgainstFirst = False
 ) -> list[Comparison]:
-    """Compare every pair of runs, or each run with the first; correct over all comparisons."""
+    """Compare every pair of runs, or each run with the first; correct p-values over all of them."""
     sides = [open_run(find_folder(run)) for run in runs]
     return compare_sides(sides, metrics, against_first=against_first)
 
 
 def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tuple[Run, ...]]]:
-    """Group runs into leaderboards; repeats of a run are one row."""
+    """Group runs into leaderboards; a run and its repeats are one row."""
     groups = group_repeats([find_folder(run) for run in runs])
     loaded = [load_runs(group) for group in groups]
     heads = [group[0] for group in loaded]
@@ -189,7 +190,7 @@ def draw_comparison(found: SuiteComparison, out: Path) -> Path:
 
 
 def contrast(runs: ComparedRuns, factor: str, *, metrics: MetricsFlag = ()) -> FactorContrasts:
-    """Measure what one factor (an option, or ``model``) does over a grid of runs of one task.
+    """Measure the effect of one factor (an option, or ``model``) over a grid of runs of one task.
 
     Runs that differ in this factor alone are compared; all p-values are corrected together (Holm).
 
@@ -202,7 +203,7 @@ def contrast(runs: ComparedRuns, factor: str, *, metrics: MetricsFlag = ()) -> F
         The effect of each level of the factor, with 95% confidence intervals.
 
     Raises:
-        InputError: The factor has one level only, or no two runs differ in it alone.
+        InputError: The factor has only one level, or no two runs differ in this factor alone.
 
     Example:
         >>> mm.contrast(runs, "background").effects[0].difference  # doctest: +SKIP
@@ -225,7 +226,7 @@ def tabulate_pairs(found: Sequence[Comparison], names: Mapping[str, str]) -> Tab
 
 
 def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[str]:
-    """List the tests used and the warnings; a remark that holds for every pair is listed once."""
+    """List the tests used and the warnings; a remark on every pair is listed once."""
     remarks: dict[str, list[str]] = {}
     for one in found:
         noted = [f"{row.key}: {_describe(row, brief=len(found) > 3)}" for row in one.differences]
@@ -240,7 +241,7 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
 
 
 def _describe(row: Difference, *, brief: bool) -> str:
-    """Describe in one line how a difference was tested; shorter if there are many pairs."""
+    """Describe in one line how a difference was tested; shorter if there are many pairs of runs."""
     words = [f"{row.items} items of {row.memes} memes", row.test]
     if brief:
         return ", ".join([*words, "t-tests and effect sizes with --json"])
@@ -252,7 +253,7 @@ def _describe(row: Difference, *, brief: bool) -> str:
 
 
 def count_changes(one: Comparison, names: Mapping[str, str]) -> str:
-    """Count the items whose result changed, and how many of them improved."""
+    """Count the items whose result changed between two runs, and how many of them improved."""
     gains = sum(change.gain is not None and change.gain > 0 for change in one.changes)
     losses = sum(change.gain is not None and change.gain < 0 for change in one.changes)
     head = f"{names[one.first]} → {names[one.second]}: {len(one.changes)} of {one.shared}"
@@ -281,18 +282,18 @@ def shorten_answer(value: JsonValue) -> str:
     return cut_off(show_value(value), 60) if value is not None else "–"
 
 
-# ``power``: number of memes needed to detect a difference, estimated from pilot runs.
+# The command ``power`` estimates from pilot runs how many memes are needed to detect a difference.
 
-# Half-width of a 95 % confidence interval in standard errors.
+# Half-width of a 95 % confidence interval, in standard errors.
 _BOUND = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class PowerRow:
-    """Two pilot runs: the standard error of their difference and the sample size that follows.
+    """Two pilot runs: the standard error of their difference and the required sample size.
 
-    ``needed`` is the number of memes that detects the effect. ``whole`` is the smallest effect that
-    all memes of the task detect, None if the data are not available.
+    ``needed`` is the number of memes needed to detect the effect. ``whole`` is the smallest effect
+    that can be detected with all memes of the task; None if the data are not available.
     """
 
     first: str
@@ -341,7 +342,7 @@ class PowerAnalysis(Result):
         return Table(columns, tuple(rows), f"{self.task}: {self.metric}, in percentage points")
 
     def sentence(self) -> str:
-        """The result in one sentence."""
+        """The result of the power analysis in one sentence."""
         whole = "" if self.memes is None else f" The data have {self.memes:,} memes."
         return (
             f"{self.needed:,} memes detect a difference of {self.effect:g} percentage points with "
@@ -365,14 +366,14 @@ def power(
     Args:
         task: ``NAME/TASK``, or ``NAME`` if the benchmark has one task.
         effect: The difference to detect, in percentage points.
-        runs: Folder with pilot runs of two models or more.
-        power: Target statistical power.
+        runs: Folder with pilot runs of at least two models.
+        power: Target statistical power, from 0 to 1.
 
     Returns:
-        The number of memes that are needed, for each pair of models.
+        The required number of memes, for each pair of models.
 
     Raises:
-        InputError: The folder holds no two runs of the task.
+        InputError: The folder does not contain two runs of the task.
 
     Example:
         >>> mm.power("mquest/qa", effect=5).table()  # doctest: +SKIP

@@ -1,8 +1,8 @@
 """Comparisons over a grid of runs (one factor) or a suite of tasks, with corrected p-values.
 
-A factor is a task option or the model. For each pair of its levels, runs that agree in everything
-else are compared; the effect over the grid is the mean of these differences. In a suite, runs are
-compared within each task, and p-values are corrected over all comparisons.
+A factor is a task option or the model. For each pair of levels of a factor, runs that agree in
+everything else are compared; the effect over the grid is the mean of these differences. In a suite
+of tasks, runs are compared within each task, and p-values are corrected over all comparisons.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from memantics.evaluation.paired import (
 from memantics.evaluation.scoring import counts
 from memantics.metrics.comparison import Correction, correct_known, paired_bootstrap
 
-# A model's run on a task with its repeats, and its name.
+# A model's name, and its run on a task with the repeats of that run.
 Contestant = tuple[str, Sequence[Side]]
-# Runs with the same questions, and the name of these questions.
+# The name of a set of questions, and the runs on these questions.
 Contest = tuple[str, Sequence[Contestant]]
 
 
@@ -40,7 +40,7 @@ Contest = tuple[str, Sequence[Contestant]]
 class SuiteDifference:
     """Difference of the main metric between two models on one task.
 
-    ``ground`` names the questions, since one task may be run on several parts of the data.
+    ``ground`` names the set of questions, since one task may be run on several parts of the data.
     """
 
     ground: str
@@ -60,7 +60,7 @@ class SuiteDifference:
 
 @dataclass(frozen=True, slots=True)
 class SuiteComparison(Result):
-    """All differences of a suite; ``correction`` covers all of them together."""
+    """All differences between models over a suite of tasks; ``correction`` covers all of them."""
 
     correction: Correction
     rows: tuple[SuiteDifference, ...]
@@ -99,7 +99,7 @@ class SuiteComparison(Result):
 
 
 def pool_repeats(runs: Sequence[Sequence[Side]]) -> list[Side]:
-    """Pool each run with its repeats into one side; repeats are numbered.
+    """Pool each run with its repeats into one side of the comparison; repeats are numbered.
 
     Repeats of an item stay with its meme, so that tests clustered by meme account for them. A model
     with fewer repeats is compared with each repeat of the other.
@@ -131,7 +131,8 @@ def compare_suite(
 ) -> SuiteComparison:
     """Compare the main metrics of runs that answer the same questions.
 
-    ``against`` names the reference model for all comparisons; by default every pair is compared.
+    ``against`` names the model with which all others are compared; by default every pair is
+    compared.
     """
     found: list[Comparison] = []
     names: list[tuple[str, str, str]] = []
@@ -168,8 +169,8 @@ MODEL = "model"
 class FactorEffect:
     """Mean difference of a metric between two levels, over all settings of the other factors.
 
-    Memes are resampled with all their differences; ``corrected`` is Holm-corrected over all
-    effects.
+    Memes are resampled with all their differences; ``corrected`` is the Holm-corrected p-value over
+    all effects.
     """
 
     key: str
@@ -186,7 +187,7 @@ class FactorEffect:
 
 @dataclass(frozen=True, slots=True)
 class SettingContrast:
-    """Two levels of a factor with all other settings equal."""
+    """The comparison of two levels of a factor with all other settings equal."""
 
     setting: str
     first: str
@@ -196,14 +197,14 @@ class SettingContrast:
 
 @dataclass(frozen=True, slots=True)
 class FactorContrasts(Result):
-    """Effect of a factor: per setting, and over the whole grid."""
+    """The effect of a factor: for each setting of the other factors, and over the whole grid."""
 
     factor: str
     contrasts: tuple[SettingContrast, ...]
     effects: tuple[FactorEffect, ...]
 
     def table(self) -> Table:
-        """Every contrast with its tests, all corrected together."""
+        """Every comparison of two levels with its tests, all corrected together."""
         rows = [
             (
                 contrast.setting,
@@ -220,7 +221,7 @@ class FactorContrasts(Result):
         return Table((*columns, ">paired t", ">unpaired t"), tuple(rows))
 
     def effect_table(self) -> Table:
-        """The effect over all settings."""
+        """The effect of the factor over all settings."""
         rows = []
         for effect in self.effects:
             span = "" if effect.low is None else f" ({effect.low:+.3f} to {effect.high:+.3f})"
@@ -237,7 +238,7 @@ class FactorContrasts(Result):
 
 
 def contrast(sides: Sequence[Side], factor: str, metrics: Sequence[str] = ()) -> FactorContrasts:
-    """Contrast the levels of a factor over a grid of runs of one task."""
+    """Compare the levels of a factor over a grid of runs of one task."""
     levels = [_find_level(side.facts, factor) for side in sides]
     grid: dict[str, dict[str, int]] = {}
     names = _name_settings([side.facts for side in sides], factor)
@@ -340,13 +341,13 @@ def _pool(
 def _find_values(
     first: Side, side: Side, wanted: set[str]
 ) -> Mapping[str, Mapping[str, tuple[float, str]]]:
-    """Read per-item metrics with their memes; correct or wrong if the task has none."""
+    """Return per-item values with their memes; 1 or 0 if the task has no per-item metric."""
     kept = [outcome for outcome in side.outcomes if counts(outcome, side.task.invalid)]
     if first.task.marks is not None:
         marks = first.task.marks(kept)
     elif all(isinstance(outcome.item.gold, str | int | float) for outcome in kept):
         right: list[float | None] = [float(hit) for hit in hits(kept)]
-        # If the main metric is the proportion of correct answers, the comparison names it so.
+        # If the main metric is the proportion of correct answers, the comparison uses its name.
         marks = {RIGHT if RIGHT in wanted else first.task.main: right}
     else:
         return {}

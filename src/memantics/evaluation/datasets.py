@@ -1,4 +1,4 @@
-"""List benchmarks, data sets and model kinds, and register releases or your own tables.
+"""List benchmarks, data sets and model types, and register dataset releases or your own tables.
 
 ``data add FILE`` detects the columns of a table and writes its dataset config.
 """
@@ -59,7 +59,7 @@ class LabelledColumns:
 
 @dataclass(frozen=True, slots=True)
 class OwnTable(Result):
-    """The detected columns of a table, and the dataset config written for it."""
+    """The detected columns of a user's table, and the dataset config written for it."""
 
     name: str
     dataset_config: Path
@@ -124,7 +124,7 @@ def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
 
 
 def _find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> LabelledColumns:
-    """Find the columns that the user named, and detect the others by their names."""
+    """Find the columns that the user named, and detect the others by their column names."""
     for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
         if named and named not in row:
             raise UnknownName(f"column of {file.name}:", named, row)
@@ -168,7 +168,7 @@ def _count_duplicates(rows: Sequence[TableRow], known: LabelledColumns) -> int:
 
 
 def _tell_script(text: str) -> str:
-    """Guess the language from the script; Latin letters count as English."""
+    """Guess the language of texts from their script; Latin letters count as English."""
     return read_script(text) or (_LATIN if any(map(str.isalpha, text)) else "no letters")
 
 
@@ -229,7 +229,7 @@ class BenchmarkInfo(Result):
 
 @dataclass(frozen=True, slots=True)
 class ModelKindInfo(Result):
-    """A kind of model: how it is named, and which backend answers."""
+    """One type of model: the form of its names, and the backend that answers."""
 
     name: str
     what: str
@@ -280,7 +280,7 @@ def list_models() -> list[ModelKindInfo]:
     """List the model kinds and their names.
 
     Returns:
-        One record per kind. A plug-in that cannot be used gives the reason.
+        One record per model type. For a plug-in that cannot be loaded, the record gives the reason.
 
     Example:
         >>> [kind.name for kind in mm.list_models()][:1]  # doctest: +SKIP
@@ -296,7 +296,7 @@ def list_models() -> list[ModelKindInfo]:
 
 @dataclass(frozen=True, slots=True)
 class Dataset(Result, Sequence[Item]):
-    """The items of a task: images, question and gold answer of each."""
+    """The items of a task, each with images, question and gold answer."""
 
     task: str
     split: str
@@ -353,7 +353,7 @@ def _flatten(item: Item) -> dict[str, JsonValue]:
 
 
 def _write(gold: JsonValue) -> JsonValue:
-    """Write lists and records as text, since a column holds values of one type."""
+    """Convert lists and records to text, since a column contains values of one type."""
     import orjson
 
     return None if gold is None else orjson.dumps(gold).decode()
@@ -370,7 +370,7 @@ def load_dataset(
 
     Args:
         name: ``NAME`` or ``NAME/TASK``.
-        split: A named part of the data. Default: the task's.
+        split: A named part of the data. Default: the task's default split.
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
         task: The task, if ``name`` has none. Default: the benchmark's first.
 
@@ -378,7 +378,7 @@ def load_dataset(
         The items as a sequence; ``to_pandas()`` and ``to_hf()`` convert it.
 
     Raises:
-        UnknownName: There is no such benchmark or task.
+        UnknownName: The benchmark or task does not exist.
         DataError: The data are missing or damaged.
 
     Example:
@@ -392,7 +392,7 @@ def load_dataset(
 
 @dataclass(frozen=True, slots=True)
 class Survey(Result):
-    """Contents of a copy of a benchmark's data, with the paper's statistics recomputed from it."""
+    """The content of a copy of a benchmark's data, with recomputed statistics of the paper."""
 
     benchmark: Benchmark
     data: DataKind
@@ -415,7 +415,7 @@ class Survey(Result):
 
 
 def tabulate_statistics(rows: Sequence[Statistic]) -> Table:
-    """Compare statistics with the paper; ``*`` marks those that need the complete release."""
+    """Tabulate statistics beside the paper's; ``*`` marks those that need the complete release."""
     columns = ("metric", ">paper", ">this copy", "verdict")
     return Table(columns, tuple(map(_show_statistic, rows)), "Recomputed from this copy")
 
@@ -427,12 +427,12 @@ def _show_statistic(row: Statistic) -> tuple[str, ...]:
 
 
 def describe_found(survey: Survey) -> Iterator[str]:
-    """Describe a copy: its size, then counts, repairs, exclusions and notes."""
+    """Describe a copy of the data: its size, then counts, repairs, excluded rows and notes."""
     found, card = survey.found, survey.benchmark.card
     size, release = f"{found.records:,}", card.release
     if survey.data == "sample":
         size += " (sample, not the release)"
-    elif release is not None and found.records < release.complete:  # 0: not counted
+    elif release is not None and found.records < release.complete:  # 0: the images were not counted
         size += f" of {release.complete:,}: an incomplete copy, so counts differ from the paper"
     yield f"{card.title}: {size}"
     yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
@@ -503,7 +503,7 @@ def make_columns(
         str, Flag("Column with split names. Default: split.", metavar="COLUMN")
     ] = "",
 ) -> LabelledColumns:
-    """Collect the column names that a user gives."""
+    """Collect the column names that a user gives on the command line."""
     return LabelledColumns(tuple(label), image, text, id, split_column)
 
 
@@ -514,7 +514,7 @@ def check_release(name: BenchmarkArgument) -> tuple[Survey, Registered]:
 
 
 def refuse_changed(survey: Survey, entry: Registered) -> None:
-    """Raise if the files differ from those that were registered."""
+    """Raise an error if the files differ from those that were registered."""
     checksum = survey.found.checksum
     if checksum != entry.checksum:
         raise InputError(
@@ -531,7 +531,7 @@ def _survey(benchmark: Benchmark, source: Source) -> Survey:
 
 
 def _recognise(folder: Path) -> str:
-    """Find the data set whose files a folder holds; raise if none or several match."""
+    """Find the data set whose files are in a folder; raise an error if none or several match."""
     known, found = find_benchmarks() | find_dataset_configs(), []
     for name, benchmark in known.items():
         with suppress(InputError):

@@ -90,7 +90,7 @@ class SuiteTotal:
         self._begin = time.monotonic()
 
     def begin(self, job: Job) -> None:
-        """Do nothing: a run that begins has no progress yet."""
+        """Do nothing, because a run that begins has no progress yet."""
 
     def show(self, job: Job, progress: Progress) -> None:
         """Record the progress of one run."""
@@ -98,7 +98,7 @@ class SuiteTotal:
         self._show(self.add_up())
 
     def end(self, result: RunEnd) -> None:  # noqa: ARG002 - a watch's seam
-        """Report the progress of all runs."""
+        """Report the progress of all runs at the end of one run."""
         self._show(self.add_up())
 
     def add_up(self) -> Progress:
@@ -111,7 +111,7 @@ class SuiteTotal:
 def conclude(
     progress: Progress, ends: Iterable[RunEnd], prices: tuple[float, float] | None = None
 ) -> str:
-    """Summarise elapsed time, tokens and cost of this call; empty if no tokens were used.
+    """Summarise time, tokens and cost of a finished evaluation; empty if no tokens were used.
 
     Calls overlap, so the summed call time is reported separately.
 
@@ -130,7 +130,7 @@ def conclude(
 
 @dataclass(frozen=True, slots=True)
 class Runs(Result, Sequence[Run]):
-    """Several runs; ``broken`` gives reasons for missing scores, ``skipped`` lists missing data."""
+    """Several runs; ``broken`` gives reasons for missing scores, ``skipped`` for missing data."""
 
     runs: tuple[Run, ...]
     broken: Mapping[str, str] = field(default_factory=dict)
@@ -170,10 +170,10 @@ def results(folder: str | Path = "runs") -> Runs:
         folder: Folder of run directories.
 
     Returns:
-        The runs; ``broken`` names those that are not finished.
+        The runs; ``broken`` names the runs that are not finished.
 
     Raises:
-        InputError: The folder holds no run directory.
+        InputError: The folder contains no run directory.
 
     Example:
         >>> [run.model for run in mm.results("runs")]  # doctest: +SKIP
@@ -188,10 +188,10 @@ def results(folder: str | Path = "runs") -> Runs:
 
 
 async def conduct(jobs: Sequence[Job], calls: CallSettings, watch: SuiteWatch) -> list[RunEnd]:
-    """Execute all runs; large runs are scored in other processes."""
+    """Execute all planned runs; large runs are scored in other processes."""
     models = {job.model.name for job in jobs}
     client = ScoringPool()
-    # A batch is answered as a whole, so all its requests must be pending together.
+    # A batch is answered as a whole, so all its requests must be waiting at the same time.
     waiting = max((getattr(job.model, "at_once", 0) for job in jobs), default=0)
     settings = SuiteSettings(
         ask=AskSettings(concurrency=max(calls.concurrency, waiting)),
@@ -208,7 +208,7 @@ async def conduct(jobs: Sequence[Job], calls: CallSettings, watch: SuiteWatch) -
 
 
 def _note_repeats(ends: Sequence[RunEnd]) -> None:
-    """Write the statistics over repeats into the scores of their first runs."""
+    """Write the statistics over repeated runs into the scores of their first runs."""
     jobs = {end.job.folder: end.job for end in ends if end.ended and end.ended.scores}
     if any(job.facts.repeat for job in jobs.values()):
         for folders in group_repeats(list(jobs)):
@@ -223,7 +223,7 @@ def estimate_plan(jobs: Sequence[Job], calls: CallSettings) -> list[Estimate]:
 
 
 def tabulate_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[Table]:
-    """Make one table per model of the requests that each run would send."""
+    """Make one table per model with the requests that each run would send."""
     columns = ("task", *(f">{name}" for name in ("items", "calls", "images", "tokens in", "out")))
     for model in _models(found):
         listed = [one for one in found if one.job.facts.model == model]
@@ -233,7 +233,7 @@ def tabulate_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterat
 
 
 def note_estimates(found: Sequence[Estimate], prices: TokenPrices) -> Iterator[str]:
-    """List notes on the whole estimate: sums, items already answered, and assumptions."""
+    """List notes on the whole cost estimate: sums, items already answered, and assumptions."""
     if len(_models(found)) > 1:
         items, calls, images, first, second, *cost = _add_up(prices, *found)
         words = f"{items} items, {calls} calls, {images} images, {first} + {second} tokens"
@@ -277,13 +277,13 @@ async def evaluate_async(
 ) -> Run:
     """Evaluate one model on one task, and score the answers.
 
-    The same call after an interruption goes on where it stopped; no answer is requested twice.
+    If an evaluation is interrupted, the same call resumes it; no answer is requested twice.
 
     Args:
         task: One task, ``NAME/TASK``, such as ``mquest/qa``.
         model: One model, ``KIND/NAME``, such as ``openai/NAME`` or ``baseline/majority``.
         settings: Data, items, options and prompts; see :class:`EvaluationSettings`.
-        calls: How the model is called; see :class:`CallSettings`.
+        calls: Settings of model calls; see :class:`CallSettings`.
         out: Folder for the run directory.
         progress: ``"bar"`` draws a progress bar; a function is called with every update.
 
@@ -291,10 +291,10 @@ async def evaluate_async(
         The run: its scores with confidence intervals, the counts of answers, and its folder.
 
     Raises:
-        UnknownName: There is no such task, model kind or option.
-        InputError: Task and settings name more than one run, or contradict each other.
+        UnknownName: The task, model type or option does not exist.
+        InputError: Task and settings define more than one run, or contradict each other.
         DataError: The data of the task are missing or damaged.
-        ModelError: The model cannot be reached, or answers no item.
+        ModelError: The model cannot be reached, or it answers no item.
 
     Example:
         >>> run = mm.evaluate("mquest/qa", "baseline/longest")  # doctest: +SKIP
@@ -329,26 +329,26 @@ async def evaluate_suite_async(
 ) -> Runs:
     """Evaluate several models on several tasks, and score the answers.
 
-    Every task is run with every model and every combination of option values. The same call after
-    an interruption goes on where it stopped; no answer is requested twice.
+    Every task is run with every model and every combination of option values. If the suite is
+    interrupted, the same call resumes it; no answer is requested twice.
 
     Args:
         tasks: ``NAME/TASK``, ``NAME`` for all tasks of a benchmark, ``suite`` for all, or a list.
         models: One model, ``KIND/NAME``, or a list of them.
         settings: Data, items, options and prompts; see :class:`EvaluationSettings`.
-        calls: How models are called; see :class:`CallSettings`.
+        calls: Settings of model calls; see :class:`CallSettings`.
         out: Folder for the run directories.
         progress: ``"bar"`` draws a progress bar; a function is called with every update.
 
     Returns:
-        The runs. ``broken`` gives the reason for each run that did not end, ``skipped`` for each
+        The runs. ``broken`` gives the reason for each run that did not finish, ``skipped`` for each
         task whose data are missing.
 
     Raises:
-        UnknownName: There is no such task, model kind or option.
+        UnknownName: A task, model type or option does not exist.
         InputError: Settings contradict each other.
-        DataError: The data of a task that was named are missing or damaged.
-        ModelError: No run ended, since no model could be reached.
+        DataError: The data of a named task are missing or damaged.
+        ModelError: No run finished, since no model could be reached.
 
     Example:
         >>> models = ["baseline/majority", "baseline/random"]
@@ -365,7 +365,7 @@ evaluate_suite = make_sync(evaluate_suite_async)
 
 
 def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, InputError]) -> Runs:
-    """Return the requested runs; raise if none of them has scores."""
+    """Return the requested runs; raise an error if none of them has scores."""
     for end in ends:
         if end.fault is not None:
             raise end.fault
@@ -382,7 +382,7 @@ def collect_runs(ends: Sequence[RunEnd], skipped: Mapping[str, InputError]) -> R
 
 
 def dump_end(end: RunEnd) -> dict[str, object]:
-    """Return how a run ended, for ``--json``."""
+    """Return the outcome of a run (scores or error) as plain data for ``--json``."""
     row: dict[str, object] = {"folder": end.job.folder, "facts": end.job.facts}
     if end.ended is not None:
         row["scores"] = end.ended.scores
@@ -438,7 +438,7 @@ def _tell_unread(end: RunEnd, unread: int) -> str:
 
 
 def list_failures(ends: Sequence[RunEnd]) -> Iterator[str]:
-    """List adapted and repeated calls, failed items with reasons, and waiting items."""
+    """List adapted and repeated model calls, failed items with reasons, and waiting items."""
     yield from note_greedy(end.job for end in ends)
     ended = [end.ended for end in ends if end.ended is not None]
     yield from dict.fromkeys(
@@ -468,7 +468,7 @@ def _explain(ends: Sequence[RunEnd]) -> Iterator[tuple[str, MemanticsError]]:
 
 
 def count_failures(ends: Sequence[RunEnd]) -> list[tuple[str, int]]:
-    """Count the reasons of failed items, most frequent first."""
+    """Count failed items by reason, most frequent first."""
     reasons: Counter[str] = Counter()
     for end in ends:
         if end.ended is not None and end.ended.scores and end.ended.scores.counts["failed"]:
@@ -488,10 +488,10 @@ def score(
 
     Args:
         run: A run or its folder.
-        invalid: Refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or ``retry:N,drop``.
-            Default: the run's.
-        options: Options that replace the run's, where they only change how answers are counted
-            (``alpha`` and ``floor`` of MER-Bench).
+        invalid: Policy for refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or
+            ``retry:N,drop``. Default: the policy of the run.
+        options: Task options that replace those of the run; only options that affect scoring are
+            allowed (``alpha`` and ``floor`` of MER-Bench).
         metrics: Registered metrics to compute beside the task's own. Default: those of the last
             scoring.
 
@@ -499,8 +499,8 @@ def score(
         The run with its new scores.
 
     Raises:
-        InputError: An option changes more than the scoring.
-        StoreError: The folder is not a run, or is damaged.
+        InputError: An option affects more than the scoring.
+        StoreError: The folder is not a run directory, or is damaged.
 
     Example:
         >>> mm.score("runs/mquest-qa", invalid="drop").scores["accuracy"].value  # doctest: +SKIP

@@ -58,11 +58,12 @@ _LONGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswer:
-    """One row of an answer file.
+    """One row of an answer file that another tool wrote.
 
-    ``place`` is the item's index, from 0, in the order of the task. ``epoch`` counts the repeats of
-    the tool, from 1. ``failure`` is the reason of a failed call. ``gold`` and ``gold_text`` are the
-    file's gold answer; if they differ from ours, the row is about another question.
+    ``place`` is the item's index, from 0, in the order of the task. ``epoch`` is the number of the
+    repetition in the other tool, from 1. ``failure`` is the reason of a failed call. ``gold`` and
+    ``gold_text`` are the gold answer in the file; if they differ from the gold answer of the item,
+    the row is about another question.
     """
 
     row: int
@@ -79,7 +80,7 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """An excluded row, and the reason."""
+    """An excluded row of an answer file, and the reason."""
 
     row: int
     reason: str
@@ -90,7 +91,7 @@ class SkippedRow:
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """How to read a file: its format (None: detected), column roles, renamed values."""
+    """Settings for reading an answer file: format (None: detected), columns, renamed values."""
 
     format: AnswerFormat | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -102,7 +103,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The answer of each item with exactly one, and the excluded rows.
+    """The answers of items with exactly one matching row, and the excluded rows.
 
     ``repeated`` counts rows that are equal to an earlier row.
     """
@@ -125,7 +126,7 @@ class _Items:
                 self._by_image.setdefault(key, []).append(item)
 
     def find(self, given: GivenAnswer) -> Item | str:
-        """Return the item of a row, or the reason why there is none."""
+        """Return the item that matches a row, or the reason why there is none."""
         if given.id and given.id in self.by_id:
             return self.by_id[given.id]
         if given.image:
@@ -151,7 +152,7 @@ class _Items:
 
 
 def join_epochs(items: Sequence[Item], rows: Iterable[GivenAnswer]) -> list[Joined]:
-    """Join the rows of each epoch to items, in the order of the epochs; at least one."""
+    """Join the rows of each epoch (repetition) to items, in order; there is at least one epoch."""
     epochs: dict[int, list[GivenAnswer]] = {}
     for given in rows:
         epochs.setdefault(given.epoch, []).append(given)
@@ -194,7 +195,7 @@ def _same(first: GivenAnswer, second: GivenAnswer) -> bool:
 
 
 def _differs(item: Item, given: GivenAnswer) -> str:
-    """Whether the row has another gold answer, so that it is about another question."""
+    """Whether the gold answer of a row differs from the item's, so that it is another question."""
     if not isinstance(item.gold, str):
         return ""
     gold = given.gold.strip()
@@ -213,7 +214,7 @@ def _leave(given: GivenAnswer, reason: str) -> SkippedRow:
 
 
 def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterator[GivenAnswer]]:
-    """Return the format of a file and its answers in order."""
+    """Return the format of an answer file and its answers in order."""
     check_size(path)
     if settings.format is not None and settings.format not in ANSWER_FORMATS:
         raise UnknownName("format", settings.format, ANSWER_FORMATS)
@@ -234,7 +235,7 @@ def read_given(path: Path, settings: ReadSettings) -> tuple[AnswerFormat, Iterat
 
 
 def find_format(path: Path) -> AnswerFormat:
-    """Detect the tool that wrote a file, by its extension and first record."""
+    """Detect the tool that wrote an answer file, by the file's extension and first record."""
     ending = path.suffix.lower()
     if ending == ".eval":
         return "inspect"
@@ -251,7 +252,7 @@ def find_format(path: Path) -> AnswerFormat:
 
 
 def _check_log(path: Path) -> AnswerFormat:
-    """Check that a single JSON object is an Inspect log; the error names what it is instead."""
+    """Check that a single JSON object is an Inspect log; an error names the actual content."""
     try:
         held = orjson.loads(path.read_bytes())
     except ValueError:
@@ -266,7 +267,7 @@ def _check_log(path: Path) -> AnswerFormat:
 
 
 def _part(given: GivenAnswer) -> GivenAnswer:
-    """Separate the chain of thought, which tools leave in the text, from the answer."""
+    """Separate the chain of thought, which some tools leave in the text, from the answer."""
     reply = given.reply
     thought, text = split_thought(reply.text)
     if not thought:
@@ -275,7 +276,7 @@ def _part(given: GivenAnswer) -> GivenAnswer:
 
 
 def _rename(given: GivenAnswer, values: Mapping[str, str]) -> GivenAnswer:
-    """Apply the value names that the user gave, such as 1 for harmful."""
+    """Rename an answer value as the user specified, such as 1 to harmful."""
     if not values:
         return given
     text = values.get(given.reply.text.strip(), given.reply.text)
@@ -306,7 +307,7 @@ def _read_table(path: Path, columns: Mapping[str, str]) -> Iterator[GivenAnswer]
 
 
 def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[ColumnRole, str]:
-    """Find the column of each role; an empty name means that there is none."""
+    """Find the column of each role (id, answer, …); an empty name means that there is none."""
     missing = [name for name in wanted.values() if name and name not in row]
     # The gold column of VLMEvalKit's tables is a default and may be absent.
     missing = [name for name in missing if (name, wanted.get("gold")) != ("answer", "answer")]
@@ -316,7 +317,9 @@ def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[
     for role, known in KNOWN_COLUMNS.items():
         name = wanted[role] if role in wanted else next((n for n in known if n in row), "")
         if name == "answer" and "answer" not in wanted.values() and _names_others(row):
-            continue  # 'answer' may hold the gold answer, and another column the model's.
+            # The column 'answer' may contain the gold answer, and another column the model's
+            # answer.
+            continue
         if name in row:
             found[role] = name
     listed = ", ".join(list(row)[:20])
@@ -334,12 +337,12 @@ def _find_columns(path: Path, row: TableRow, wanted: Mapping[str, str]) -> dict[
 
 
 def _names_others(row: TableRow) -> bool:
-    """Whether a table has columns of unknown meaning."""
+    """Whether a table has columns whose role is unknown."""
     return bool(set(row) - {name for names in KNOWN_COLUMNS.values() for name in names})
 
 
 def _read_samples(path: Path) -> Iterator[GivenAnswer]:
-    """Read samples of lmms-eval (without the document) and of lm-eval (with it)."""
+    """Read sample files of lmms-eval (without the document) and of lm-eval (with it)."""
     for number, line in read_jsonl(path):
         if not isinstance(line, dict) or "doc_id" not in line:
             raise DataError(
@@ -377,7 +380,7 @@ def _first_text(value: JsonValue) -> str:
 
 
 def _read_chance(value: JsonValue) -> float | None:
-    """The log-likelihood of an option: a pair of it and whether it is what greedy search says."""
+    """Return the log-likelihood of an option from a pair (log-likelihood, whether it is greedy)."""
     while isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, list) and len(value) == 2 and isinstance(value[1], bool):
@@ -421,7 +424,7 @@ def _tell(error: JsonValue) -> str:
 
 
 def _read_inspect(path: Path) -> Iterator[GivenAnswer]:
-    """Read the samples of a log in order, whatever their epoch."""
+    """Read the samples of an Inspect log in order, over all epochs."""
     if path.suffix.lower() == ".eval":
         check_archive(path)
     try:

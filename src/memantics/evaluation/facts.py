@@ -1,4 +1,4 @@
-"""Handle the facts in ``run.json``: fingerprint, folder name, options, shots and repeats.
+"""The settings stored in ``run.json``: fingerprint, folder name, options, examples and repeats.
 
 An option with several values gives one run per combination.
 """
@@ -40,10 +40,10 @@ from memantics.core.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The part of the data to ask: a split, a limited number of items, or a seeded sample.
+    """The items to ask: a split, a limited number of items, or a random sample with a seed.
 
-    ``None`` uses the benchmark's default; an opened task has its ``split`` set. ``spread`` names
-    the stratification of ``limit``; empty means the first items.
+    ``None`` selects the benchmark's default; an opened task has its ``split`` set. ``spread`` names
+    the tags by which ``limit`` is stratified; if it is empty, the first items are used.
     """
 
     data: DataFlag = None
@@ -54,7 +54,7 @@ class Scope:
     spread: str = ""
 
     def __post_init__(self) -> None:
-        """Raise if settings contradict each other."""
+        """Raise an error if settings contradict each other."""
         if self.limit is not None and self.sample is not None:
             hint = "remove one of them"
             raise InputError("--limit and --sample cannot be combined", hint=hint)
@@ -71,7 +71,7 @@ def describe(
     scope: Scope,
     prices: tuple[float, float] | None = None,
 ) -> RunFacts:
-    """Collect the facts of a new run."""
+    """Collect the settings of a new run for ``run.json``."""
     card, task_card = cards
     shape: dict[str, JsonValue] = {
         "task": task.name,
@@ -106,7 +106,7 @@ def describe(
         invalid=str(task.invalid),
         prompts=task.prompts,
         data=asdict(data),
-        # The sample data are harmless; the content warning is about the release.
+        # The sample data are harmless; the content warning applies to the official release.
         warning=card.warning if data.kind == "release" else "",
         version=__version__,
         fingerprint=fingerprint(shape),
@@ -120,7 +120,7 @@ def describe(
 
 
 def add_needs(facts: RunFacts, needs: Mapping[str, RunFacts]) -> RunFacts:
-    """Add the facts of the runs whose answers the requests contain."""
+    """Add the settings of the runs whose answers are part of the requests."""
     if not needs:
         return facts
     shape: dict[str, JsonValue] = {
@@ -142,9 +142,9 @@ def fingerprint(shape: Mapping[str, JsonValue]) -> str:
 
 
 def folder_name(facts: RunFacts) -> str:
-    """Make a readable folder name that is unique per run.
+    """Make a readable folder name that is unique for each run.
 
-    It ends with part of the fingerprint, so the same command finds its folder again.
+    The name ends with a part of the fingerprint, so the same command finds its folder again.
     """
     words = re.sub(r"[^A-Za-z0-9.]+", "-", f"{facts.task}_{facts.model}").strip("-.")
     return f"{words[:80]}-{facts.fingerprint[:8]}"
@@ -158,13 +158,13 @@ def now() -> str:
 # Variations of a run: few-shot examples and repeats.
 
 ScoreBy = Literal["reply", "logprobs"]
-# Retries add small numbers to a seed, so seeds of repeats are far apart.
+# Retries add small numbers to a seed, so the seeds of repeated runs are far apart.
 _STRIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Variations of runs: invalid answers, perturbations, prompts, few-shot examples, repeats.
+    """Changes to runs: policy for invalid answers, perturbation, prompts, examples, repeats.
 
     ``prompts`` is a folder of replacement prompts, ``shots`` a file of few-shot examples. ``score``
     is ``reply``, or ``logprobs`` to choose the option with the highest log-probability.
@@ -266,7 +266,7 @@ def show_shots(task: Task, shots: Shots) -> Task:
 
 
 def repeat_task(task: Task, number: int) -> Task:
-    """Return the task with the seed of a repeat; the first repeat is the task itself."""
+    """Return the task with the seed of a repeat; the first repeat is the unchanged task."""
     if not number:
         return task
 
@@ -278,7 +278,7 @@ def repeat_task(task: Task, number: int) -> Task:
 
 
 def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
-    """Return the facts of a repeat; the first is the plain run, so it is not asked twice."""
+    """Return the settings of a repeat; the first repeat is the plain run itself."""
     if not number:
         return facts
     shape: dict[str, JsonValue] = {"run": facts.fingerprint, "repeat": number}
@@ -288,7 +288,7 @@ def repeat_facts(facts: RunFacts, number: int) -> RunFacts:
 
 
 def _asking(task: Task, change: Callable[[Request], Request]) -> Task:
-    """Return the task with changed requests."""
+    """Return the task with a function that changes its requests."""
     ask, feed = task.ask, task.feed
 
     def asking(item: Item, complaint: str | None) -> Request:
@@ -297,7 +297,7 @@ def _asking(task: Task, change: Callable[[Request], Request]) -> Task:
     return replace(task, ask=asking, feed=feed and (lambda fed: _asking(feed(fed), change)))
 
 
-# A comma without a backslash before it.
+# Splits at a comma that has no backslash before it.
 _COMMA = re.compile(r"(?<!\\),")
 
 
@@ -342,7 +342,7 @@ def read_settings(flag: str, texts: Sequence[str] | None) -> tuple[Setting, ...]
 def check_settings(
     settings: Sequence[Setting], asked: Mapping[str, TaskCard], known: Mapping[str, TaskCard]
 ) -> None:
-    """Raise if a task does not have a given option or value.
+    """Raise an error if a task does not have a given option or value.
 
     ``asked`` are the tasks to run, ``known`` all tasks: an option may also apply to a task whose
     answers another task needs.
@@ -383,7 +383,7 @@ def _check_value(setting: Setting, value: str, cards: Mapping[str, TaskCard]) ->
 
 
 def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict[str, str], ...]:
-    """Return the options of each run of a task: every combination of the given values.
+    """Return the options of each run of a task: one run for every combination of values.
 
     A setting for a task overrides one for its benchmark, which overrides one for all.
 
@@ -402,7 +402,7 @@ def expand(task: str, card: TaskCard, settings: Sequence[Setting]) -> tuple[dict
 
 
 def fix(task: str, card: TaskCard, settings: Sequence[Setting]) -> dict[str, str]:
-    """Return the options of a task that another task needs; only settings that name it apply."""
+    """Return the options of a prerequisite task; only settings that name that task apply."""
     named = [setting for setting in settings if setting.where == task]
     for setting in named:
         if len(setting.values) > 1:

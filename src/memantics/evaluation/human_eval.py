@@ -1,7 +1,7 @@
-"""``human-eval``: export replies for blind rating, and score the ratings.
+"""``human-eval``: export model replies for blind rating by people, and score the ratings.
 
-The key file names the setting behind each reply. Scores are means per setting, significance tests,
-agreement, and the correlation of metrics with ratings.
+The key file names the setting (model and options) behind each reply. The results are mean ratings
+per setting, significance tests, rater agreement, and the correlation of metrics with ratings.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """One rated reply: its meme, its setting, and each person's rating on each scale.
+    """One rated model reply: its meme, its setting, and each person's rating on each scale.
 
     ``marks`` are automatic metrics of the same reply.
     """
@@ -68,19 +68,19 @@ class Rated:
 
 @dataclass(frozen=True, slots=True)
 class SettingMeans:
-    """Mean ratings of one setting on each scale, with 95% confidence intervals over memes."""
+    """Mean ratings of one setting (model and options) per scale, with 95% intervals over memes."""
 
     setting: str
     scores: tuple[Score, ...]
 
     def find(self, scale: str) -> Score | None:
-        """Find the mean on a scale."""
+        """Return the mean rating on a scale."""
         return next((score for score in self.scores if score.key == scale), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingContrast(PairedContrast):
-    """Two settings on one scale; ``corrected`` is the Holm-corrected ``p`` over all contrasts."""
+    """Two settings compared on one scale; ``corrected`` is ``p`` after Holm's correction."""
 
     scale: str
     first: str
@@ -115,7 +115,7 @@ class HumanScores(Result):
 
     @property
     def scales(self) -> tuple[str, ...]:
-        """The scales that were rated."""
+        """The rating scales that were used."""
         return tuple(dict.fromkeys(score.key for one in self.settings for score in one.scores))
 
     def table(self) -> Table:
@@ -128,7 +128,7 @@ class HumanScores(Result):
         return Table(("setting", *(f">{scale}" for scale in self.scales)), tuple(rows), title)
 
     def contrast_table(self) -> Table:
-        """Differences between settings, with their tests."""
+        """Differences in mean ratings between settings, with their tests."""
         rows = [
             (
                 contrast.scale,
@@ -320,10 +320,10 @@ def export_human_eval(
         seed: Seed of the sample.
 
     Returns:
-        The folder of the queue, its workflow and the number of answers.
+        The folder of the annotation queue, its workflow and the number of answers.
 
     Raises:
-        InputError: The runs hold no answers that people can rate.
+        InputError: The runs contain no answers that people can rate.
 
     Example:
         >>> mm.export_human_eval(["runs/one", "runs/other"], memes=10).queue  # doctest: +SKIP
@@ -343,7 +343,7 @@ def export_human_eval(
         return export(folders, place, seed, memes)
     except BaseException:
         for made in set(place.glob("*.jsonl")) - there:
-            made.unlink()  # A leftover key without its queue would make a second export fail.
+            made.unlink()  # A leftover key file without its queue would make a second export fail.
         raise
 
 
@@ -365,9 +365,9 @@ def score_human_eval(
     """Join people's annotations with the key of an export: means, tests, agreement.
 
     Args:
-        folder: The folder that was exported.
-        runs: The runs that were exported; with them each metric is compared with people.
-        annotations: Exported annotations. Default: ``annotations.jsonl`` in the queue.
+        folder: The folder written by the export.
+        runs: The exported runs; if given, each metric is compared with the human ratings.
+        annotations: Annotations of the queue. Default: ``annotations.jsonl`` in the queue.
 
     Returns:
         Means with 95% confidence intervals, tests between systems, and agreement of the raters.
@@ -421,7 +421,7 @@ def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
 
 
 def name_settings(keys: Sequence[_KeyRow]) -> Mapping[str, str]:
-    """Name each run by its model and the options in which the runs differ."""
+    """Name each run by its model and by the options in which the runs differ."""
     runs = {row.run: row for row in keys}
     models = {row.model for row in runs.values()}
     options = dict.fromkeys(name for row in runs.values() for name in row.options)
@@ -450,7 +450,7 @@ def _read_votes(annotation: AggregatedAnnotation) -> Mapping[str, Mapping[str, f
 def _read_marks(
     keys: Mapping[str, _KeyRow], runs: Sequence[Path]
 ) -> Mapping[str, Mapping[str, Mapping[str, float | None]]]:
-    """Read the metrics of each reply, by run, metric and meme."""
+    """Read the metric values of each reply, by run, metric and meme."""
     known = {row.run for row in keys.values()}
     found: dict[str, Mapping[str, Mapping[str, float | None]]] = {}
     for folder in runs:
@@ -484,12 +484,12 @@ def score_preferences(
 ) -> list[Score]:
     """Compare people's choices among versions of a meme with the ranking by judges.
 
-    The ranking by the checks and the kindness classifier are judges; runs of a benchmark that
-    judges edits are more of them.
+    The built-in ranking and the kindness classifier (a model that scores kind captions) are the
+    judges. Runs of a benchmark that judges edits add further judges.
 
     Args:
-        file: ``preferences.jsonl``, which ``reappraise --choose`` and the studio write.
-        runs: Runs of a judge on edits by ``version-1``, ``version-2``, ….
+        file: ``preferences.jsonl``, written by ``reappraise --choose`` and by the studio.
+        runs: Runs in which a judge model rated the edits ``version-1``, ``version-2``, ….
 
     Returns:
         For each judge, the proportion of pairs on which it agrees with people, with a 95%
@@ -527,7 +527,7 @@ def score_preferences(
 
 
 def tabulate_agreement(scores: Sequence[Score]) -> Table:
-    """Make a table with one row per judge."""
+    """Make a table of agreement with people, one row per judge."""
     rows = [
         (score.label, format_value(score.value), show_span(score), str(score.n), score.note)
         for score in scores
@@ -536,7 +536,7 @@ def tabulate_agreement(scores: Sequence[Score]) -> Table:
 
 
 def _rate_versions(run: Path) -> dict[tuple[str, int], float]:
-    """Read the RFS that a run's judge gave to each version of each meme."""
+    """Read the RFS (overall score) that a run's judge gave to each version of each meme."""
     side = open_run(run)
     rated = side.task.marks(side.outcomes).get("rfs", ()) if side.task.marks else ()
     made = {}

@@ -1,6 +1,6 @@
 """Write runs as Inspect logs (extra ``inspect``), and describe tasks as data for Inspect.
 
-Inspect's viewer and tools read these logs.
+Inspect's viewer and tools read the logs that this module writes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ CAPTIONER: ModelRole = "captioner"
 
 
 def check_inspect() -> None:
-    """Raise if Inspect is not installed."""
+    """Raise an error if the package Inspect is not installed."""
     if importlib.util.find_spec("inspect_ai") is None:
         raise MissingExtra("Inspect logs", "inspect")
 
@@ -82,7 +82,7 @@ def name_task(task: str) -> str:
 
 
 def name_metrics(scores: Iterable[Score], main: str) -> dict[str, float]:
-    """Map metric names to values, the main metric first: Inspect shows the first one as the result.
+    """Map metric names to values, the main metric first, since Inspect shows the first as result.
 
     >>> part = Score("f1", 1.0, 1, by="by", label="x")
     >>> rows = (Score("n", 2.0, 2), part, Score("f1", 0.5, 4, 0.1, 0.9))
@@ -102,7 +102,7 @@ def name_metrics(scores: Iterable[Score], main: str) -> dict[str, float]:
 
 
 def mark_sample(status: str, value: JsonValue, gold: JsonValue, mark: float | None) -> str | float:
-    """Return one sample's value: Inspect's letter, the task's own value, or NaN for no score.
+    """Return the value of one sample: Inspect's letter, the task's own value, or NaN if not scored.
 
     >>> mark_sample("answered", "B", "B", None), mark_sample("unparsed", None, "B", None)
     ('C', 'N')
@@ -120,7 +120,7 @@ def mark_sample(status: str, value: JsonValue, gold: JsonValue, mark: float | No
 def show_messages(
     messages: Iterable[Message], *, inline: bool = True, images: bool = True
 ) -> list[ChatMessage]:
-    """Convert messages to Inspect's; images are embedded if ``inline``, else given by path."""
+    """Convert messages to Inspect's format; ``inline`` embeds images instead of their paths."""
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
     kinds: dict[str, Any] = {
@@ -152,15 +152,15 @@ def encode_image(image: Image) -> str:
 
 
 def pack_item(item: Item) -> dict[str, JsonValue]:
-    """Convert an item to plain JSON, so that a log is complete without the run directory."""
+    """Convert an item to plain JSON, so that the Inspect log does not need the run directory."""
     packed: dict[str, JsonValue] = orjson.loads(dump_line(item))
     return packed
 
 
 def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | None = ()) -> Path:
-    """Write the log of a run into a folder; ``marks`` are per-item values of the main metric.
+    """Write the Inspect log of a run; ``marks`` are per-item values of the main metric.
 
-    Images in the folders ``places`` are embedded; None embeds no image.
+    Images in the folders ``places`` are embedded in the log; None embeds no image.
     """
     check_inspect()
     from inspect_ai.log import write_eval_log
@@ -172,7 +172,7 @@ def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | No
             f"{run.folder} cannot be written as a log: {first_fault(error)}",
             hint="run it again with another --out",
         ) from error
-    # Same file names as Inspect's own logs; names from a run must not lead out of the folder.
+    # File names follow Inspect's own logs; a name from a run must not lead out of the folder.
     words = (log.eval.created, name_task(run.task), run.facts.fingerprint)
     path = out / ("_".join(re.sub(r"[^0-9A-Za-z]+", "-", word)[:60] for word in words) + ".eval")
     with refuse_unwritable(path):
@@ -182,7 +182,7 @@ def write_log(run: Run, out: Path, marks: ItemMarks, places: Sequence[Path] | No
 
 
 def build_log(run: Run, marks: ItemMarks, places: Sequence[Path] | None) -> EvalLog:
-    """Build the complete log of a run."""
+    """Build the complete Inspect log of a run."""
     from inspect_ai.log import EvalLog
 
     attempts: dict[str, list[Answer]] = {}
@@ -309,7 +309,7 @@ def _sample(
 
 
 def _bear(messages: Iterable[Message], places: Sequence[Path]) -> Iterator[Message]:
-    """Convert the messages; text replaces an image that is missing, excluded or not in the data."""
+    """Convert messages; a text replaces an image that is missing, excluded or not in the data."""
     for message in messages:
         parts: list[MessagePart] = []
         for part in message.parts:
@@ -375,7 +375,7 @@ def _score(item: Item, answer: Answer, mark: float | None) -> Marked:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A task with its data and options."""
+    """A task with its data and options, as Inspect passes them."""
 
     task: str
     data: str | None = None
@@ -385,7 +385,7 @@ class Setup:
 
     @property
     def plain(self) -> dict[str, object]:
-        """The arguments that recreate this setup."""
+        """The Inspect arguments that recreate this setup."""
         return {
             "task": self.task,
             "data": self.data,
@@ -402,7 +402,7 @@ def read_setup(
     invalid: str | None,
     options: Mapping[str, object],
 ) -> Setup:
-    """Read the arguments after ``-T``; Inspect converts some of them to numbers and booleans.
+    """Read Inspect's task arguments (``-T``), some of which it converts to numbers and booleans.
 
     >>> read_setup("mquest/qa", None, None, None, {"order": "answer_first"}).options
     (('order', 'answer_first'),)
@@ -420,7 +420,7 @@ def read_setup(
 
 
 def read_value(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Return an option's value as it was written.
+    """Return the value of a task option as the user wrote it.
 
     >>> read_value("hint", False, ("off", "pinyin")), read_value("prompt", 2, ("1", "2"))
     ('off', '2')
@@ -448,27 +448,27 @@ def _find(task: str) -> TaskRef:
 
 @cache
 def pose_setup(setup: Setup) -> PosedTask:
-    """Open the task on its data; cached."""
+    """Open a task on its data; the result is cached."""
     kind = cast("DataKind | None", setup.data)
     scope, variation = Scope(kind, setup.split), Variation(setup.invalid)
     posed = pose_task(_find(setup.task), dict(setup.options), scope, variation)
     task, complete = posed.task, posed.task.complete
     if complete is None:
         return posed
-    # Inspect sends samples as they are, so items must be complete when they are built.
+    # Inspect sends samples unchanged, so items must be complete when they are built.
     return replace(posed, task=replace(task, items=lambda: map(complete, task.items())))
 
 
 @cache
 def open_scoring(setup: Setup) -> Task:
-    """Open the task without its data, for parsing and scoring only."""
+    """Open a task without its data, for parsing and scoring only."""
     ref = _find(setup.task)
     split = setup.split or ref.card.splits[0]
     return ref.make(dict(setup.options), split, None, setup.invalid)
 
 
 def find_need(setup: Setup, need: Need) -> Setup:
-    """Find the task whose answers another task needs, on the same data and split."""
+    """Find the prerequisite task whose answers another task uses, on the same data and split."""
     card = _find(need.task).card
     split = setup.split if setup.split in card.splits else None
     return Setup(need.task, setup.data, split, None, tuple(sorted(need.options.items())))
@@ -476,7 +476,7 @@ def find_need(setup: Setup, need: Need) -> Setup:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The parsed answer of an output."""
+    """The parsed answer in a model output."""
 
     status: Status
     value: JsonValue = None
@@ -484,7 +484,7 @@ class Judged:
 
 
 def judge_text(task: Task, item: Item, text: str, refusal: str = "") -> Judged:
-    """Parse a model's text without its reasoning."""
+    """Parse the text of a model reply without its reasoning."""
     reply = Reply(split_thought(text)[1], refusal=refusal)
     return Judged(*read_reply(reply, lambda said: task.parse(said, item.form)))
 
@@ -497,5 +497,5 @@ def score_outcomes(
 
 
 def unpack_item(packed: object) -> Item:
-    """Rebuild an item from a sample's metadata."""
+    """Rebuild an item from the metadata of an Inspect sample."""
     return _ITEM.validate_python(packed)

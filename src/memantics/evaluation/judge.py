@@ -40,14 +40,14 @@ from memantics.models.kinds import open_model
 
 @dataclass(frozen=True, slots=True)
 class Judgement(Result):
-    """A judged run, and the agreement of its judges with each other and with human ratings."""
+    """A run rated by judge models, and their agreement with each other and with human ratings."""
 
     run: Run
     judges: tuple[str, ...]
     agreement: tuple[Agreement, ...]
 
     def table(self) -> Table:
-        """One row per quality."""
+        """Agreement of the judges: one row per rated quality."""
         columns = (
             "quality",
             ">mean (1–5)",
@@ -84,17 +84,17 @@ async def judge_async(
     Args:
         runs: One run, or several: folders or :class:`Run` records.
         model: The judge, ``KIND/NAME``, or several judges.
-        ratings: Ratings of people: a table with the columns ``item``, ``correctness`` and
-            ``coverage``. Adds the agreement with them and a calibrated mean.
-        image: Show the image to the judge.
-        calls: How the judges are called; see :class:`CallSettings`.
+        ratings: Human ratings: a table with the columns ``item``, ``correctness`` and ``coverage``.
+            With them, the result includes the judges' agreement with people and a calibrated mean.
+        image: Whether the judge sees the image.
+        calls: Settings of the calls to judge models; see :class:`CallSettings`.
 
     Returns:
         One :class:`Judgement` per run, with the agreement of the judges.
 
     Raises:
         InputError: No judge is named, the run has no free-text answers, or no judge answered.
-        DataError: A row of ``ratings`` is not a rating.
+        DataError: A row of ``ratings`` is not a valid rating.
 
     Example:
         >>> (done,) = mm.judge("runs/memeintent", model="openai/NAME")  # doctest: +SKIP
@@ -141,7 +141,7 @@ async def _judge_run(
 async def _ask(
     folder: Path, facts: RunFacts, judge: Model, task: Task, calls: CallSettings, image: bool
 ) -> list[Outcome]:
-    """Collect the ratings of one judge, stored as a run inside the judged run."""
+    """Collect the ratings of one judge model, stored as a run inside the judged run."""
     shape: dict[str, JsonValue] = {
         "judged": facts.fingerprint,
         "identity": dict(judge.identity),

@@ -1,4 +1,4 @@
-"""Define the metrics that ``--metric`` adds to those of a task.
+"""Extra metrics that ``--metric`` adds to the metrics of a task.
 
 Built-in metrics are in the table ``METRICS``. Other packages register theirs as entry points of the
 group ``memantics.metrics``. A metric uses predictions only, so any run can be scored again without
@@ -37,7 +37,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class PredictedAnswer:
-    """One scored item as a metric receives it.
+    """One scored item, in the form that a metric receives.
 
     ``predicted`` is None for a refused or unparsed answer that counts as wrong. ``group`` is the
     meme: items with the same group are not independent.
@@ -52,12 +52,12 @@ class PredictedAnswer:
 class Metric:
     """A named statistic of predictions.
 
-    ``what`` is one line for listings and reports. ``compute`` is a pure function; it returns a
-    finite number, or None where the statistic is undefined, and is never given zero predictions.
-    ``answers`` are the kinds of answers that it understands (``choice``: the key of an option;
-    ``record``: several fields), ``tasks`` patterns of task names such as ``toxicn_mm/*`` (empty:
-    all tasks). ``resamples`` is the number of bootstrap resamples over memes for the 95% confidence
-    interval; 0 means no interval.
+    ``what`` is a one-line description for listings and reports. ``compute`` is a pure function. It
+    returns a finite number, or None where the statistic is undefined; it is never called without
+    predictions. ``answers`` are the types of answers that it supports (``choice``: the key of an
+    option; ``record``: several fields). ``tasks`` are patterns of task names such as
+    ``toxicn_mm/*`` (empty: all tasks). ``resamples`` is the number of bootstrap resamples over
+    memes for the 95% confidence interval; 0 means no interval.
 
     >>> rate = Metric("yes_rate", "proportion of answers that are yes",
     ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
@@ -86,7 +86,7 @@ class Metric:
 
 
 def find_answer_kind(item: Item) -> AnswerKind:
-    """Return the kind of answer that an item asks for.
+    """Return the type of answer that an item asks for.
 
     >>> from memantics.core.records import Field, Form, Option
     >>> options = (Option("A", "cats"), Option("B", "dogs"))
@@ -98,15 +98,15 @@ def find_answer_kind(item: Item) -> AnswerKind:
     if item.form.reply == "text" or not item.form.fields:
         return "text"
     choices = [field for field in item.form.fields if field.options]
-    # With several fields and one gold label, the field with options holds the label.
+    # With several fields and one gold label, the field with options contains the label.
     return (choices[0] if len(choices) == 1 else item.form.fields[0]).kind
 
 
 def open_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
-    """Find metrics by name, each once; ``none`` alone means no metric.
+    """Find extra metrics by name, each once; the name ``none`` alone means no metric.
 
     Raises:
-        InputError: A name is unknown, or its plug-in cannot be used.
+        InputError: A name is unknown, or its plug-in cannot be loaded.
     """
     if list(names) == [NONE]:
         return ()
@@ -123,7 +123,7 @@ def open_metrics(names: Sequence[str]) -> tuple[Metric, ...]:
 
 
 def explain_misfit(metric: Metric, task: Task, item: Item) -> str:
-    """Explain why a metric does not apply to a task, given one of its items; else empty."""
+    """Explain why a metric does not apply to a task, given one item; empty if it applies."""
     if metric.tasks and not any(fnmatchcase(task.name, pattern) for pattern in metric.tasks):
         return f"metric {metric.name!r} works with {', '.join(metric.tasks)}, not with {task.name}"
     kind = find_answer_kind(item)
@@ -136,19 +136,19 @@ def explain_misfit(metric: Metric, task: Task, item: Item) -> str:
 
 
 def recall_metrics(folder: Path) -> tuple[str, ...]:
-    """Return the extra metrics of a run's last scoring."""
+    """Return the extra metrics that were used when a run was last scored."""
     try:
         return read_scores(folder).metrics
-    except StoreError:  # Not scored yet.
+    except StoreError:  # The run has not been scored yet.
         return ()
 
 
 def choose_metrics(
     names: Sequence[str] | None, folder: Path, task: Task, item: Item, *, strict: bool = False
 ) -> tuple[Metric, ...]:
-    """Choose the metrics to score a run with: the given ones, else those of its last scoring.
+    """Choose the extra metrics of a run: the given ones, else those of its last scoring.
 
-    A metric that does not apply to the task is skipped, or raises if ``strict``.
+    A metric that does not apply to the task is skipped, or raises an error if ``strict``.
     """
     wanted = reopen_metrics(folder) if names is None else open_metrics(names)
     misfits = {metric.name: explain_misfit(metric, task, item) for metric in wanted}
@@ -159,7 +159,7 @@ def choose_metrics(
 
 
 def reopen_metrics(folder: Path) -> tuple[Metric, ...]:
-    """Open the metrics of a run's last scoring; raise if one is no longer installed."""
+    """Open the extra metrics of a run's last scoring; raise an error if one is not installed."""
     names = recall_metrics(folder)
     known = METRICS.names() if names else []
     for name in names:
@@ -172,7 +172,7 @@ def reopen_metrics(folder: Path) -> tuple[Metric, ...]:
 
 
 def require_fit(names: Sequence[str], tasks: Sequence[Task]) -> None:
-    """Raise if a metric applies to none of the tasks, before any model is called."""
+    """Raise an error if a metric applies to none of the tasks, before any model is called."""
     for metric in open_metrics(names):
         reasons = [explain_misfit(metric, task, next(iter(task.items()))) for task in tasks]
         if tasks and all(reasons):
@@ -185,12 +185,12 @@ def require_fit(names: Sequence[str], tasks: Sequence[Task]) -> None:
 def apply_metrics(
     metrics: Sequence[Metric], outcomes: Sequence[Outcome], *, intervals: bool = True
 ) -> tuple[tuple[Score, ...], InputError | None]:
-    """Compute all metrics; return their scores and the first error.
+    """Compute all given metrics; return their scores and the first error.
 
     Args:
         metrics: Metrics that apply to the task of the outcomes.
-        outcomes: Scored outcomes; a refused or unparsed one is a prediction of None.
-        intervals: Whether to compute confidence intervals.
+        outcomes: Scored outcomes; a refused or unparsed answer counts as the prediction None.
+        intervals: Whether to compute 95% confidence intervals.
     """
     rows = [
         PredictedAnswer(o.item.gold, o.value if o.status == "answered" else None, o.item.group)
@@ -220,11 +220,11 @@ def _score(metric: Metric, rows: Sequence[PredictedAnswer], *, intervals: bool) 
 
 
 def _compute(metric: Metric, rows: Sequence[PredictedAnswer]) -> float | None:
-    """Compute a metric and check its value, since plug-in code may return anything."""
+    """Compute a metric and check its value, since plug-in code may return any value."""
     hint = "correct the metric; the answers and the task's own scores are kept"
     try:
         value = metric.compute(rows)
-    except Exception as error:  # A plug-in function may raise anything.
+    except Exception as error:  # A plug-in function may raise any exception.
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise InputError(f"metric {metric.name!r} failed: {reason}", hint=hint) from error
     if value is None:
@@ -244,7 +244,7 @@ def _match_gold(rows: Sequence[PredictedAnswer]) -> float | None:
 
 
 def _is_right(row: PredictedAnswer) -> bool:
-    """Whether a prediction equals the gold answer or one of several references."""
+    """Whether a prediction equals the gold answer or one of several gold references."""
     references = row.gold if isinstance(row.gold, list) else [row.gold]
     return row.predicted is not None and row.predicted in references
 
@@ -252,7 +252,7 @@ def _is_right(row: PredictedAnswer) -> bool:
 def _compute_macro_f1(rows: Sequence[PredictedAnswer]) -> float | None:
     golds = [str(row.gold) for row in rows]
     predicted = [_label(row.predicted) for row in rows]
-    # Classes that occur only in predictions count too: they have false positives.
+    # Classes that occur only in predictions are included, because they have false positives.
     classes = sorted({*golds, *filter(None, predicted)})
     return macro_metrics(count_classes(golds, predicted, classes)).f1
 
@@ -280,7 +280,7 @@ def _rate_rouge_l(row: PredictedAnswer) -> float:
     return _find_best_rouge_l(str(row.predicted), tuple(map(str, references)))
 
 
-@lru_cache(maxsize=1 << 16)  # Resampling asks for each text many times.
+@lru_cache(maxsize=1 << 16)  # Resampling uses each text many times.
 def _find_best_rouge_l(text: str, references: tuple[str, ...]) -> float:
     return max((rouge_l(text, reference).f1 for reference in references), default=0.0)
 
@@ -327,9 +327,10 @@ METRICS = Plugins(
 
 @dataclass(frozen=True, slots=True)
 class MetricInfo(Result):
-    """A metric: its name, what it measures, and the answers and tasks it applies to.
+    """A description of a metric: its name, what it measures, and the answers and tasks it supports.
 
-    ``tasks`` is empty for every task. ``source`` is ``built-in`` or ``installed``.
+    ``tasks`` is empty for a metric that applies to every task. ``source`` is ``built-in`` or
+    ``installed``.
     """
 
     name: str
@@ -342,7 +343,7 @@ class MetricInfo(Result):
 def list_metrics() -> list[MetricInfo]:
     """List the metrics that --metric takes: built-in ones and those of installed packages.
 
-    For a plug-in that cannot be used, ``what`` is the reason.
+    For a plug-in that cannot be loaded, ``what`` is the reason.
 
     >>> [metric.name for metric in list_metrics()][:2]
     ['accuracy', 'balanced_accuracy']

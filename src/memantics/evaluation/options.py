@@ -1,4 +1,4 @@
-"""Shared parameters of commands, each with its help text and flag."""
+"""Parameters that several commands share, each with its help text and flag."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TRIVIAL_MODELS = ("constant", "longest", "majority", "positive", "random")
 
 
 def complete_tasks(incomplete: str) -> list[str]:
-    """Complete benchmark and task names."""
+    """Complete benchmark and task names in the shell."""
     refs = find_tasks(["suite"])
     names = ["suite", *(ref.benchmark.card.name for ref in refs), *(ref.name for ref in refs)]
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """Complete names of models without a URL, and kinds of other models."""
+    """Complete names of models that need no URL, and types of other models, in the shell."""
     names = [f"{kind}/" for kind in ("openai", "local", "llm", "recorded", "humans", "inspect")]
     names += [f"baseline/{name}" for name in TRIVIAL_MODELS]
     return [name for name in ["embedded/reader", *names] if name.startswith(incomplete)]

@@ -1,8 +1,8 @@
 """Compare two runs of one task item by item: differences, confidence intervals, changed items.
 
-A difference of metrics is resampled over memes by scoring both runs again. Up to ``SMALL`` items
-use a bootstrap over memes. Larger runs use a jackknife over fifty random blocks of memes, since a
-bootstrap would take minutes.
+The confidence interval of a difference of metrics comes from resampling memes and scoring both runs
+again. Up to ``SMALL`` items, a bootstrap over memes is used. Larger runs use a jackknife over fifty
+random blocks of memes, since a bootstrap would take minutes.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ PERMUTED = "options=permuted"
 class Difference:
     """One metric on the shared items: the second run's value minus the first's.
 
-    ``p`` belongs to the named test. ``t_test`` is the p-value of a paired t-test over memes, if the
-    metric is a mean. ``t_unpaired`` is the p-value of Welch's test, which ignores the pairing. The
-    corrected values are Holm-corrected over all metrics of all pairs.
+    ``p`` is the p-value of the named test. ``t_test`` is the p-value of a paired t-test over memes,
+    if the metric is a mean. ``t_unpaired`` is the p-value of Welch's test, which ignores the
+    pairing. The corrected values are Holm-corrected over all metrics of all pairs.
     """
 
     key: str
@@ -65,7 +65,7 @@ class Difference:
 
     @property
     def ps(self) -> tuple[float | None, float | None]:
-        """The p-value, plain and corrected."""
+        """The p-value as text, plain and corrected."""
         return self.p, self.corrected
 
     @property
@@ -78,7 +78,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An item whose result changed. ``gain`` is positive if the second run is better."""
+    """An item whose result differs between two runs; ``gain`` > 0 if the second run is better."""
 
     item: str
     first: JsonValue
@@ -89,7 +89,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Result):
-    """A comparison of two runs; ``shared`` counts the items that both runs have a score for."""
+    """A comparison of two runs; ``shared`` counts the items that are scored in both."""
 
     first: str
     second: str
@@ -126,7 +126,7 @@ def show_p(value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """95% confidence interval and p-value of a difference, and the test that gave them."""
+    """95% confidence interval and p-value of a difference, and the name of the test."""
 
     low: float
     high: float
@@ -145,7 +145,7 @@ def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
 def resample_metric(
     task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
 ) -> Moved | None:
-    """Compute interval and p-value of a difference of main metrics; None with a single meme."""
+    """Compute interval and p-value of a difference of main metrics; None for a single meme."""
     groups: dict[str, list[OutcomePair]] = {}
     for before, bare in zip(pairs, _drop_groups(task, pairs, main), strict=True):
         groups.setdefault(before[0].item.group, []).append(bare)
@@ -160,7 +160,7 @@ def resample_metric(
 def _bootstrap(
     task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
 ) -> Moved | None:
-    """Resample memes with replacement, the same for both runs; p as in ``paired_bootstrap``."""
+    """Bootstrap over memes, with the same resamples for both runs; p as in ``paired_bootstrap``."""
     chance = random.Random(0)
     drawn = []
     for _ in range(_RESAMPLES):
@@ -184,7 +184,7 @@ def _bootstrap(
 def _jackknife(
     task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
 ) -> Moved | None:
-    """Leave out one block of memes at a time; use Student's distribution over the blocks."""
+    """Jackknife: leave out one block of memes at a time; use Student's t over the blocks."""
     order = random.Random(0).sample(range(len(memes)), len(memes))
     blocks = min(_BLOCKS, len(memes))
     values = []
@@ -211,10 +211,10 @@ def _differ(task: Task, pairs: Sequence[OutcomePair]) -> float | None:
 def _drop_groups(
     task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
 ) -> Sequence[OutcomePair]:
-    """Put all items into one group if that leaves the main metrics unchanged.
+    """Put all items into one group if that does not change the main metrics, to save time.
 
-    Scoring spends most of its time on confidence intervals, which need groups and are not used
-    here.
+    Scoring spends most of its time on confidence intervals, which need groups and are not used in
+    this comparison.
     """
     bare = [_regroup(pair, "") for pair in pairs]
     for side in (0, 1):
@@ -230,7 +230,7 @@ def _regroup(pair: OutcomePair, group: str) -> OutcomePair:
 
 
 def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
-    """Give the copies of a resampled meme distinct ids, for tasks that use ids or groups."""
+    """Give the copies of a resampled meme distinct ids, since some tasks use ids or groups."""
     first, second = (
         replace(
             outcome,
@@ -247,7 +247,7 @@ def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One run with the task that parses its answers."""
+    """One run of a comparison, with the task that parses its answers."""
 
     folder: Path
     facts: RunFacts
@@ -259,7 +259,7 @@ Pairs = Sequence[tuple[Outcome, Outcome]]
 
 
 def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
-    """Read a run's outcomes."""
+    """Read the outcomes of a run for a comparison."""
     return Side(folder, facts, task, tuple(read_outcomes(folder, task)))
 
 
@@ -268,7 +268,8 @@ def compare_sides(
 ) -> list[Comparison]:
     """Compare every pair of runs, or each with the first; p-values are corrected over all pairs.
 
-    All runs are scored by the task of the first run, so that all metrics have the same definition.
+    All runs are scored by the task of the first run, so that metrics have the same definition in
+    every run.
     """
     places = list(combinations(range(len(sides)), 2))
     if against_first:
@@ -288,7 +289,7 @@ def compare_pairs(
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A run with per-item values, by metric and item; None if the task defines none."""
+    """A run with per-item values, by metric and item; None if the task defines no such values."""
 
     side: Side
     marks: Mapping[str, Mapping[str, float | None]] | None
@@ -307,7 +308,7 @@ def _mark(task: Task, side: Side) -> _Marked:
 def correct(
     found: Sequence[Comparison], correction: comparison.Correction = "holm"
 ) -> list[Comparison]:
-    """Correct the p-values of all comparisons together, each kind of test separately."""
+    """Correct the p-values of all comparisons together, each type of test separately."""
     rows = [row for one in found for row in one.differences]
     tests = comparison.correct_known([row.p for row in rows], correction)
     t_tests = comparison.correct_known([row.t_test for row in rows], correction)
@@ -359,7 +360,7 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
 
 
 def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], dict[str, int]]:
-    """Pair the outcomes that both runs have, and count the excluded ones by reason."""
+    """Pair the outcomes of items that both runs have, and count the excluded ones by reason."""
     others = {outcome.item.id: outcome for outcome in second.outcomes}
     mine = {outcome.item.id for outcome in first.outcomes}
     skipped = {
@@ -404,7 +405,7 @@ def _note(first: RunFacts, second: RunFacts) -> list[str]:
 
 
 def _note_repeats(side: Side) -> list[str]:
-    """Note how much the main metric varies between repeats of a run, if it was repeated."""
+    """Note how much the main metric varies between the repeats of a run, if there are repeats."""
     if not (side.folder / SCORES).is_file():
         return []
     scores = read_scores(side.folder)
@@ -436,7 +437,7 @@ def _measure_marks(
 def _measure(
     task: Task, pairs: Pairs, metrics: Sequence[str]
 ) -> tuple[list[Difference], list[Change]]:
-    """Compare the proportion of correct answers, if defined, and the main metric."""
+    """Compare the proportion of correct answers, if it is defined, and the main metric."""
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     right = None
     if all(isinstance(outcome.item.gold, str | int | float) for outcome in first):
@@ -471,7 +472,7 @@ def _memes(pairs: Pairs) -> list[str]:
 def _compare_hits(
     key: str, pairs: Pairs, first: Sequence[bool], second: Sequence[bool]
 ) -> Difference:
-    """Compare correct with wrong answers by McNemar's test; exact if each meme has one item."""
+    """Compare correct and wrong answers by McNemar's test; exact if each meme has one item."""
     memes = _memes(pairs)
     lost = sum(a and not b for a, b in zip(first, second, strict=True))
     won = sum(b and not a for a, b in zip(first, second, strict=True))
@@ -551,7 +552,7 @@ def _compare_metric(task: Task, pairs: Pairs, first: float, second: float) -> Di
 
 
 def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> list[Change]:
-    """List the items that only one run answered correctly, gains first."""
+    """List the items that only one of two runs answered correctly, gains first."""
     changes = [
         Change(a.item.id, a.value, b.value, a.item.gold, float(now) - float(before))
         for (a, b), before, now in zip(pairs, first, second, strict=True)
@@ -563,7 +564,7 @@ def _list_flips(pairs: Pairs, first: Sequence[bool], second: Sequence[bool]) -> 
 def _list_marks(
     pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
 ) -> list[Change]:
-    """List the items whose main metric changed, the largest changes first."""
+    """List the items whose main metric differs between two runs, largest changes first."""
     changes = [
         Change(a.item.id, a.value, b.value, a.item.gold, now - before)
         for (a, b), before, now in zip(pairs, first, second, strict=True)

@@ -1,6 +1,7 @@
 """Reproduce the tables and figures of a benchmark's paper from your data and runs.
 
-The result has the paper's layout and order, as a self-contained page, Markdown, LaTeX, CSV or JSON.
+The result has the layout and order of the paper's tables, as a self-contained page, Markdown,
+LaTeX, CSV or JSON.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
 def describe_cell(cell: Cell) -> str:
-    """Describe a cell in one line of text.
+    """Describe a table cell in one line: the paper's value, the computed value and the status.
 
     >>> describe_cell(Cell(86.38, 84.0, 80.0, 88.0, n=350, digits=2))
     '84.00 (80.00–88.00, n = 350); paper 86.38, within interval'
@@ -93,7 +94,7 @@ def describe_cell(cell: Cell) -> str:
 
 
 def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
-    """Return the rows, each with the section heading that precedes it, if any."""
+    """Return the rows of a table, each with the section heading that precedes it, if any."""
     last = ""
     for row in part.rows:
         yield (row.section if row.section != last else ""), row
@@ -101,13 +102,13 @@ def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
 
 
 def list_remarks(part: PaperPart) -> tuple[str, ...]:
-    """List the notes below a table or figure."""
+    """List the notes below a reproduced table or figure."""
     origins = (f"Answers {origin}; no model was run here." for origin in part.origins)
     return (*part.notes, *part.remarks, *part.reasons, *origins)
 
 
 def render_markdown(paper: PaperSheet) -> str:
-    """Render one section per table and figure."""
+    """Render the reproduced paper as Markdown, one section per table and figure."""
     return fill_template(
         __file__,
         "paper.md",
@@ -120,7 +121,7 @@ def render_markdown(paper: PaperSheet) -> str:
 
 
 def _choose_fence(body: str) -> str:
-    """Return a fence longer than any run of backticks in the text."""
+    """Return a Markdown code fence longer than any run of backticks in the text."""
     return "`" * max(3, *(len(run) + 1 for run in re.findall("`+", body)), 3)
 
 
@@ -135,7 +136,7 @@ def _tabulate(part: PaperPart) -> str:
 
 
 def render_latex(paper: PaperSheet) -> str:
-    """Render one ``table`` environment per part (``booktabs``); paper values are in brackets."""
+    """Render one LaTeX ``table`` per part (``booktabs``); the paper's values are in brackets."""
     return fill_template(
         __file__,
         "paper.tex",
@@ -154,7 +155,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def render_csv(paper: PaperSheet) -> str:
-    """Render one line per cell."""
+    """Render the reproduced paper as CSV, one line per cell."""
     return dump_csv(_CSV_COLUMNS, _list_cells(paper))
 
 
@@ -171,7 +172,7 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
 
 
 def render_json(paper: PaperSheet) -> str:
-    """Render all cells with their status."""
+    """Render all cells of the reproduced paper as JSON, with their status."""
     return dump_json(paper.to_dict())
 
 
@@ -209,7 +210,7 @@ class ReproducedPaper(PaperSheet):
 
 
 def render_page(sheet: PaperSheet) -> str:
-    """Render the page as text."""
+    """Render the reproduced paper as an HTML page."""
     return fill_page(
         "paper.html",
         ("page.css", "paper.css"),
@@ -222,7 +223,7 @@ def render_page(sheet: PaperSheet) -> str:
 
 
 def _make_block(place: int, part: PaperPart) -> TemplateValues:
-    """Make the page block of a part, with its plots and cell shades."""
+    """Make the page section of a table or figure, with its plots and cell shades."""
     block = {
         "part": part,
         "slug": f"part-{place}",
@@ -242,7 +243,7 @@ def _make_block(place: int, part: PaperPart) -> TemplateValues:
 
 
 def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
-    """Draw one radar polygon per row with values, on a common scale."""
+    """Draw one radar polygon per table row with values, on a common scale."""
     rows = [
         (row.label, [score.value if score else None for score in _values(row)]) for row in part.rows
     ]
@@ -252,7 +253,7 @@ def _draw_radars(part: PaperPart) -> tuple[tuple[str, Markup], ...]:
 
 
 def _shade(part: PaperPart) -> tuple[tuple[str, ...], ...]:
-    """Return the shade of each cell: four steps from the worst to the best of its column."""
+    """Return the shade of each cell: four steps from the worst to the best value of its column."""
     plain = tuple("" for _ in part.columns)
     if not part.shaded:
         return tuple(plain for _ in part.rows)
@@ -271,7 +272,7 @@ def _step(score: Score | None, low: float, high: float) -> str:
 
 
 def _values(row: PaperRow) -> list[Score | None]:
-    """Return our value of each cell."""
+    """Return the value computed here for each cell."""
     return _scores(row.cells)[::2]
 
 
@@ -287,7 +288,7 @@ def _draw(row: PaperRow, columns: Sequence[str], scale: plot.Scale) -> Markup:
 
 
 def _scores(cells: Sequence[Cell]) -> list[Score | None]:
-    """Return the plotted values of cells: ours with its interval, and the paper's."""
+    """Return the plotted values of cells: the computed value with its interval, and the paper's."""
     found: list[Score | None] = []
     for cell in cells:
         for value, low, high in ((cell.value, cell.low, cell.high), (cell.paper, None, None)):
@@ -326,24 +327,24 @@ def paper(
 ) -> ReproducedPaper:
     """Reproduce a benchmark's paper: its tables and figures from your data, runs and annotations.
 
-    Each cell holds the paper's value, the one computed here with its 95% confidence interval, and
-    whether they agree. An empty cell names the command that fills it.
+    Each cell contains the paper's value, the value computed here with its 95% confidence interval,
+    and whether they agree. An empty cell names the command that fills it.
 
     Args:
-        name: A benchmark, or one that you published in its format.
+        name: A benchmark, or your own published benchmark in the same format.
         runs: Runs, or their folders.
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
-        annotations: Reviewed queues, or their ``annotations.jsonl``.
+        annotations: Reviewed annotation queues, or their ``annotations.jsonl``.
         detectors: Trained detectors, or folders of a detector study.
-        traits: CSV table of models and their traits; results are grouped by them.
-        statistics: Values that another command measured (JSON).
+        traits: CSV table of models and their properties; results are grouped by these.
+        statistics: JSON file with values that another command measured.
         parts: Only these tables or figures, such as ``Table 5``.
 
     Returns:
-        The tables and figures; ``save`` writes the page.
+        The reproduced tables and figures; ``save`` writes the page.
 
     Raises:
-        UnknownName: There is no such benchmark, table or figure.
+        UnknownName: The benchmark, table or figure does not exist.
         DataError: A run or a file does not fit the benchmark.
 
     Example:
@@ -388,7 +389,7 @@ def _fill(
 
 
 def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperPart, ...]:
-    """Select the parts with these labels; "Table 5, tests" belongs to "Table 5"."""
+    """Select the tables and figures with these labels; "Table 5, tests" belongs to "Table 5"."""
     kept = []
     for name in wanted:
         found = [
@@ -401,7 +402,7 @@ def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperP
 
 
 def _title(card: Card, paper: str) -> str:
-    """Return the title; your own benchmark uses the tables of its format's paper."""
+    """Return the page title; your own benchmark uses the tables of the paper of its format."""
     return f"{card.title}, in the tables of {paper.partition(':')[0]}" if card.format else paper
 
 
@@ -446,7 +447,7 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
 
 
 def _read_annotations(path: Path) -> Review:
-    """Read a reviewed queue from its folder or its annotations file."""
+    """Read a reviewed annotation queue from its folder or its annotations file."""
     if path.is_dir():
         return read_review(path, None)
     if not path.is_file():
@@ -461,7 +462,7 @@ def _read_annotations(path: Path) -> Review:
 
 
 def _read_detectors(path: Path) -> list[ScoredDetector]:
-    """Read the detectors of a study by variant, a LoRA model, or one detector."""
+    """Read the detectors of a study by variant, a LoRA model, or a single detector."""
     if (path / TUNED).is_file():
         return [_read_tuned(path)]
     if not (path / STUDY).is_file():
@@ -483,7 +484,7 @@ def _read_detectors(path: Path) -> list[ScoredDetector]:
 
 
 def _read_detector(path: Path) -> ScoredDetector:
-    """Read a detector's metrics from its card."""
+    """Read the metrics of a detector from its model card."""
     card = path if path.name.endswith(".card.json") else place_card(path)[1]
     try:
         facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
@@ -501,7 +502,7 @@ def _read_detector(path: Path) -> ScoredDetector:
 
 
 class _TunedVerdict(BaseModel):
-    """One verdict of a fine-tuned model."""
+    """One prediction of a fine-tuned model."""
 
     part: str
     id: str
@@ -510,7 +511,7 @@ class _TunedVerdict(BaseModel):
 
 
 def _read_tuned(path: Path) -> ScoredDetector:
-    """Read a LoRA model's verdicts on held-out groups and on other data."""
+    """Read the predictions of a LoRA model on held-out groups and on other data."""
     facts = read_json(path / TUNED)
     if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
         raise DataError(
@@ -541,7 +542,7 @@ def _read_tuned(path: Path) -> ScoredDetector:
 
 
 def _read_values(paths: Sequence[Path]) -> dict[str, JsonValue]:
-    """Read values by key, as ``build chat-quality --out`` writes them."""
+    """Read measured values by key, as ``build chat-quality --out`` writes them."""
     found: dict[str, JsonValue] = {}
     for path in paths:
         measured = read_json(path)
@@ -555,7 +556,7 @@ def _read_values(paths: Sequence[Path]) -> dict[str, JsonValue]:
 
 
 def _read_traits(path: Path) -> dict[str, dict[str, str]]:
-    """Read models and their properties: a table with a header; the first column is the model."""
+    """Read a table of models and their properties; the first column is the model."""
     try:
         rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -1,4 +1,4 @@
-"""Measure what a model's answers depend on, by changing one input at a time."""
+"""Measure which inputs a model's answers depend on, by changing one input at a time."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ RESTS = {
 class Perturbed(Result):
     """One perturbation of one model: the perturbed score, the plain score, and their difference.
 
-    ``difference`` is None for contamination tests, which have no plain run. ``recalled`` is then
-    the proportion of memes that the model reproduces from memory.
+    ``difference`` is None for contamination tests, which have no plain run. For these tests,
+    ``recalled`` is the proportion of memes that the model reproduces from memory.
     """
 
     model: str
@@ -50,7 +50,7 @@ class Perturbed(Result):
 
 @dataclass(frozen=True, slots=True)
 class PerturbationReport(Result):
-    """Perturbation results of one task: what each model's answers depend on."""
+    """Perturbation results of one task: the inputs that each model's answers depend on."""
 
     task: str
     found: tuple[Perturbed, ...]
@@ -99,26 +99,27 @@ async def perturb_async(
     out: str | Path = "runs",
     progress: ProgressWish = None,
 ) -> PerturbationReport:
-    """Run a task plainly and with each perturbation, and compare item by item.
+    """Run a task plainly and with each perturbation (change of one input), and compare by item.
 
-    A model that ignores what a perturbation changes answers as before. Differences are paired by
-    item and clustered by meme. ``contamination=…`` tests for contamination.
+    If a model ignores the input that a perturbation changes, its answers stay the same. Differences
+    are paired by item and clustered by meme. ``contamination=…`` tests whether the model has
+    memorised the data.
 
     Args:
         task: ``NAME/TASK``.
         model: One model, ``KIND/NAME``, or several.
         perturbations: Perturbations, ``WHAT=HOW``, such as ``image=swapped``.
         settings: Data, items and options; see :class:`EvaluationSettings`.
-        calls: How models are called; see :class:`CallSettings`.
+        calls: Settings of model calls; see :class:`CallSettings`.
         out: Folder for the run directories.
         progress: ``"bar"`` draws a progress bar; a function is called with every update.
 
     Returns:
-        The difference to the plain run for each model and perturbation.
+        The difference from the plain run for each model and perturbation.
 
     Raises:
-        UnknownName: There is no such task, model kind or perturbation.
-        InputError: No perturbation is given, or the task does not allow it.
+        UnknownName: The task, model type or perturbation does not exist.
+        InputError: No perturbation is given, or the task does not support it.
 
     Example:
         >>> mm.perturbation("mquest/qa", model="baseline/longest").table()  # doctest: +SKIP

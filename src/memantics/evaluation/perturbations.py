@@ -14,8 +14,8 @@
 ``contamination=canary``    half of the data set's canary string is given; the model completes it
 ==========================  ======================================================================
 
-A score that drops under a perturbation depends on the changed input. The contamination tests
-measure whether a model reproduces data that it can only have seen in training.
+If a score drops under a perturbation, the answers depend on the changed input. The contamination
+tests measure whether a model reproduces data that it can only have seen in training.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PerturbationTools:
 
 
 def check_perturbation(perturbation: str) -> tuple[str, str]:
-    """Split ``WHAT=HOW`` into its two parts and check both.
+    """Split ``WHAT=HOW`` of a perturbation into its two parts and check both.
 
     >>> check_perturbation("image=swapped")
     ('image', 'swapped')
@@ -76,7 +76,7 @@ def check_perturbation(perturbation: str) -> tuple[str, str]:
 
 
 def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None) -> Task:
-    """Return the task with one input changed; without tools it can only parse and score."""
+    """Return a task with one input changed; without tools the task can only parse and score."""
     what, how = check_perturbation(perturbation)
     changed = replace(task, perturbation=perturbation)
     if what == "contamination":
@@ -89,7 +89,8 @@ def perturb_task(task: Task, perturbation: str, tools: PerturbationTools | None)
     return replace(
         changed,
         items=lambda: map(alter, whole()) if what != "caption" else whole(),
-        # OCR and erasing take about a second per image: only for the items that are asked.
+        # OCR and erasing text take about a second per image, so they run only for items that are
+        # asked.
         complete=_chain(complete, alter) if what == "caption" else complete,
         feed=feed and (lambda fed: perturb_task(feed(fed), perturbation, tools)),
     )
@@ -126,7 +127,7 @@ def _change_images(images: Sequence[Image], change: Callable[[Path], Path]) -> t
 
 
 class _Swap:
-    """Give each meme the images of another meme, always the same one."""
+    """Gives each meme the images of another meme, always of the same one."""
 
     def __init__(self, items: Callable[[], Iterator[Item]]) -> None:
         self._items = items
@@ -160,7 +161,7 @@ def _rank(name: str) -> bytes:
 
 
 def permute_options(item: Item) -> Item:
-    """Permute the options of each choice; letters and the gold answer are changed with them.
+    """Permute the options of each choice; option letters and the gold answer change accordingly.
 
     >>> from memantics.benchmarks.factories import letter_field
     >>> item = Item("1", "m", "A", Form("?", (letter_field(["cat", "dog"]),)))
@@ -200,7 +201,7 @@ def change_caption(
 
 
 def find_words(item: Item, words: Mapping[str, str]) -> str:
-    """Find the paraphrased caption of a meme."""
+    """Return the paraphrased caption of a meme."""
     found = [words[key] for key in item_images(item) if key in words]
     if not found:
         raise DataError(item.group, "the table of paraphrases has no row for this meme")
@@ -227,7 +228,7 @@ _QUESTIONS = {
 
 
 def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) -> Task:
-    """Ask once per meme for data that the model can only reproduce if it was trained on them."""
+    """Ask once per meme for data that a model can reproduce only if it was trained on them."""
 
     def items() -> Iterator[Item]:
         if how == "canary":
@@ -277,7 +278,7 @@ def _ask_contamination(task: Task, how: str, tools: PerturbationTools | None) ->
 
 
 def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
-    """Ask one question about the whole data set."""
+    """Ask one contamination question about the whole data set: its canary string."""
     canary = tools.canary if tools else ""
     if not canary:
         hint = "set 'canary' in the card, or use contamination=caption or contamination=id"
@@ -289,7 +290,7 @@ def _ask_canary(task: Task, tools: PerturbationTools | None) -> Item:
 
 
 def _make_contamination(item: Item, how: str) -> Item | None:
-    """Make the question about one meme; None if its answer is unknown."""
+    """Make the contamination question about one meme; None if its answer is unknown."""
     gold: JsonValue = image_key(item.images[0].path.name) if how == "id" else ""
     if how == "template":
         gold = item.tags.get("template", "")
@@ -322,7 +323,7 @@ def _read_line(text: str, _form: Form) -> JsonValue:
 
 
 def _score_contamination(how: str, outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Score the proportion of reproduced memes; for captions also the text overlap."""
+    """Score the proportion of memes that a model reproduces; for captions also the text overlap."""
     known = [o for o in outcomes if o.item.gold]
     memes = [o.item.group for o in known]
     said = [str(o.value) if o.status == "answered" else "" for o in known]

@@ -5,10 +5,10 @@ The estimates are not exact, since every server has its own tokenizer:
 - Text: one token per Chinese, Japanese or Korean character, one per four other characters,
   four per message.
 - Images: scaled into 2,048 × 2,048 pixels, then to a shorter side of at most 768, then 170 tokens
-  per tile of 512 × 512 plus 85 for the whole, which is how hosted models charge. Servers that
-  count patches of 28 × 28 pixels come to about the same for a meme.
-- Replies: 60 tokens for a letter with its reason or for a text, 30 per field of a JSON reply,
-  never more than the task's token limit. Reasoning models need many times that.
+  per tile of 512 × 512 plus 85 for the whole image, as hosted models charge. Servers that count
+  patches of 28 × 28 pixels give about the same number for a meme.
+- Replies: 60 tokens for a letter with its reason or for a text, 30 per field of a JSON reply, never
+  more than the task's token limit. Reasoning models need many times as many.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ from memantics.models.cache import Cache, cache_key, request_digest
 from memantics.models.client import CallSettings, count_image, count_reply, count_request
 from memantics.models.kinds import ModelSettings, open_model
 
-# Placeholder for an answer that does not exist yet, of typical length.
+# Placeholder of typical length for an answer that does not exist yet.
 _PLACEHOLDER = "words that are not there yet " * 8
 AskingEngine = Literal["calls", "batch"]
 _SERVER = "openai/"
-# Maximum number of log-probabilities per token of hosted servers.
+# Maximum number of log-probabilities per token that hosted servers return.
 _TOP = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Estimated requests of one run.
+    """The estimated requests of one run.
 
-    ``done`` of the ``items`` have answers already, ``cached`` are in the cache. At least ``calls``
-    and at most ``most_calls`` are sent; the maximum assumes that every answer is invalid up to the
-    last retry. ``guessed`` tells that requests contain answers that do not exist yet, so their
-    length is a guess.
+    ``done`` of the ``items`` have answers already, and ``cached`` replies are in the cache. At
+    least ``calls`` and at most ``most_calls`` requests are sent; the maximum assumes that every
+    answer is invalid up to the last retry. ``guessed`` is true if requests contain answers that do
+    not exist yet, so that their length is a guess.
     """
 
     job: Job
@@ -80,16 +80,16 @@ class Estimate:
     guessed: bool = False
 
     def cost(self, prices: tuple[float, float]) -> float:
-        """Estimated cost of the calls; prices are per million input and output tokens.
+        """The estimated cost of the calls; prices are per million input and output tokens.
 
-        Models that are not language models cost nothing.
+        Models that are not language models have no cost.
         """
         if not self.job.model.cacheable:
             return 0.0
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
     def dump(self, prices: tuple[float, float] | None) -> dict[str, object]:
-        """Convert to plain data."""
+        """Convert the estimate to plain data."""
         facts = self.job.facts
         names = [*("items", "done", "cached", "calls", "most_calls", "images")]
         names += ["tokens_in", "tokens_out", "guessed"]
@@ -105,7 +105,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class _MeasuredRequest:
-    """One item's request with its measured size."""
+    """The request of one item with its measured size in tokens."""
 
     item: Item
     request: Request
@@ -130,7 +130,7 @@ def estimate(jobs: Sequence[Job], cache: Cache | None) -> list[Estimate]:
 
 
 def _group(jobs: Iterable[Job]) -> Iterator[list[Job]]:
-    """Group jobs that send the same requests to different models, to measure them once."""
+    """Group runs that send the same requests to different models, to measure requests once."""
     same: dict[tuple[int, ...], list[Job]] = {}
     for job in jobs:
         key = (id(job.task), *((id(job),) if job.needs else ()))
@@ -143,7 +143,7 @@ def _read_last(job: Job) -> Mapping[str, Answer]:
 
 
 def _feed(job: Job) -> tuple[Task, bool]:
-    """Insert the answers that the task needs, as far as they exist."""
+    """Insert the answers that the task needs from other tasks, as far as they exist."""
     if job.task.feed is None or not job.needs:
         return job.task, False
     memes = {item.group for item in job.task.items()}
@@ -206,7 +206,7 @@ def _add(
 
 
 def _used(last: Answer | None) -> int:
-    """Count attempts of an earlier start; failed ones are repeated."""
+    """Count earlier attempts at an item; failed ones are repeated and not counted."""
     if last is None:
         return 0
     return last.attempt if last.status == "failed" else last.attempt + 1
@@ -258,31 +258,31 @@ OptionValue = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """Which items are evaluated, and how runs depart from a task's defaults.
+    """Settings of an evaluation: the items, and changes to a task's defaults.
 
     Attributes:
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
-        split: A named part of the data. Default: the task's.
-        limit: Evaluate N items, stratified by language and type.
-        sample: Evaluate a random sample of N items; memes are kept whole.
+        split: A named part of the data. Default: the task's default split.
+        limit: Evaluate N items, stratified by language and question type.
+        sample: Evaluate a random sample of N items; all items of a sampled meme are included.
         seed: Seed of the sample. Default: 0.
-        options: Options of tasks by name, or by ``TASK:NAME``. A list of values makes a run of
-            each and needs :func:`evaluate_suite`.
-        invalid: Refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or
-            ``retry:N,drop``. Default: the task's.
-        captioner: Model that describes images for tasks that need it. Default: the model.
-        perturbation: Change one thing, such as ``image=swapped``; :func:`perturb` compares
+        options: Options of tasks by name, or by ``TASK:NAME``. A list of values makes one run per
+            value and needs :func:`evaluate_suite`.
+        invalid: Policy for refused and unparsed answers: ``wrong``, ``drop``, ``retry:N`` or
+            ``retry:N,drop``. Default: the task's policy.
+        captioner: Model that describes images for tasks that need it. Default: the evaluated model.
+        perturbation: Change of one input, such as ``image=swapped``; :func:`perturb` compares
             several.
-        rewordings: Captions in other words: a table with the columns ``image`` and ``text``.
-        prompts: Folder of prompts that replace the task's.
-        shots: JSON lines of demonstrations with images.
-        repeat: Evaluate everything N times, by seed. More than one needs
-            :func:`evaluate_suite`.
-        score: ``reply`` reads the reply; ``logprobs`` takes the most probable option.
-        max_tokens: Tokens of an answer, without the reasoning before it.
-        thinking_tokens: Tokens for reasoning, on top of the answer's.
+        rewordings: Table of paraphrased captions with the columns ``image`` and ``text``.
+        prompts: Folder of prompt files that replace those of the task.
+        shots: JSON lines file of few-shot examples with images.
+        repeat: Number of times that everything is evaluated, with different seeds. More than one
+            needs :func:`evaluate_suite`.
+        score: ``reply`` parses the reply; ``logprobs`` takes the most probable option.
+        max_tokens: Maximum number of tokens of an answer, without the reasoning before it.
+        thinking_tokens: Additional tokens for reasoning before the answer.
         engine: ``calls`` sends one request per item; ``batch`` uses the batch API of a server.
-        metrics: Registered metrics to compute beside the task's own.
+        metrics: Registered metrics to compute in addition to the task's own.
     """
 
     data: DataKind | None = None
@@ -363,11 +363,11 @@ def _write_option(value: OptionValue) -> str:
 def plan_evaluation(
     wanted: EvaluationPlan, open_named: Callable[[str], Model] | None = None
 ) -> tuple[list[Job], dict[str, InputError]]:
-    """Plan all runs before any model is called; raise for runs that cannot work.
+    """Plan all runs before any model is called; raise an error for runs that cannot work.
 
-    Returns the runs, each after those it needs, and the reasons for skipped tasks. A task that was
-    not named individually is skipped if its data or a package is missing. ``open_named`` opens a
-    model by its name.
+    It returns the runs, each after the runs it needs, and the reasons for skipped tasks. A task
+    that was not named individually is skipped if its data or a package is missing. ``open_named``
+    opens a model by its name.
     """
     settings = _ask_servers(wanted.variation, wanted.calls.model_settings, wanted.models)
     refs = find_tasks(list(wanted.tasks))
@@ -399,7 +399,7 @@ def plan_evaluation(
 
 
 def _add_metrics(names: Sequence[str] | None, jobs: list[Job]) -> list[Job]:
-    """Add the named metrics to the runs; raise if one cannot be used."""
+    """Add the named extra metrics to the runs; raise an error if one cannot be used."""
     if names is None:
         for job in jobs:
             reopen_metrics(job.folder)
@@ -426,7 +426,7 @@ def _choose_opener(wanted: EvaluationPlan, settings: ModelSettings) -> Callable[
 def _ask_servers(
     variation: Variation, settings: ModelSettings, models: Sequence[str]
 ) -> ModelSettings:
-    """Add the request settings of a variation to the models; only servers support them."""
+    """Add request settings (such as log-probabilities) to the models; only servers support them."""
     named = {
         "answer_tokens": variation.max_tokens,
         "thinking_tokens": variation.thinking_tokens,
@@ -454,7 +454,7 @@ def _nothing_left(skipped: Mapping[str, InputError]) -> InputError:
 
 
 class _Planner:
-    """Collect the runs; shared runs are planned once."""
+    """Collects the planned runs; a run that several others need is planned once."""
 
     def __init__(self, wanted: EvaluationPlan, captioner: Model | None) -> None:
         self.jobs: dict[Path, Job] = {}
@@ -469,7 +469,7 @@ class _Planner:
         split: str | None = None,
         trail: tuple[str, ...] = (),
     ) -> PosedTask:
-        """Open a task together with those that it needs."""
+        """Open a task together with its prerequisite tasks."""
         scope, variation = self._wanted.scope, self._wanted.variation
         scope = replace(scope, split=split or scope.split)
         question = pose_task(ref, options, scope, variation)
@@ -491,7 +491,7 @@ class _Planner:
         return self._posed[key]
 
     def add(self, question: PosedTask, model: Model, repeat: int = 0, *, asked: bool = True) -> Job:
-        """Add the run of a task by a model, after the runs it needs; each run once."""
+        """Add the run of a task by a model, after the runs it needs; each run is added once."""
         needs: dict[str, Job] = {}
         for need in question.task.needs:
             other = self._captioner if need.captioner and self._captioner is not None else model
@@ -503,13 +503,13 @@ class _Planner:
             folder = self._wanted.out / folder_name(facts)
             job = replace(job, facts=facts, task=task, folder=folder)
         known = self.jobs.get(job.folder, replace(job, asked=asked))
-        # A needed run may also be requested itself; it keeps its place before the others.
+        # A prerequisite run may also be requested itself; it keeps its place before the others.
         self.jobs[job.folder] = replace(known, asked=True) if asked else known
         return self.jobs[job.folder]
 
 
 def note_greedy(jobs: Iterable[Job]) -> Iterator[str]:
-    """Note repeats at temperature 0, where a seed changes nothing; each task once.
+    """Warn about repeats at temperature 0, where a seed has no effect; once per task.
 
     Repeats keep the temperature of the task's protocol.
     """

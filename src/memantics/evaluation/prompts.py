@@ -24,7 +24,7 @@ TaskName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt(Result):
-    """The request of one item, with role and content; an image is given by its file name."""
+    """The request of one item, with role and content; images are given by file name."""
 
     task: str
     item: str
@@ -33,12 +33,12 @@ class ShownPrompt(Result):
 
     @property
     def head(self) -> str:
-        """The task, the item and the prompt files."""
+        """The task, the item and the prompt files, in one text."""
         return f"{self.task}, item {self.item}; prompt files: {', '.join(self.files) or 'none'}"
 
     @property
     def text(self) -> str:
-        """The messages as text, each under its role."""
+        """The messages of the request as text, each under its role."""
         return "\n\n".join(f"[{role}]\n{text}" for role, text in self.turns)
 
 

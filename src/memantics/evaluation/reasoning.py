@@ -1,4 +1,4 @@
-"""Audit chains of thought: cut off, incomplete, or contrary to the answer."""
+"""Audit chains of thought: truncated, incomplete, or contradicting the answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memantics.evaluation.options import RunLike, find_folder
 from memantics.evaluation.tasks import open_task_of_run
 from memantics.models.engine import CUT_OFF
 
-# Phrases that announce a conclusion.
+# Phrases that introduce a conclusion in a chain of thought.
 _END = 300
 _DECIDES = re.compile(
     r"\b(?:answer|choose|choice|option|correct|judge?ment)\b|答案|选择|判断|结论", re.IGNORECASE
@@ -31,10 +31,10 @@ Must = Mapping[str, Sequence[frozenset[str]]]
 
 @dataclass(frozen=True, slots=True)
 class ChainAudit(Result):
-    """Counts of a run, and the items with faulty chains of thought.
+    """Counts for one run, and the items with faulty chains of thought.
 
-    ``silent`` chains do not mention a required word; ``contrary`` ones conclude another answer.
-    ``checked`` chains had required words; ``decided`` chains state a conclusion.
+    ``silent`` chains of thought do not mention a required word; ``contrary`` ones conclude another
+    answer. ``checked`` chains had required words; ``decided`` chains state a conclusion.
     """
 
     run: str
@@ -77,7 +77,7 @@ def audit_reasoning_texts(folder: Path, task: Task, must: Must) -> ChainAudit:
 
 
 def names_all(chain: str, groups: Sequence[frozenset[str]]) -> bool:
-    """Whether a chain contains at least one word of each group, ignoring case.
+    """Whether a chain of thought contains at least one word of each group, ignoring case.
 
     >>> names_all("左右为男 sounds like 左右为难", [frozenset({"男"}), frozenset({"难"})])
     True
@@ -89,7 +89,7 @@ def names_all(chain: str, groups: Sequence[frozenset[str]]) -> bool:
 
 
 def find_decision(chain: str) -> str:
-    """Return the last concluding sentence near a chain's end; empty if there is none.
+    """Return the last concluding sentence near the end of a chain of thought; empty if none.
 
     >>> find_decision("A is odd. B fits. So the answer: B")
     'So the answer: B'
@@ -105,8 +105,8 @@ def find_decision(chain: str) -> str:
 def audit_reasoning(run: RunLike) -> ChainAudit:
     """Count chains of thought that are cut off, incomplete, or contradict the answer.
 
-    What must be named comes from the data of the benchmark: the pun word and its homophone, or an
-    element that a question cites. No model is called.
+    The required words come from the benchmark's data: the pun word and its homophone, or an element
+    that a question cites. No model is called.
 
     Args:
         run: A run or its folder.
@@ -115,7 +115,7 @@ def audit_reasoning(run: RunLike) -> ChainAudit:
         The counts, and the items with the reason for each.
 
     Raises:
-        InputError: The run holds no chain of thought.
+        InputError: The run contains no chain of thought.
 
     Example:
         >>> mm.audit_reasoning("runs/mquest-qa").cut_off  # doctest: +SKIP
@@ -139,7 +139,7 @@ def audit_reasoning(run: RunLike) -> ChainAudit:
 
 
 def tabulate_reasoning(found: Sequence[ChainAudit]) -> Table:
-    """Make a table with one row per run and the counts of its chains."""
+    """Make a table with one row per run and the counts of its chains of thought."""
     columns = ("run", *(f">{n}" for n in ("answers", "chains", "cut off", "silent", "contrary")))
     rows = tuple(
         (

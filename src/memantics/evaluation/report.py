@@ -51,7 +51,7 @@ __all__ = [
     "split_unfinished",
     "write_gallery",
 ]
-# One table of models × tasks, with significance marks.
+# The table of models × tasks, with significance marks.
 
 
 def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
@@ -74,7 +74,7 @@ def tabulate_models(runs: Sequence[RunLike]) -> ModelTable:
 
 
 def render_table(runs: Sequence[RunLike], form: str, style: TableStyle | None = None) -> str:
-    """Render the table as ``latex``, ``md``, ``csv`` or ``html``; ``style`` is for LaTeX."""
+    """Render the model table as ``latex``, ``md``, ``csv`` or ``html``; ``style`` is for LaTeX."""
     if style is not None and style not in TABLE_STYLES:
         raise UnknownName("style", style, TABLE_STYLES)
     if form == "latex":
@@ -105,22 +105,22 @@ def report(
 ) -> Path:
     """Write runs to one self-contained page, or to a table.
 
-    Unfinished runs among finished ones are left out.
+    If some runs are finished, unfinished runs are excluded.
 
     Args:
         runs: One run or several: runs or their folders.
         out: The file to write.
-        form: ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed form (entry points of
-            the group ``memantics.reports``). Default: by the ending of ``out``.
-        images: Show memes on the page.
-        table: Write the table of models × tasks alone, as LaTeX always does.
+        form: Report format: ``html``, ``md``, ``csv``, ``json``, ``latex`` or an installed one
+            (entry points of the group ``memantics.reports``). Default: by the extension of ``out``.
+        images: Whether the page shows memes.
+        table: Write only the table of models × tasks; LaTeX contains only this table.
         style: Style of the LaTeX table: ``booktabs``, ``acl`` or ``neurips``.
 
     Returns:
         The file that was written.
 
     Raises:
-        InputError: No run is finished, or the form is unknown.
+        InputError: No run is finished, or the format is unknown.
 
     Example:
         >>> mm.report(["runs/one", "runs/other"], "report.html")  # doctest: +SKIP
@@ -151,9 +151,10 @@ def report(
 
 
 class _GoldFinder:
-    """Find the correct options by parsing each option label as if it were an answer.
+    """Finds the correct options by parsing each option label as if it were an answer.
 
-    Needed because gold labels and option labels may differ: gold ``none`` can be option E of five.
+    This is needed because gold labels and option labels may differ: the gold label ``none`` can be
+    option E of five.
     """
 
     def __init__(self) -> None:
@@ -216,7 +217,7 @@ def export_inspect(
 
 
 def _mark(run: Run) -> dict[str, float | None]:
-    """Compute the main metric of each single item, where the task defines one.
+    """Compute the main metric of each single item, if the task defines it per item.
 
     Metrics that call another model are skipped; a main metric never does.
     """

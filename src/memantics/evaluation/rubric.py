@@ -1,7 +1,8 @@
-"""Judge free-text answers with models: rubric, strict schema, several judges, human checks.
+"""Rate free-text answers with judge models: rubric, strict schema, several judges, human checks.
 
-A judge sees the question, the references, the answer and the image, but not which model answered.
-Its judgements form a run inside the judged run, so that judging resumes and repeats no call.
+A judge model sees the question, the reference answers, the answer and the image, but not which
+model answered. The judgements form a run inside the judged run, so that judging can be resumed and
+repeats no call.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from memantics.metrics.agreement import krippendorff_alpha
 JUDGED = "judged.json"
 QUALITIES = ("correctness", "coverage")
 _SCORES = TypeAdapter(tuple[Score, ...])
-# Minimum number of ratings for a linear fit.
+# Minimum number of human ratings for a linear fit.
 ENOUGH = 10
 Ratings = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 class JudgeReply(BaseModel):
-    """The reply of a judge."""
+    """The reply of a judge model."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +49,7 @@ _, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
 
 
 def make_judging(name: str, outcomes: Sequence[Outcome], *, image: bool) -> Task:
-    """Make the task of judging a run's answers; items without an answer are skipped."""
+    """Make the task of rating a run's answers; items without an answer are skipped."""
     prompt = read_prompts(Path(__file__).parent / "judge_prompts")["judge"]
 
     def items() -> Iterator[Item]:
@@ -106,7 +107,7 @@ def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
 
 
 def read_marks(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
-    """Read the marks of a judge, by quality and item."""
+    """Read the ratings of a judge model, by quality (such as correctness) and item."""
     return {
         key: {
             o.item.id: float(str(o.value[key]))
@@ -129,7 +130,7 @@ class Agreement:
 
     ``rated`` counts the items with human ratings. ``alpha_people`` is the alpha between the judges'
     mean and the human mean, ``apart`` their mean absolute difference. ``calibrated`` is the judges'
-    mean mapped to the human scale by a linear fit on the rated items.
+    mean rating, mapped to the human scale by a linear fit on the rated items.
     """
 
     quality: str
@@ -162,7 +163,7 @@ def measure_agreement(
 
 
 def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average the judges' marks, by item.
+    """Average the ratings of all judges, by item.
 
     >>> mean_marks([{"a": 4.0, "b": 2.0}, {"a": 5.0}])
     {'a': 4.5, 'b': 2.0}
@@ -175,7 +176,7 @@ def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
 def _calibrate(
     found: Sequence[float], said: Sequence[float], everything: Sequence[float]
 ) -> float | None:
-    """Map the mean of all marks to the human scale; None with too few ratings."""
+    """Map the mean of all judge ratings to the human scale; None with too few human ratings."""
     if len(found) < ENOUGH or len(set(found)) < 2:
         return None
     slope, start = np.polyfit(found, said, 1)
@@ -210,7 +211,7 @@ def make_scores(
 
 
 def describe_agreement(agreed: Agreement) -> str:
-    """Describe the agreement in words.
+    """Describe the agreement of judges with each other and with people in words.
 
     >>> describe_agreement(Agreement("coverage", None, 0, None, None, None))
     'one judge, no human ratings to compare'
@@ -230,13 +231,13 @@ def write_judged(folder: Path, scores: tuple[Score, ...]) -> None:
 
 
 def read_judged(folder: Path) -> tuple[Score, ...]:
-    """Read the judges' scores of a run, if it was judged."""
+    """Read the judges' scores of a run; empty if it was not judged."""
     path = folder / JUDGED
     return _SCORES.validate_json(path.read_bytes()) if path.is_file() else ()
 
 
 def need_text(outcomes: Sequence[Outcome], folder: Path) -> None:
-    """Raise if a run's answers are not free text."""
+    """Raise an error if a run's answers are not free text."""
     if not any(isinstance(o.item.gold, list) and isinstance(o.value, str) for o in outcomes):
         raise InputError(
             f"run {folder} has no free-text answers to judge",

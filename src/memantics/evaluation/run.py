@@ -1,8 +1,8 @@
 """Execute runs: one task with one model from items to scores, and many runs concurrently.
 
-Runs of one model share its rate limiter. The next run begins as soon as the calls in flight fall
-below the limit. Different models run in parallel. Two runs of one task by one model never overlap,
-so that shared requests come from the cache and are paid for once.
+Runs of one model share its rate limiter. The next run begins as soon as the number of running calls
+falls below the limit. Different models run in parallel. Two runs of one task by one model never
+overlap, so that shared requests come from the cache and are paid for once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _TOLD = (*CAPTIONS, "source_caption")
 Stratum = tuple[str, ...]
 
 
-# Items of a limited run: round-robin over languages and kinds, always the same ones.
+# A limited run selects items round-robin over languages and question types; the selection is always
+# the same.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,14 @@ class Chosen:
 def choose(
     items: Iterable[Item], limit: int, kinds: Sequence[str], languages: Sequence[str] = ()
 ) -> Chosen | None:
-    """Select the items of a limited run; None if they are the first ones.
+    """Select the items of a limited run; None if these are simply the first items.
 
-    An item's stratum is its language, if the benchmark's card names several, and its ``kinds``
-    (tags). The language comes from the tag ``language``, else from the script of the caption or
-    question. Each stratum gives one item per round until ``limit`` is reached; empty strata are
-    skipped. Within a stratum, items are ordered by meme in the order of the data. Repeated
-    questions with another seed (tag ``turn``) come last, so that more memes are covered. Gold
-    answers are not used. The selection is deterministic, and a larger limit only adds items.
+    An item's stratum is its language, if the dataset card names several, and its ``kinds`` (tags).
+    The language comes from the tag ``language``, else from the script of the caption or question.
+    Each stratum gives one item per round until ``limit`` is reached; empty strata are skipped.
+    Within a stratum, items are ordered by meme in the order of the data. Repeated questions with
+    another seed (tag ``turn``) come last, so that more memes are covered. Gold answers are not
+    used. The selection is deterministic, and a larger limit only adds items.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(f"{n}", f"{n}", "", Form("", ()), tags={"kind": k}) for n, k in
@@ -104,7 +105,7 @@ def choose(
 
 
 def _order_turns(strata: Mapping[Stratum, int]) -> list[int]:
-    """Order the strata so that languages alternate, since few items could otherwise share one."""
+    """Order the strata so that languages alternate; otherwise few items could have one language."""
     seen: Counter[str] = Counter()
     languages: dict[str, int] = {}
     keys: list[tuple[int, int]] = []
@@ -128,10 +129,10 @@ def _find_stratum(item: Item, kinds: Sequence[str], languages: Sequence[str]) ->
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A task, a model and the folder of their run. ``needs`` are the runs that must end first.
+    """A task, a model and the folder of their run. ``needs`` are the runs that must finish first.
 
-    A job that was not ``asked`` for runs only because another run needs it. ``metrics`` names extra
-    metrics (None: those of its last scoring).
+    If ``asked`` is false, the user did not request the run; another run needs its answers.
+    ``metrics`` names extra metrics (None: those of the last scoring).
     """
 
     facts: RunFacts
@@ -152,8 +153,8 @@ JobScorer = Callable[[Job], Awaitable[Scores]]
 class PosedTask:
     """A task on its data, before a model is chosen.
 
-    ``first`` is the task with the first items of its limit, if others are selected; ``needs`` are
-    the tasks whose answers it needs, by name.
+    ``first`` is the task with the first items of its limit, if others are selected. ``needs`` are
+    the prerequisite tasks whose answers it uses, by name.
     """
 
     cards: tuple[Card, TaskCard]
@@ -172,7 +173,7 @@ class PosedTask:
 
     @property
     def unspread(self) -> PosedTask | None:
-        """The same task with the first items, as other tools limit a task."""
+        """The same task with the first items, as other tools select them."""
         if self.first is None:
             return None
         return replace(self, task=self.first, scope=replace(self.scope, spread=""), first=None)
@@ -180,9 +181,9 @@ class PosedTask:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a run ended. ``waiting`` items were not asked, because answers that they need failed.
+    """The end of a run. ``waiting`` items were not asked, because answers that they need failed.
 
-    There are no scores if every item waits.
+    The run has no scores if every item waits.
     """
 
     progress: Progress
@@ -193,9 +194,9 @@ class Ended:
 def pose(
     cards: tuple[Card, TaskCard], task: Task, describe_data: Callable[[], DataFacts], scope: Scope
 ) -> PosedTask:
-    """Limit a task to its scope and count its items; damaged data thus fail before any paid call.
+    """Limit a task to its scope and count its items, so that damaged data fail before paid calls.
 
-    The data are described afterwards, from what was read for counting.
+    The data are described afterwards, from the records that were read for counting.
     """
     if scope.sample is not None:
         memes, total = draw_memes(task.items(), scope.sample, scope.seed or 0)
@@ -225,7 +226,7 @@ def _choose(task: Task, limit: int, card: Card) -> Chosen | None:
 
 
 def _pick(task: Task, ids: frozenset[str]) -> Task:
-    """Restrict a task to some items, also after it received other answers."""
+    """Restrict a task to some items, also after it received answers of other tasks."""
     whole, feed = task.items, task.feed
 
     def items() -> Iterator[Item]:
@@ -242,7 +243,7 @@ def _pick(task: Task, ids: frozenset[str]) -> Task:
 
 
 def _cut(task: Task, limit: int) -> Task:
-    """Restrict a task to its first items, also after it received other answers."""
+    """Restrict a task to its first items, also after it received answers of other tasks."""
     whole, feed = task.items, task.feed
     return replace(
         task,
@@ -252,7 +253,7 @@ def _cut(task: Task, limit: int) -> Task:
 
 
 def narrow(task: Task, keep: Callable[[str], bool]) -> Task:
-    """Restrict a task to some memes, also after it received other answers."""
+    """Restrict a task to some memes, also after it received answers of other tasks."""
     whole, feed = task.items, task.feed
     return replace(
         task,
@@ -268,7 +269,7 @@ def plan(
     place: tuple[Path, tuple[float, float] | None],
     needs: Mapping[str, Job] | None = None,
 ) -> Job:
-    """Describe a run and its folder; ``place`` is the folder of all runs."""
+    """Describe a run and its folder; ``place`` is the folder that contains all runs."""
     out, prices = place
     needs = needs or {}
     facts = describe(question.cards, question.task, model, question.data, question.scope, prices)
@@ -294,7 +295,7 @@ async def evaluate(
     watch: Callable[[Progress], None],
     score: JobScorer = score_here,
 ) -> Ended:
-    """Ask the items without an answer, then score; the folder holds everything."""
+    """Ask the items that have no answer yet, then score; the run folder contains all results."""
     task, waiting = feed_needs(job)
     settings = replace(settings, total=job.total)
     if waiting == job.total:
@@ -311,11 +312,11 @@ async def evaluate(
 
 
 def feed_needs(job: Job) -> tuple[Task, int]:
-    """Insert the answers that the task needs; return also the number of waiting items.
+    """Insert answers of other tasks that the task needs; also return the number of waiting items.
 
-    An item waits while a call for its meme has failed, because its answer would never be replaced.
-    A refused or unparsed reply is final: the prompt then states that there is no answer for that
-    meme.
+    An item waits if the call for its meme in the other task has failed, because its own answer
+    would never be replaced. A refused or unparsed reply is final: the prompt then states that there
+    is no answer for that meme.
     """
     if job.task.feed is None or not job.needs:
         return job.task, 0
@@ -332,7 +333,7 @@ def feed_needs(job: Job) -> tuple[Task, int]:
 
 
 def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
-    """Return a run's answers by meme, and all memes with a final status."""
+    """Return a run's answers by meme, and all memes whose status is final."""
     fed: dict[str, str] = {}
     ended: set[str] = set()
     for outcome in read_outcomes(job.folder, job.task):
@@ -347,7 +348,7 @@ def read_fed(job: Job) -> tuple[dict[str, str], set[str]]:
 def draw_memes(items: Iterable[Item], count: int, seed: int) -> tuple[frozenset[str], int]:
     """Sample memes until they have ``count`` items; return the memes and the number of items.
 
-    Memes are kept whole, since metrics over pairs and triples need all items of a meme, so the
+    All items of a sampled meme are included, since metrics over pairs and triples need them, so the
     number of items may exceed ``count``. Sampling uses the hash of seed and meme, so tasks on the
     same memes get the same sample.
 
@@ -380,7 +381,7 @@ class SuiteSettings:
     """Concurrency settings of a suite; they do not affect the answers.
 
     ``together`` is the maximum number of open runs per model. Models in ``alone`` run one after
-    another, since two may not fit into memory. ``score`` should run large scoring jobs outside this
+    another, since two may not fit into memory. ``score`` should run large scoring jobs in another
     process.
     """
 
@@ -402,7 +403,7 @@ class RunEnd:
 
     @property
     def broken(self) -> bool:
-        """Whether there are no scores, so that dependent runs cannot begin."""
+        """Whether the run has no scores, so that dependent runs cannot begin."""
         return self.error is not None or self.fault is not None
 
 
@@ -410,31 +411,31 @@ class SuiteWatch(Protocol):
     """Receiver of progress updates of a suite."""
 
     def begin(self, job: Job) -> None:
-        """A run begins."""
+        """Called when a run begins."""
         ...
 
     def show(self, job: Job, progress: Progress) -> None:
-        """A run has made progress."""
+        """Called when a run has made progress."""
         ...
 
     def end(self, result: RunEnd) -> None:
-        """A run has ended."""
+        """Called when a run has ended."""
         ...
 
 
 async def run_suite(
     jobs: Sequence[Job], cache: Cache | None, settings: SuiteSettings, watch: SuiteWatch
 ) -> list[RunEnd]:
-    """Run all jobs, each after those it needs; return results in the order of the jobs.
+    """Run all jobs, each after the jobs it needs; return results in the order of the jobs.
 
     A failed run stops only the runs that need it. Models are closed after their last run.
-    Cancelling lets calls in flight finish, as in :func:`~memantics.evaluation.ask.ask`.
+    Cancelling lets running calls finish, as in :func:`~memantics.evaluation.ask.ask`.
     """
     return await _Suite(jobs, cache, settings, watch).run()
 
 
 class _Suite:
-    """One suite in progress."""
+    """A suite of runs in progress."""
 
     def __init__(
         self, jobs: Sequence[Job], cache: Cache | None, settings: SuiteSettings, watch: SuiteWatch
@@ -482,7 +483,7 @@ class _Suite:
             await _cancel(active)
 
     def _pick(self, waiting: Iterable[Job], active: Iterable[Job]) -> Job | None:
-        """Return the next job whose needs are met and whose task is not running."""
+        """Return the next job whose prerequisites are finished and whose task is not running."""
         busy = {job.facts.task for job in active}
         for job in waiting:
             ready = all(need.folder in self._results for need in job.needs.values())
@@ -491,7 +492,7 @@ class _Suite:
         return None
 
     def _drop_hopeless(self, waiting: list[Job]) -> None:
-        """End jobs that cannot begin: the model is missing, or needed answers are missing."""
+        """End jobs that cannot begin because the model or needed answers are missing."""
         for job in list(waiting):
             known = [
                 self._results[n.folder] for n in job.needs.values() if n.folder in self._results
@@ -529,7 +530,7 @@ class _Suite:
 
 
 def _captioners_first(lanes: Iterable[Lane]) -> list[Lane]:
-    """Sort models so that those needed by others come first."""
+    """Sort models so that models whose answers others need come first."""
     lanes = list(lanes)
     needed = {
         id(need.model)
@@ -542,10 +543,10 @@ def _captioners_first(lanes: Iterable[Lane]) -> list[Lane]:
 
 
 async def _all(lanes: Iterable[Coroutine[None, None, None]]) -> None:
-    """Wait for all; if cancelled or one fails, cancel the others exactly once.
+    """Wait for all asyncio tasks; if cancelled or one fails, cancel the others exactly once.
 
-    A second cancellation, as ``gather`` with a clean-up would send, ends the grace period of calls
-    in flight.
+    A second cancellation, as ``gather`` with a clean-up would send, would end the grace period of
+    running calls.
     """
     tasks = [asyncio.create_task(lane) for lane in lanes]
     try:
@@ -556,7 +557,7 @@ async def _all(lanes: Iterable[Coroutine[None, None, None]]) -> None:
 
 
 async def _first(active: Iterable[asyncio.Task[None]], seconds: float) -> set[asyncio.Task[None]]:
-    """Return the tasks that ended within that many seconds."""
+    """Return the asyncio tasks that ended within that many seconds."""
     tasks = set(active)
     if not tasks:
         await asyncio.sleep(seconds)

@@ -1,7 +1,7 @@
 """Score runs in separate processes, so that scoring does not delay model calls.
 
 ``python -m memantics.evaluation.score_processes`` is such a process. It reads one JSON line per run
-and writes one when the run is scored. It exits when its input ends, so it never outlives the
+and writes one line when the run is scored. It exits when its input ends, so it never outlives the
 command that started it.
 """
 
@@ -25,13 +25,13 @@ from memantics.evaluation.run import Job, score_here
 from memantics.evaluation.scoring import name_baselines, score_run
 from memantics.evaluation.tasks import open_baselines, open_task_of_run
 
-# Runs up to this many items are scored faster than a process starts.
+# Runs with at most this many items are scored faster than a process starts.
 _SMALL = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringOrder:
-    """One run to score."""
+    """An order to a scoring process: one run to score."""
 
     folder: str
     invalid: str
@@ -43,10 +43,10 @@ _ORDER = TypeAdapter(ScoringOrder)
 
 
 class ScoringPool:
-    """Score small runs on a thread, large ones in other processes.
+    """Scores small runs on a thread and large ones in other processes.
 
-    Scoring is pure computation, which would block the event loop of the asking process. Trivial
-    baselines do not depend on the model, so runs of one task share their scores.
+    Scoring is pure computation, which would block the event loop of the process that calls models.
+    Trivial baselines do not depend on the model, so runs of one task share their baseline scores.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,8 @@ class ScoringPool:
     async def _count(self, job: Job) -> Scores:
         if job.total > _SMALL and await self._count_apart(job):
             return read_scores(job.folder)
-        # If the other process fails, score here; errors are then raised here.
+        # If the other process fails, the run is scored in this process, which then raises any
+        # error.
         return await score_here(job)
 
     async def _count_apart(self, job: Job) -> bool:
@@ -99,7 +100,7 @@ class ScoringPool:
         return bool(orjson.loads(answer))
 
     async def close(self) -> None:
-        """Stop the processes."""
+        """Stop the scoring processes."""
         for process in self._idle:
             assert process.stdin is not None
             process.stdin.close()
@@ -133,9 +134,9 @@ def _score(order: ScoringOrder) -> None:
 
 
 def main() -> None:
-    """Work until the input ends."""
+    """Score runs until the input ends."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # Output printed by a package must not be parsed as a result.
+    # Text printed by a package must not be parsed as a result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     work(sys.stdin.buffer, answers)
 

@@ -1,4 +1,4 @@
-"""Score a run directory; calls no model except trivial baselines."""
+"""Score a run directory without calling a model, except trivial baselines."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from memantics.evaluation.rubric import read_judged
 from memantics.metrics.interval import majority, pass_at_k, repeat_deviation, split_variance
 from memantics.models.engine import read_reply
 
-# The random baseline, its maximum number of repetitions, and enough random answers in total.
+# The random baseline, its maximum number of repetitions, and a sufficient total of random answers.
 RANDOM, MOST_SAMPLES, _ENOUGH = "baseline/random", 40, 2000
-# Number of forms per read; two reads are kept. More than the calls in flight, whose answers
-# arrive in any order.
+# Number of forms read at a time; the last two batches are kept. It exceeds the number of concurrent
+# calls, whose answers arrive in any order.
 _FORMS = 1000
 
 
 class _RunItems:
     """The items of a run by id; only a few of their forms are kept in memory.
 
-    Answers are nearly in the order of the items, so the form of an answered item was read recently;
-    otherwise it is read again.
+    Answers are nearly in the order of the items, so the form of an answered item was usually read
+    recently; otherwise it is read again.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class _RunItems:
         self._former: dict[str, records.Form] = {}
 
     def find(self, name: str) -> rundir.StoredItem | None:
-        """Return the item of an answer; None if its line was removed."""
+        """Return the item of an answer; None if its line in ``items.jsonl`` was removed."""
         while name not in self.all and self._advance():
             pass
         return self.all.get(name)
@@ -54,12 +54,12 @@ class _RunItems:
         return self._forms.get(item.id) or self._former.get(item.id) or item.form
 
     def read_rest(self) -> None:
-        """Read the items without answers."""
+        """Read the remaining items, which have no answers."""
         while self._advance():
             pass
 
     def _advance(self) -> bool:
-        """Read the next batch; return False at the end."""
+        """Read the next batch of items; return False at the end."""
         read = list(islice(self._lines, _FORMS))
         if read:
             self._former, self._forms = self._forms, {item.id: form for item, form in read}
@@ -75,17 +75,18 @@ async def score_run(
     *,
     strict: bool = False,
 ) -> rundir.Scores:
-    """Parse the raw answers of a run anew, score them, and write ``scores.json``.
+    """Parse the raw answers of a run again, score them, and write ``scores.json``.
 
     Args:
         folder: The run directory.
         task: The task of the run.
         baselines: Trivial models to score on the same items.
         metrics: Names of metrics besides the task's own; None: those of the last scoring.
-        strict: Refuse a named metric that does not apply to the task, instead of leaving it out.
+        strict: Raise an error for a named metric that does not apply to the task, instead of
+            skipping it.
 
     Raises:
-        InputError: A metric is unknown or failed. If one failed, all other scores are written.
+        InputError: A metric is unknown or failed. If a metric failed, all other scores are written.
     """
     facts, items = rundir.read_facts(folder), _RunItems(folder)
     ended: dict[str, records.Outcome] = {}
@@ -132,9 +133,9 @@ def read_outcomes(folder: Path, task: Task) -> list[records.Outcome]:
 def _note_outcomes(
     folder: Path, items: _RunItems, task: Task, ended: dict[str, records.Outcome]
 ) -> Iterator[Answer]:
-    """Parse every attempt and keep the last outcome of each item; answers are not kept in memory.
+    """Parse every attempt and keep only the last outcome of each item in memory.
 
-    Stored replies are parsed again, so a corrected parser needs no new call.
+    Stored replies are parsed again, so a corrected parser needs no new model call.
     """
     for answer in rundir.read_answers(folder):
         item = items.find(answer.item)
@@ -145,7 +146,7 @@ def _note_outcomes(
 
 
 def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
-    """Count the four statuses; each has an entry.
+    """Count the four answer statuses; each status has an entry.
 
     >>> count_statuses([])
     {'answered': 0, 'refused': 0, 'unparsed': 0, 'failed': 0}
@@ -159,7 +160,7 @@ def count_statuses(outcomes: Iterable[records.Outcome]) -> dict[str, int]:
 def keep_scored(
     outcomes: Iterable[records.Outcome], policy: InvalidPolicy
 ) -> list[records.Outcome]:
-    """Keep the outcomes that the policy scores."""
+    """Keep the outcomes that the policy for invalid answers scores."""
     return [outcome for outcome in outcomes if counts(outcome, policy)]
 
 
@@ -212,7 +213,7 @@ def _outcome(
 
 
 def name_baselines(models: Iterable[Model]) -> tuple[str, ...]:
-    """Return the names of scored baselines; seeds of the random baseline are one baseline."""
+    """Return the names of scored baselines; all seeds of the random baseline are one baseline."""
     return tuple(dict.fromkeys(map(_base, models)))
 
 
@@ -228,13 +229,14 @@ async def _score_baselines(
 ) -> tuple[rundir.BaselineScores, ...]:
     """Score each baseline; the random baseline gets its expected score.
 
-    One random answer per item varies much on few items, so several repetitions are averaged.
-    Metrics named by the user have no confidence interval here, and are skipped if they fail.
+    One random answer per item gives a variable score on few items, so several repetitions are
+    averaged. Metrics named by the user have no confidence interval here, and are skipped if they
+    fail.
     """
     if not models:
         return ()
     most = max(1, min(MOST_SAMPLES, _ENOUGH // len(items)))
-    # Free text has no options to sample: every repetition would be the same.
+    # Free text has no options to sample, so every repetition would be the same.
     if most > 1 and all(f.kind == "text" and not f.options for i in items for f in i.form.fields):
         most = 1
     names = name_baselines(models)
@@ -251,7 +253,7 @@ async def _score_baselines(
 
 
 def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
-    """Average each metric and its interval bounds over the repetitions that define it.
+    """Average each metric and its interval bounds over the repetitions in which it is defined.
 
     >>> average([(Score("f1", 0.2, 9, 0.1, 0.4),), (Score("f1", 0.4, 9, 0.3, 0.8),)])[0].value
     0.3
@@ -268,7 +270,7 @@ def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
             value=_mean(score.value for score in scores),
             low=_mean(score.low for score in scores),
             high=_mean(score.high for score in scores),
-            # A note applies to one repetition, unless all have the same.
+            # A note that differs between repetitions is dropped.
             note=scores[0].note if len({score.note for score in scores}) == 1 else "",
         )
         for scores in found.values()
@@ -277,7 +279,7 @@ def average(draws: Sequence[tuple[Score, ...]]) -> tuple[Score, ...]:
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    # Rounded, so that the mean of equal values is exactly that value.
+    # The mean is rounded, so that the mean of equal values is exactly that value.
     return round(fsum(known) / len(known), 12) if known else None
 
 
@@ -300,13 +302,13 @@ async def _ask_baselines(
     return said
 
 
-# Metrics over runs that differ only in their seed, stored with the scores of the first run.
+# Statistics over runs that differ only in their seed, stored with the scores of the first run.
 
 REPEATS, DEVIATION = "repeats", "SD across repeats"
 
 
 def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
-    """Group runs that repeat one another, in the order of their numbers."""
+    """Group runs that are repeats of each other, in the order of their numbers."""
     found: dict[str, list[tuple[int, Path]]] = {}
     for folder in folders:
         facts = read_facts(folder)
@@ -315,7 +317,7 @@ def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
 
 
 def note_repeats(folders: Sequence[Path], task: Task) -> None:
-    """Write the statistics over repeats into the scores of the first run."""
+    """Write the statistics over repeated runs into the scores of the first run."""
     first = read_scores(folders[0])
     scores = tuple(score for score in first.scores if score.by != REPEATS)
     if len(folders) > 1:
@@ -338,9 +340,9 @@ def score_repeats(
     runs: Sequence[dict[str, Outcome]],
     means: Sequence[float | None],
 ) -> Iterator[Score]:
-    """Compute mean and SD of the main metric; for accuracy also variance parts and majority votes.
+    """Compute mean and SD of the main metric over repeats; for accuracy also variance and majority.
 
-    Only items that every repeat answered or counts as wrong are used.
+    Only items that every repeat answered or that count as wrong are used.
     """
     count = len(runs)
     known = [value for value in means if value is not None]

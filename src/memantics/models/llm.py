@@ -208,7 +208,7 @@ class EmbeddedLlm:
         return math.exp(-sum(float(step["logprob"]) for step in steps) / len(steps))
 
     def _tokenize(self, text: str) -> list[int]:
-        address = f"{self._load().listening_url}/tokenize"
+        address = f"{self._load().listening_address}/tokenize"
         request = urllib.request.Request(  # noqa: S310 - the loopback address of our own engine
             address,
             orjson.dumps({"content": text}),

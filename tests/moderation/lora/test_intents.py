@@ -95,7 +95,7 @@ def test_the_lessons_are_the_task_s_own_requests(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="which is missing"):
         LocalModel(f"local/{adapter}")
     (tmp_path / "out" / "tuning.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StoreError, match="damaged"):
+    with pytest.raises(StoreError, match="cannot be read"):
         mm.evaluate(
             TASK,
             f"detector/{tmp_path / 'out'}",
@@ -124,10 +124,10 @@ def test_a_published_set_of_intents_is_learnt_from(shell: Shell, tmp_path: Path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--set", "background=auto"), "needs the answers of memeintent/background first"),
-        (("--style", "image"), "--style has no meaning with --question intent"),
+        (("--set", "background=auto"), "needs model answers of memeintent/background"),
+        (("--style", "image"), "--style cannot be used with --question intent"),
         (("--data", "punmemecn"), "intent"),
-        (("--train-groups", "9999"), "cannot be split"),
+        (("--train-groups", "9999"), "are too few for"),
     ],
 )
 def test_what_cannot_be_learnt_is_one_line(
@@ -136,7 +136,7 @@ def test_what_cannot_be_learnt_is_one_line(
     base = tiny.MAKERS["llama"](shell.folder / "base")
     start = ("detector", "tune", base, "--question", "intent", "--set", "role=text")
     assert message in shell.refused(*start, *words)
-    assert "no meaning with --question harm" in shell.refused(
+    assert "cannot be used with --question harm" in shell.refused(
         "detector", "tune", base, "--question", "harm", "--set", "role=text"
     )
 
@@ -177,4 +177,4 @@ def test_memecap_is_learnt_as_intents(shell: Shell) -> None:
     assert (facts["trained_on"], facts["held_out"]) == (4, 2)
     card = (shell.folder / "tuned" / "CARD.md").read_text(encoding="utf-8")
     assert "MemeCap, release, split train" in card
-    assert "no MemeIntent release here" in shell.refused("data", "add", "memeintent", "meme-cap")
+    assert "not a MemeIntent release" in shell.refused("data", "add", "memeintent", "meme-cap")

@@ -73,10 +73,10 @@ def test_types_are_trained_without_the_memes_that_have_none(encoder: Make, tmp_p
     ("words", "message"),
     [
         (("train-neural", "--preset", "mke", "--text-backbone", "nowhere"), "no such folder"),
-        (("train-neural", "--preset", "text", "--seeds", "a,b"), "--seeds a,b is not possible"),
+        (("train-neural", "--preset", "text", "--seeds", "a,b"), "is not a valid list of seeds"),
         (("train", "--preset", "mke"), "train-neural --preset mke"),
-        (("tune", "nowhere", "--question", "harm", "--data", "sample"), "no config"),
-        (("tune", "nowhere", "--data", "sample", "--rate", "-1"), "rate -1 is not possible"),
+        (("tune", "nowhere", "--question", "harm", "--data", "sample"), "config.json is missing"),
+        (("tune", "nowhere", "--data", "sample", "--rate", "-1"), "not a valid learning rate"),
     ],
 )
 def test_what_cannot_be_says_what_to_do(

@@ -139,10 +139,10 @@ def test_a_changed_file_is_refused(trained: tuple[Path, Path]) -> None:
         (rewrite(data, age), "has format 0"),
         (rewrite(data, lambda files: files.update({"../x": b""})), "unexpected files"),
         (rewrite(data, lambda files: files.pop("tokenizer.json")), "added or removed"),
-        (rewrite(data, lambda files: files.pop("detector.json")), "no readable"),
+        (rewrite(data, lambda files: files.pop("detector.json")), "cannot be read"),
         (rewrite(data, lambda _: None, zipfile.ZIP_DEFLATED), "it is compressed"),
-        (data[: len(data) // 2], "no exported detector"),
-        (b"not a zip", "no exported detector"),
+        (data[: len(data) // 2], "not an exported detector"),
+        (b"not a zip", "not an exported detector"),
     ]
     for bad, message in cases:
         with pytest.raises(StoreError, match=message):

@@ -85,7 +85,7 @@ def test_the_rate_warms_up_and_fades() -> None:
 def test_presets_name_what_they_need() -> None:
     with pytest.raises(InputError, match="needs a text backbone"):
         check_backbones("fusion", Backbones())
-    with pytest.raises(InputError, match="has no place for a clip backbone"):
+    with pytest.raises(InputError, match="does not use a clip backbone"):
         check_backbones("text", Backbones(text="x", clip=Path("y")))
     with pytest.raises(InputError, match="uses no text"):
         choose_shape("image", "attention")

@@ -324,10 +324,10 @@ def test_a_hopeless_rate_is_named(text_only: Backbones, tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"seeds": ()}, "seeds must be unique"),
-        ({"seeds": (1, 1)}, "and differ"),
-        ({"seeds": (0, -1)}, "seed -1 is below 0"),
-        ({"batch": 10, "accumulate": 4}, "do not fall into 4 equal parts"),
-        ({"share": 0.95}, "share 0.95"),
+        ({"seeds": (1, 1)}, "must be unique"),
+        ({"seeds": (0, -1)}, "the seed -1 is negative"),
+        ({"batch": 10, "accumulate": 4}, "is not a multiple of --accumulate 4"),
+        ({"share": 0.95}, "not a valid --share"),
         ({"rate": 0.0}, "rate must be above 0"),
     ],
 )

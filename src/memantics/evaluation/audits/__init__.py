@@ -1,1 +1,1 @@
-"""Audit checks: shortcuts, leaks, blind answers, option order, label errors, impossible tables."""
+"""Audit checks: shortcuts, leaks, answers without the image, option order, label errors, tables."""

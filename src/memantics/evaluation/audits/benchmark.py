@@ -43,7 +43,7 @@ FEWEST = 20
 
 @dataclass(slots=True)
 class AuditNotes:
-    """All findings, the checks that were not possible, and the written files by kind."""
+    """All findings of an audit, the checks that were not possible, and the written files."""
 
     findings: list[Finding] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
@@ -51,7 +51,7 @@ class AuditNotes:
     files: dict[str, Path] = field(default_factory=dict)
 
     def add(self, found: tuple[list[Finding], list[Gap]]) -> None:
-        """Add the result of a check."""
+        """Add the result of an audit check."""
         self.findings += found[0]
         self.gaps += found[1]
 
@@ -66,7 +66,7 @@ class TrivialModels:
 
 @dataclass(frozen=True, slots=True)
 class Inquiry:
-    """The models to run, their settings, and the number of items."""
+    """The models that an audit asks, their settings, and the number of items."""
 
     models: tuple[Model, ...]
     asker: AuditAsking
@@ -79,7 +79,7 @@ async def audit(
     trivial: TrivialModels,
     inquiry: Inquiry | None = None,
 ) -> AuditNotes:
-    """Audit the tasks of a benchmark; without an inquiry no model is called."""
+    """Audit the tasks of a benchmark; no model is called if no models are given."""
     found = AuditNotes()
     exams, gaps = open_exams(subject, cards)
     found.gaps += gaps
@@ -91,7 +91,7 @@ async def audit(
         await _audit_data(found, subject, exam, chance, trivial)
         floor = chance if chance.value is not None else _find_floor(found, exam)
         texts = {find_text(item) for item in exam.texts} - {""}
-        # Tasks on the same memes would report the same leaks.
+        # Tasks on the same memes would report the same leaks twice.
         if not texts <= known:
             found.add(find_leaks(exam))
         known |= texts
@@ -166,7 +166,7 @@ async def _audit_models(
 async def _question(
     found: AuditNotes, exam: Exam, chance: ChanceLevel, model: Model, inquiry: Inquiry
 ) -> Score | None:
-    """Run the model with images, if there are any, and without; return the score with images."""
+    """Run the model with images (if the task has any) and without; return the score with images."""
     items = draw_items(exam.seen or exam.items, inquiry.limit)
     seen: list[Outcome] = []
     blind: list[Outcome] = []
@@ -225,7 +225,7 @@ async def _question_judge(
     items = draw_items(exam.seen, inquiry.limit)
     asker = inquiry.asker
     first = await asker.ask(exam, model, items, "with images")
-    # The first reply may be cached; the second must be a new call.
+    # The first judgement may come from the cache; the second must be a new call.
     again = await asker.ask(exam, model, items, "again", fresh=True)
     unseen = await asker.ask_blind(exam, model, items)
     runs = {"again": again, "unseen": unseen}
@@ -248,7 +248,7 @@ async def _question_judge(
 
 
 def _choose_other(exam: Exam, name: str) -> str | None:
-    """Return another value of an option than the current one."""
+    """Return a value of a task option other than the current value."""
     for option in exam.card.option:
         if option.name == name:
             return next((v for v in option.choices if v != exam.task.options.get(name)), None)
@@ -256,10 +256,10 @@ def _choose_other(exam: Exam, name: str) -> str | None:
 
 
 def drop_repeated(findings: Sequence[Finding]) -> list[Finding]:
-    """Keep the first finding of each kind: a benchmark's own check replaces the general one."""
+    """Keep the first finding of each check: a benchmark's own check replaces the general one."""
     kept: dict[tuple[str, str, str, str], Finding] = {}
     for finding in findings:
-        # Titles distinguish several findings of one check, such as recurring options.
+        # The title distinguishes several findings of one check, such as two recurring options.
         title = finding.title if finding.key in ("options.never_correct", "tables.feasible") else ""
         kept.setdefault((finding.task, finding.model, finding.key, title), finding)
     return list(kept.values())

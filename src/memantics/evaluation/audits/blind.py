@@ -1,6 +1,7 @@
-"""Audit checks by changed runs: without image or text, in other option orders, judged again.
+"""Audit checks that change the input: no image or text, other option orders, repeated judging.
 
-Runs with one thing changed give the proportion of items that need both image and text.
+From runs without the image and runs without the text, the audit computes the proportion of items
+that need both.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _LITTLE = 0.1
 _SOME, _MUCH = (
     0.02,
     0.1,
-)  # Proportion of reproduced memes: thresholds for "worth knowing" and "broken".
+)  # proportions of reproduced memes above which the verdict is "worth knowing" and "broken"
 _WORDS = FindingWords(__file__)
 
 
@@ -46,10 +47,10 @@ def judge_needs(
     plain: Sequence[Outcome],
     perturbed: Mapping[str, Sequence[Outcome]],
 ) -> Finding | None:
-    """Measure the proportion of items solved with image and text, and with neither alone.
+    """Measure the proportion of items that are solved only if both image and text are given.
 
-    None if one of the two perturbed runs is missing. Conditions are compared on the items that all
-    runs have.
+    The result is None if one of the two perturbed runs is missing. All runs are compared on the
+    items that they share.
     """
     if not {WORDS_ALONE, PICTURE_ALONE} <= perturbed.keys():
         return None
@@ -85,9 +86,10 @@ def judge_needs(
 def judge_contamination(
     task: str, model: str, recalled: Mapping[str, Score], removed: Sequence[Outcome] = ()
 ) -> Finding | None:
-    """Measure how much of the data a model reproduces from memory; None if nothing was asked.
+    """Measure how much of the data a model reproduces from memory; None if it was not tested.
 
-    ``removed`` adds the accuracy with question and options alone, which contamination also raises.
+    ``removed`` adds the accuracy with question and options alone, which contamination also
+    increases.
     """
     known = {
         perturbation: score for perturbation, score in recalled.items() if score.value is not None
@@ -172,7 +174,7 @@ def _list_rows(
 
 
 def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
-    """Score each outcome: correct or wrong, or the task's metric for a text."""
+    """Score each outcome: 1 or 0 for correct or wrong, or the task's metric for a text."""
     if exam.items[0].form.reply != "text":
         return [float(solved(outcome)) for outcome in outcomes]
     marks = exam.task.marks(outcomes) if exam.task.marks and outcomes else {}
@@ -180,7 +182,7 @@ def _mark(exam: Exam, outcomes: Sequence[Outcome]) -> list[float]:
 
 
 def solved(outcome: Outcome) -> bool:
-    """Whether an outcome equals the gold answer."""
+    """Whether the answer of an outcome equals the gold answer."""
     return outcome.status == "answered" and outcome.value == outcome.item.gold
 
 
@@ -200,7 +202,7 @@ def _weigh(score: Score, chance: ChanceLevel, kept: float | None) -> FindingVerd
 
 
 def rotate(item: Item, step: int) -> Item:
-    """Rotate an item's options by some positions; the keys stay and the gold key moves.
+    """Rotate an item's options by some positions; the letters stay and the gold letter moves.
 
     >>> from memantics.core.records import Field, Form, Option
     >>> field = Field("answer", "choice", (Option("A", "cat"), Option("B", "dog")))
@@ -221,12 +223,12 @@ def rotate(item: Item, step: int) -> Item:
 
 
 def can_rotate(items: Sequence[Item]) -> bool:
-    """Whether all options are texts; images would have to move in the prompt too."""
+    """Whether all options are texts; image options would have to move in the prompt too."""
     return not any(option.image for item in items for option in list_options(item))
 
 
 def judge_orders(exam: Exam, model: str, orders: Sequence[Sequence[Outcome]]) -> list[Finding]:
-    """Evaluate the answers over all option orders."""
+    """Evaluate a model's answers over all orders of the options."""
     by_item = [
         {outcome.item.id: outcome for outcome in order if outcome.status != "failed"}
         for order in orders
@@ -259,7 +261,7 @@ def _judge_stability(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]
 
 
 def _judge_places(exam: Exam, model: str, rounds: Sequence[Sequence[Outcome]]) -> Finding:
-    """Test for position bias: each option is at each position once, so choices should be even."""
+    """Test for position bias: options visit each position once, so choices should be even."""
     said = [
         (str(outcome.value), outcome.item.group)
         for outcomes in rounds
@@ -298,14 +300,15 @@ def _said(outcome: Outcome) -> str:
     return texts.get(str(outcome.value), f"\0{outcome.value}")
 
 
-# Consistency of a judge: the same edit judged again, in another presentation, and swapped.
+# Consistency of a judge model: it rates the same edit again, in another presentation, and with the
+# images swapped.
 
 _LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """Two judgements of one edit: equal labels, all ratings within one point, mean distance."""
+    """Comparison of two judgements of an edit: equal labels, close ratings, mean distance."""
 
     same: bool
     close: bool
@@ -313,7 +316,7 @@ class Similarity:
 
 
 def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> Similarity:
-    """Compare two judgements over the rated fields, or over all fields if none are named."""
+    """Compare two judgements over the rating fields, or over all fields if none are named."""
     (labels, first), (others, second) = _read(one, rated), _read(other, rated)
     numbers = [abs(rating - second[name]) for name, rating in first.items() if name in second]
     same = bool(labels or numbers) and labels == others
@@ -325,7 +328,7 @@ def compare_judgements(one: Outcome, other: Outcome, rated: frozenset[str]) -> S
 
 
 def _read(outcome: Outcome, rated: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, float]]:
-    """Read the labels and numbers of a judgement; booleans count as labels."""
+    """Return the labels and numbers of a judgement; booleans count as labels."""
     answer = outcome.value if outcome.status == "answered" else None
     if not isinstance(answer, dict):
         return {"invalid": outcome.status}, {}
@@ -352,14 +355,15 @@ def judge_consistency(
     pair: tuple[Sequence[Outcome], Sequence[Outcome]],
     rated: frozenset[str],
 ) -> Finding:
-    """Compare two presentations of the same edits."""
+    """Compare a judge's ratings of the same edits in two presentations."""
     first, second = keep_both(*pair)
     found = [compare_judgements(a, b, rated) for a, b in zip(first, second, strict=True)]
     groups = [outcome.item.group for outcome in first]
     score = proportion_score("proportion", [similarity.close for similarity in found], groups)
     value = score.value or 0.0
     verdict = rank(value < 0.9, broken=value < 0.7)
-    if way == "unseen":  # Without images a judge should not repeat its judgement.
+    # A judge that sees no images should not repeat the judgement it made with images.
+    if way == "unseen":
         verdict = rank(value >= 0.3, broken=value >= 0.6)
     same = [similarity.same for similarity in found]
     distances = [similarity.distance for similarity in found]
@@ -377,11 +381,11 @@ def judge_consistency(
 def judge_swap(
     exam: Exam, model: str, pair: tuple[Sequence[Outcome], Sequence[Outcome]]
 ) -> Finding:
-    """Test whether a judge rates the edit as failed when source and edit are exchanged."""
+    """Test whether a judge rates an edit as failed when source and edit are exchanged."""
     first, second = keep_both(*pair)
     before, after = (exam.score(outcomes) for outcomes in (first, second))
     whole = before.value or 0.0
-    # A score near zero cannot drop.
+    # A score near zero cannot decrease any further.
     kept = (after.value or 0.0) / whole if whole >= _LEAST else None
     return _WORDS.find(
         "judge.swapped" if kept is not None else "judge.swapped.unscored",

@@ -1,4 +1,4 @@
-"""Audit labels and runs: group-disjoint splits, label errors, and what runs depend on."""
+"""Audit labels and runs: group-disjoint splits, label errors, and inputs that answers depend on."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ _AGAIN = "random, again"
 class LabelWishes:
     """Settings of a label audit.
 
-    ``folder`` receives the files; ``warning`` is shown with the queue. ``runs`` are run directories
-    whose answers serve as additional predictions.
+    ``folder`` receives the files; ``warning`` is shown with the annotation queue. ``runs`` are run
+    directories whose answers serve as additional predictions.
     """
 
     kinds: tuple[GroupKind, ...]
@@ -74,13 +74,13 @@ class LabelWishes:
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is a column of a table, such as ``memes.csv/label``."""
+    """Whether a name denotes a column of a table, such as ``memes.csv/label``."""
     place = Path(name.rpartition("/")[0])
     return place.suffix.lower() in TABLE_ENDINGS and place.is_file()
 
 
 def choose_label(benchmark: Benchmark, wanted: str) -> str:
-    """Choose the label of that name, else the first one with one value per meme; "" if none."""
+    """Choose the label with this name, else the first with one value per meme; else ""."""
     known = benchmark.plugin.labels if benchmark.runnable else {}
     if wanted in known:
         return wanted
@@ -88,7 +88,7 @@ def choose_label(benchmark: Benchmark, wanted: str) -> str:
 
 
 def describe_table(name: str) -> tuple[Card, DataFacts]:
-    """Make a card and the facts for a column of a user's table."""
+    """Make the dataset card and the facts for a column of a user's table."""
     loaded = find_labelled(name)
     stem = re.sub(r"[^a-z0-9]+", "_", loaded.labels.name.lower()).strip("_")
     languages = [text for text in loaded.list_languages() if text in ("en", "zh")]
@@ -109,7 +109,7 @@ def describe_table(name: str) -> tuple[Card, DataFacts]:
 
 
 def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditNotes:
-    """Audit one label, ``NAME/LABEL``: groups, group-disjoint splits, label errors."""
+    """Audit one label, ``NAME/LABEL``: groups of memes, group-disjoint splits, label errors."""
     notes = AuditNotes()
     data = find_labelled(name, data=kind)
     if data.labels.several:
@@ -150,7 +150,7 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditN
 
 
 def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list[RunAnswers]:
-    """Read the answers of plain runs about these memes; other runs are skipped with a reason."""
+    """Read the answers of unperturbed runs about these memes; give a reason for other runs."""
     known = {example.id for example in data.examples}
     runs = []
     for folder in folders:
@@ -181,7 +181,7 @@ def _read_runs(data: Loaded, folders: Sequence[Path], notes: AuditNotes) -> list
 def _add_runs(
     draft: Draft, data: Loaded, groupings: Mapping[str, Grouping], runs: Sequence[RunAnswers]
 ) -> Draft:
-    """Add the rows of runs to the finding on the score drop."""
+    """Add the scores of runs to the finding on the drop under a group-disjoint split."""
     what, _, by = draft.finding.key.partition(".")
     if what != "resplit" or not runs:
         return draft
@@ -190,7 +190,7 @@ def _add_runs(
 
 
 def _group(data: Loaded, wishes: LabelWishes, notes: AuditNotes) -> dict[str, Grouping]:
-    """Group memes in every way that the data allow; always by text, to find copies."""
+    """Group memes by every property that the data have; always by text, to find copies."""
     found: dict[str, Grouping] = {}
     needs_texts = wishes.doubts or wishes.reviewed is not None
     for by in dict.fromkeys((*wishes.kinds, *(("text",) if needs_texts else ()))):
@@ -215,7 +215,7 @@ def _draft_splits(
         if by not in groupings:
             continue
         grouping = groupings[by]
-        # A text that predicts its label is not a flaw; copies of it in the test set are.
+        # A text that predicts its label is not a flaw, but copies of the text in the test set are.
         told = None if by == "text" else judge_groups(data, grouping)
         drafts += [told] if told else []
         drafts.append(judge_resplit(data, grouping, held[_RANDOM], held[_AGAIN], held[by]))
@@ -246,11 +246,11 @@ def _draft_label_issues(
     return [draft for draft in (mislabels.judge_copies(data, copies), noise) if draft is not None]
 
 
-# Perturbed runs of one task, one finding per model.
+# Findings from perturbed runs of one task, one finding per model.
 
 
 def audit_perturbed(folders: Sequence[Path]) -> tuple[list[Finding], list[Gap]]:
-    """Report what each model's answers depend on, from perturbed runs."""
+    """Report which inputs each model's answers depend on, from perturbed runs."""
     plain: dict[tuple[str, str], Sequence[Outcome]] = {}
     perturbed: dict[tuple[str, str], dict[str, Sequence[Outcome]]] = {}
     recalled: dict[tuple[str, str], dict[str, Score]] = {}

@@ -1,4 +1,4 @@
-"""Audit checks for answer cues in options, and trivial baselines that ignore the meme."""
+"""Audit checks for options that reveal the answer, and trivial baselines that ignore the meme."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _WORDS = FindingWords(__file__)
 
 _RECURRING = 0.5
 _RARE = 0.02
-_UNEVEN = 0.002  # Significance level; stricter than 5 % because a page holds several tests.
+# Significance level; stricter than 5 % because an audit page contains several tests.
+_UNEVEN = 0.002
 
 
 def find_option_flaws(exam: Exam) -> Iterator[Finding]:
-    """Find flaws in the options of a task; empty for tasks without options."""
+    """Find flaws in the answer options of a task; empty for tasks without options."""
     if not exam.items or choice_field(exam.items[0]) is None:
         return
     if not exam.lettered:
@@ -41,13 +42,13 @@ def find_option_flaws(exam: Exam) -> Iterator[Finding]:
 
 
 def list_options(item: Item) -> tuple[Option, ...]:
-    """Return the options of a choice item."""
+    """Return the answer options of a choice item."""
     field = choice_field(item)
     return field.options if field is not None else ()
 
 
 def fold(text: str) -> str:
-    """Normalise an option's text: case and final full stop are ignored.
+    """Normalise the text of an option: ignore case and a final full stop.
 
     >>> fold(" None of the others. ")
     'none of the others'
@@ -83,7 +84,7 @@ def find_never_correct(exam: Exam) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The items that offer an option: whether it is correct, the meme, and the option count."""
+    """The items that contain an option: whether it is correct, the meme, and the option count."""
 
     right: list[bool]
     groups: list[str]
@@ -96,7 +97,7 @@ class Offers:
 
 
 def offers(items: Sequence[Item], text: str) -> Offers:
-    """Collect every item that offers an option with this text."""
+    """Collect every item that has an option with this text."""
     right, groups, fair = [], [], 0.0
     for item in items:
         options = list_options(item)
@@ -168,7 +169,7 @@ def _judge_lengths(exam: Exam) -> Finding:
         shortest.append(len(key.text) < min(others))
         groups.append(item.group)
         sizes = sorted(len(o.text) for o in real)
-        # With two longest options, neither is strictly the longest.
+        # If two options are equally long, neither is strictly the longest.
         fair += (sizes[-1] > sizes[-2]) / len(real)
     n = len(groups)
     expected = fair / n if n else None
@@ -238,14 +239,14 @@ TITLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ChanceLevel:
-    """The expected score of random guessing, and how it was computed."""
+    """The expected score of random guessing (chance level), and how it was computed."""
 
     value: float | None
     words: str
 
 
 async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> list[Outcome]:
-    """Answer every item with a trivial baseline that reads only the answer format."""
+    """Answer every item with a trivial baseline that uses only the answer format."""
     reader = ReplyReader(task)
     outcomes = []
     for item in items:
@@ -257,7 +258,7 @@ async def answer_trivially(items: Sequence[Item], task: Task, model: Model) -> l
 
 
 class ReplyReader:
-    """Parse replies like the task; replies to the same options are parsed once."""
+    """Parses replies as the task does; replies to the same options are parsed once."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -278,7 +279,7 @@ class ReplyReader:
 
 
 async def find_chance_level(exam: Exam, coins: Sequence[Model]) -> ChanceLevel:
-    """Compute the chance level: a uniform guess, or the mean of seeded random baselines."""
+    """Compute the chance level: expected score of a uniform guess, or mean of random baselines."""
     first = exam.items[0]
     if choice_field(first) is not None and exam.task.main == "accuracy":
         never_correct = find_never_correct(exam)
@@ -297,14 +298,14 @@ async def find_chance_level(exam: Exam, coins: Sequence[Model]) -> ChanceLevel:
 
 
 def remaining_options(item: Item, never_correct: frozenset[str]) -> list[Option]:
-    """Return the options of an item except the never-correct ones."""
+    """Return the options of an item except those that are never correct."""
     return [option for option in list_options(item) if fold(option.text) not in never_correct]
 
 
 async def find_shortcuts(
     exam: Exam, chance: ChanceLevel, trivial: Sequence[Model]
 ) -> list[Finding]:
-    """Make one finding per trivial baseline that applies to the task."""
+    """Make one audit finding per trivial baseline that applies to the task."""
     if not exam.items or is_judge(exam.items[0]):
         return []
     found = []
@@ -326,13 +327,13 @@ def _fits(strategy: str, exam: Exam) -> bool:
     if strategy == "positive":
         return any(field.positive is not None for field in fields)
     if strategy == "majority":
-        # Lettered options have no fixed meaning; the position check covers this case.
+        # Options with letters have no fixed meaning; the check of positions covers this case.
         return not exam.lettered and any(field.majority is not None for field in fields)
     return exam.items[0].form.reply == "text"
 
 
 def _avoid_recurring(exam: Exam) -> Iterator[Finding]:
-    """Score a random guess that excludes never-correct options, in expectation."""
+    """Compute the expected score of a random guess that excludes never-correct options."""
     never_correct = find_never_correct(exam)
     if not never_correct:
         return
@@ -364,7 +365,7 @@ def judge_shortcut(
     chance: ChanceLevel,
     kind: ShortcutKind = "trivial",
 ) -> Finding:
-    """Compare a baseline with the chance level and with published scores."""
+    """Compare a trivial baseline with the chance level and with published scores."""
     value = score.value or 0.0
     below = sum(published_score <= value for published_score in exam.published)
     verdict = _weigh(score, chance, below, len(exam.published), kind)
@@ -387,19 +388,20 @@ def judge_shortcut(
 def _weigh(
     score: Score, chance: ChanceLevel, below: int, published: int, kind: ShortcutKind
 ) -> FindingVerdict:
-    """Rate a baseline against the chance level and the published scores.
+    """Give the verdict on a trivial baseline, from the chance level and the published scores.
 
-    Broken means far above chance, or at least as high as a third of the published scores.
+    The verdict is "broken" if the baseline is far above chance, or at least as high as a third of
+    the published scores.
     """
     if chance.value is None:
         return rank(below > 0, broken=published > 0 and below == published)
-    # A learner's score varies with the folds by more than its confidence interval.
+    # The score of a trained baseline varies between folds by more than its confidence interval.
     slack = 0.0 if kind == "trivial" else _SLACK
     if not is_above(score, chance.value + slack):
         return "sound"
     far = (score.value or 0.0) - chance.value >= _FAR
     rivals = bool(published) and 3 * below >= published
-    # A text that helps to answer is not a flaw, so it is never "broken".
+    # Text that helps to answer is not a flaw by itself, so the verdict is never "broken".
     return rank(True, broken=kind != "text" and (far or rivals))
 
 

@@ -1,4 +1,4 @@
-"""Check published tables: values that cannot be true together, and models that made the data."""
+"""Check published tables for impossible values, and for models evaluated on data they wrote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = FindingWords(__file__)
 def check_tables(
     rows: Sequence[PublishedRow], title: str = "Published tables"
 ) -> tuple[list[Finding], list[Gap]]:
-    """Check all published rows by arithmetic, in one finding."""
+    """Check all published rows by arithmetic, and report one audit finding."""
     checkable = [row for row in rows if is_checkable(row)]
     if not checkable:
         reason = "no published row has metrics that constrain each other"
@@ -45,12 +45,12 @@ def check_tables(
 
 
 def violations(row: PublishedRow) -> tuple[str, ...]:
-    """List every check that a row fails, in words."""
+    """List every arithmetic check that a published row fails, in words."""
     return find_violations(row.metrics, _claims(row))
 
 
 def is_certain(row: PublishedRow) -> bool:
-    """Whether a row is impossible for any number of items."""
+    """Whether a published row is impossible for any number of items."""
     return is_impossible(row.metrics, _claims(row))
 
 
@@ -59,7 +59,7 @@ def _claims(row: PublishedRow) -> Claims:
 
 
 def is_checkable(row: PublishedRow) -> bool:
-    """Whether a row has metrics that constrain each other."""
+    """Whether a published row has metrics that constrain each other."""
     metrics = row.metrics.keys()
     return (
         {"macro_f1", "macro_precision", "macro_recall"} <= metrics
@@ -73,7 +73,7 @@ Kinship = Literal["same", "family"]
 
 
 def find_kinship(model: str, maker: str) -> Kinship | None:
-    """Find whether a model belongs to the family of a model that made the data.
+    """Return how a model is related to a model that wrote the data: same, family or None.
 
     >>> find_kinship("openai/Qwen/Qwen3-VL-8B-Instruct", "Qwen3-VL-8B-Instruct")
     'same'
@@ -103,7 +103,7 @@ def _family(words: Sequence[str]) -> str:
 def judge_published(
     exam: Exam, rows: Sequence[PublishedRow], makers: Sequence[Maker]
 ) -> Iterator[Finding]:
-    """Find published systems evaluated on data that their own model family wrote."""
+    """Find published systems that are evaluated on data written by their own model family."""
     main = exam.task.main
     task_rows = [row for row in rows if row.task == exam.card.name and main in row.metrics]
     for maker in _of_task(exam, makers):
@@ -129,7 +129,7 @@ def judge_published(
 def judge_models(
     exam: Exam, makers: Sequence[Maker], metrics: Sequence[tuple[str, Score]]
 ) -> Iterator[Finding]:
-    """Compare the models run here with models of other families."""
+    """Compare the models of this audit with models of other families."""
     makers = _of_task(exam, makers)
     for model, score in metrics if makers else ():
         related = [(m, kin) for m in makers if (kin := find_kinship(model, m.model)) is not None]

@@ -1,4 +1,4 @@
-"""Describe the subject of an audit: tasks with and without images, model calls, result rows.
+"""The subject of an audit: tasks with and without images, model calls, result rows.
 
 Proportions and means have confidence intervals clustered by meme.
 """
@@ -31,7 +31,7 @@ from memantics.metrics.rounding import settle
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Progress
 
-_SURE = 3.291 / 1.96  # Ratio of the half-widths of a 99.9 % and a 95 % interval.
+_SURE = 3.291 / 1.96  # ratio of the half-widths of a 99.9 % and a 95 % confidence interval
 
 
 def mean(
@@ -58,7 +58,7 @@ def place(score: Score, by: str = "", label: str = "") -> Score:
 
 
 def is_above(score: Score, bound: float) -> bool:
-    """Whether a score is above a bound at the 99.9 % level, since a page holds several tests.
+    """Whether a score is above a bound at the 99.9 % level, since an audit contains several tests.
 
     >>> is_above(Score("proportion", 0.5, 99, 0.4, 0.6), 0.33)
     True
@@ -76,7 +76,7 @@ MakeTask = Callable[[TaskCard, Mapping[str, str], str, Source], Task]
 
 @dataclass(frozen=True, slots=True)
 class AuditSubject:
-    """A benchmark on one copy of its data. ``split`` and ``options`` come from the user."""
+    """A benchmark on one copy of its data. The user sets ``split`` and ``options``."""
 
     card: Card
     source: Source
@@ -91,26 +91,26 @@ class AuditSubject:
 
     @property
     def part(self) -> object:
-        """The release, restricted to the user's split."""
+        """The data, restricted to the user's split."""
         return self.hooks.narrow(self.release, self.split) if self.split else self.release
 
     @property
     def comparable(self) -> tuple[PublishedRow, ...]:
-        """The published rows on the same data; empty for sample data."""
+        """The published rows on the same data; empty for the sample data."""
         return self.published if self.data.kind == "release" else ()
 
     @property
     def makers(self) -> tuple[Maker, ...]:
-        """The models that wrote parts of these data."""
+        """The models that wrote parts of the benchmark's data."""
         return self.hooks.makers(self.release) if self.data.kind == "release" else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """One task of an audit. ``items`` have no images; ``seen`` are those with images in this copy.
+    """One task of an audit. ``items`` are without images; ``seen`` have images in this copy.
 
-    ``full`` is the task with images, the source of ``seen``; ``sighted`` tells whether it shows
-    images at all. ``texts`` are the items with all text that the task can show. ``splits`` holds
+    ``full`` is the task with images, from which ``seen`` comes; ``sighted`` is true if the task
+    shows images. ``texts`` are the items with all text that the task can show. ``splits`` contains
     the items of train and test, if the task has both. ``lettered`` is true if options differ
     between items, so that their order is free.
     """
@@ -129,7 +129,7 @@ class Exam:
 
     @property
     def name(self) -> str:
-        """``BENCHMARK/TASK``."""
+        """The name of the task, ``BENCHMARK/TASK``."""
         return self.task.name
 
     @property
@@ -148,7 +148,7 @@ class Exam:
 
 
 def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[Exam], list[Gap]]:
-    """Open the tasks that can be audited, and give the reason for each other task."""
+    """Open the tasks that can be audited, and give the reason for each task that cannot."""
     exams: list[Exam] = []
     gaps: list[Gap] = []
     with TemporaryDirectory(prefix="memantics-audit-") as folder:
@@ -164,10 +164,10 @@ def open_exams(subject: AuditSubject, cards: Sequence[TaskCard]) -> tuple[list[E
 
 
 def _stand_in(subject: AuditSubject, folder: Path) -> Path | None:
-    """Make a folder with an empty file for each image of the release.
+    """Make a temporary folder with an empty file for each image of the dataset.
 
-    Readers skip memes without an image file. Checks without images need these memes too, as the
-    task asks about them. The empty files are never opened.
+    Dataset readers skip memes without an image file. Audit checks without images need these memes
+    too, as the task asks about them. The empty files are never opened.
     """
     names = list(subject.hooks.pictures(subject.release))
     for name in names:
@@ -220,7 +220,7 @@ def _keep_known(card: TaskCard, options: Mapping[str, str]) -> dict[str, str]:
 def _find_split(
     subject: AuditSubject, card: TaskCard, options: Mapping[str, str], source: Source
 ) -> tuple[str, Task, tuple[Item, ...]]:
-    """The split that was asked for, else the first of which this copy has anything."""
+    """Return the split that the user asked for, else the first split that this copy contains."""
     wanted = [subject.split] if subject.split in card.splits else list(card.splits)
     fault: DataError | None = None
     for split in wanted:
@@ -253,7 +253,7 @@ def _read(task: Task) -> tuple[Item, ...]:
 
 
 def _find_seen(task: Task) -> tuple[Item, ...]:
-    """Return the items whose images are in this copy, with these images."""
+    """Return the items whose images are in this copy of the data, with these images."""
     try:
         return tuple(item for item in task.items() if item.images)
     except DataError:
@@ -270,7 +270,7 @@ def strip_images(item: Item) -> Item:
 
 
 def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
-    """Select a fixed number of items, spread over the memes and always the same.
+    """Select a fixed number of items, spread over the memes; the selection is deterministic.
 
     >>> from memantics.core.records import Form
     >>> items = [Item(str(n), str(n // 2), "", Form("", ())) for n in range(20)]
@@ -285,7 +285,7 @@ def draw_items(items: Sequence[Item], limit: int | None) -> tuple[Item, ...]:
 
 
 def choice_field(item: Item) -> Field | None:
-    """Return the only field that is answered by an option key, else None."""
+    """Return the only field that is answered by an option key; None without such a field."""
     form = item.form
     if form.reply == "key" and len(form.fields) == 1 and form.fields[0].options:
         return form.fields[0]
@@ -308,12 +308,12 @@ def _is_lettered(items: Iterable[Item]) -> bool:
 
 
 def find_text(item: Item) -> str:
-    """Return the meme's own text: the first entry of its context."""
+    """Return the text of the meme: the first entry of the question's context."""
     return next(iter(item.form.context.values()), "").strip()
 
 
 def find_all_text(item: Item) -> str:
-    """Return all texts about the meme, without question and options."""
+    """Return all texts about the meme, without the question and the options."""
     return " ".join(item.form.context.values()).strip()
 
 
@@ -324,10 +324,11 @@ AuditWatch = Callable[[str, int], Callable[[Progress], None]]
 
 @dataclass(frozen=True, slots=True)
 class AuditAsking:
-    """Call settings of an audit, and the folder for answers.
+    """Settings of the model calls of an audit, and the folder for answers.
 
-    Each presentation is a run directory in ``out``, so an interrupted audit resumes. ``watch``
-    receives the name of the current presentation and its number of items.
+    Each presentation (such as "without images") has its own run directory in ``out``, so an
+    interrupted audit resumes. ``watch`` receives the name of the current presentation and its
+    number of items.
     """
 
     card: Card
@@ -347,7 +348,7 @@ class AuditAsking:
         task: Task | None = None,
         fresh: bool = False,
     ) -> list[Outcome]:
-        """Ask the model about these items; ``mark`` names the presentation.
+        """Ask the model about these items; ``mark`` is the name of the presentation.
 
         ``fresh`` bypasses the cache, so that a second judgement is a new call.
         """
@@ -369,7 +370,7 @@ class AuditAsking:
         ]
 
     async def ask_blind(self, exam: Exam, model: Model, items: Sequence[Item]) -> list[Outcome]:
-        """Ask the model with the same prompts but no images."""
+        """Ask the model with the same prompts but without images."""
         plain, whole = exam.full.ask, {item.id: item for item in items}
 
         def ask_unseeing(item: Item, complaint: str | None) -> Request:
@@ -380,7 +381,7 @@ class AuditAsking:
 
 
 def drop_images(request: Request, form: Form) -> Request:
-    """Remove the images of a request; ``form`` is the one without images."""
+    """Remove the images of a request; ``form`` is the question without images."""
     messages = tuple(
         replace(message, parts=texts)
         for message in request.messages

@@ -1,8 +1,8 @@
 """Check texts in an audit: shortcuts for a text-only learner, near-duplicates across splits.
 
-The learner is naive Bayes over words and character n-grams, in five folds that keep the items of
-one meme together. It has no world knowledge, so its score measures artefacts of how the data were
-written.
+The text-only learner is naive Bayes over words and character n-grams, in five folds that keep the
+items of one meme together. It has no world knowledge, so its score measures artefacts of how the
+data were written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEWEST = 40
 
 
 def find_leaks(exam: Exam) -> tuple[list[Finding], list[Gap]]:
-    """Find near-duplicates across splits, and across memes within the audited split."""
+    """Find near-duplicate texts across splits, and across memes within the audited split."""
     found = list(_find_across(exam))
     gaps = []
     if not found and {"train", "test"} <= set(exam.card.splits):
@@ -105,7 +105,7 @@ def read_texts(items: Sequence[Item]) -> list[tuple[Item, str]]:
 
 
 def find_text_shortcuts(exam: Exam, chance: ChanceLevel) -> tuple[list[Finding], list[Gap]]:
-    """Score a text-only learner on the options alone, and on all text."""
+    """Score a text-only learner on the answer options alone, and on all text."""
     items = exam.texts
     if not items or choice_field(items[0]) is None:
         return [], []
@@ -137,7 +137,8 @@ def _find_obstacle(exam: Exam) -> str:
     if not has_own_texts(items):
         return "its options are images"
     if _come_from_a_pool(items):
-        # In its test fold a meme's key occurs in training as a distractor only.
+        # In its test fold, the correct option of a meme occurs in the training data only as a
+        # distractor.
         return "correct options are distractors of other items, so no cue can be learnt"
     return ""
 
@@ -157,7 +158,7 @@ def _score(
 def choose_options(
     items: Sequence[Item], describe: Callable[[Item, Option], Features]
 ) -> list[Outcome]:
-    """Pick the option most similar to correct options of the other folds."""
+    """Choose the option most similar to the correct options of the other folds."""
     held = [(item, [(o, describe(item, o)) for o in list_options(item)]) for item in items]
     folds = [assign_fold(item.group) for item in items]
     chosen: dict[str, Outcome] = {}
@@ -175,7 +176,7 @@ def choose_options(
 
 
 def _come_from_a_pool(items: Sequence[Item]) -> bool:
-    """Whether most correct options also serve as distractors."""
+    """Whether most correct options are wrong options (distractors) of other items."""
     wrong = {fold(o.text) for item in items for o in list_options(item) if o.key != item.gold}
     right = [fold(o.text) for item in items for o in list_options(item) if o.key == item.gold]
     return 2 * sum(text in wrong for text in right) > len(right)
@@ -204,12 +205,12 @@ def _classify(exam: Exam) -> list[Outcome]:
 
 
 def assign_fold(group: str) -> int:
-    """Return the fold of a meme: the same in every audit."""
+    """Return the cross-validation fold of a meme, which is the same in every audit."""
     return hashlib.sha256(group.encode()).digest()[0] % FOLDS
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Split into words or characters, and their bigrams."""
+    """Split a text into words or characters, and their bigrams."""
     words = split_pieces(text)
     yield from words
     yield from map(" ".join, pairwise(words))
@@ -220,7 +221,7 @@ def _options_alone(item: Item, option: Option) -> Features:
 
 
 def _with_question(item: Item, option: Option) -> Features:
-    """Features of an option together with the start of the question and the shared words."""
+    """Features of an option, combined with the start of the question and the shared words."""
     asked = list(_pieces(item.form.question))
     words = set(asked)
     pieces = list(_pieces(fold(option.text)))

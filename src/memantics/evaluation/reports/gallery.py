@@ -26,7 +26,7 @@ JudgementValues = Mapping[str, Mapping[str, float | None]]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One editor's version of one meme. ``ratings`` are the judge's, by name."""
+    """One editor's version of one meme. ``ratings`` are the ratings by the judge model, by name."""
 
     editor: str
     picture: Thumbnail
@@ -40,7 +40,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """A meme with all its edits; ``best`` orders the gallery."""
+    """A meme with all its edits; ``best`` is the sort key of the gallery."""
 
     meme: str
     source: str
@@ -51,12 +51,12 @@ class Exhibit:
 
     @property
     def best(self) -> float:
-        """The highest score of its edits."""
+        """The highest score among the edits of the meme."""
         return max((output.rfs or 0.0 for output in self.outputs), default=0.0)
 
 
 class Gallery(NamedTuple):
-    """A judged run, ready to render; ``editors`` are the metrics of each editor over all memes."""
+    """A run with judged edits, ready to render; ``editors`` are the metrics of each editor."""
 
     facts: rundir.RunFacts
     scores: rundir.Scores
@@ -66,7 +66,7 @@ class Gallery(NamedTuple):
 
 
 def make_gallery(folder: Path, metrics: JudgementValues, places: Sequence[Path]) -> Gallery:
-    """Read a judged run; ``metrics`` are each item's metrics, such as ``rfs``.
+    """Read a run with judged edits; ``metrics`` are each item's metrics, such as ``rfs``.
 
     Only images in the folders ``places`` are shown, since a run folder may come from an untrusted
     source.
@@ -120,7 +120,7 @@ def _shrink(items: Sequence[Item], places: Sequence[Path]) -> dict[Path, Thumbna
 
 
 def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
-    """List each editor's RFS with its confidence interval, and its three components, best first."""
+    """List each editor's RFS (overall score) with interval and three components, best first."""
     found: dict[str, dict[str, Score]] = {}
     for score in scores.scores:
         if score.by == "editor":
@@ -136,7 +136,7 @@ def _list_editors(scores: rundir.Scores) -> Iterator[TemplateValues]:
 
 
 def _list_views(scores: rundir.Scores) -> Iterator[tuple[str, tuple[Score, ...]]]:
-    """List RFS by category of meme."""
+    """List RFS (overall score) by category of meme."""
     titles = {
         "target": "by target emotion",
         "visual_type": "by kind of image",
@@ -156,7 +156,7 @@ def _value(score: Score | None) -> float | None:
 
 
 def render_gallery(gallery: Gallery) -> str:
-    """Render the page as text."""
+    """Render the gallery as an HTML page."""
     return fill_page(
         "gallery.html",
         ("page.css", "gallery.css"),

@@ -28,8 +28,8 @@ def match_published(
 ) -> list[tuple[str, PublishedRow]]:
     """Select the published rows to show beside runs of one task, each with a distinct name.
 
-    Rows are shown on a release only, since a paper's scores do not apply to sample data. A row is
-    shown if some run used the same settings as its system.
+    Published rows are shown only beside runs on official data, since a paper's scores do not apply
+    to sample data. A row is shown if some run used the same settings as the published system.
     """
     if not runs or runs[0].kind != "release":
         return []
@@ -43,7 +43,7 @@ def match_published(
 
 
 def show_reference(row: PublishedRow) -> str:
-    """Return the source of a row, and a note if its values are impossible.
+    """Return the source of a published row, and a note if its values are impossible.
 
     >>> show_reference(PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=1,
     ...                             source="Table 2", feasible=False, reason="not k/9"))
@@ -54,7 +54,7 @@ def show_reference(row: PublishedRow) -> str:
 
 
 def tell_fault(row: PublishedRow) -> str:
-    """Return whether a row contradicts itself, or only the stated numbers of items."""
+    """Return whether a published row contradicts itself, or only the stated numbers of items."""
     if row.feasible is not False:
         return ""
     certain = is_impossible(row.metrics, Claims(row.digits, row.sizes, row.parts, row.classes))
@@ -62,7 +62,7 @@ def tell_fault(row: PublishedRow) -> str:
 
 
 def _tell_rows_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]:
-    """Make system names distinct by their settings, else by a number."""
+    """Make the names of published systems distinct by their settings, else by a number."""
     shared = Counter(row.system for row in rows)
     names: list[str] = []
     for row in rows:
@@ -83,7 +83,7 @@ class LeaderboardRow:
 
     ``label`` is the model's name, with settings added if the name is not unique. A computed trivial
     baseline has no ``run`` (the index in ``Board.runs``), no ``counts`` and no ``usage``. The same
-    holds for a ``published`` row, which comes from a paper.
+    applies to a ``published`` row, which comes from a paper.
     """
 
     label: str
@@ -100,7 +100,7 @@ class LeaderboardRow:
 
     @property
     def trivial(self) -> bool:
-        """Whether this row is a trivial baseline."""
+        """Whether the row is a trivial baseline."""
         return self.published is None and self.model.startswith(TRIVIAL)
 
     @property
@@ -110,7 +110,7 @@ class LeaderboardRow:
 
     @property
     def wall(self) -> str:
-        """Time from the first start of the run to its end; empty if unknown.
+        """Time from the first start of the run to its end, as text; empty if unknown.
 
         Pauses between starts are included; overlapping call times are not summed.
         """
@@ -147,7 +147,7 @@ class LeaderboardRow:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """All rows with the same questions, sorted by the main metric."""
+    """A leaderboard: all rows with the same questions, sorted by the main metric."""
 
     slug: str
     task: str
@@ -169,7 +169,7 @@ class Board:
 
     @property
     def judges(self) -> bool:
-        """Whether the scores are about judged edits, not about the models."""
+        """Whether the scores are about judged edits and not about the models that judge."""
         return any(s.by == EDITOR and s.key == self.main for row in self.ours for s in row.scores)
 
     @property
@@ -189,12 +189,12 @@ class Board:
 
     @property
     def ours(self) -> tuple[LeaderboardRow, ...]:
-        """The rows that come from runs."""
+        """The rows of the leaderboard that come from runs."""
         return tuple(row for row in self.rows if row.published is None)
 
     @property
     def caution(self) -> str:
-        """A warning if published rows use more items than the runs."""
+        """A warning if published rows are based on more items than the runs."""
         papers = [row for row in self.rows if row.published is not None]
         sizes = [row.n for row in self.ours if row.run is not None and row.n]
         if not papers or not sizes:
@@ -218,7 +218,7 @@ class Board:
 
     @property
     def beside(self) -> str:
-        """The calibrated metric shown beside the main one; empty if a task has none."""
+        """The calibrated metric shown beside the main one; empty if the task has none."""
         return CALIBRATED if CALIBRATED in self.metrics and self.main != CALIBRATED else ""
 
     @property
@@ -228,7 +228,7 @@ class Board:
         return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
 
     def labels(self, key: str, by: str) -> tuple[str, ...]:
-        """The parts of a breakdown, largest first."""
+        """The categories of a breakdown, largest first."""
         sizes: dict[str, int] = {}
         for row in self.ours:
             for score in row.scores:
@@ -238,9 +238,10 @@ class Board:
 
 
 def make_boards(runs: Sequence[Run], published: PublishedRows = _NONE) -> tuple[Board, ...]:
-    """Group runs by their questions; runs on different data are never in one table.
+    """Group runs by their questions; runs on different data are never on one leaderboard.
 
-    ``published`` are rows of papers by task; matching ones are shown beside runs on a release.
+    ``published`` are results from papers by task; matching ones are shown beside runs on official
+    data.
     """
     grounds: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
@@ -320,7 +321,7 @@ def _reference_row(label: str, published: PublishedRow, main: str) -> Leaderboar
 
 
 def _computed_baselines(runs: Sequence[Run], main: str) -> Iterator[LeaderboardRow]:
-    """Collect baselines from scores, each once, unless it was also run as a model.
+    """Collect baselines from the scores of runs, each once, unless it was also run as a model.
 
     A baseline may differ between runs whose settings change the questions; then each version is
     kept, with the name of its run.
@@ -369,7 +370,7 @@ def _special(facts: RunFacts, namesakes: Sequence[RunFacts]) -> Iterator[str]:
 
 
 def _differences(runs: Sequence[Run]) -> tuple[str, ...]:
-    """List the settings that differ between rows."""
+    """List the settings that differ between rows of a leaderboard."""
     parts: dict[str, set[Hashable]] = {
         "options": {tuple(sorted(r.facts.options.items())) for r in runs},
         "prompts": {tuple(sorted(r.facts.prompts.items())) for r in runs},
@@ -398,7 +399,7 @@ def show_limit(facts: RunFacts) -> str:
 
 
 def show_scope(board: Board) -> str:
-    """Describe the data of a table in a few words."""
+    """Describe the data behind a leaderboard in a few words."""
     parts = [f"{board.kind or 'unnamed'} data"]
     if board.split and board.split != "all":
         parts.append(f"split {board.split}")

@@ -1,7 +1,7 @@
 """Make the models × tasks table in LaTeX, Markdown, CSV and HTML, with significance marks.
 
-A mark shows how significantly a model is below the best of its column. The best is bold if it is
-significantly better than every other. P-values are corrected over all pairs of the table.
+A mark shows how significantly a model is below the best model of its column. The best value is bold
+if it is significantly better than every other. P-values are corrected over all pairs of the table.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from memantics.evaluation.reports.tables import md_table, quote_latex, quote_mar
 from memantics.web.plot import draw
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-# Corrected p-values by task slug and the labels of two rows, in either order.
+# Corrected p-values by task and by the labels of two rows, in either order.
 Tested = Mapping[tuple[str, str, str], float | None]
 _BEST_TRIVIAL = "best trivial baseline"
 TableStyle = Literal["booktabs", "acl", "neurips"]
 TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
-# Number of tasks that fit side by side, with intervals below the values.
+# Number of task columns that fit side by side, with intervals below the values.
 _ACROSS: Mapping[TableStyle, int] = {"booktabs": 5, "acl": 6, "neurips": 4}
 
 
 @dataclass(frozen=True, slots=True)
 class MetricCell:
-    """A metric of one model on one task. ``notes`` are footnotes, ``seeds`` the runs behind it."""
+    """A metric of one model on one task; ``notes`` are footnotes, ``seeds`` the runs behind it."""
 
     value: float | None
     low: float | None = None
@@ -62,7 +62,7 @@ class MetricCell:
 
 @dataclass(frozen=True, slots=True)
 class TaskColumn:
-    """A task with its main metric and its number of items."""
+    """A task column with its main metric and its number of items."""
 
     task: str
     metric: str
@@ -72,7 +72,7 @@ class TaskColumn:
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model with one cell per task; None if it was not run."""
+    """A model with one cell per task; None if the model was not run on the task."""
 
     label: str
     cells: tuple[MetricCell | None, ...]
@@ -82,7 +82,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """The table; ``legend`` explains its marks."""
+    """The table of models × tasks; ``legend`` explains its marks."""
 
     columns: tuple[TaskColumn, ...]
     rows: tuple[ModelRow, ...]
@@ -111,7 +111,7 @@ def name_note(place: int) -> str:
 
 
 def show_mark(p: float | None) -> str:
-    """Return the stars of a p-value.
+    """Return the stars for a p-value.
 
     >>> [show_mark(p) for p in (0.0009, 0.001, 0.01, 0.049, 0.05, None)]
     ['***', '**', '*', '*', '', '']
@@ -122,7 +122,7 @@ def show_mark(p: float | None) -> str:
 def make_table(
     boards: Sequence[Board], repeats: Mapping[str, Sequence[Run]], tested: Tested
 ) -> ModelTable:
-    """Make the table of leaderboards; ``repeats`` are all runs of a row, by its first run."""
+    """Make the models × tasks table; ``repeats`` maps the first run of a row to all its runs."""
     labels = dict.fromkeys(
         row.label for board in boards for row in board.ours if row.run is not None
     )
@@ -236,7 +236,7 @@ def _mean(cells: Sequence[MetricCell | None]) -> float:
 
 
 def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple[str, ...]:
-    """Write the legend of the table."""
+    """Write the legend of the models × tasks table."""
     said = ["In brackets: 95 % confidence intervals, clustered by meme."]
     said += ["± is the SD across repeats."] if several else []
     count = sum(p is not None for p in tested.values())
@@ -254,7 +254,7 @@ def _explain(boards: Sequence[Board], tested: Tested, *, several: bool) -> tuple
 
 
 def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
-    """Render a ``booktabs`` float; tasks that do not fit side by side continue below."""
+    """Render a LaTeX ``booktabs`` table; tasks that do not fit side by side continue below."""
 
     def list_spans(row: ModelRow, places: Sequence[int]) -> list[str]:
         return [cell.span if (cell := row.cells[place]) else "" for place in places]
@@ -275,7 +275,7 @@ def render_latex_table(made: ModelTable, style: TableStyle = "booktabs") -> str:
 
 
 def render_markdown_table(made: ModelTable) -> str:
-    """Render a Markdown table with footnotes."""
+    """Render the models × tasks table in Markdown with footnotes."""
     head = [
         "model",
         *(
@@ -325,7 +325,7 @@ def render_csv_table(made: ModelTable) -> str:
 
 
 def render_html_table(made: ModelTable) -> Markup:
-    """Render the table for a page; all data are escaped."""
+    """Render the models × tasks table as HTML; all data are escaped."""
     return draw("models", made)
 
 

@@ -1,4 +1,4 @@
-"""Render the report as one self-contained page that works offline and runs only our script."""
+"""Render the report as one self-contained page that works offline and runs only its own script."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _PLOTTED = 8
 
 @dataclass(frozen=True, slots=True)
 class ReportSettings:
-    """Contents of the page. ``max_image_bytes`` limits all thumbnails together.
+    """Settings of the report page. ``max_image_bytes`` limits the total size of all thumbnails.
 
-    ``published`` holds rows of papers by task, shown beside runs on a release only. ``find_gold``
-    finds the correct options if gold and option labels differ; ``find_marks`` scores each free-text
-    answer. Images in the folders ``places`` are shown (None: all). ``models`` is the models × tasks
-    table at the top.
+    ``published`` contains results of papers by task, shown only beside runs on official data.
+    ``find_gold`` finds the correct options if gold and option labels differ; ``find_marks`` scores
+    each free-text answer. Images in the folders ``places`` are shown (None: all). ``models`` is the
+    models × tasks table at the top.
     """
 
     title: str = "Memantics report"
@@ -58,10 +58,11 @@ class ReportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A leaderboard with its plots.
+    """A section of the report page: a leaderboard with its plots.
 
-    ``plots`` are breakdowns as dots with intervals, one line per part. ``metrics`` are those over
-    all items, with a note that all rows share. ``editors`` are the judges' scores of each editor.
+    ``plots`` are breakdowns as dots with intervals, one line per category. ``metrics`` are those
+    over all items, with a note that all rows share. ``editors`` are the judges' scores of each
+    image editor.
     """
 
     board: Board
@@ -76,12 +77,12 @@ class Section:
 
 
 def build_report(folders: Sequence[Path], out: Path, settings: ReportSettings) -> None:
-    """Read run directories and write the page."""
+    """Read run directories and write the report page."""
     write_text(out, render_page(load_runs(folders), settings), "report")
 
 
 def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
-    """Render the page as text."""
+    """Render the report page as HTML text."""
     boards = make_boards(runs, settings.published)
     images: AnswerPool[Path] | None = AnswerPool() if settings.images else None
     texts = (settings.max_text_chars, settings.find_gold, settings.find_marks)
@@ -141,7 +142,7 @@ def make_section(board: Board) -> Section:
 
 
 def _list_editors(board: Board) -> tuple[TemplateValues, ...]:
-    """List the judged editors, best first by the judges that see the images."""
+    """List the judged image editors, best first, as rated by the judges that see the images."""
     judges = [row for row in board.ours if not row.trivial] or list(board.ours)
     if not board.judges:
         return ()
@@ -159,7 +160,7 @@ def _list_editors(board: Board) -> tuple[TemplateValues, ...]:
 
 
 def _pick_tones(board: Board) -> dict[str, int | None]:
-    """Assign a colour per model by name, so that it does not change with scores."""
+    """Assign a colour to each model by its name, so that colours do not change with scores."""
     names = sorted(row.label for row in board.ours if not row.trivial)
     made: dict[str, int | None] = dict.fromkeys(row.label for row in board.rows)
     return made | {name: place for place, name in enumerate(names)}

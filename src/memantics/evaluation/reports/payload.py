@@ -1,4 +1,4 @@
-"""Encode items and answers for the page's item browser: compact JSON, each text once."""
+"""Encode items and answers for the item browser of the report page as compact JSON."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from memantics.evaluation.reports.leaderboard import Board
 from memantics.evaluation.reports.runs import Run
 
 T = TypeVar("T", bound=Hashable)
-# For each field of an item's form, the key of the correct option or nothing.
+# For each field of an item's form, the key of the correct option, or None.
 FindGold = Callable[[Run, Item], tuple[str | None, ...]]
-# Per-item values of the main metric, if the task defines them.
+# Values of the main metric for each item, if the task defines them.
 FindMarks = Callable[[Run], Mapping[str, float | None]]
 
-# Verdicts of the item browser; page.js uses the same order.
+# Verdicts in the item browser; page.js uses the same order.
 RIGHT, WRONG, INVALID, OPEN = range(4)
 _FACET_VALUES = 80
 _EARLIER_CHARS = 1_200
@@ -30,30 +30,30 @@ _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 
 class AnswerPool(Generic[T]):
-    """Distinct values by number, in order of first use."""
+    """Distinct values, numbered in the order of first use."""
 
     def __init__(self) -> None:
         self._places: dict[T, int] = {}
 
     def add(self, value: T) -> int:
-        """Return the number of a value."""
+        """Return the number of a value; add the value if it is new."""
         return self._places.setdefault(value, len(self._places))
 
     @property
     def values(self) -> tuple[T, ...]:
-        """All values."""
+        """All values in the order of their numbers."""
         return tuple(self._places)
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Strings by number; long ones are shortened with a note."""
+    """Distinct texts by number; long texts are shortened with a note."""
 
     max_chars: int
     pool: AnswerPool[str] = field(default_factory=AnswerPool)
 
     def add(self, text: str, max_chars: int | None = None) -> int:
-        """Return the number of a text."""
+        """Return the number of a text; add the text if it is new."""
         limit = max_chars or self.max_chars
         if len(text) > limit:
             text = f"{text[:limit]}\n[… shortened; {len(text):,} characters in the run directory]"
@@ -61,7 +61,7 @@ class Texts:
 
 
 def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
-    """Return correct or wrong if gold is a scalar or names scalars; other answers get no verdict.
+    """Return correct or wrong for an answer with a scalar gold value; else no verdict.
 
     >>> judge_answer("answered", "B", "B") == RIGHT, judge_answer("answered", 1, True) == WRONG
     (True, True)
@@ -75,7 +75,7 @@ def judge_answer(status: str, value: JsonValue, gold: JsonValue) -> int:
     parts = list(gold.values()) if isinstance(gold, dict) else [gold]
     if not parts or any(part is None or isinstance(part, dict | list) for part in parts):
         return OPEN
-    # In Python 1 == True and 1 == 1.0; for answers only the latter holds.
+    # In Python 1 == True and 1 == 1.0; as answers, only 1 and 1.0 are equal.
     alike = isinstance(value, bool) == isinstance(gold, bool)
     if isinstance(value, dict) and isinstance(gold, dict):
         alike = [*map(type, value.values())] == [type(gold.get(name)) for name in value]
@@ -88,7 +88,7 @@ def asks_ratings(item: Item) -> bool:
 
 
 def list_gold_keys(item: Item) -> tuple[str | None, ...]:
-    """Return the correct option of each field, if gold uses the option's label."""
+    """Return the correct option of each field, if the gold value is the label of an option."""
     golds = item.gold if isinstance(item.gold, dict) else {}
     alone = item.gold if len(item.form.fields) == 1 else None
     return tuple(
@@ -123,7 +123,7 @@ def embed_json(value: JsonValue) -> str:
 
 
 class PayloadMaker:
-    """Build the JSON of one leaderboard; images are numbered in a shared pool."""
+    """Builds the JSON of one leaderboard for the item browser; leaderboards share images."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class PayloadMaker:
             "items": items,
             "sheets": [self._make_sheet(sheet) for sheet in self._sheets.values],
             "prompts": [self._make_prompt(prompt) for prompt in self._prompts.values],
-            # Last, since the parts above add texts.
+            # The texts come last, since the parts above add texts.
             "texts": list(self._texts.pool.values),
         }
 
@@ -181,7 +181,7 @@ class PayloadMaker:
         ]
 
     def _make_facets(self) -> JsonValue:
-        """Select the tags with few values as filters."""
+        """Select the tags with few distinct values as filters of the item browser."""
         counts: dict[str, Counter[str]] = {}
         for item in self._first.values():
             for name, value in item.tags.items():
@@ -208,7 +208,7 @@ class PayloadMaker:
         }
 
     def _show_gold(self, run: Run, item: Item) -> dict[str, JsonValue]:
-        """Return the gold answer and its options; rating tasks have none."""
+        """Return the gold answer of an item and its options; rating tasks have none."""
         if asks_ratings(item):
             return {"gold": None, "keys": []}
         keys: list[JsonValue] = list(self._find_gold(run, item))
@@ -246,7 +246,7 @@ class PayloadMaker:
                 for a in earlier
             ]
         if (line.item.form.fields, line.item.gold) != (first.form.fields, first.gold):
-            # Runs with shuffled choices have their own gold key.
+            # Runs with permuted options have their own gold key.
             made["sheet"] = self._sheets.add(line.item.form.fields)
             made |= self._show_gold(run, line.item)
         return made

@@ -26,7 +26,7 @@ _SHOWN = 10
 class Run(Result):
     """One run directory: its settings and scores. Items and answers stay on disk.
 
-    ``run.scores["accuracy"].value`` is a metric over all items; ``results`` also holds the
+    ``run.scores["accuracy"].value`` is a metric over all items; ``results`` also contains the
     breakdowns.
     """
 
@@ -36,23 +36,23 @@ class Run(Result):
 
     @property
     def name(self) -> str:
-        """The folder name, as text even if the file system holds other bytes."""
+        """The folder name of the run, as text even if the file system uses other bytes."""
         return os.fsencode(self.folder.resolve().name).decode("utf-8", "replace")
 
     @property
     def task(self) -> str:
-        """``BENCHMARK/TASK``."""
+        """The task of the run, ``BENCHMARK/TASK``."""
         head = f"{self.facts.benchmark}/"
         return self.facts.task if self.facts.task.startswith(head) else head + self.facts.task
 
     @property
     def model(self) -> str:
-        """``KIND/NAME``."""
+        """The model of the run, ``KIND/NAME``."""
         return self.facts.model
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The options of the task."""
+        """The task options of the run."""
         return self.facts.options
 
     @property
@@ -85,12 +85,12 @@ class Run(Result):
 
     @property
     def kind(self) -> str:
-        """``sample``, ``release`` or another kind of data."""
+        """The data of the run: ``sample``, ``release`` or another type."""
         return str(self.facts.data.get("kind", ""))
 
     @property
     def ground(self) -> tuple[str, ...]:
-        """Settings that two runs must share to be in one table, since they define the questions."""
+        """The settings that two runs must share to have the same questions and be in one table."""
         facts = self.facts
         checksum = str(facts.data.get("checksum", ""))
         drawn = f"{facts.sample} {facts.seed}" if facts.sample is not None else ""
@@ -98,7 +98,7 @@ class Run(Result):
         return (self.task, self.kind, checksum, *scope, facts.perturbation)
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """Convert to plain data."""
+        """Convert the run to plain data."""
         names = ("folder", "task", "model", "options", "scores", "counts", "baselines", "errors")
         shown = {name: to_plain(getattr(self, name)) for name in names}
         shown |= {"origin": self.facts.origin} if self.facts.origin else {}
@@ -176,10 +176,10 @@ def load_run(folder: str | Path) -> Run:
         folder: A folder that ``memantics run`` or :func:`evaluate` wrote.
 
     Returns:
-        The run with its scores, counts and facts.
+        The run with its scores, counts and settings.
 
     Raises:
-        StoreError: The folder is not a run, or is damaged.
+        StoreError: The folder is not a run directory, or is damaged.
 
     Example:
         >>> mm.load_run("runs/mquest-qa-longest").counts  # doctest: +SKIP
@@ -188,7 +188,7 @@ def load_run(folder: str | Path) -> Run:
 
 
 def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
-    """Separate finished runs from the others; the latter come with a reason.
+    """Separate finished runs from unfinished ones, which are returned with a reason.
 
     If no run is finished, the first one's error is raised.
     """
@@ -208,7 +208,7 @@ def split_unfinished(folders: Sequence[Path]) -> tuple[list[Path], dict[Path, st
 
 
 def load_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
-    """Read facts and scores of run directories; a folder given twice counts once."""
+    """Read settings and scores of run directories; a folder given twice counts once."""
     if not folders:
         raise InputError(
             "no run directory was given", hint="give one or more: memantics report RUN… --out FILE"

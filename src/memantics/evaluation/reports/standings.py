@@ -1,4 +1,4 @@
-"""Rank a paper's rows, with the confidence intervals that the printed values allow."""
+"""Rank the systems of a published table, with confidence intervals from the printed values."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Trivial:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One published system, compared with the trivial baseline.
+    """One published system, compared with a trivial baseline.
 
-    ``setting`` distinguishes systems of the same name. ``fault`` explains why its values cannot be
-    true together; ``impossible`` tells whether that holds for any number of items.
+    ``setting`` distinguishes systems of the same name. ``fault`` explains why the printed values
+    cannot all be true; ``impossible`` is set if that holds for any number of items.
     """
 
     system: str
@@ -59,7 +59,7 @@ class Standings:
     note: str = ""
 
     def count(self, place: BaselineComparison) -> int:
-        """Count the systems above, level with or below the trivial baseline."""
+        """Count the published systems above, level with or below the trivial baseline."""
         return sum(row.place == place for row in self.rows)
 
     @property
@@ -71,7 +71,7 @@ class Standings:
 def make_standings(
     title: str, metric: str, rows: Iterable[PublishedRow], trivial: Trivial, note: str = ""
 ) -> Standings:
-    """Rank rows by a metric; rows without it are skipped."""
+    """Rank published rows by a metric; rows without this metric are skipped."""
     found = [(row, measure(row, metric)) for row in rows if metric in row.metrics]
     found.sort(key=lambda pair: -settle(pair[1].value or 0.0))
     reference = Score(metric, trivial.value, 0)
@@ -94,7 +94,7 @@ def make_standings(
 
 
 def compare(score: Score, trivial: float) -> BaselineComparison:
-    """Compare a score with a value, by its 95% confidence interval or else by its value.
+    """Compare a score with a value, by the score's 95% confidence interval or else by its value.
 
     >>> compare(Score("f1", 0.506, 9, 0.499, 0.512), 0.5), compare(Score("f1", 0.506, 0), 0.5)
     ('level', 'above')

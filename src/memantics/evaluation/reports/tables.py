@@ -49,7 +49,7 @@ _NONE: PublishedRows = {}
 
 
 def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """Render one section per task: leaderboard, then all metrics."""
+    """Render leaderboards as Markdown, one section per task: leaderboard, then all metrics."""
     parts = ["# Memantics report"]
     for board in make_boards(runs, published):
         parts += [
@@ -104,7 +104,7 @@ def _metric_lines(board: Board) -> str:
 
 
 def md_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Render a table of quoted cells; all columns but the first are right-aligned."""
+    """Render a Markdown table; all columns except the first are right-aligned."""
     rule = ["---", *("---:" for _ in head[1:])]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
@@ -120,14 +120,14 @@ def quote_latex(text: str) -> str:
 
 
 def render_csv(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """Render one line per model and metric."""
+    """Render leaderboards as CSV, one line per model and metric."""
     return dump_csv(_CSV_COLUMNS, (row.values() for row in list_metrics(runs, published)))
 
 
 def list_metrics(
     runs: Sequence[Run], published: PublishedRows = _NONE
 ) -> Iterator[dict[str, object]]:
-    """Return one flat record per metric of each row."""
+    """Return one flat record per metric of each leaderboard row."""
     for board in make_boards(runs, published):
         for row in board.rows:
             before, after = _csv_row(board, row)
@@ -149,7 +149,7 @@ def _csv_row(board: Board, row: LeaderboardRow) -> tuple[list[object], list[obje
 
 
 def render_json(runs: Sequence[Run], published: PublishedRows = _NONE) -> str:
-    """Render all rows with all metrics, and each run's facts."""
+    """Render leaderboards as JSON: all rows with all metrics, and each run's settings."""
     boards: list[JsonValue] = [_board_json(board) for board in make_boards(runs, published)]
     return dump_json({"format": 1, "boards": boards})
 
@@ -188,7 +188,7 @@ def _row_json(row: LeaderboardRow) -> JsonValue:
 
 
 def table(runs: Sequence[Run]) -> Group:
-    """Make one ``rich`` table per task that fits 80 columns."""
+    """Make one ``rich`` table per task that fits into 80 terminal columns."""
     boards = make_boards(runs)
     parts: list[Table | Text] = []
     for board in boards:
@@ -205,7 +205,7 @@ def table(runs: Sequence[Run]) -> Group:
 
 
 def list_named_metrics(board: Board) -> Iterator[str]:
-    """Return one line per ``--metric`` and row: value and 95% confidence interval."""
+    """Return one line per ``--metric`` and leaderboard row: value and 95% confidence interval."""
     runs = [row.source for row in board.rows if row.source is not None]
     for name in dict.fromkeys(name for run in runs for name in run.results.metrics):
         for row in board.rows:
@@ -243,13 +243,13 @@ def _terminal_table(board: Board) -> Table:
 
 
 def _list_facts(facts: RunFacts) -> dict[str, JsonValue]:
-    """List the facts of a run; optional facts without a value are skipped."""
+    """List the settings of a run; optional settings without a value are skipped."""
     return {name: value for name, value in asdict(facts).items() if value or name not in _RARE}
 
 
 @dataclass(frozen=True, slots=True)
 class ReportForm:
-    """A report format. ``published`` are rows of papers on the same tasks."""
+    """A report format. ``published`` are results of papers on the same tasks."""
 
     render: Callable[[Sequence[Run], PublishedRows], str]
 
