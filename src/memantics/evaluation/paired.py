@@ -65,7 +65,7 @@ class Difference:
 
     @property
     def ps(self) -> tuple[float | None, float | None]:
-        """The p-value as text, plain and corrected."""
+        """The p-value, plain and corrected for multiple tests."""
         return self.p, self.corrected
 
     @property
