@@ -1,4 +1,4 @@
-"""Benchmark cards: ``card.toml`` in a benchmark's folder, typed and closed."""
+"""Dataset cards of benchmarks: ``card.toml`` in a benchmark's folder, with validated fields."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ CardLanguage = Literal["en", "zh", "ar", "de", "es", "hi"]
 
 
 class OptionCard(Closed):
-    """Describe an option of a task, with the paper's choice if it differs from ours.
+    """An option of a task, with the value that the paper uses if it differs from the default.
 
-    A ``later`` option is not stored with a run while it has its default, so that earlier runs stay
-    valid. A ``scoring`` option changes only scores; ``score --set`` can change it after a run.
+    A ``later`` option was added in a later version. It is not stored with a run while it has its
+    default, so that earlier runs stay valid. A ``scoring`` option changes only scores; ``score
+    --set`` can change it after a run.
     """
 
     name: CardName
@@ -37,7 +38,7 @@ class OptionCard(Closed):
 
 
 class TaskCard(Closed):
-    """Describe one task of a benchmark; ``best`` is the highest value of its main metric."""
+    """One task of a benchmark; ``best`` is the highest value of its main metric."""
 
     name: CardName
     title: str
@@ -52,7 +53,7 @@ class TaskCard(Closed):
 
 
 class ReleaseCard(Closed):
-    """Describe the official release: source, revision we support, and terms of use."""
+    """The official release of a benchmark: source, supported revision, and terms of use."""
 
     source: str
     revision: str
@@ -63,24 +64,24 @@ class ReleaseCard(Closed):
 
 
 class SampleCard(Closed):
-    """Describe the sample that ships with the benchmark; ``images`` "shared": the sample data's."""
+    """The sample of a benchmark; ``images`` "shared": its images are those of the sample data."""
 
     licence: str
     images: Literal["shared", "own"] = "shared"
 
 
 class PublishCard(Closed):
-    """Name the annotation workflows whose results ``write.py`` publishes in this format."""
+    """The annotation workflows whose results ``write.py`` publishes in the benchmark's format."""
 
     workflows: tuple[str, ...]
 
 
 class Card(Closed):
-    """Describe a benchmark.
+    """The dataset card of a benchmark.
 
-    ``format`` names the benchmark whose code reads and runs it; such a benchmark is data only, in
-    that benchmark's official format, in its folder ``data``. ``canary`` is a unique string in its
-    files; a model that reproduces it was trained on them.
+    ``format`` names the benchmark whose code reads and runs this one. Such a benchmark consists of
+    data only, in the official format of that other benchmark, in its folder ``data``. ``canary`` is
+    a unique string in the files; a model that reproduces it was trained on them.
     """
 
     name: CardName
@@ -98,7 +99,7 @@ class Card(Closed):
     task: Annotated[tuple[TaskCard, ...], Field(min_length=1)]
 
     def find_task(self, name: str) -> TaskCard:
-        """Return the task with a name."""
+        """Return the card of the task with this name."""
         for task in self.task:
             if task.name == name:
                 return task
@@ -108,7 +109,7 @@ class Card(Closed):
 
 
 def read_card(path: Path) -> Card:
-    """Read and validate a card; an error names the key."""
+    """Read and validate a dataset card; an error names the invalid key."""
     try:
         return _parse_card(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -121,12 +122,12 @@ def read_card(path: Path) -> Card:
 
 @lru_cache(maxsize=64)
 def _parse_card(text: str) -> Card:
-    """Parse a card once per process, since most commands look up benchmarks several times."""
+    """Parse a dataset card once per process, since commands look up benchmarks several times."""
     return Card.model_validate(load_toml(text))
 
 
 def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
-    """Merge the user's options with the defaults; raise for unknown names and values.
+    """Merge the user's options with the defaults; raise an error for unknown names and values.
 
     >>> card = TaskCard(name="qa", title="", main="accuracy", baselines=(), option=(
     ...     OptionCard(name="order", help="", default="explain", choices=("explain", "answer")),))
@@ -144,7 +145,7 @@ def resolve_options(task: TaskCard, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_policy(task: TaskCard, given: str | None) -> InvalidPolicy:
-    """Return the policy for invalid answers: the user's, else the task's default."""
+    """Return the policy for invalid answers: the user's choice, else the task's default."""
     try:
         return InvalidPolicy.read(given or task.invalid)
     except InputError as error:

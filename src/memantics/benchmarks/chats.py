@@ -1,4 +1,4 @@
-"""Chats that end in a meme, and their entry in PunMemeCN's two chat files."""
+"""Chats that end in a meme, and the format of PunMemeCN's two chat files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Store one message."""
+    """One message of a chat."""
 
     speaker: Speaker
     text: str
@@ -28,7 +28,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class WrittenChat:
-    """Store a written chat: its messages, and who sends the meme after them."""
+    """A written chat: its messages, and the speaker who sends the meme after them."""
 
     turns: tuple[Turn, ...]
     sender: Speaker
@@ -41,7 +41,7 @@ class WrittenChat:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Store distractors of a chat by meme id: random ones, and similar ones with their lists."""
+    """Distractor memes of a chat by id: random ones, and similar ones with candidate lists."""
 
     easy: tuple[str, ...]
     hard: Mapping[DistractorKind, str]
@@ -57,7 +57,8 @@ def make_entry(
     answers: dict[str, JsonValue] = {}
     if level == "hard":
         for kind in KINDS:
-            # The official files store these lists as Python source; ours do the same.
+            # The official files store these lists as Python source, so the same format is written
+            # here.
             listed = [names[other] for other in wrong.candidates[kind] if other in names]
             answers[f"wrong_candidates({kind})"] = repr(listed)
     answers["correct"] = names[meme]

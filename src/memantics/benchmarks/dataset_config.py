@@ -1,4 +1,4 @@
-"""Dataset configs: a release of labelled memes described in a few lines of TOML.
+"""Dataset configs: a data set of labelled memes, described in a few lines of TOML.
 
 A dataset config names the files of each split, the columns for id, text and image, and the labels:
 a column with a value, or columns that are flags. It defines the reader, the summary of ``data
@@ -42,18 +42,18 @@ from memantics.metrics.classification import (
 )
 
 _IMAGES = ("images", "Images", "img", "Labelled Images", ".")
-# Depth below the given folder at which the files of a clone are searched.
+# Depth below the given folder at which data files of a clone are searched.
 _DEEPEST = 3
 _ORIGINS = ("source", "author", "date", "template_cluster")
 _PLACEHOLDER = re.compile(r"\{(.+?)\}")
 
 
 class Columns(Closed):
-    """Name the columns of a table; ``split`` if a table contains several splits.
+    """The columns of a table; ``split`` is set if a table contains several splits.
 
-    ``a|b`` is the first of these columns that a file has; ``folder/{a}.jpg`` inserts a cell.
-    Without ``id``, a row is named by its file and number. The columns for disjoint splits
-    (``source``, ``author``, ``date``, ``template_cluster``) default to these names.
+    ``a|b`` means the first of these columns that a file has; ``folder/{a}.jpg`` inserts the value
+    of a cell. Without ``id``, a row is named by its file and row number. The columns for disjoint
+    splits (``source``, ``author``, ``date``, ``template_cluster``) have these names by default.
     """
 
     id: str = ""
@@ -67,9 +67,10 @@ class Columns(Closed):
 
 
 class LabelConfig(Closed):
-    """Define a label: a column (or one position of a list in it), or columns that are flags.
+    """A label definition: a column (or one position of a list in it), or columns that are flags.
 
-    ``values`` renames and restricts the values; ``leave_out`` are values that mean "no label".
+    ``values`` renames and restricts the label values; ``leave_out`` are values that mean "no
+    label".
     """
 
     what: str
@@ -84,7 +85,7 @@ class LabelConfig(Closed):
 
 
 class DatasetConfig(Closed):
-    """Describe a data set; ``counts`` are the memes per split of the complete release."""
+    """A data set; ``counts`` are the numbers of memes per split in the complete release."""
 
     title: str
     summary: str
@@ -102,7 +103,7 @@ class DatasetConfig(Closed):
 
 
 def read_dataset_config(path: Path) -> DatasetConfig:
-    """Read and validate a dataset config; an error names the key."""
+    """Read and validate a dataset config; an error names the invalid key."""
     return read_toml(
         path,
         DatasetConfig,
@@ -113,7 +114,7 @@ def read_dataset_config(path: Path) -> DatasetConfig:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredMeme:
-    """Store one row: text, image, labels by name, and ``origin`` columns."""
+    """One row of a data set: text, image, labels by name, and ``origin`` columns."""
 
     id: str
     text: str
@@ -126,7 +127,7 @@ class ConfiguredMeme:
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredRelease:
-    """Store one copy of a data set."""
+    """One copy of a data set that has a dataset config."""
 
     source: Source
     files: tuple[Path, ...]
@@ -135,7 +136,7 @@ class ConfiguredRelease:
 
 
 def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> ConfiguredRelease:
-    """Read every file of a copy; errors name the file and row that differ from the config."""
+    """Read every file of a data set; errors name the file and row that differ from the config."""
     found = [
         (split, path)
         for split, names in dataset_config.files.items()
@@ -156,7 +157,7 @@ def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> Config
             path, ending=dataset_config.format and f".{dataset_config.format}"
         ):
             if dataset_config.columns.split and row.get(dataset_config.columns.split, "") != split:
-                continue  # a row of another split of the same table
+                continue  # the row belongs to another split of the same table
             meme = _read_row(dataset_config, source, split, path, (number, row))
             if meme.id in memes:
                 skips.append(Skip(path.name, str(number), "the id appears more than once"))
@@ -170,7 +171,7 @@ def open_dataset_config(dataset_config: DatasetConfig, source: Source) -> Config
 
 
 def _find_files(root: Path, name: str) -> list[Path]:
-    """Find the files of a release at the configured path, else in the first subfolder with them."""
+    """Find the files of a data set at the configured path, else in the first subfolder."""
     found = [root / name]
     for depth in range(_DEEPEST + 1):
         if found := [path for path in found if path.is_file()]:
@@ -197,7 +198,7 @@ def _read_row(
 
 
 def _take(row: TableRow, column: str, path: Path, number: int) -> str:
-    """Return a cell by column name, by ``a|b``, or by a pattern with ``{a}``."""
+    """Return a table cell by column name, by ``a|b``, or by a pattern with ``{a}``."""
     if not column or column in row:
         return row[column] if column else ""
     if "{" in column:
@@ -211,7 +212,7 @@ def _take(row: TableRow, column: str, path: Path, number: int) -> str:
 
 
 def _read_label(label: LabelConfig, row: TableRow, path: Path, number: int) -> tuple[str, ...]:
-    """Return the labels of a row; empty if an unlabelled split has no such column."""
+    """Return the labels of a row; empty if an unlabelled split has no label column."""
     if label.flags:
         return tuple(name for name in label.flags if row.get(name) in ("1", "1.0", "true", "True"))
     values = [
@@ -242,7 +243,7 @@ def _cut(cell: str) -> list[str]:
 
 
 def _find_image(source: Source, name: str, beside: Path) -> Path | None:
-    """Return the image path: in the given folder, else in the usual places."""
+    """Return the path of a meme's image: in the given folder, else in the usual places."""
     if not name:
         return None
     places = [folder / place for folder in (source.root, beside) for place in _IMAGES]
@@ -256,7 +257,7 @@ def _find_image(source: Source, name: str, beside: Path) -> Path | None:
 
 
 def survey_dataset_config(release: ConfiguredRelease) -> Found:
-    """Summarise a copy: counts by split and label, checksum, and missing files."""
+    """Summarise a copy of a data set: counts by split and label, checksum, and missing files."""
     memes = release.memes
     counts = Counter(f"split {meme.split}" for meme in memes)
     images = sum(meme.image is not None for meme in memes)
@@ -283,7 +284,7 @@ def count_dataset_config(
 
 
 def list_expected(dataset_config: DatasetConfig) -> tuple[Expected, ...]:
-    """Return the expected counts of the complete release."""
+    """Return the counts of memes that a complete release should have."""
     return tuple(
         Expected(
             key=f"memes.{split}",
@@ -310,7 +311,7 @@ def read_labels(name: str, release: ConfiguredRelease) -> Iterator[LabelledMeme]
 
 
 def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRelease]:
-    """Return the plugin of a dataset config: reader, summary, labels and tasks."""
+    """Return the benchmark plugin of a dataset config: reader, summary, labels and tasks."""
     return BenchmarkPlugin(
         open_release=partial(open_dataset_config, dataset_config),
         survey=survey_dataset_config,
@@ -329,7 +330,7 @@ def make_plugin(dataset_config: DatasetConfig) -> BenchmarkPlugin[ConfiguredRele
 
 
 def make_card(name: str, dataset_config: DatasetConfig) -> Card:
-    """Return a benchmark card with a task for each single-valued label, first on ``test``."""
+    """Return a dataset card with a task (default split ``test``) per single-valued label."""
     tasks = [
         TaskCard(
             name=label,
@@ -377,7 +378,7 @@ def _make_task(dataset_config: DatasetConfig, setup: TaskSetup) -> Task:
 def _list_items(
     dataset_config: DatasetConfig, label: LabelConfig, setup: TaskSetup
 ) -> Iterator[Item]:
-    """Yield an item per labelled meme: its image, if available, and its text."""
+    """Yield one item per labelled meme: its image, if available, and its text."""
     name = setup.card.name
     release = open_dataset_config(dataset_config, setup.need_source())
     memes = [
@@ -412,7 +413,7 @@ def _list_items(
 
 
 def _score_labels(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Return macro-F1, accuracy, and F1 per class."""
+    """Return macro-F1, accuracy, and F1 per class of a labelling task."""
     names = {str(o.item.gold): o.item.tags["class"] for o in outcomes}
     gold = [names[str(o.item.gold)] for o in outcomes]
     said = [names.get(str(o.value)) if o.status == "answered" else None for o in outcomes]

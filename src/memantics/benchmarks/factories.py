@@ -1,8 +1,8 @@
-"""Tasks from items and prompts: multiple choice, labels, or free text.
+"""Functions that make tasks from items and prompts: multiple choice, labels, or free text.
 
 By default, the prompt named like the task is filled with ``question``, ``options``, ``names`` and
-the item's context. The prompt ``again`` asks again after an unreadable reply. Replies are read by
-the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
+the item's context. The prompt ``again`` asks again after a reply that cannot be parsed. Replies are
+parsed by the tolerant parsers of :mod:`memantics.benchmarks.parsing`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memantics.core.task import Task, Unparsed
 from memantics.metrics.classification import accuracy
 from memantics.metrics.interval import bootstrap, clustered_wilson, sum_by_cluster
 
-# Lettered options: layout, and correctness of outcomes.
+# Options with letters: their format in a prompt, and the correctness of outcomes.
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -43,7 +43,7 @@ def letter_field(options: Sequence[str], majority: str | None = None) -> records
 
 
 def list_options(options: Iterable[records.Option]) -> str:
-    """Return one option per line, as models see them.
+    """Return the options as text, one per line, as models see them.
 
     >>> print(list_options(letter_field(["a cat", "a dog"]).options))
     A. a cat
@@ -94,7 +94,7 @@ def label_task(
     score: OutcomeScorer,
     prompts: Prompts | None = None,
 ) -> Task:
-    """Return a labelling task; ``parse`` reads a reply, or lists the names of each label."""
+    """Return a labelling task; ``parse`` is a reply parser, or maps each label to its names."""
     used = prompts or Prompts.of(setup)
 
     def read(text: str, form: records.Form) -> JsonValue:
@@ -118,10 +118,10 @@ def text_task(
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Hold the prompts of a task: images first, given texts, the prompt, and a retry prompt.
+    """The prompts of a task: images first, given texts, the main prompt, and a retry prompt.
 
-    ``given`` is filled with the item's context and inserted at the placeholder of that name. Each
-    prompt of ``facts`` adds one text of the context before the prompt.
+    The prompt ``given`` is filled with the item's context and inserted at the placeholder of that
+    name. Each prompt of ``facts`` adds one text of the context before the main prompt.
     """
 
     main: Prompt
@@ -132,20 +132,20 @@ class Prompts:
 
     @classmethod
     def of(cls, setup: TaskSetup) -> Prompts:
-        """Return the prompt named like the task, ``again``, and ``given_NAME`` for a text NAME."""
+        """Return the prompt named like the task, ``again``, and ``given_NAME`` for a text."""
         found = setup.prompts
         told = {n.removeprefix("given_"): p for n, p in found.items() if n.startswith("given_")}
         return cls(found[setup.card.name], found.get("again"), facts=told)
 
     @property
     def all(self) -> list[Prompt]:
-        """The prompts that a run records."""
+        """The prompts that are recorded in ``run.json``."""
         return [prompt for prompt in (self.main, self.again, self.given) if prompt] + [
             *self.facts.values()
         ]
 
     def ask(self, item: records.Item, complaint: str | None) -> records.Request:
-        """Return the request of an item."""
+        """Return the model request for an item."""
         form = item.form
         options = form.fields[0].options
         values = {
@@ -178,7 +178,7 @@ def _fill(prompt: Prompt, values: Mapping[str, str]) -> str:
 
 
 def read_letter(text: str, form: records.Form) -> JsonValue:
-    """Return the letter of a reply, or raise ``Unparsed``."""
+    """Return the option letter in a reply, or raise ``Unparsed``."""
     return parse_letter(text, {option.key: option.text for option in form.fields[0].options})
 
 
@@ -191,7 +191,7 @@ def read_text(text: str, _form: records.Form) -> JsonValue:
 
 
 def score_choices(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
-    """Return accuracy overall and by position of the correct option."""
+    """Return accuracy overall and by the position of the correct option."""
     places = sorted({str(outcome.item.gold) for outcome in outcomes} | set(LETTERS[:4]))
     return (
         accuracy_score("accuracy", outcomes),
@@ -212,7 +212,7 @@ def accuracies_by(
     labels: Sequence[str],
     label_of: Callable[[records.Outcome], str],
 ) -> Iterator[records.Score]:
-    """Return the accuracy of each part, including parts without members."""
+    """Return the accuracy of each category, including categories without items."""
     for label in labels:
         part = [outcome for outcome in outcomes if label_of(outcome) == label]
         yield accuracy_score("accuracy", part, by, label)
@@ -221,7 +221,7 @@ def accuracies_by(
 def accuracies_by_tag(
     outcomes: Sequence[records.Outcome], tag: str, labels: Sequence[str]
 ) -> Iterator[records.Score]:
-    """Return the accuracy of each part that has members, by a tag of its items."""
+    """Return the accuracy of each category that has items; a tag gives the category."""
     rows = accuracies_by(outcomes, tag, labels, lambda outcome: outcome.item.tags.get(tag, ""))
     return (row for row in rows if row.n)
 
@@ -234,7 +234,7 @@ def proportion_score(
     label: str = "",
     note: str = "",
 ) -> records.Score:
-    """Return a proportion with the Wilson interval; groups (memes) are resampled as a whole."""
+    """Return a proportion with its Wilson interval, clustered by group (meme)."""
     span = clustered_wilson(right, groups)
     return spanned(
         records.Score(key, accuracy(right), len(right), None, None, by, label, note), span
@@ -249,7 +249,7 @@ def mean_score(
     label: str = "",
     note: str = "",
 ) -> records.Score:
-    """Return a mean with its confidence interval, groups resampled as a whole; None is skipped."""
+    """Return a mean with its confidence interval, resampling whole groups; skip None values."""
     kept = [
         (value, group) for value, group in zip(values, groups, strict=True) if value is not None
     ]

@@ -51,14 +51,14 @@ RowKind = Literal["paper", "own", "baseline"]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Store one table cell: ``paper`` is the printed value, ``value`` the computed one.
+    """One table cell: ``paper`` is the printed value, ``value`` the computed one.
 
     Values have the units of the paper and ``digits`` decimals. ``compared`` is False if the value
-    comes from other data than the paper's, such as a sample. ``arithmetic`` is True if it follows
-    from other printed values. Without a value, ``fill`` is the command that computes one, or
-    ``reason`` states why none can be computed. ``origin`` names the source of imported answers;
-    such a value is never compared. ``printed`` says whether ``paper`` comes from the paper or from
-    results that its authors released.
+    comes from other data than the paper's, such as a sample. ``arithmetic`` is True if the value
+    follows from other printed values. For a cell without a value, ``fill`` is the command that
+    computes it, or ``reason`` states why it cannot be computed. ``origin`` names the source of
+    imported answers; such a value is never compared. ``printed`` states whether ``paper`` comes
+    from the paper or from results that its authors released.
     """
 
     paper: JsonValue = None
@@ -78,7 +78,7 @@ class Cell:
 
     @property
     def status(self) -> CellStatus:
-        """Return the comparison status of this cell.
+        """Return the status of the comparison between printed and computed value.
 
         >>> Cell(10.6, 10.64, digits=1).status, Cell(9.0, 10.6, 8.5, 12.0, digits=1).status
         ('reproduced', 'within interval')
@@ -105,11 +105,11 @@ class Cell:
 
     @property
     def agrees(self) -> bool:
-        """Return whether both values are equal at the printed precision."""
+        """Return whether printed and computed value are equal at the printed precision."""
         return self.paper is None or judge(self.value, self.paper, self.digits) == "reproduced"
 
     def show(self, value: JsonValue) -> str:
-        """Format a value with the decimals of this cell.
+        """Format a value with the number of decimals of this cell.
 
         >>> Cell(digits=2).show(86.4), Cell().show(13142), Cell().show(None)
         ('86.40', '13,142', '–')
@@ -131,7 +131,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """Store a row: one of the paper, one of the user's runs, or a trivial baseline."""
+    """A row of a table: a row of the paper, one of the user's runs, or a trivial baseline."""
 
     label: str
     cells: tuple[Cell, ...]
@@ -146,7 +146,7 @@ class PaperRow:
 
 @dataclass(frozen=True, slots=True)
 class PaperText:
-    """Store a text with its heading: a prompt, an example or a model's answer."""
+    """A text with its heading: a prompt, an example or a model's answer."""
 
     heading: str
     body: str
@@ -154,10 +154,10 @@ class PaperText:
 
 @dataclass(frozen=True, slots=True)
 class PaperPart:
-    """Store one table or figure; ``stub`` is the heading of the label column.
+    """One table or figure; ``stub`` is the heading of the label column.
 
-    ``plotted`` also draws each row on a scale, ``radar`` draws each as a polygon over the columns,
-    and ``shaded`` darkens the better values of each column.
+    With ``plotted``, each row is also drawn on a scale. With ``radar``, each row is a polygon over
+    the columns. With ``shaded``, better values of a column have darker cells.
     """
 
     label: str
@@ -178,7 +178,7 @@ class PaperPart:
 
     @property
     def stated(self) -> bool:
-        """Whether the part only repeats the paper: no cell can be computed."""
+        """Whether the table or figure only repeats the paper: no cell can be computed."""
         return bool(self.rows) and all(row.stated for row in self.rows)
 
     @property
@@ -219,7 +219,7 @@ def _name_rows(section: str, labels: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PaperSheet(Result):
-    """Store a paper with filled cells; ``about`` describes the data and runs used."""
+    """A paper with filled cells; ``about`` describes the data and runs used."""
 
     name: str
     title: str
@@ -266,7 +266,7 @@ R = TypeVar("R")
 
 
 class ScoredRun(Protocol):
-    """Store a finished run."""
+    """A finished run as a source of values for a paper."""
 
     @property
     def folder(self) -> Path:
@@ -275,7 +275,7 @@ class ScoredRun(Protocol):
 
     @property
     def facts(self) -> RunFacts:
-        """The metadata of the run."""
+        """The settings of the run."""
         ...
 
     @property
@@ -285,20 +285,21 @@ class ScoredRun(Protocol):
 
     @property
     def task(self) -> str:
-        """``BENCHMARK/TASK``."""
+        """The task of the run, ``BENCHMARK/TASK``."""
         ...
 
     @property
     def model(self) -> str:
-        """``KIND/NAME``."""
+        """The model of the run, ``KIND/NAME``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredDetector:
-    """Store a trained detector: its name, card, and metrics by task.
+    """A trained detector: its name, model card, and metrics by task.
 
-    ``said`` is the proportion of its seeds that predict harmful for each test meme, if known.
+    ``said`` is the proportion of the detector's seeds that predict harmful for each test meme, if
+    known.
     """
 
     name: str
@@ -309,7 +310,7 @@ class ScoredDetector:
 
 
 def same_system(model: str, system: str) -> bool:
-    """Return whether a model name matches a published system by its last part.
+    """Return whether a model name matches a published system by the last component of its path.
 
     >>> same_system("openai/Qwen/Qwen2-VL-7B-Instruct", "Qwen2-VL-7B-Instruct")
     True
@@ -325,10 +326,10 @@ def same_system(model: str, system: str) -> bool:
 
 @dataclass(frozen=True)
 class PaperMaterial(Generic[R]):
-    """Hold everything from which a paper is reproduced; ``name`` is the benchmark's name.
+    """The data, runs and annotations from which a paper is reproduced; ``name`` is the benchmark.
 
-    ``compared`` states whether the data are a copy of the paper's release, ``complete`` whether
-    that copy is whole. Values from a part of the data match the paper only by chance.
+    ``compared`` states whether the data are a copy of the paper's data, ``complete`` whether that
+    copy is complete. Values from an incomplete copy match the paper only by chance.
     """
 
     name: str
@@ -363,7 +364,7 @@ class PaperMaterial(Generic[R]):
         return run is None or (run.facts.whole and row.fits(run.facts.options, run.facts.split))
 
     def statistic(self, key: str, fill: str = "", reason: str = "") -> Cell:
-        """Return the cell of a statistic: the paper's value and the value of this copy."""
+        """Return the table cell of a statistic: the paper's value and that of this copy."""
         row, value = self.expected.get(key), self.values.get(key)
         if self.source.published:
             reason = reason or "This value is not in the data."
@@ -400,11 +401,11 @@ class PaperMaterial(Generic[R]):
         return tuple(same) or (run,)
 
     def rows_of(self, task: str, source: str) -> tuple[PublishedRow, ...]:
-        """Return the rows of one of the paper's tables."""
+        """Return the published rows of one of the paper's tables."""
         return tuple(r for r in self.published if r.task == task and r.source == source)
 
     def names_of(self, system: str) -> tuple[str, ...]:
-        """Return the names of a system: in the paper, in releases and on hubs."""
+        """Return the names of a system: in the paper, in dataset releases and on model hubs."""
         known = self.systems.get(system)
         return (system, *((known.model, *known.names) if known else ()))
 
@@ -421,7 +422,8 @@ class PaperMaterial(Generic[R]):
     ) -> ScoredRun | None:
         """Return the run of a system, by any of its names, with these options.
 
-        Data other than the paper's complete release may lack its split; any split matches then.
+        Data other than the paper's complete release may lack the paper's split; any split matches
+        then.
         """
         fits = [
             run
@@ -434,7 +436,7 @@ class PaperMaterial(Generic[R]):
 
 
 def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return display names of runs; equal models get the option, split or folder that differs."""
+    """Return display names of runs; equal names get the option, split or folder that differs."""
     named = Counter(run.model for run in runs)
     labels = []
     for run in runs:
@@ -452,7 +454,7 @@ def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
 def list_statistics(
     material: PaperMaterial[R], keys: Iterable[str], fill: str = ""
 ) -> tuple[PaperRow, ...]:
-    """Return rows of statistics: the paper's value and the value of this copy."""
+    """Return rows of statistics: the paper's value and the value in this copy of the data."""
     return tuple(
         PaperRow(material.expected[key].title, (material.statistic(key, fill),))
         for key in keys
@@ -461,7 +463,7 @@ def list_statistics(
 
 
 def find_score(scores: Sequence[Score], name: str) -> Score | None:
-    """Return a score by name; one of a part is ``name[breakdown=part]``.
+    """Return a score by name; a score of a category is named ``name[breakdown=part]``.
 
     >>> find_score([Score("f1", 0.5, 3, by="type", label="sexual")], "f1[type=sexual]").value
     0.5
@@ -472,7 +474,7 @@ def find_score(scores: Sequence[Score], name: str) -> Score | None:
 
 
 def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0) -> Cell:
-    """Return the cell of a computed score, in per cent.
+    """Return the table cell of a computed score, in per cent.
 
     >>> score_cell(Score("accuracy", 0.5, 10, 0.2, 0.8), 1).span
     '20.0–80.0'
@@ -497,16 +499,16 @@ def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, fl
 
 
 def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:
-    """Return the cell of a run's score, with the source of imported answers."""
+    """Return the table cell of a run's score, with the source of imported answers."""
     score = find_score(run.results.scores, name)
     return replace(score_cell(score, digits, scale), origin=run.facts.origin if score else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Paper(Generic[R]):
-    """Declare a paper: its parts in the paper's order.
+    """A paper: its tables and figures in the paper's order.
 
-    A part without computed values is given as it is.
+    A table or figure without computed values is given as it is.
     """
 
     title: str
@@ -514,5 +516,5 @@ class Paper(Generic[R]):
     systems: Mapping[str, PaperSystem] = field(default_factory=dict)
 
     def fill(self, material: PaperMaterial[R]) -> tuple[PaperPart, ...]:
-        """Return the parts, filled from the available data and runs."""
+        """Return the tables and figures, filled from the available data and runs."""
         return tuple(p if isinstance(p, PaperPart) else p(material) for p in self.parts)

@@ -1,8 +1,9 @@
-"""``paper.toml``: a paper's tables, rows, systems and printed values, and tables filled with runs.
+"""``paper.toml``: a paper's tables, rows, systems and printed values; filling of tables with runs.
 
-Parts that repeat the paper or look up statistics are declared entirely in the file. A part that
-computes more has a function in ``paper.py``, which fills the :class:`DeclaredPart`. Tables of
-systems show the paper's rows with their runs, the user's other runs and trivial baselines.
+Tables and figures that repeat the paper or look up statistics are declared entirely in the file. A
+table that computes more has a function in ``paper.py``, which fills the :class:`DeclaredPart`.
+Tables of systems show the paper's rows with their runs, the user's other runs and trivial
+baselines.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ from memantics.core.records import Closed, Score
 
 R = TypeVar("R")
 FILE = "paper.toml"
-# Placeholders that a command may contain: benchmark, task, model, options.
+# Placeholders in a command: benchmark, task, model, options.
 _PLACEHOLDERS = frozenset(
     ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
 )
 
 
 class PaperMetric(Closed):
-    """Define a column of a table of systems: a metric of a task with these options.
+    """A column in a table of systems: a metric of a task with these options.
 
-    ``extra`` is what a command needs for this metric, besides the usual flags.
+    ``extra`` are the flags that a command needs for this metric, besides the usual ones.
     """
 
     task: str
@@ -56,10 +57,10 @@ class PaperMetric(Closed):
 
 
 class DeclaredRow(Closed):
-    """Declare a row; ``cells`` are printed values ("" is none), ``keys`` are statistics.
+    """A declared row; ``cells`` are printed values ("" is none), ``keys`` are statistics.
 
     ``key`` is the row's name in code. ``system`` and ``options`` identify the system. ``fill`` is
-    the command that fills the row, if it differs from the part's.
+    the command that fills the row, if it differs from the command of the table.
     """
 
     label: str
@@ -74,26 +75,26 @@ class DeclaredRow(Closed):
 
     @property
     def printed(self) -> tuple[JsonValue, ...]:
-        """Return the printed values; None if the paper prints none."""
+        """Return the printed values of the row; None where the paper prints none."""
         return tuple(None if cell == "" else cell for cell in self.cells)
 
 
 class DeclaredText(Closed):
-    """Declare a text with its heading."""
+    """A declared text with its heading."""
 
     heading: str
     body: str
 
 
 class DeclaredPart(Closed):
-    """Declare a table or figure.
+    """A declared table or figure.
 
-    ``statistics`` are listed one per row (``*`` matches any ending); ``prompts`` names
-    prompt files. ``fill`` is the command that fills the cells, or the name of one of the file's
-    ``commands``. ``reason`` states why no command can, ``lacking`` why a run may have no value,
-    ``unprinted`` why the paper may have none. ``score_notes`` shows the note of a score. Values are
-    multiplied by ``scale`` and shown with ``digits`` decimals. If the data are the paper's release,
-    ``official_notes`` come first and commands use ``official_split``.
+    ``statistics`` are listed one per row (``*`` matches any ending); ``prompts`` names prompt
+    files. ``fill`` is the command that fills the cells, or the name of one of the file's
+    ``commands``. ``reason`` states why no command can fill them, ``lacking`` why a run may have no
+    value, and ``unprinted`` why the paper may print none. ``score_notes`` shows the note of a
+    score. Values are multiplied by ``scale`` and shown with ``digits`` decimals. If the data are
+    the paper's official release, ``official_notes`` come first and commands use ``official_split``.
     """
 
     label: Annotated[str, Field(min_length=1)]
@@ -157,7 +158,7 @@ class DeclaredPart(Closed):
         *,
         drawn: bool = True,
     ) -> PaperPart:
-        """Return the part with additional rows, texts and notes."""
+        """Return the table or figure with additional rows, texts and notes."""
         return PaperPart(
             self.label,
             self.caption,
@@ -172,7 +173,7 @@ class DeclaredPart(Closed):
         )
 
     def settle(self, material: PaperMaterial[R], file: PaperFile) -> Self:
-        """Return the part for this material: its notes, and the benchmark's name in commands."""
+        """Return the table or figure for these data, with its notes and its commands filled in."""
         named = self.official_split and material.compared
         split = f"--split {self.official_split}" if named else ""
         told = {"fill": self.fill, **file.commands}
@@ -195,7 +196,7 @@ def _check_command(text: str) -> None:
 
 
 class PaperFile(Closed):
-    """Hold the whole file; ``names`` maps values of the data to the paper's words."""
+    """The content of ``paper.toml``; ``names`` maps values of the data to the paper's words."""
 
     title: str
     names: dict[str, str] = Field(default_factory=dict)
@@ -229,7 +230,7 @@ def read_paper_file(path: Path) -> PaperFile:
 
 
 def read_paper(path: Path, makers: Mapping[str, PartMaker[R]] | None = None) -> Paper[R]:
-    """Return the paper that a file declares; ``makers`` compute parts, by label."""
+    """Return the paper that a file declares; ``makers`` maps labels to functions that compute."""
     file, known = read_paper_file(path), dict(makers or {})
     if stray := known.keys() - {part.label for part in file.part}:
         raise DataError(path, f"declares no part {', '.join(sorted(stray))}")
@@ -259,7 +260,7 @@ def _fill(
 
 
 def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
-    """Return a part that the file declares completely: statements, statistics, texts."""
+    """Return a table or figure that the file declares completely: statements, statistics, texts."""
     rows = [
         PaperRow(row.label, show_cells(material, part, row), row.kind, row.section)
         for row in part.rows
@@ -278,7 +279,7 @@ def show_declared(material: PaperMaterial[R], part: DeclaredPart) -> PaperPart:
 def show_cells(
     material: PaperMaterial[R], part: DeclaredPart, row: DeclaredRow
 ) -> tuple[Cell, ...]:
-    """Return cells of statistics by key, or the values printed in the paper."""
+    """Return table cells of statistics by key, or of the values printed in the paper."""
     if row.keys:
         command = part.command()
         return tuple(
@@ -290,7 +291,7 @@ def show_cells(
     )
 
 
-# Returns a system's score if no run has it, by row and column.
+# A function that returns a system's score by row and column, if no run has it.
 Aside = Callable[[DeclaredRow, PaperMetric], Score | None]
 
 
@@ -329,7 +330,7 @@ def fill_systems(
     """Return the declared rows with the runs of their systems, and the folders of those runs."""
     rows, taken = list[PaperRow](), set[Path]()
     for row in part.rows:
-        if row.cells and not row.system:  # a printed value of an unknown system
+        if row.cells and not row.system:  # the printed value of an unknown system
             told = show_cells(material, part, row)
             rows.append(PaperRow(row.label, told, row.kind, row.section))
             continue
@@ -344,7 +345,7 @@ def fill_systems(
             if run:
                 repeats = material.repeats_of(run)
                 score, sd = paper.mean_repeats(repeats, metric.key)
-                # A run that fills no cell here used other options: it gets its own row.
+                # A run that fills no cell here used other options, so it gets its own row.
                 taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
             if sd is not None and score is not None:
@@ -366,7 +367,7 @@ def show_system(
     run: paper.ScoredRun | None,
     score: Score | None,
 ) -> Cell:
-    """Return the cell with the paper's value of a system and the value of its run."""
+    """Return the table cell with the paper's value of a system and the value of its run."""
     printed = published.metrics.get(metric.key) if published else None
     said = score.note if score and part.score_notes else ""
     reason = published.reason if published else part.unprinted
@@ -381,7 +382,7 @@ def show_system(
 
 
 def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> Cell:
-    """Return the cell of a score with its standard deviation, taken from the note.
+    """Return the table cell of a score with its standard deviation, taken from the note.
 
     >>> spread_cell(Score("f1", 0.5, 10, note="± 1.25 over 5 seeds")).sd
     1.25
@@ -408,7 +409,7 @@ def list_others(
     taken: set[Path],
     sections: tuple[str, str] = ("", ""),
 ) -> Iterator[PaperRow]:
-    """Return runs that are not in the paper, tasks side by side; then baselines.
+    """Return rows of runs that are not in the paper, with tasks side by side; then baselines.
 
     Repeats of a run form one row with mean and SD.
     """

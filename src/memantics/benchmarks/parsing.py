@@ -1,7 +1,7 @@
-"""Parsers of replies (letter, label, JSON object) and of text literals in Python files.
+"""Parsers of model replies (letter, label, JSON object) and of texts in Python source files.
 
 A reply parser never guesses: a text without a valid answer raises ``Unparsed``. Python files are
-parsed to a syntax tree, never run.
+parsed to a syntax tree and never executed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from memantics.core.task import Unparsed
 
 _MAX_TEXT = 100_000
 _QUOTES = "\"'`*_()[]{}<>“”‘’「」『』《》【】（）"
-# Words for an answer and the link to its value: "the correct answer is", "答案应为".
+# Words that announce an answer, and the link to its value: "the correct answer is", "答案应为".
 _NAMES = (
     r"(?:final\s+answer|correct\s+answer|correct\s+option|conclusion|answer|judge?ment|option"
     r"|choice|verdict|label|guess|答案|判断|判定|结论|选项|选择|分类|结果)"
@@ -33,7 +33,7 @@ _JOINED = (
     r"(?:(?:most\s+)?(?:probably|likely|clearly)\s+)?"
 )
 _MARKER = re.compile(_NAMES + _JOINED, re.IGNORECASE)
-# After a marker, a letter may follow such words: "Answer: Option C", "答案：选项C".
+# Words that may come between a marker and the letter: "Answer: Option C", "答案：选项C".
 _FILLER = r"[\W_]*(?:(?:the\s+)?(?:option|choice|letter)|选项?)?[\W_]*"
 _CHOOSE = re.compile(
     r"\\boxed\s*\{\s*(?:\\text\s*\{)?"
@@ -43,14 +43,15 @@ _CHOOSE = re.compile(
     r"|\bnot\s+(?:option\s+)?\(?[A-Z]\)?\W+but\b",
     re.IGNORECASE,
 )
-# After these, a bare letter must end its clause: "It's A." names an option, "It's A cat" does not.
+# After these words, a bare letter must end its clause: "It's A." names an option, "It's A cat" does
+# not.
 _SAID = re.compile(
     r"\bit(?:['’]s|\s+is)\s|\bI(?:['’]d|\s+would)\s+say\s|我猜(?:是|选)?|我(?:觉得|认为)(?:应该)?是",
     re.IGNORECASE,
 )
 _END = r"(?=[\W_]*(?:$|\n)|[\W_]*[.,;:!?，。；：！？])"
 _CLAUSE = re.compile(r"[,.;:!?，。；：！？、\n]")
-# Words that contain a negation but deny nothing, and questions that only mention a label.
+# Words that contain a negation but negate nothing, and questions that only mention a label.
 _AFFIRMED = re.compile(
     r"无疑|毫无疑问|不得不|不难|不错|没错|不愧|不但|不仅|不只|不光|不单|不过|not\s+(?:only|just)"
     r"|(?:no|without\s+(?:a\s+)?)\s*doubt"
@@ -60,7 +61,7 @@ _DENIED = re.compile(
     r"[不没非无未][^吗却但而反难]{0,8}$"
     r"|(?:\b(?:not|no|never|neither|nor|without)\b|(?<!ca)n['’]t\b)(?:\W+\w+){0,2}\W*$"
 )
-# A more distant negation or a hedge makes the reply ambiguous.
+# A more distant negation, or a word of doubt, makes the reply ambiguous.
 _DOUBTED = re.compile(
     r"[不没非无未难]|(?<!很)(?<!极)可能|也许|或许"
     r"|\b(?:not|no|never|hardly|barely|cannot|maybe|perhaps|possibly|might|could)\b|n['’]t\b"
@@ -82,10 +83,10 @@ _AROUND = {(pair[0], pair[1]) for pair in ('""', "''", "“”", "‘’", "「�
 
 
 def clean(text: str) -> str:
-    """Normalise compatibility forms, remove reasoning, and limit the length.
+    """Normalise the Unicode forms of a reply, remove its reasoning, and limit its length.
 
-    A lone ``</think>`` ends reasoning that began with the prompt. An unclosed ``<think>`` means
-    that the reply was cut off before the answer.
+    A lone ``</think>`` ends reasoning whose opening tag is in the prompt. An unclosed ``<think>``
+    means that the reply was cut off before the answer.
 
     >>> clean("<think>B? no.</think> Ａ"), clean("B? no.</think> A"), clean("<think>B? no")
     ('A', 'A', '')
@@ -99,7 +100,7 @@ def clean(text: str) -> str:
 def strip_marks(text: str) -> str:
     r"""Remove Markdown emphasis, headings, code and outer quotation marks from free text.
 
-    Otherwise metrics over words or embeddings would count the formatting.
+    Without this, metrics over words or embeddings would count the formatting.
 
     >>> strip_marks("**The meme** *mocks* `Mondays`"), strip_marks("“the meme jokes”")
     ('The meme mocks Mondays', 'the meme jokes')
@@ -119,10 +120,11 @@ def parse_letter(
 ) -> str:
     """Return the option letter of a multiple-choice reply.
 
-    In this order: a JSON object with an ``answer``; the letter after a marker ("Answer: B", "我选
-    B"), the last or first one as the prompt requested, unless it is denied ("不选A"); a reply that
-    is, begins with or ends in one letter ("B", "(B)", "B. text"); the only option whose whole text
-    is the reply; the only letter that is called an option ("option B", "B选项").
+    The parser tries these forms in order: (1) a JSON object with an ``answer``; (2) the letter
+    after a marker ("Answer: B", "我选 B"), the last or first one as the prompt requested, unless it
+    is negated ("不选A"); (3) a reply that is, begins with or ends in one letter ("B", "(B)", "B.
+    text"); (4) the only option whose whole text is the reply; (5) the only letter that is called an
+    option ("option B", "B选项").
 
     >>> options = {"A": "a cat", "B": "a dog"}
     >>> parse_letter("It barks. Answer: B", options), parse_letter("不选A，应该选B", options)
@@ -142,8 +144,8 @@ def parse_letter(
     marked = list(_find_marked(body, one))
     if marked:
         return marked[0] if take == "first" else marked[-1]
-    # A bare "A" may be the article: an initial letter counts only alone, in brackets or with
-    # punctuation.
+    # A bare "A" may be the English article, so an initial letter counts only alone, in brackets or
+    # with punctuation.
     ends = r"(?:[.)\]:：、,，。]|\s?\(|\s*$|\s*[*_\n]|\s*(?:选?项)?(?:最|更|比较|正确|合适|符合))"
     opening = re.match(rf"[\W_]*{one}{ends}", body)
     if opening:
@@ -166,7 +168,7 @@ def parse_letter(
 
 
 def _find_marked(body: str, one: str) -> Iterator[str]:
-    """Yield letters after a marker in reply order, without denied ones."""
+    """Yield the letters after a marker in the order of the reply, without negated ones."""
     found: dict[int, str] = {}
     for marker, end in ((_MARKER, ""), (_CHOOSE, ""), (_SAID, _END)):
         for match in marker.finditer(body):
@@ -183,7 +185,7 @@ def _behind(one: str, end: str) -> re.Pattern[str]:
 
 
 def _is_denied(body: str, place: int) -> bool:
-    """Return whether the clause before a position denies what follows."""
+    """Return whether the clause before a position negates what follows."""
     return bool(_DENIED.search(_AFFIRMED.sub("", _CLAUSE.split(body[:place])[-1].casefold())))
 
 
@@ -193,9 +195,10 @@ def parse_label(
     """Return the class that a reply names, by any of its aliases.
 
     The text after the last marker ("判断：", "Answer:") counts, else the whole reply. A class is
-    accepted if it begins that text, or if a short text names only one class. Longer aliases win, so
-    that 非双关 is not read as 双关. A denied class means its opposite, if it has one; otherwise it
-    is ignored. "One or the other" is not an answer, nor is a class in a question ("双关吗？").
+    accepted if the text begins with it, or if a short text names only one class. Longer aliases
+    take precedence, so that 非双关 is not read as 双关. A negated class means its opposite, if it
+    has one; otherwise it is ignored. A reply with "one or the other" is not an answer, nor is a
+    class in a question ("双关吗？").
 
     >>> names = {"pun": ("双关", "pun"), "none": ("非双关", "不是双关", "not a pun")}
     >>> parse_label("判断：非双关", names), parse_label("这个不是双关。", names)
@@ -214,7 +217,7 @@ def parse_label(
     denied = 0
     for start, end, key in _find_named(segment, aliases):
         before = _CLAUSE.split(segment[:start])[-1]
-        # 是不是双关 is a question, although it contains 不是双关.
+        # 是不是双关 ("is it a pun?") is a question, although it contains 不是双关 ("not a pun").
         asked = _ASKED.search(before) or re.match(r"(.)[不没]\1", segment[max(0, start - 1) :])
         if asked or re.match(r"[\s\"'”’]*(?:吗|么|\?|？)", segment[end:]):
             continue
@@ -236,7 +239,7 @@ def parse_label(
 def _find_named(
     segment: str, aliases: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[int, int, str]]:
-    """Return where classes are named: start, end and class; longer aliases first."""
+    """Return where a text names classes: start, end and class; longer aliases first."""
     keys = {alias.casefold(): key for key, names in aliases.items() for alias in names}
     ordered = sorted(keys, key=lambda alias: (-len(alias), alias))
     for match in re.finditer("|".join(map(_whole, ordered)), segment):
@@ -244,7 +247,7 @@ def _find_named(
 
 
 def _joins(segment: str, aliases: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether two classes are named as alternatives: "性暗示或者消沉"."""
+    """Return whether two classes are named as alternatives, as in "性暗示或者消沉" (A or B)."""
     found = list(_find_named(segment, aliases))
     return any(
         first[2] != second[2] and _OR.fullmatch(segment[first[1] : second[0]])
@@ -270,7 +273,7 @@ def find_object(text: str) -> Mapping[str, JsonValue]:
 
 
 def _whole(alias: str) -> str:
-    """Return a pattern for an alias; a Latin alias must be a whole word ("pun", not "punctual")."""
+    """Return a regular expression for an alias; a Latin alias must be a whole word."""
     pattern = re.escape(alias)
     return rf"(?<![a-z0-9]){pattern}(?![a-z0-9])" if alias.isascii() else pattern
 
@@ -293,7 +296,7 @@ def parse_file(path: Path) -> ast.Module:
 
 
 def find_function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
-    """Return the first function with a name, at any depth."""
+    """Return the first function with this name, at any depth of the syntax tree."""
     found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == name)
     return next(found, None)
 
@@ -308,7 +311,7 @@ def assigned(tree: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def read_text(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
-    """Return a text of literals with ``$placeholder`` for each expression; None for anything else.
+    """Return a text from literals, with ``$placeholder`` for each expression; None otherwise.
 
     ``placeholders`` maps expressions, as Python source, to placeholders. A dollar sign is doubled.
 

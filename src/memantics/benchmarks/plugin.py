@@ -1,8 +1,8 @@
-"""The contract of a benchmark: ``plugin.py`` in its folder defines one :class:`BenchmarkPlugin`.
+"""The interface of a benchmark: ``plugin.py`` in its folder defines a :class:`BenchmarkPlugin`.
 
-A benchmark is a reader of releases and a factory of tasks; statistics, audit hooks and human
-ratings are optional. Loading a folder without a plugin fails. Exports for human ratings use the
-functions at the end of the module.
+A benchmark consists of a reader of its data and a function that makes tasks. Statistics, audit
+hooks and human ratings are optional. Loading a folder without a plugin fails. Exports for human
+ratings use the functions at the end of the module.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ OfficialPrompts = Callable[[Source, Mapping[str, str]], Mapping[str, Prompt]]
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """Hold what a task is made from; without a source, it can parse and score but not run.
+    """The input for making a task; without data, the task can parse and score but not run.
 
     ``name`` is BENCHMARK/TASK, ``card`` the task's card, ``folder`` the benchmark's folder.
-    ``options`` are complete and validated. ``own_prompts`` is a folder of prompts that replace
-    ours; ``find_official`` reads the authors' prompts from a copy of their release.
+    ``options`` are complete and validated. ``own_prompts`` is a folder of prompts that replace the
+    built-in ones; ``find_official`` reads the authors' prompts from a copy of their release.
     """
 
     name: str
@@ -52,7 +52,7 @@ class TaskSetup:
 
     @cached_property
     def prompts(self) -> Mapping[str, Prompt]:
-        """Return the prompts by name: ours, the authors', or the user's."""
+        """Return the prompts by name: the built-in ones, the authors', or the user's."""
         known = read_prompts(self.folder / "prompts")
         if self.options.get("wording") == "official" and self.source is not None:
             if self.find_official is None:
@@ -66,7 +66,7 @@ class TaskSetup:
         return known
 
     def need_source(self) -> Source:
-        """Return the data; raise if there are none."""
+        """Return the data; raise an error if there are none."""
         if self.source is None:
             name = self.name.partition("/")[0]
             raise DataError(
@@ -82,7 +82,7 @@ class TaskSetup:
         meme: str,
         hint: str = "add the images (data add --images DIR), or use --set images=present",
     ) -> Image | None:
-        """Return a meme's image; if missing, raise, or return None if such items are skipped."""
+        """Return a meme's image; if missing, raise an error, or return None to skip the item."""
         if image is not None:
             return Image(image)
         if self.options.get("images") == "present":
@@ -99,7 +99,7 @@ class TaskSetup:
         score: Callable[[Sequence[Outcome]], tuple[Score, ...]],
         used: Iterable[Prompt] | Mapping[str, str],
     ) -> Task:
-        """Return the task; ``used`` are the prompts (or hashes) that a run records."""
+        """Return the task; ``used`` are the prompts (or hashes) recorded in ``run.json``."""
         hashes = (
             used if isinstance(used, Mapping) else {prompt.name: prompt.hash for prompt in used}
         )
@@ -116,13 +116,13 @@ class TaskSetup:
         )
 
     def option(self, name: str) -> str:
-        """Return an option; one added in a later version may be absent."""
+        """Return the value of an option; an option added in a later version may be absent."""
         return self.options.get(name) or next(o.default for o in self.card.option if o.name == name)
 
     def read_whole(self, option: str, low: int, high: int) -> int:
         """Return an option as an integer."""
         text = self.option(option)
-        # int() raises an error of its own for thousands of digits.
+        # int() raises its own error for numbers of thousands of digits.
         if text.isascii() and text.isdecimal() and len(text) < 12 and low <= int(text) <= high:
             return int(text)
         raise InputError(
@@ -147,13 +147,13 @@ class TaskSetup:
 
 @dataclass(frozen=True, slots=True)
 class AuditHooks(Generic[R]):
-    """Define checks that are specific to one benchmark.
+    """Audit checks that are specific to one benchmark.
 
     ``pictures`` names the image files of a complete copy, so that checks without images also work
     on a copy that lacks them. ``shown`` gives, by task, the options whose prompt shows all text
-    about a meme. ``makers`` names the models that wrote parts of a release. ``rated`` are the
-    fields of a judge's reply that contain its scores. ``narrow`` restricts a release to a split,
-    which ``findings`` then describe. ``across`` are findings that compare splits.
+    about a meme. ``makers`` names the models that wrote parts of the data. ``rated`` are the fields
+    of a judge's reply that contain its scores. ``narrow`` restricts the data to a split, which
+    ``findings`` then describe. ``across`` are findings that compare splits.
     """
 
     findings: Callable[[R], tuple[Finding, ...]] = lambda _: ()
@@ -167,7 +167,7 @@ class AuditHooks(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class HumanExport:
-    """Store what an export for human ratings wrote."""
+    """The files that an export for human ratings wrote."""
 
     queue: Path
     key: Path
@@ -177,21 +177,22 @@ class HumanExport:
 
 
 class HumanRatings(Protocol):
-    """Interface: export answers of runs for blind human rating."""
+    """The interface for exporting answers of runs for blind human rating."""
 
     def __call__(self, runs: Sequence[Path], out: Path, seed: int, memes: int) -> HumanExport:
-        """Write a queue and its key to the folder ``out``."""
+        """Write an annotation queue and its key to the folder ``out``."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchmarkPlugin(Generic[R]):
-    """Define what a benchmark provides; ``R`` is what its reader returns.
+    """Everything that a benchmark provides; ``R`` is the type that its reader returns.
 
     ``statistics`` recomputes the paper's statistics by key. ``pick_split`` chooses the default
-    split (default: the first of the card). ``official_prompts`` reads the authors' prompts from a
-    copy of their release. ``must_name`` gives, by item, groups of words; a chain of thought must
-    name one of each. ``labels`` are what classifiers can learn from a release, by name.
+    split (default: the first in the dataset card). ``official_prompts`` reads the authors' prompts
+    from a copy of their release. ``must_name`` gives, by item, groups of words; a chain of thought
+    must name one word of each group. ``labels`` are the labels that classifiers can be trained on,
+    by name.
     """
 
     open_release: Callable[[Source], R]
@@ -210,7 +211,7 @@ QUEUE, KEY = "queue", "key.jsonl"
 
 
 def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
-    """Return the metadata of runs to rate: one task, the same data, each run once."""
+    """Return the settings of runs to rate: one task, the same data, each run once."""
     if not folders:
         raise InputError("no run was given", hint=f"give run folders of {task}")
     found = []
@@ -227,7 +228,7 @@ def read_runs(folders: Sequence[Path], task: str) -> list[RunFacts]:
 
 
 def copy_image(source: Path, queue: Path, name: str) -> str | None:
-    """Copy an image into the queue, which must be self-contained; None if there is no image."""
+    """Copy an image into the annotation queue, which is self-contained; None without an image."""
     if not source.is_file():
         return None
     place = inside(queue, f"images/{name}{source.suffix.lower()}")
@@ -237,12 +238,12 @@ def copy_image(source: Path, queue: Path, name: str) -> str | None:
 
 
 def name_origin(name: str, run: str, model: str, options: Mapping[str, str]) -> dict[str, object]:
-    """Return the origin of a queue item for the key file, which raters do not see."""
+    """Return the model and run behind a queue item for the key file, which raters do not see."""
     return {"id": name, "run": run, "model": model, "options": options}
 
 
 def write_apart(path: Path, rows: Iterable[object]) -> None:
-    """Write a new file of lines; raise if it exists, since it may be in use by raters."""
+    """Write a new file of lines; raise an error if it exists, since raters may be using it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("xb") as file:

@@ -1,7 +1,7 @@
-"""Published results of a paper: ``expected/published.json`` (tables), ``expected/statistics.json``.
+"""Published results of a paper: tables (``published.json``) and data statistics.
 
-The tables hold the paper's rows. Expected statistics are compared with those recomputed from a
-copy.
+``expected/published.json`` contains the rows of the paper's tables. ``expected/statistics.json``
+contains statistics that are compared with those recomputed from a copy of the data.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
 
 
 class PaperSystem(BaseModel):
-    """Describe a system of a paper: its other names and how to run it.
+    """A system of a paper: its other names and how to run it.
 
-    ``model`` is ``KIND/NAME`` for a command. ``names`` are those of releases and hubs. ``extra`` is
-    what a command needs besides the options of its table. ``traits`` are properties stated in the
-    paper.
+    ``model`` is ``KIND/NAME`` for a command. ``names`` are its names in releases and on model hubs.
+    ``extra`` are flags that a command needs besides the options of its table. ``traits`` are
+    properties stated in the paper.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,15 +45,15 @@ class PaperSystem(BaseModel):
 
 
 class PublishedRow(BaseModel):
-    """Store one row of a published table, on the scale of our metrics.
+    """One row of a published table, on the scale of the metrics of Memantics.
 
     ``options`` and ``split`` are those of the system's run, as far as known (an empty ``split``
-    matches any). ``metrics`` are values by name; those of a part are named
+    matches any). ``metrics`` are values by name; a value for a category is named
     ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
-    ``parts`` and ``classes`` are what the paper states about the items. ``counted`` is the number
-    of items of our metric over the same items, if the paper does not state it. ``feasible`` is
-    False if the values cannot be true together (``reason`` explains it), and None if the table
-    gives nothing to check.
+    ``parts`` and ``classes`` are the paper's statements about the items. ``counted`` is the number
+    of items of the computed metric over the same items, if the paper does not state it.
+    ``feasible`` is False if the values cannot all be true (``reason`` explains it), and None if the
+    table gives nothing to check.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,7 +86,7 @@ class PublishedRow(BaseModel):
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """Return the values as reports show them; n is 0 if the paper does not state it.
+        """Return the published values as reports show them; n is 0 if the paper does not state it.
 
         >>> row = PublishedRow(task="type", system="x", metrics={"f1[type=sexual]": 0.5},
         ...                    digits=2, source="Table 5", feasible=None)
@@ -102,7 +102,7 @@ class PublishedRow(BaseModel):
         return tuple(made)
 
     def is_over(self, metric: str, n: int) -> bool:
-        """Return whether our metric counts as many items as the paper's; False if unknown.
+        """Return whether the computed metric covers as many items as the paper's; False if unknown.
 
         >>> row = PublishedRow(task="qa", system="x", metrics={"accuracy": 0.5}, digits=2,
         ...                    source="Table 2", feasible=None, sizes={"accuracy": 609})
@@ -112,7 +112,7 @@ class PublishedRow(BaseModel):
         return self.counted.get(metric, self.sizes.get(metric)) == n
 
     def fits(self, options: Mapping[str, str], split: str) -> bool:
-        """Return whether a run with these options matches the options of this row."""
+        """Return whether a run with these options matches the options of this published row."""
         return self.split in ("", split) and all(
             options.get(name) == value for name, value in self.options.items()
         )
@@ -134,10 +134,10 @@ def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[Publi
 
 
 class Expected(BaseModel):
-    """Store one row of ``expected/statistics.json``.
+    """One row of ``expected/statistics.json``: a statistic of the data that the paper reports.
 
-    ``basis`` states the source of the value: this copy of the release, or other values printed in
-    the paper. The second kind never counts as a reproduction.
+    ``basis`` states the source of the recomputed value: this copy of the data, or other values
+    printed in the paper. A value of the second type never counts as a reproduction.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -156,7 +156,7 @@ _STATISTICS = TypeAdapter(tuple[Expected, ...])
 
 
 def read_expected(path: Path) -> tuple[Expected, ...]:
-    """Read the expected statistics of a benchmark."""
+    """Read the expected statistics of a benchmark's data."""
     try:
         return _STATISTICS.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:

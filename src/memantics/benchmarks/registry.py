@@ -1,7 +1,8 @@
 """Lookup of benchmarks, tasks, published results and data by name.
 
-Benchmarks are those that ship, those below ``$MEMANTICS_BENCHMARKS``, dataset configs and published
-ones. A folder's card is read at once, its ``plugin.py`` on demand.
+The registry contains the built-in benchmarks, those below ``$MEMANTICS_BENCHMARKS``, dataset
+configs and published benchmarks. The dataset card of a folder is read immediately, its
+``plugin.py`` on demand.
 """
 
 from __future__ import annotations
@@ -53,20 +54,20 @@ from memantics.core.task import Services, Task
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "benchmarks"
 DATASET_CONFIGS = SHIPPED / "datasets"
-# Services that a task may use besides its data, such as homophone readings. Named, not imported,
-# since benchmarks import no models.
+# Services that a task may use besides its data, such as homophone readings. They are named as text
+# and not imported, since benchmarks import no models.
 SERVICES = Plugins("memantics.services", Services, {"ours": "memantics.evaluation.tasks:SERVICES"})
 SAMPLE_IMAGES = PACKAGE / "core" / "samples" / "images"
 
 
 def list_roots() -> list[Path]:
-    """Return the parent folders of benchmarks: ours, and those of ``$MEMANTICS_BENCHMARKS``."""
+    """Return the parent folders of benchmarks: built-in, and those of ``$MEMANTICS_BENCHMARKS``."""
     named = os.environ.get("MEMANTICS_BENCHMARKS", "").split(os.pathsep)
     return [SHIPPED, *(Path(root) for root in named if root)]
 
 
 def list_dataset_configs(root: Path) -> list[Path]:
-    """Return the dataset configs in a folder, without benchmark cards."""
+    """Return the dataset configs in a folder, without dataset cards of benchmarks."""
     return [path for path in sorted(root.glob("*.toml")) if path.name not in ("card.toml", FILE)]
 
 
@@ -86,10 +87,10 @@ def _open_package(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Hold a benchmark's folder and card.
+    """A benchmark's folder and dataset card.
 
-    A published benchmark is read by the benchmark named in its card as ``format``.
-    ``dataset_config`` is the file of a data set without code.
+    A published benchmark is read by the code of the benchmark that its card names as ``format``.
+    ``dataset_config`` is the config file of a data set without code.
     """
 
     folder: Path
@@ -98,7 +99,7 @@ class Benchmark:
 
     @property
     def home(self) -> Path:
-        """Return the folder with the code of this benchmark; for a dataset config, our prompts."""
+        """Return the folder with the code and prompts of this benchmark."""
         if self.dataset_config is not None:
             return DATASET_CONFIGS
         if not self.card.format:
@@ -115,14 +116,14 @@ class Benchmark:
 
     @property
     def runnable(self) -> bool:
-        """Whether there is code to read and run it."""
+        """Whether there is code to read and run the benchmark."""
         return (
             bool(self.card.format or self.dataset_config) or (self.folder / "plugin.py").is_file()
         )
 
     @property
     def plugin(self) -> BenchmarkPlugin[Any]:
-        """Return the plugin of its folder; imported once."""
+        """Return the plugin in the benchmark's folder; it is imported once."""
         if self.dataset_config is not None:
             return make_plugin(read_dataset_config(self.dataset_config))
         plugin = getattr(self.load_part("plugin"), "PLUGIN", None)
@@ -136,7 +137,7 @@ class Benchmark:
 
     @property
     def paper(self) -> Paper[Any]:
-        """Return its paper, as declared in its folder or in that of its format."""
+        """Return the paper declared in the benchmark's folder or in that of its format."""
         if not (self.home / "paper.py").is_file():
             if (self.home / FILE).is_file():
                 return read_paper(self.home / FILE)
@@ -150,7 +151,7 @@ class Benchmark:
         return paper
 
     def load_part(self, part: str) -> ModuleType:
-        """Import one module of its folder, wherever the folder is."""
+        """Import one module of the benchmark's folder, also if the folder is not in a package."""
         home = self.home
         if not (home / f"{part}.py").is_file():
             raise DataError(
@@ -161,26 +162,26 @@ class Benchmark:
         return importlib.import_module(f"{package}.{part}")
 
     def open(self, source: Source) -> object:
-        """Read a release."""
+        """Read a copy of the benchmark's data."""
         return self.plugin.open_release(source)
 
     def survey(self, release: object) -> Found:
-        """Summarise a release."""
+        """Summarise a copy of the benchmark's data."""
         return self.plugin.survey(release)
 
     def recompute(self, release: object) -> Mapping[str, JsonValue]:
-        """Recompute the paper's statistics from a release."""
+        """Recompute the paper's statistics from a copy of the data."""
         return self.plugin.statistics(release)
 
     def expect(self) -> tuple[Expected, ...]:
-        """Return the expected statistics of its paper; empty if there is no such file."""
+        """Return the statistics that the paper reports; empty if there is no such file."""
         if self.dataset_config is not None:
             return list_expected(read_dataset_config(self.dataset_config))
         path = self.home / "expected" / "statistics.json"
         return read_expected(path) if path.is_file() or self.home.parent == SHIPPED else ()
 
     def compare(self, values: Mapping[str, JsonValue]) -> list[Statistic]:
-        """Compare the statistics of a copy with the paper's; published data have no reference."""
+        """Compare the statistics of a copy with the paper's; user-published data have no paper."""
         expected = self.expect()
         if self.card.format:
             expecteds = [row for row in expected if row.basis == "copy"]
@@ -191,7 +192,7 @@ class Benchmark:
         return compare(expected, values)
 
     def sample(self) -> Source:
-        """Return the sample that ships with it; a published benchmark contains all of its data."""
+        """Return the built-in sample; a user-published benchmark is its own sample."""
         if self.dataset_config is not None:
             name = self.card.name
             raise DataError(
@@ -218,7 +219,7 @@ class TaskRef:
 
     @property
     def name(self) -> str:
-        """``BENCHMARK/TASK``."""
+        """The name of the task, ``BENCHMARK/TASK``."""
         return f"{self.benchmark.card.name}/{self.card.name}"
 
     def make(
@@ -229,10 +230,11 @@ class TaskRef:
         invalid: str | None,
         prompts: Path | None = None,
     ) -> Task:
-        """Build the task; without a source it can only parse and score."""
+        """Build the task; without data it can only parse and score."""
         plugin, home, card = self.benchmark.plugin, self.benchmark.home, self.card
         if self.benchmark.card.format:
-            # A published benchmark may omit options: the card of its format defines all of them.
+            # A published benchmark may omit options, because the card of its format defines all of
+            # them.
             options = {option.name: option.default for option in card.option} | dict(options)
             card = read_card(home / "card.toml").find_task(card.name)
         policy = read_policy(self.card, invalid)
@@ -253,16 +255,16 @@ class TaskRef:
         )
 
     def pick_split(self, source: Source) -> str:
-        """Return the default split: the card's first, or the benchmark's choice for these data."""
+        """Return the default split: the first in the card, or the benchmark's own choice."""
         pick = self.benchmark.plugin.pick_split
         return pick(source) if pick else self.card.splits[0]
 
 
-# Data sets declared by a dataset config: those that ship, and ``*.toml`` in the user's folders.
+# Data sets declared by a dataset config: built-in ones, and ``*.toml`` in the user's folders.
 
 
 def find_dataset_configs() -> dict[str, Benchmark]:
-    """Return every dataset config by file name; it becomes a benchmark without a sample.
+    """Return every dataset config by file name; each becomes a benchmark without a sample.
 
     A config that ``data add`` wrote for a user's table replaces one of the same name.
     """
@@ -280,7 +282,7 @@ def find_own_dataset_configs() -> Path:
 
 
 def find_benchmarks() -> dict[str, Benchmark]:
-    """Return all benchmarks: ours, those of ``$MEMANTICS_BENCHMARKS``, and published ones."""
+    """Return all benchmarks: built-in, those of ``$MEMANTICS_BENCHMARKS``, and published ones."""
     cards: dict[Path, None] = {}
     for root in list_roots():
         paths = sorted(root.glob("*/card.toml"))
@@ -308,7 +310,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def find_warning(image: Path | None, collection: str = "") -> str:
-    """Return the content warning of the registered release of an image or a collection."""
+    """Return the content warning of the registered data to which an image or collection belongs."""
     for name, release in read_registry().items():
         places = [path.resolve() for path in (release.root, release.images) if path is not None]
         if name == collection or (image is not None and is_inside(image, places)):
@@ -319,7 +321,7 @@ def find_warning(image: Path | None, collection: str = "") -> str:
 def find_tasks(names: list[str]) -> list[TaskRef]:
     """Return tasks by ``NAME``, ``NAME/TASK`` or ``suite``, without repeats, in the given order.
 
-    The suite does not include published benchmarks; name them in addition.
+    The suite does not include user-published benchmarks; name them in addition.
     """
     refs: dict[str, TaskRef] = {}
     for name in names:
@@ -350,7 +352,7 @@ def _tasks_of(benchmark: Benchmark) -> list[TaskRef]:
 
 
 def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
-    """Return the papers' rows by task; benchmarks that are not installed have none."""
+    """Return published rows of papers by task; benchmarks that are not installed have none."""
     heads = {task.partition("/")[0] for task in tasks}
     found: dict[str, list[PublishedRow]] = {}
     for name, benchmark in find_benchmarks().items():
@@ -360,7 +362,7 @@ def find_published(tasks: Iterable[str]) -> dict[str, list[PublishedRow]]:
     return found
 
 
-# The benchmark whose format is used to publish the results of a workflow.
+# The benchmark in whose format the results of an annotation workflow are published.
 
 
 def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
@@ -383,7 +385,7 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
     return benchmark, writer
 
 
-# The data that a benchmark runs on, and their metadata stored in a run.
+# The data that a benchmark runs on, and the data description stored with a run.
 
 
 def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
@@ -396,7 +398,7 @@ def find_source(benchmark: Benchmark, kind: DataKind | None) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class DataFacts:
-    """Store which data a run uses."""
+    """A description of the data that a run uses."""
 
     kind: DataKind
     checksum: str
@@ -406,7 +408,7 @@ class DataFacts:
 
 
 def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
-    """Describe the data: a release as registered, or the sample."""
+    """Describe the data: a registered release, or the sample."""
     card = benchmark.card
     if card.format:
         found = _survey_sample(benchmark.folder, source)
@@ -428,6 +430,6 @@ def describe_data(benchmark: Benchmark, source: Source) -> DataFacts:
 
 @cache
 def _survey_sample(folder: Path, source: Source) -> Found:
-    """Summarise a sample; cached, since it ships with the package."""
+    """Summarise the sample of a benchmark; cached, since it never changes."""
     plugin = Benchmark(folder, read_card(folder / "card.toml")).plugin
     return plugin.survey(open_once(plugin.open_release, source))

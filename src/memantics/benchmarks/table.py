@@ -1,7 +1,7 @@
 """A benchmark from one file of records, with default reader, summary, statistics and task.
 
-For benchmarks whose release is one JSON line per meme with its image in ``images/``. A benchmark
-adds a card, prompts, and a function from a record to a question.
+This module is for benchmarks whose data are one JSON line per meme, with its image in ``images/``.
+Such a benchmark adds a dataset card, prompts, and a function from a record to a question.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLANK = Form("", ())
 
 
 class MemeRecord(BaseModel):
-    """Base class of records; an unknown field is an error.
+    """Base class of meme records; an unknown field is an error.
 
     The fields ``language`` and ``kind``, if a subclass adds them, become tags: ``--limit``
     stratifies by them.
@@ -47,12 +47,12 @@ R = TypeVar("R", bound=MemeRecord)
 
 @cache
 def list_tags(shape: type[MemeRecord]) -> tuple[str, ...]:
-    """Return the fields of a record that become tags."""
+    """Return the names of the record fields that become tags."""
     return tuple(name for name in ("language", "kind") if name in shape.model_fields)
 
 
 def tag_row(row: MemeRecord) -> Mapping[str, str]:
-    """Return the tags of a record's item."""
+    """Return the tags of the item made from a record."""
     return {name: str(getattr(row, name)) for name in list_tags(type(row))}
 
 
@@ -61,10 +61,11 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RecordTable(Generic[R]):
-    """Describe the records of one copy; they are read from the file on demand.
+    """The records of one copy of the data; they are read from the file on demand.
 
-    There may be hundreds of thousands, so none is kept in memory. ``folder`` contains the images.
-    ``missing`` are the ids of records without an image. ``stamp`` detects changes of the file.
+    There may be hundreds of thousands of records, so none is kept in memory. ``folder`` contains
+    the images. ``missing`` are the ids of records without an image. ``stamp`` detects changes of
+    the file.
     """
 
     source: data.Source
@@ -96,7 +97,7 @@ class RecordTable(Generic[R]):
             name = next(ids, None)
             if name is None:
                 raise changed
-            # Validating a record takes most of the time, so unused ones are skipped.
+            # Validating a record takes most of the time, so unused records are skipped.
             over = has_ended(name)
             yield name, None if over else data.check_record(self.shape, line, self.path, number)
         if next(ids, None) is not None:
@@ -110,7 +111,8 @@ class RecordTable(Generic[R]):
 def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
     """Return ``random.Random(seed).shuffle`` of the numbers below ``count``, at most 256.
 
-    The steps are written out, since this takes half of the start-up time of very large runs.
+    The steps of the shuffle are written out, since it takes half of the start-up time of very large
+    runs.
 
     >>> list(shuffle_places("0:meme-1", 4, Chance()))
     [1, 3, 0, 2]
@@ -128,15 +130,15 @@ def shuffle_places(seed: str, count: int, chance: Chance) -> bytes:
 
 @cache
 def _list_draws(count: int) -> tuple[bytes, tuple[tuple[int, int], ...]]:
-    """Return all positions, and per filled position its bound and number of random bits."""
+    """Return all positions, and for each filled position its bound and number of random bits."""
     falling = range(count - 1, 0, -1)
     return bytes(range(count)), tuple((last, (last + 1).bit_length()) for last in falling)
 
 
-# A tuple, since creating a frozen dataclass for each of very many records takes three times as
-# long.
+# The result is a tuple, since creating a frozen dataclass for each of very many records takes three
+# times as long.
 class Choice(NamedTuple):
-    """Store the question about a record: the correct option, the others, and given texts.
+    """The question about a record: the correct option, the others, and given texts.
 
     The order of options depends only on the record's id and ``seed``.
     """
@@ -153,11 +155,11 @@ class Choice(NamedTuple):
         return sorted([self.right, *self.others])
 
     def arrange(self, name: str) -> list[str]:
-        """Return the options in their order."""
+        """Return the options in the order in which they are shown."""
         return self.lay_out(self.draw(name, Chance()))
 
     def draw(self, name: str, chance: Chance) -> bytes:
-        """Return the positions, in the sorted options, of the first, second, … option."""
+        """Return the position, among the sorted options, of the first, second, … shown option."""
         return shuffle_places(f"{self.seed}:{name}", len(self.others) + 1, chance)
 
     def lay_out(self, order: bytes) -> list[str]:
@@ -179,7 +181,7 @@ def read_stamp(path: Path) -> Stamp:
 def read_table(
     shape: type[R], file: str, source: data.Source, note: Callable[[R, int], None] = lambda *_: None
 ) -> RecordTable[R]:
-    """Validate every record; raise for an invalid one; ``note`` gets each with its line number."""
+    """Validate every record; raise for an invalid one; ``note`` receives record and line number."""
     path = source.root / file
     if not path.is_file():
         raise DataError(source.root, f"has no {file}", hint="give the folder that contains it")
@@ -200,7 +202,7 @@ def read_table(
 
 
 def survey_table(table: RecordTable[R]) -> data.Found:
-    """Summarise a table: counts, checksum, and missing images."""
+    """Summarise a table of records: counts, checksum, and missing images."""
     missing = len(table.missing)
     return data.Found(
         records=table.count,
@@ -214,7 +216,7 @@ def survey_table(table: RecordTable[R]) -> data.Found:
 
 
 def describe_table(table: RecordTable[R], ask: Callable[[R], Choice]) -> Mapping[str, JsonValue]:
-    """Return the lengths of correct options, and how often they are the longest."""
+    """Return the lengths of correct options, and how often they are the longest option."""
     words = longest = 0
     for row in table.rows():
         asked = ask(row)
@@ -240,10 +242,10 @@ def check_options(asked: Choice, file: str, number: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Scan(Generic[R]):
-    """Store a table whose records are all valid under some options of a task.
+    """A table whose records are all valid under some options of a task.
 
     ``orders`` are the option orders of each record; ``majority`` is the most frequent answer. If
-    records have tags, ``tagged`` contains them by id.
+    records have tags, ``tagged`` maps ids to tags.
     """
 
     table: RecordTable[R]
@@ -252,7 +254,7 @@ class Scan(Generic[R]):
     tagged: Mapping[str, Mapping[str, str]]
 
     def outline(self) -> Iterator[Item]:
-        """Yield items that contain only the tags of each record with an image."""
+        """Yield an outline of each item that has an image: its id, meme and tags."""
         missing, tagged = self.table.missing, self.tagged.items()
         return (
             Item(meme_id, meme_id, "", _BLANK, tags=t)
@@ -299,13 +301,14 @@ def choice_benchmark(
     file: str = "memes.jsonl",
     defaults: Mapping[str, str] | None = None,
 ) -> BenchmarkPlugin[RecordTable[R]]:
-    """Return a benchmark with one lettered question per record.
+    """Return a benchmark with one multiple-choice question per record.
 
-    ``ask`` gets a record and the task's options; statistics are computed under ``defaults``.
+    ``ask`` receives a record and the task's options; statistics are computed with the options
+    ``defaults``.
     """
     tables: dict[tuple[data.Source, Stamp], RecordTable[R]] = {}
 
-    # A changed file is read again; the tasks of one run share the result.
+    # A changed file is read again; all tasks of one run share the result.
     @lru_cache(maxsize=8)
     def scan(source: data.Source, stamp: Stamp, options: frozenset[tuple[str, str]]) -> Scan[R]:
         given = dict(options)
@@ -324,7 +327,7 @@ def choice_benchmark(
     def make(setup: TaskSetup) -> Task:
         def count() -> int:
             table = look(setup.need_source(), setup.options).table
-            # An error, unless such memes are skipped or images are not shown.
+            # A missing image is an error, unless such memes are skipped or images are not shown.
             skipped = [name for name in table.missing if setup.picture(None, name) is None]
             return table.count - len(skipped)
 

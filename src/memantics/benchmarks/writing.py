@@ -1,7 +1,8 @@
-"""Writers of benchmark formats: from reviewed memes to files and tables.
+"""Interface for writing benchmark formats: from reviewed memes to files and tables.
 
-A benchmark whose card names workflows (``[publish] workflows``) has a ``write.py`` with one
-``WRITER``. Results of those workflows are published in its format.
+A benchmark whose dataset card names annotation workflows (``[publish] workflows``) has a
+``write.py`` with one ``WRITER``. Results of those workflows are published in the benchmark's
+format.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PublishedMeme:
-    """Store a published meme; memes with the same ``template_cluster`` stay in one split."""
+    """A published meme; memes with the same ``template_cluster`` stay in one split."""
 
     id: str
     image: Path
@@ -38,13 +39,13 @@ class PublishedMeme:
 
     @property
     def file(self) -> str:
-        """File name of its image in the bundle."""
+        """The file name of the meme's image in the published folder."""
         return f"{self.id}.png"
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Store what is published: ``files`` below ``data/``, and the ``tasks`` they support.
+    """The published content: ``files`` below ``data/``, and the ``tasks`` they support.
 
     ``skipped`` counts, by reason, items that annotators kept but the format cannot represent.
     """
@@ -61,10 +62,10 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Define how a benchmark's format is written; ``add_chats`` adds the chats of another review.
+    """The writer of a benchmark's format; ``add_chats`` adds the chats of another review.
 
-    ``split`` divides the memes into a training and a test split without dividing template clusters:
-    8 and 2 of 10 for the proportions (8, 2).
+    ``split`` divides the memes into a training and a test split without dividing template clusters.
+    The proportions (8, 2) mean 8 and 2 of every 10 memes.
     """
 
     write: Callable[[Review], Made]
@@ -72,7 +73,7 @@ class Writer:
     split: Callable[[Made, Sequence[int]], Made] | None = None
 
 
-# Groups of a pun and its two hard negatives, in the queue folder.
+# The file in the queue folder with groups of a pun and its two hard negatives.
 HARD_NEGATIVES = "hard-negatives.jsonl"
 _LACKING = {
     "text": "printed text",
@@ -82,12 +83,12 @@ _LACKING = {
 
 
 def pack(value: object) -> bytes:
-    """Return indented JSON as bytes."""
+    """Return a value as indented JSON in bytes."""
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def gather_memes(review: Review) -> dict[str, PublishedMeme]:
-    """Return the memes of kept items, by their names in the queue."""
+    """Return the memes of kept queue items, by their names in the queue."""
     kept = [reviewed for reviewed in review.items if reviewed.kept]
     if not kept:
         raise DataError(review.folder, "no item was kept, so there is nothing to publish")
@@ -108,7 +109,7 @@ def gather_memes(review: Review) -> dict[str, PublishedMeme]:
 def walk_kept(
     review: Review, memes: Mapping[str, PublishedMeme]
 ) -> Iterator[tuple[Reviewed, PublishedMeme]]:
-    """Yield every kept item with its meme."""
+    """Yield every kept queue item with its meme."""
     return ((reviewed, memes[reviewed.item.group]) for reviewed in review.items if reviewed.kept)
 
 
@@ -120,9 +121,9 @@ def draw_parts(
 ) -> dict[str, int]:
     """Assign memes to parts with the given proportions, stratified and cluster-disjoint.
 
-    Memes of one template cluster go into one part. Large clusters come first, each into the part
-    that lacks its strata most and of which it takes at most a third. Ties are ordered by the seed.
-    A meme may be in several strata (its label and its type).
+    Memes of one template cluster go into one part. The largest clusters are assigned first. Each
+    goes into the part that lacks its strata most, if it takes at most a third of that part. Ties
+    are ordered by the seed. A meme may be in several strata (its label and its type).
 
     >>> clusters = {"a": "f", "b": "f", "c": "", "d": "", "e": ""}
     >>> found = draw_parts(clusters, dict.fromkeys(clusters, ["yes"]), (3, 2))
@@ -157,7 +158,7 @@ def draw_parts(
 
 
 def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[str]) -> float:
-    """Return how much of a part's share of the strata is missing, from 1 (all) downwards."""
+    """Return the missing proportion of a part's share of the strata, from 1 (all) downwards."""
     return sum(
         (1 - held[stratum] / aim / totals[stratum]) * count / group.total()
         for stratum, count in group.items()
@@ -165,7 +166,7 @@ def _miss(group: Counter[str], held: Counter[str], aim: float, totals: Counter[s
 
 
 def take_text(reviewed: Reviewed, name: str, default: str | None = None) -> str:
-    """Return a text from an item's values or hidden data; raise if a required one is missing."""
+    """Return a text from a queue item's values or hidden data; raise if it is required."""
     value = reviewed.values.get(name, reviewed.item.hidden.get(name, default))
     if not isinstance(value, str):
         raise DataError(
@@ -177,7 +178,7 @@ def take_text(reviewed: Reviewed, name: str, default: str | None = None) -> str:
 
 
 def take_texts(reviewed: Reviewed, name: str) -> list[str]:
-    """Return a list of texts from an item's values; empty if absent."""
+    """Return a list of texts from a queue item's values; empty if absent."""
     value = reviewed.values.get(name, reviewed.item.hidden.get(name, []))
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise DataError(reviewed.item.id, f"{name!r} is not a list of texts")
@@ -185,7 +186,7 @@ def take_texts(reviewed: Reviewed, name: str) -> list[str]:
 
 
 def find_lacking(reviewed: Reviewed, *names: str) -> str:
-    """Return which required text of a format is empty."""
+    """Return the name of a required text that is empty."""
     for name in names:
         if not take_text(reviewed, name, default="").strip():
             return f"no {_LACKING.get(name, name)}"

@@ -1,1 +1,1 @@
-"""MemeIntent: free-text intents of meme authors, background knowledge and image descriptions."""
+"""MemeIntent: intents of meme authors as free text, background knowledge, image descriptions."""

@@ -1,6 +1,6 @@
-"""Items and requests of MemeIntent tasks: options, prompts, context and few-shot demonstrations.
+"""Items and requests of MemeIntent tasks: options, prompts, context and few-shot examples.
 
-Demonstrations are ours or the user's TOML file, with images.
+Few-shot examples (demonstrations) come from the package or from the user's TOML file, with images.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ QUESTIONS = {
     "background": "What must one know to understand this meme?",
     "caption": "What does the picture of this meme show?",
 }
-# Texts that a prompt may contain, in this order.
+# Texts about a meme that a prompt may contain, in this order.
 GIVEN = ("text", "image_caption", "background")
 FedAnswers = Mapping[str, Mapping[str, str]]
 _HINT = "add the images (data add --images DIR), or use --set images=present or --set role=text"
 
 
 class Demonstration(BaseModel):
-    """Store one demonstration of the few-shot settings."""
+    """One few-shot example of the few-shot settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,7 +62,7 @@ class _Demonstrations(BaseModel):
 
 
 def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
-    """Read demonstrations from a TOML file, with a hash that covers their images."""
+    """Read few-shot examples from a TOML file, with a hash that covers their images."""
     try:
         body = path.read_bytes()
         shown = _Demonstrations.model_validate(load_toml(body.decode())).demonstration
@@ -88,7 +88,7 @@ _OFF, _OURS, _DATA = "off", "ours", "data"
 
 @dataclass(frozen=True, slots=True)
 class IntentAsking:
-    """Hold the options that shape the requests of a task."""
+    """The options of a task that affect its requests."""
 
     task: Literal["intent", "background", "caption"]
     role: str
@@ -104,12 +104,12 @@ class IntentAsking:
 
     @property
     def needs_picture(self) -> bool:
-        """Whether a meme without an image cannot be used."""
+        """Whether the task needs an image, so that a meme without one cannot be used."""
         return self.role == "vlm" or self.captions == "model"
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Tasks whose answers are needed first."""
+        """The tasks whose answers are needed first."""
         shared = {
             "images": "present" if self.only_present else "all",
             "decoding": "greedy" if self.greedy else "server",
@@ -131,7 +131,7 @@ class IntentAsking:
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """Hold the options that shape the scores of a task."""
+    """The options of a task that affect its scores."""
 
     strip_prefix: bool
     by_fact: bool
@@ -147,7 +147,7 @@ class Scoring:
 
 
 def read_asking(setup: TaskSetup) -> IntentAsking:
-    """Return the options that shape requests, with defaults for those a task lacks."""
+    """Return the options that affect requests, with defaults for those that a task lacks."""
     chosen = setup.options
     shown, facts = chosen.get("demonstrations", _OURS), chosen.get("knowledge", _DATA)
     if shown != _OURS and chosen.get("shots") != "few":
@@ -175,7 +175,7 @@ def read_asking(setup: TaskSetup) -> IntentAsking:
 
 
 def read_scoring(chosen: Mapping[str, str], services: Services) -> Scoring:
-    """Return the options that shape scores."""
+    """Return the options of a task that affect scores."""
     return Scoring(
         strip_prefix=chosen.get("strip_prefix") == "yes",
         by_fact=chosen.get("against") == "facts",
@@ -192,7 +192,7 @@ def read_scoring(chosen: Mapping[str, str], services: Services) -> Scoring:
 
 
 def check_scoring(scoring: Scoring) -> None:
-    """Raise before the first call if a metric cannot be computed."""
+    """Raise an error before the first model call if a metric cannot be computed."""
     for settings in (scoring.bert, scoring.nli):
         if settings is not None:
             scoring.services.check_text_model(settings.path)
@@ -240,7 +240,7 @@ def _number(option: str, text: str, low: int, high: int) -> int:
 
 
 class IntentPrompts(NamedTuple):
-    """Hold the prompts and demonstrations of one task."""
+    """The prompts and few-shot examples of one task."""
 
     asking: IntentAsking
     prompts: Mapping[str, Prompt]
@@ -254,7 +254,7 @@ class IntentPrompts(NamedTuple):
 
 
 def read_wording(asking: IntentAsking, known: Mapping[str, Prompt]) -> IntentPrompts:
-    """Return the prompts that this setting uses, with their hashes."""
+    """Return the prompts that a run with these options uses, with their hashes."""
     names = {_name(asking.task, asking.role), "again"}
     if asking.task != "caption":
         names |= {f"given_{name}" for name in GIVEN}
@@ -274,7 +274,7 @@ def _name(task: str, role: str) -> str:
 
 
 def make_items(setup: TaskSetup, asking: IntentAsking, fed: FedAnswers) -> Iterator[Item]:
-    """Yield the items of a split; answers of other tasks become part of their context."""
+    """Yield the items of a split; answers of other tasks become a part of their context."""
     memes, constant = _read(setup.need_source(), setup.split)
     library = None
     if asking.background == "retrieved":
@@ -287,14 +287,14 @@ def make_items(setup: TaskSetup, asking: IntentAsking, fed: FedAnswers) -> Itera
 
 
 def _list_facts(memes: Sequence[IntentMeme]) -> Library:
-    """Return the facts that annotators wrote about all memes."""
+    """Return the background facts that annotators wrote about all memes."""
     return make_library([Passage(f, f"meme {meme.id}") for meme in memes for f in meme.background])
 
 
 def _look_up(
     meme: IntentMeme, asking: IntentAsking, library: Library | None, fed: FedAnswers
 ) -> FedAnswers:
-    """Return answers of other tasks, and retrieved passages; never the meme's own annotations."""
+    """Return answers of other tasks and retrieved passages, never the meme's own annotations."""
     if library is None:
         return fed
     question = f"{meme.text} {meme.image_caption if asking.captions == 'data' else ''}"
@@ -307,7 +307,7 @@ def _look_up(
 
 @cache
 def _read(source: Source, split: str) -> tuple[tuple[IntentMeme, ...], str | None]:
-    """Return the memes and the best constant intent, cached for repeated iteration."""
+    """Return the memes and the best constant intent; cached for repeated iteration of items."""
     memes = tuple(open_once(open_release, source).memes(split))
     return memes, find_constant_text([meme.intents for meme in memes])
 
@@ -330,7 +330,7 @@ def _make_item(meme: IntentMeme, field: Field, asking: IntentAsking, fed: FedAns
 
 
 def _find_language(meme: IntentMeme) -> Mapping[str, str]:
-    """Return the language of a meme, equal for all tasks, even those without its text."""
+    """Return the language of a meme; all tasks get the same one, even those without its text."""
     language = read_script(meme.text)
     return {"language": language} if language else {}
 
@@ -338,7 +338,7 @@ def _find_language(meme: IntentMeme) -> Mapping[str, str]:
 def _find_context(
     meme: IntentMeme, asking: IntentAsking, fed: FedAnswers
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the texts of the question's context, and tags that mark missing ones."""
+    """Return the context texts of a question, and tags that mark missing texts."""
     if asking.task == "caption":
         return {}, {}
     found = {"text": meme.text}
@@ -375,14 +375,14 @@ def split_facts(text: str) -> tuple[str, ...]:
 
 
 def list_facts(facts: Sequence[str]) -> str:
-    """Return one fact per line."""
+    """Return background facts as text, one fact per line."""
     return "\n".join(f"* {fact}" for fact in facts)
 
 
 def make_request(
     wording: IntentPrompts, item: Item, complaint: str | None, fed: FedAnswers | None
 ) -> Request:
-    """Return the request of an item: demonstrations, then the meme."""
+    """Return the request of an item: few-shot examples, then the meme."""
     asking = wording.asking
     if fed is None and asking.needs:
         first = " and ".join(need.task for need in asking.needs)
@@ -402,7 +402,7 @@ def make_request(
 
 
 def _demonstrate(wording: IntentPrompts) -> Iterator[Message]:
-    """Return demonstrations as turns, as text unless they have an image.
+    """Return few-shot examples as chat turns, with text only unless they have an image.
 
     Many models accept only one image.
     """

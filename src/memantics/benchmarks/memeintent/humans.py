@@ -1,8 +1,8 @@
-"""The paper's human evaluation as files: a blind queue for annotators, and a key.
+"""Export for the human evaluation of the MemeIntent paper: a blind rating queue, and its key.
 
-Thirty random memes with the reply of every setting; two people rate every reply from 1 to 5 for
-textual completeness, relevance and correctness (workflow ``rate-outputs``). The queue does not name
-models.
+The paper samples thirty memes at random, with the reply of every setting. Two people rate every
+reply from 1 to 5 for textual completeness, relevance and correctness (workflow ``rate-outputs``).
+The annotation queue does not name models.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Run:
 def export_human_evaluation(
     runs: Sequence[Path], out: Path, seed: int = 0, memes: int = MEMES
 ) -> HumanExport:
-    """Sample memes that every run answered, and write queue and key to the folder ``out``."""
+    """Sample memes that every run answered, and write the rating queue and its key to ``out``."""
     facts = read_runs(runs, TASK)
     read = [_read(folder, run_facts) for folder, run_facts in zip(runs, facts, strict=True)]
     shared = sorted(set.intersection(*(set(run.replies) for run in read)), key=_natural)
@@ -51,7 +51,7 @@ def export_human_evaluation(
     chance = random.Random(seed)
     drawn = chance.sample(shared, min(memes, len(shared)))
     pairs = [(meme, run) for meme in drawn for run in read]
-    # One shuffle over all replies, so that neither position nor neighbours reveal the setting.
+    # All replies are shuffled together, so that neither position nor neighbours reveal the setting.
     chance.shuffle(pairs)
     named = [(f"r{n:04}", meme, run) for n, (meme, run) in enumerate(pairs, 1)]
     keys = [name_origin(n, r.folder.name, r.facts.model, r.facts.options) for n, _, r in named]
@@ -76,7 +76,7 @@ def _read(folder: Path, facts: RunFacts) -> _Run:
 
 
 def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
-    """Return one reply to rate, without its origin."""
+    """Return one reply to rate, without the model that wrote it."""
     text = run.items[meme].form.context.get("text", "")
     shown = [Shown(label="Text", value=text)] if text else []
     return QueueItem(
@@ -88,7 +88,7 @@ def _item(name: str, meme: str, run: _Run, images: list[str]) -> QueueItem:
 
 
 def _copy(item: Item, queue: Path) -> list[str]:
-    """Copy the meme's image into the queue."""
+    """Copy the meme's image into the annotation queue."""
     name = copy_image(item.images[0].path, queue, item.group) if item.images else None
     return [name] if name else []
 

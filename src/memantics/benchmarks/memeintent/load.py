@@ -55,7 +55,7 @@ class _Meme(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class IntentRelease:
-    """Hold one copy of the release."""
+    """One copy of the MemeIntent release."""
 
     source: Source
     index: Path
@@ -116,11 +116,11 @@ def _entries(index: Path) -> dict[str, JsonValue]:
 
 
 def _refuse_repeats(index: Path) -> None:
-    """Raise for repeated keys, of which the fast parser silently keeps the last."""
+    """Raise an error for repeated keys; the fast JSON parser silently keeps only the last one."""
     outer: list[str] = []
 
     def remember(pairs: list[tuple[str, object]]) -> None:
-        # Inner objects come first, so the last one is the outermost.
+        # Inner objects are parsed first, so the last one is the outermost.
         outer[:] = [key for key, _ in pairs]
 
     json.loads(index.read_bytes(), object_pairs_hook=remember)
@@ -139,7 +139,7 @@ def _check(key: str, meme: _Meme, files: Mapping[str, str], where: str) -> None:
             where, f"image {meme.img} already belongs to row {files[meme.img]}", row=key
         )
     for intent in meme.intents:
-        # The opening is English; data in another script have none.
+        # The shared opening of intents is English; data in another script have none.
         if not (intent.startswith(PREFIX) or read_script(intent)):
             raise DataError(
                 where, f"intent {intent[:40]!r} does not begin with 'the meme '", row=key
@@ -161,7 +161,7 @@ def repair_text(text: str) -> str:
 
 
 def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
-    r"""Return the bullets of a text; an empty bullet means no background.
+    r"""Return the bullet points of a background text; an empty bullet means no background.
 
     >>> split_background("* one\n* two", "x", "1"), split_background("* ", "x", "1")
     (('one', 'two'), ())
@@ -175,7 +175,7 @@ def split_background(text: str, where: str, row: str) -> tuple[str, ...]:
 
 
 def find_split(key: str) -> IntentSplit:
-    """Return the SemEval split, by the key ranges of the release; other keys count as test.
+    """Return the SemEval split of a meme by its key; keys outside the known ranges count as test.
 
     >>> find_split("63"), find_split("64"), find_split("751"), find_split("en-001")
     ('dev', 'train', 'test', 'test')
@@ -187,7 +187,7 @@ def find_split(key: str) -> IntentSplit:
 
 
 class _Captioned(Lenient):
-    """Schema of a MemeCap row: the poster's meaning (``meme_captions``) and the image."""
+    """Schema of a MemeCap row: the poster's intended meaning (``meme_captions``) and the image."""
 
     img_fname: str
     post_id: str = Field(min_length=1)
@@ -206,9 +206,10 @@ def find_memecap(root: Path) -> dict[IntentSplit, Path]:
 
 
 def open_memecap(source: Source) -> IntentRelease:
-    """Return MemeCap as MemeIntent records: captions of memes are their intents.
+    """Return MemeCap data as MemeIntent records: captions of memes are used as intents.
 
-    MemeCap has no printed text and no background; rows without a caption are skipped and counted.
+    MemeCap has no printed text and no background knowledge; rows without a caption are skipped and
+    counted.
     """
     root, files = source.root, find_memecap(source.root)
     images = source.images or next(
@@ -232,7 +233,7 @@ def open_memecap(source: Source) -> IntentRelease:
 
 
 def _list_captioned(path: Path) -> list[JsonValue]:
-    """Return the rows of a file; MemeCap writes NaN for missing values, which is not valid JSON."""
+    """Return the rows of a MemeCap file, which contains NaN (invalid JSON) for missing values."""
     try:
         value = json.loads(read_file(path), parse_constant=lambda _: None)
     except ValueError as error:

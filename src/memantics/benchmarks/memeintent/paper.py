@@ -1,4 +1,4 @@
-"""Parts of MemeIntent's paper that are computed from data, runs and reviews."""
+"""Tables and figures of MemeIntent's paper that are computed from data, runs and reviews."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def figure_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Return data sets about memes, by size; the last is this one."""
+    """Return Table 1: data sets about memes, by size; MemeIntent is the last."""
     name = "MemeIntent" if material.compared else material.name
     rows = show_declared(material, part).rows
     told = [
@@ -75,7 +75,7 @@ def table_1(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def section_3(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the statistics of Section 3.3; ratings come from the review."""
+    """Return the statistics of the paper's Section 3.3; ratings come from the review."""
     rows = list(show_declared(material, part.model_copy(update={"rows": ()})).rows)
     for row in part.rows:
         name, spread = row.key.removesuffix("_sd"), row.key.endswith("_sd")
@@ -94,8 +94,8 @@ def _read_ratings(material: IntentMaterial, name: str) -> Iterator[float]:
         for reviewed in review.annotated:
             votes = [] if reviewed.aggregated is None else reviewed.aggregated.annotations
             right = _list_columns(votes, "correctness")
-            # An intent with a rating below 4 is dropped; if none is left, the best of the meme
-            # stay.
+            # An intent with a rating below 4 is dropped; if none of a meme is left, its best
+            # intents are kept.
             kept = [bool(marks) and min(marks) >= _LEAST for marks in right]
             best = max((fmean(marks) for marks in right if marks), default=0.0)
             if not any(kept):
@@ -151,7 +151,7 @@ def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Return RQ1 and RQ2: effects of background, set-up and model on ROUGE-L, by setting."""
+    """Return questions RQ1 and RQ2: effects of background, set-up and model on ROUGE-L."""
     runs = material.of_task("intent")
     marks = {run.folder: _mark(run) for run in runs}
     found = []
@@ -183,7 +183,7 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     return part.show(rows or part.empty("all"))
 
 
-# Levels of a factor in increasing order: a contrast is the effect of the higher level.
+# Levels of a factor in increasing order: a contrast is the higher level minus the lower one.
 _ORDER = ("none", "auto", "retrieved", "human", "zero", "few", "text", "vlm")
 
 
@@ -192,7 +192,7 @@ def _place(level: str) -> tuple[int, str]:
 
 
 def _mark(run: ScoredRun) -> Mapping[str, float]:
-    """Return each meme's ROUGE-L."""
+    """Return the ROUGE-L of the reply for each meme."""
     answers = last_answers(run.folder)
     outcomes = [
         Outcome(item, answers[item.id].status, answers[item.id].value)
@@ -209,7 +209,7 @@ def _mark(run: ScoredRun) -> Mapping[str, float]:
 
 
 def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Return whether settings with better background knowledge also have better intents."""
+    """Return whether settings with better background knowledge also give better intents."""
     rows, pairs = [], []
     for run in material.of_task("intent"):
         asked = run.facts.options
@@ -238,7 +238,7 @@ def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_6(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
-    """Return human ratings of the replies of each setting."""
+    """Return Figure 6: human ratings of the replies of each setting."""
     rows = [
         row
         for review in material.reviews

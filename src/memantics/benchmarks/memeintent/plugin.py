@@ -65,7 +65,7 @@ def make(setup: TaskSetup) -> Task:
 def find_main(scoring: Scoring, plain: str) -> str:
     """Return the main metric: consistency or BERTScore if its model is given, else ROUGE-L.
 
-    A constant text has the highest ROUGE-L, but not the highest similarity of meaning.
+    A constant text has the highest ROUGE-L, but it does not have the highest semantic similarity.
     """
     if scoring.nli is not None:
         return "nli_consistency"
@@ -73,13 +73,13 @@ def find_main(scoring: Scoring, plain: str) -> str:
 
 
 def parse_reply(text: str, *, first_line: bool) -> JsonValue:
-    """Return the text of a reply without reasoning and Markdown; raise if it has no letter.
+    """Return the text of a reply without reasoning and Markdown; raise if it contains no letter.
 
     >>> parse_reply("<think>hm</think> the meme jokes", first_line=False)
     'the meme jokes'
     """
     body = re.sub(r"<think>.*?</think>", " ", text[:_LONGEST], flags=re.DOTALL)
-    # A reply cut off during reasoning is not an answer.
+    # A reply that was cut off during reasoning is not an answer.
     body = body.partition("<think>")[0]
     body = "".join(char for char in body if char.isprintable() or char in "\n\t").strip()
     if first_line:
@@ -90,11 +90,11 @@ def parse_reply(text: str, *, first_line: bool) -> JsonValue:
     return body
 
 
-# Labels for classifiers: the author's action, as one verb.
+# Label for classifiers: the action of the author, as one verb.
 
 
 def find_verb(intent: str) -> str:
-    """Return the first word after "the meme"; empty for data in another script.
+    """Return the verb of an intent: the first word after "the meme"; empty in another script.
 
     >>> find_verb("the meme accuses someone of lying"), find_verb("讽刺某人")
     ('accuses', '')

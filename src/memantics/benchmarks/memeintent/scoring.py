@@ -1,4 +1,4 @@
-"""Scores of replies against references: metrics of a run and of each reply."""
+"""Scores of replies against reference texts: metrics of a run and of each reply."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from memantics.metrics.text import (
     tokenize,
 )
 
-# Calibrated similarity of meaning, on which a constant text scores 0. ROUGE-L rewards a sentence
-# that fits every meme a little. Here an entailment model or an encoder compares replies and
-# references, and the mean similarity of a reply to other memes' references is subtracted.
+# Calibrated semantic similarity, on which a constant text scores 0. ROUGE-L rewards a sentence that
+# fits every meme a little. Here an entailment model or an encoder compares replies and references,
+# and the mean similarity of a reply to the references of other memes is subtracted.
 
 ItemScores = list[float | None]
 _OTHERS = 16  # number of other memes with which each reply is compared
 
 
 class MarksWithMeaning(Mapping[str, ItemScores]):
-    """Hold metrics by name; the calibrated one needs an encoder and is computed on access."""
+    """Metrics by name; the calibrated one needs an encoder and is computed on access."""
 
     def __init__(self, ready: Mapping[str, ItemScores], meaning: Callable[[], ItemScores]) -> None:
         self._ready, self._meaning = ready, meaning
@@ -54,7 +54,7 @@ class MarksWithMeaning(Mapping[str, ItemScores]):
 
 
 def choose_scorer(scoring: Scoring) -> tuple[TextScorer | None, bool]:
-    """Return the model that compares meanings, and whether it is the embedded encoder."""
+    """Return the model that compares texts, and whether it is the encoder of the package."""
     if scoring.nli is not None:
         return scoring.services.nli(scoring.nli), False
     if scoring.bert is not None:
@@ -67,8 +67,8 @@ def calibrate(
 ) -> ItemScores:
     """Return each reply's best similarity to its references, minus that to other memes.
 
-    The other memes are at fixed distances in a ring, so that each meme is used equally often. Empty
-    for fewer than two memes with references.
+    The other memes are at fixed distances in a circular order, so that each meme is used equally
+    often. The result is empty for fewer than two memes with references.
     """
     asked = [place for place, texts in enumerate(references) if texts]
     size = len(asked)
@@ -99,7 +99,7 @@ _DESCRIPTIVE = "descriptive only: the description in the data is one of many cor
 
 @dataclass(frozen=True, slots=True)
 class _ScoredReply:
-    """Store one outcome: the reply ("" if missing) and its references."""
+    """One outcome: the reply ("" if missing) and its reference texts."""
 
     reply: str
     references: tuple[str, ...]
@@ -107,7 +107,7 @@ class _ScoredReply:
 
 
 def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[str, ItemScores]:
-    """Return the metrics of each outcome by which two runs are compared."""
+    """Return the metric values of each outcome, by which two runs are compared."""
     sheets = _lay_out(outcomes)
     marks = _mark_all(task, sheets, scoring)
     ready = {key: values for key, values in marks.items() if key not in _PARTS}
@@ -117,7 +117,7 @@ def mark(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> Mapping[st
 
 
 def score(task: str, outcomes: Sequence[Outcome], scoring: Scoring) -> tuple[Score, ...]:
-    """Return means with confidence intervals; for intents with and without the prefix."""
+    """Return means with confidence intervals; for intents with and without the shared opening."""
     sheets = _lay_out(outcomes)
     memes = [sheet.meme for sheet in sheets]
     notes = _write_notes(task, sheets, scoring)
@@ -155,10 +155,10 @@ def _lay_out(outcomes: Sequence[Outcome]) -> list[_ScoredReply]:
 
 
 def _pair_up(task: str, sheet: _ScoredReply, scoring: Scoring, strip: bool) -> list[list[TextPair]]:
-    """Return groups of pairs of a reply and a reference.
+    """Return groups of pairs, each of a reply and a reference text.
 
-    The value of a reply is the mean over groups of the best pair: one group with a pair per
-    reference, or one group per fact with a pair per line of the reply.
+    The value of a reply is the mean over groups of the best pair in each group. There is one group
+    with a pair per reference, or one group per fact with a pair per line of the reply.
     """
     if not sheet.references:
         return []
@@ -174,7 +174,7 @@ def _pair_up(task: str, sheet: _ScoredReply, scoring: Scoring, strip: bool) -> l
 
 
 def strip_opening(text: str) -> str:
-    """Remove the opening that all intents share, in its language.
+    """Remove the opening words that all intents share, in the language of the data.
 
     >>> strip_opening("The meme mocks updates"), strip_opening("这张表情包吐槽加班")
     ('mocks updates', '吐槽加班')
@@ -219,7 +219,7 @@ def _by_f1(similarity: RougeL) -> float:
 def _mark_meaning(
     task: str, sheets: Sequence[_ScoredReply], scoring: Scoring, strip: bool
 ) -> MarksByMetric:
-    """Return neural metrics, each computed in one pass over all pairs."""
+    """Return neural metrics; each is computed in one pass over all pairs of texts."""
     groups = [_pair_up(task, sheet, scoring, strip) for sheet in sheets]
     pairs = [pair for members in groups for group in members for pair in group]
     marks: MarksByMetric = {}
@@ -235,7 +235,7 @@ def _mark_meaning(
 def _gather(
     groups: Sequence[Sequence[Sequence[TextPair]]], values: Sequence[float]
 ) -> list[float | None]:
-    """Return values per reply: the best of each group, then the mean of groups."""
+    """Return one value per reply: the best pair of each group, averaged over groups."""
     rest = iter(values)
     return [_average([max([next(rest) for _ in group]) for group in members]) for members in groups]
 
@@ -245,7 +245,7 @@ def _average(values: Sequence[float]) -> float | None:
 
 
 def _mark_calibrated(sheets: Sequence[_ScoredReply], scoring: Scoring) -> tuple[ItemScores, str]:
-    """Return each reply's calibrated similarity and a note; an empty note: not computed."""
+    """Return the calibrated similarity of each reply and a note (empty: not computed)."""
     scorer, embedded = choose_scorer(scoring)
     if scorer is None:
         return [], ""
@@ -275,7 +275,7 @@ def _score_constant(
 
 @lru_cache(maxsize=4)
 def _find_constant(references: tuple[tuple[str, ...], ...], stem: bool) -> Constant | None:
-    """Cached, since a run is scored together with its baselines on the same references."""
+    """Return the best constant text; cached, since a run and its baselines share references."""
     return find_best_constant(references, _find_stem() if stem else None)
 
 

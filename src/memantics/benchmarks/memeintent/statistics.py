@@ -1,6 +1,7 @@
-"""MemeIntent's survey, the paper's statistics recomputed, and audit findings on its data.
+"""Summary of MemeIntent's data, recomputed statistics of its paper, and audit findings.
 
-The findings measure the ROUGE-L of one constant text for all memes, and empty backgrounds.
+The audit findings measure the ROUGE-L of one constant text for all memes, and empty background
+texts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _WORDS = FindingWords(__file__)
 
 
 def survey(release: IntentRelease) -> Found:
-    """Summarise a release: counts, repairs, and the effect of missing files."""
+    """Summarise a copy of the data: counts, repairs, and the effect of missing files."""
     rows = release.rows
     splits = Counter(row.split for row in rows)
     found = sum(row.image is not None for row in rows)
@@ -53,7 +54,7 @@ def survey(release: IntentRelease) -> Found:
 
 
 def statistics(release: IntentRelease) -> dict[str, JsonValue]:
-    """Return every statistic by key; None if this copy does not contain it."""
+    """Return every statistic of the paper by key; None if this copy does not contain it."""
     rows = release.rows
     intents = [intent for row in rows for intent in row.intents]
     per_meme = Counter(len(row.intents) for row in rows)
@@ -107,22 +108,22 @@ def _deviation(values: Sequence[int]) -> float | None:
 
 
 def pictures(release: IntentRelease) -> Iterator[str]:
-    """Return the image names of a complete copy."""
+    """Return the image file names of a complete copy."""
     return (row.file for row in release.rows)
 
 
 def makers(release: IntentRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
-    """Return the model that wrote the image descriptions, which score the captioning task."""
+    """Return the model that wrote the image descriptions used as references for captioning."""
     return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
 
 
 def narrow(release: IntentRelease, split: str) -> IntentRelease:
-    """Restrict a release to the memes of a split."""
+    """Restrict the data to the memes of a split."""
     return replace(release, rows=tuple(release.memes(split)))
 
 
 def findings(release: IntentRelease) -> tuple[Finding, ...]:
-    """Yield findings: ROUGE-L of constant texts with and without the opening, empty background."""
+    """Yield audit findings: ROUGE-L of constant texts, and empty background texts."""
     return (
         _judge_constant(release, keep=True),
         _judge_constant(release, keep=False),
@@ -131,7 +132,7 @@ def findings(release: IntentRelease) -> tuple[Finding, ...]:
 
 
 def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
-    """Fit a constant text to one half of the memes and score it on the other, both ways."""
+    """Fit a constant text to half of the memes and score it on the others, and vice versa."""
     references = [
         [intent if keep else strip_prefix(intent, PREFIX) for intent in row.intents]
         for row in release.rows
@@ -156,7 +157,8 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     compared = f"; {beaten} of {len(published)} published values are not above it"
     compared = (compared * bool(published)) + ", including the best" * beats
     found = _WORDS.find(
-        # Replaces the general finding, whose text is fitted to the memes it is scored on.
+        # This finding replaces the general one, whose text is fitted to the memes on which it is
+        # scored.
         "shortcut.majority" if keep else "shortcut.majority_stripped",
         score,
         rank(bool(beaten) or not published, broken=beats),

@@ -1,4 +1,4 @@
-"""MemeIntent's format: a numbered table of memes with background knowledge and intents."""
+"""Writer of MemeIntent's format: a numbered table of memes with background and intents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "the meme "
 
 
 def write_intents(review: Review) -> writing.Made:
-    """Return one row per meme; memes that do not fit the format are skipped and counted."""
+    """Return one row per meme; skip and count memes that the format cannot represent."""
     memes = writing.gather_memes(review)
     rows: dict[str, writing.Record] = {}
     table: list[writing.Record] = []

@@ -1,9 +1,9 @@
-"""The paper's human study as files, and its comparison with judge models.
+"""Export for the human study of the MER-Bench paper, and comparison of judge models with people.
 
 Randomly sampled outputs (100 in the paper) are rated blind on the judge's eight dimensions by the
-workflow ``rate-edits``: six ratings from 1 to 6, the layout, and the feeling. Then every judge, or
-every configuration of one, is compared with people: the distance of their ratings, and how often a
-judge is the nearest (win rate, the paper's figure 4).
+workflow ``rate-edits``: six ratings from 1 to 6, the layout, and the feeling. Then every judge
+model, or every configuration of one, is compared with people. The comparison gives the distance of
+their ratings, and how often a judge is the nearest (win rate, the paper's figure 4).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HIGHEST = 6
 
 
 class PairRow(BaseModel):
-    """Map a queue item to the judged pair that it shows."""
+    """The judged pair (source and edit) that a queue item shows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,7 +75,7 @@ def export_outputs(runs: Sequence[Path], out: Path, seed: int = 0, memes: int = 
 
 
 def _item(name: str, item: Item, queue: Path) -> QueueItem:
-    """Return one output to rate, without its editor and without a judge's rating."""
+    """Return one output to rate, without the name of its editor and without a judge's rating."""
     pictures = zip(item.images, ("source", "edited"), strict=True)
     copied = (copy_image(image.path, queue, f"{name}-{what}") for image, what in pictures)
     return QueueItem(
@@ -90,7 +90,7 @@ def _item(name: str, item: Item, queue: Path) -> QueueItem:
 
 
 def read_judgements(run: Path) -> dict[str, EditJudgement]:
-    """Return the judgements of a run by pair, without invalid replies."""
+    """Return the judgements of a run by pair of source and edit, without invalid replies."""
     return {
         name: EditJudgement.model_validate(answer.value)
         for name, answer in last_answers(run).items()
@@ -103,7 +103,7 @@ def read_people(
 ) -> dict[str, dict[str, list[float]]]:
     """Return human ratings by pair and dimension, from 0 to 1; ``pairs.jsonl`` maps items to pairs.
 
-    The feeling is 1 if it equals the target, as for the judge.
+    The feeling is 1 if it equals the target emotion, as for the judge.
     """
     path = queue.parent / PAIRS
     rows = [conform(PairRow, value, path, row) for row, value in read_jsonl(path)]
@@ -127,7 +127,7 @@ _LABELS = ("angry", "sad", "tense", "bored", "calm", "happy", "excited", "relaxe
 
 @dataclass(frozen=True, slots=True)
 class JudgeStudy:
-    """Store the ratings of judges and people on the same outputs.
+    """The ratings of judge models and people on the same outputs.
 
     ``judges`` gives, by name and pair, the eight dimensions from 0 to 1. ``people`` gives, by pair
     and dimension, each rater's value on the same scale. ``memes`` gives the meme of each pair.
@@ -170,7 +170,7 @@ def make_study(
 
 
 def to_dimensions(judgement: EditJudgement, target: str) -> dict[str, float]:
-    """Return a judgement on the scale from 0 to 1."""
+    """Return the eight ratings of a judgement on the scale from 0 to 1."""
     rated = {name: (getattr(judgement, name) - 1) / 4 for name in LIKERT}
     return {**rated, "lc": float(judgement.lc), "ppe": float(judgement.label == target)}
 
@@ -208,7 +208,8 @@ def agree_among_people(study: JudgeStudy) -> Iterator[Score]:
 def agree_among_judges(study: JudgeStudy) -> Iterator[Score]:
     """Return alpha and SD of several judges, or of repeated runs of one, on the same outputs.
 
-    ``sd`` is the root of the mean variance over judges of the same output, on the scale 0 to 1.
+    ``sd`` is the square root of the mean variance over judges of the same output, on the scale 0 to
+    1.
     """
     names = list(study.judges)
     shared = sorted(
@@ -230,9 +231,9 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def win_rates(study: JudgeStudy) -> tuple[Score, ...]:
-    """Return how often each judge is nearer to people than another judge.
+    """Return how often each judge's rating is nearer to human ratings than another judge's.
 
-    Compared over outputs, dimensions and opponents; a tie is half a win for both.
+    The comparison covers all outputs, dimensions and opponents; a tie is half a win for both.
     """
     wins = dict.fromkeys(study.judges, 0.0)
     games: Counter[str] = Counter()

@@ -1,8 +1,9 @@
-"""Judge replies: their schema, the rules they must follow, and the resulting judgement.
+"""Replies of judge models: their schema, the rules they must follow, and the parsed judgement.
 
-The authors' prompt asks for the gate and for localised reasons but their code checks neither. The
-gate on ratings is enforced. Whether a reason addresses its part cannot be decided by word lists, so
-such findings are recorded and no reply is rejected for them.
+The authors' prompt sets a gate (if the target emotion is missed, two ratings must not exceed 2) and
+asks for reasons about each part, but their code checks neither. Here the gate on ratings is
+enforced. Word lists cannot decide whether a reason addresses its part, so such findings are
+recorded and no reply is rejected for them.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ _ALIGN = re.compile(
 
 
 def judge(text: str, target: str, rationale: Rationale, checks: CheckLevel) -> EditJudgement:
-    """Return the judgement in a reply; raise ``Unparsed`` with the broken rule.
+    """Return the judgement in a judge's reply; raise ``Unparsed`` with the rule that it breaks.
 
-    With ``checks`` "schema", broken gates are recorded but accepted, as in the paper. Ratings
-    without reasons have no scope to break; the gate is applied to them. A reply with a valid schema
-    that breaks a rule keeps its judgement with the gate applied.
+    The gate limits two ratings to 2 if the target emotion is missed. With ``checks`` "schema",
+    violations of the gate are recorded but accepted, as in the paper. Ratings without reasons
+    cannot break the rules about reasons; only the gate is applied to them. A reply with a valid
+    schema that breaks a rule keeps its judgement with the gate applied.
     """
     reading = read_shape(find_object(clean(text)), rationale)
     faults = list(_check_other(str(reading.values["label"]), reading))
@@ -56,7 +58,7 @@ def judge(text: str, target: str, rationale: Rationale, checks: CheckLevel) -> E
 def _weigh(
     reading: JudgementReading, target: str, *, clip: bool, broken: bool = False
 ) -> EditJudgement:
-    """Return the judgement of a reading; clip emotion ratings if the gate is applied."""
+    """Return the judgement in a parsed reply; limit the emotion ratings if the gate is applied."""
     ratings = dict(reading.values)
     if clip:
         ratings |= {name: min(int(ratings[name]), GATE) for name in GATED}
@@ -104,14 +106,14 @@ def breaks_scope(reasons: Mapping[str, str], target: str) -> bool:
 
 
 def list_points(reason: str, target: str) -> dict[str, bool]:
-    """Return which of the three points a reason names.
+    """Return which of the three points (target, scenario, alignment) a reason names.
 
     >>> list_points("Target met; same scenario; caption and face align.", "happy")
     {'the target': True, 'the scenario': True, 'how text and picture align': True}
     >>> list_points("Nice colours.", "happy")
     {'the target': False, 'the scenario': False, 'how text and picture align': False}
     """
-    # Excited, excitement and exciting are the same feeling.
+    # Word forms such as excited, excitement and exciting are the same feeling.
     stem = re.escape(target.removesuffix("ed").removesuffix("y"))
     named = re.search(rf"\btarget|\b{stem}", reason, re.IGNORECASE)
     both = _TEXT.search(reason) and _PICTURE.search(reason)
@@ -134,7 +136,7 @@ EMOTION = "overall_emotion_classification"
 
 @dataclass(frozen=True, slots=True)
 class JudgementPart:
-    """Define one part of a judgement: its metrics, by their key."""
+    """One part of a judgement with its metrics, by their key."""
 
     name: str
     values: Mapping[str, str]
@@ -152,7 +154,7 @@ PARTS = (
     JudgementPart("perceived_emotion_shift", {"magnitude_1_5": "pes"}),
     JudgementPart("overall_generation_quality", {"overall_generation_quality_1_5": "hgq"}),
 )
-# The two ratings that must not exceed 2 if the target is missed, and their parts.
+# The two ratings that must not exceed 2 if the target emotion is missed, and their parts.
 GATED = {
     "vea": "visual_assessment.emotion_accuracy_1_5",
     "tea": "text_assessment.emotion_accuracy_1_5",
@@ -161,10 +163,10 @@ GATE = 2
 
 
 class EditJudgement(BaseModel):
-    """Store a valid judgement.
+    """A valid judgement of an edited meme.
 
-    ``bare`` marks ratings without any reasons. ``ordered`` states whether reasons are in the
-    requested position. ``broken`` lists accepted rule violations.
+    ``bare`` marks ratings without any reasons. ``ordered`` states whether the reasons are in the
+    requested position. ``broken`` lists rule violations that were accepted.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -183,7 +185,7 @@ class EditJudgement(BaseModel):
     broken: tuple[BrokenCheck, ...] = ()
 
     def rate(self, target: str) -> tuple[float, ...]:
-        """Return the eight metrics as rated, in order."""
+        """Return the eight metrics of the judgement as rated, in order."""
         given: dict[str, float] = {
             "vgq": self.vgq,
             "vea": self.vea,
@@ -197,17 +199,17 @@ class EditJudgement(BaseModel):
         return tuple(given[name] for name in METRICS)
 
     def dump(self) -> dict[str, JsonValue]:
-        """Return the judgement as stored."""
+        """Return the judgement in its stored form."""
         return self.model_dump(mode="json")
 
 
 def perfect(target: str) -> EditJudgement:
-    """Return the judgement of a perfect edit."""
+    """Return the judgement of a perfect edit, with the highest ratings."""
     return EditJudgement(vgq=5, vea=5, tgq=5, tea=5, lc=True, hgq=5, pes=5, label=target)
 
 
 def list_fields(majority: str | None) -> tuple[Field, ...]:
-    """Return the eight values as form fields; only prompt and schema ask for reasons.
+    """Return the eight values as form fields; only the prompt and the schema ask for reasons.
 
     >>> [field.kind for field in list_fields(None)][:5]
     ['integer', 'integer', 'integer', 'integer', 'boolean']
@@ -227,7 +229,7 @@ def _field(name: str, key: str, majority: str | None) -> Field:
 
 
 def make_schema(rationale: Rationale, *, nullable: bool = False) -> dict[str, JsonValue]:
-    """Return the strict schema of a reply; ``rationale`` is first (RF) or last (RL) in each part.
+    """Return the JSON schema of a reply; reasons come first (RF) or last (RL) in each part.
 
     ``nullable`` writes a feeling that may be null in OpenAPI notation, as the authors do.
 
@@ -272,7 +274,7 @@ def show_shape(rationale: Rationale) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JudgementReading:
-    """Store a reply with a valid schema: values by metric, reasons by part (none: bare)."""
+    """A reply with a valid schema: values by metric, reasons by part (no reasons: bare)."""
 
     values: Mapping[str, int | bool | str]
     reasons: Mapping[str, str]
@@ -281,7 +283,7 @@ class JudgementReading:
 
 
 def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> JudgementReading:
-    """Validate a reply; name every error. A reply without any reason is bare.
+    """Validate the format of a reply; name every error. A reply without any reason is bare.
 
     Unknown keys are ignored, and "4" is read as the number 4.
     """
@@ -311,7 +313,7 @@ def read_shape(given: Mapping[str, JsonValue], rationale: Rationale) -> Judgemen
 
 
 def _repair(part: JsonValue) -> JsonValue:
-    """Convert values of a part to the types that they evidently mean.
+    """Convert the values of a part to the types that they evidently represent.
 
     >>> _repair({"magnitude_1_5": "4", "consistent": "True", "other_emotion": "null"})
     {'magnitude_1_5': 4, 'consistent': True, 'other_emotion': None}
@@ -373,7 +375,7 @@ def _problem(key: str, value: JsonValue) -> str | None:
 
 
 def join_faults(faults: list[str]) -> str:
-    """Join errors to one line; show the first few only.
+    """Join validation errors to one line; show only the first few.
 
     >>> join_faults(["a", "b", "c", "d", "e"])
     'a; b; c; d; and 1 more'

@@ -1,4 +1,4 @@
-"""Reader of the MER-Bench release: the index, and the paths of source and edited images."""
+"""Reader of the MER-Bench release: its index file, and the paths of source and edited images."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CLOSING = '"“”'
 
 
 def decode_once(text: str, *, strict: bool = True) -> str | None:
-    r"""Return the string inside a JSON string; None if the text is not one.
+    r"""Return the string inside a JSON string literal; None if the text is not such a literal.
 
     >>> decode_once('"a \\"b\\""'), decode_once('a')
     ('a "b"', None)
@@ -39,7 +39,7 @@ def decode_once(text: str, *, strict: bool = True) -> str | None:
 
 
 def unwrap(text: str) -> str:
-    r"""Remove wrapping quotes, remains of a JSON object, and double escapes.
+    r"""Remove wrapping quotes, remains of a JSON object, and double escapes from a released text.
 
     >>> unwrap('"be calm"'), unwrap('"be calm",'), unwrap(': "be calm"'), unwrap("“be calm”")
     ('be calm', 'be calm', 'be calm', 'be calm')
@@ -100,11 +100,11 @@ _ID = re.compile(r"[A-Za-z0-9_-]+\.png")
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalRow:
-    """Store one meme and the goal of its reappraisal.
+    """One meme and the goal of its reappraisal.
 
     ``caption`` is the text of the source image, ``rewritten`` the text of the edited one, and
-    ``plan`` the planned change of the image. ``written`` and ``planned`` are the last two as
-    released.
+    ``plan`` the planned change of the image. ``written`` and ``planned`` are the raw released
+    values of ``rewritten`` and ``plan``.
     """
 
     id: str
@@ -140,7 +140,7 @@ class _ReleaseRow(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ReappraisalRelease:
-    """Hold one copy of the release."""
+    """One copy of the MER-Bench release."""
 
     source: Source
     index: Path
@@ -150,21 +150,22 @@ class ReappraisalRelease:
     repairs: Mapping[str, int]
 
     def editors(self) -> tuple[str, ...]:
-        """Return the models whose edited images are in this copy, by folder name."""
+        """Return the editing models whose images are in this copy, by folder name."""
         if self.edited is None:
             return ()
         folders = (path for path in self.edited.iterdir() if path.is_dir())
-        # Tools leave hidden folders behind; an editor without images would empty the set.
+        # Hidden folders of other tools and editors without images are skipped; such an editor would
+        # leave no memes.
         return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
 
     def find_edited(self, editor: str, row: ReappraisalRow) -> Path | None:
-        """Return the image that a model made of a meme."""
+        """Return the image that an editing model made from a meme."""
         path = self.edited / editor / row.id if self.edited else None
         return path if path is not None and path.is_file() else None
 
 
 def open_release(source: Source) -> ReappraisalRelease:
-    """Read the index in a folder, in any official layout."""
+    """Read the index file in a folder, in any official layout."""
     root = source.root
     index = find_file(root, INDEX_FILES, "MER-Bench")
     images = source.images or _find_folder(root, IMAGE_FOLDERS)

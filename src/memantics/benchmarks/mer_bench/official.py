@@ -1,6 +1,6 @@
-"""The authors' prompts for judges, parsed from ``judge.py`` of the user's clone.
+"""The authors' prompts for judge models, parsed from ``judge.py`` in the user's clone.
 
-The script is not executed: only its texts are read, and expressions become placeholders.
+The script is not executed: only its texts are read, and expressions in them become placeholders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BLOCKS = {
 
 
 def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, Prompt]:
-    """Return the judge's prompts as the authors send them."""
+    """Return the prompts for judge models as the authors send them."""
     place = next(
         (root / SCRIPT for root in (source.root, source.root.parent) if (root / SCRIPT).is_file()),
         None,
@@ -55,7 +55,7 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
     titles, images, lead = _titles(build), _image_titles(blocks), _lead(build)
     if rules is None or len(lines) < 5 or len(titles) != 3 or len(images) != 2 or lead is None:
         raise DataError(place, "does not contain the prompts in the expected form")
-    # The references are between the two feelings and the rubric.
+    # In the authors' prompt, the reference texts are between the two feelings and the rubric.
     head, _, tail = rubric.partition(lines[-1])
     judge = f"{head.rstrip()}$references\n\n{lines[-1]}{tail}"
     found = {
@@ -69,7 +69,7 @@ def official_prompts(source: Source, _options: Mapping[str, str]) -> dict[str, P
 
 
 def _appended(build: ast.FunctionDef, placeholders: Mapping[str, str]) -> list[str | None]:
-    """Return the lines of the user's message, in order."""
+    """Return the lines of the user message in the authors' script, in order."""
     return [
         read_text(node.args[0], placeholders)
         for node in ast.walk(build)
@@ -79,7 +79,7 @@ def _appended(build: ast.FunctionDef, placeholders: Mapping[str, str]) -> list[s
 
 
 def _lead(build: ast.FunctionDef) -> str | None:
-    """Return the text before the references."""
+    """Return the text before the reference texts in the authors' prompt."""
     for node in ast.walk(build):
         if isinstance(node, ast.BinOp) and "opt_blocks" in ast.unparse(node.right):
             return read_text(node.left, {})
@@ -87,7 +87,7 @@ def _lead(build: ast.FunctionDef) -> str | None:
 
 
 def _titles(build: ast.FunctionDef) -> dict[str, str]:
-    """Return the heading of each reference, in file order."""
+    """Return the heading of each reference text, in file order."""
     found: dict[str, str] = {}
     for node in ast.walk(build):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("_maybe_block"):
@@ -99,7 +99,7 @@ def _titles(build: ast.FunctionDef) -> dict[str, str]:
 
 
 def _image_titles(blocks: ast.FunctionDef) -> list[str]:
-    """Return the text before each image."""
+    """Return the text before each image in the authors' prompt."""
     texts = [
         read_text(value, {})
         for node in ast.walk(blocks)

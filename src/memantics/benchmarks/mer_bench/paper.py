@@ -1,4 +1,4 @@
-"""Parts of MER-Bench's paper that are computed from data, judges and human ratings."""
+"""Tables and figures of MER-Bench's paper, computed from data, judges and human ratings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVALID = ("a rule still broken", "no judgement")
 
 
 def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
-    """Return one run per judge and configuration: the one with the most judgements."""
+    """Return one run per judge model and configuration: the run with the most judgements."""
     best: dict[tuple[str, ...], paper.ScoredRun] = {}
     for run in material.of_task("judge"):
         options = run.facts.options
@@ -62,7 +62,7 @@ def _name(runs: Sequence[paper.ScoredRun]) -> list[str]:
 
 
 def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return one meme and the goal of its reappraisal."""
+    """Return Figure 1: one meme and the goal of its reappraisal."""
     rows = material.release.rows
     row = next((row for row in rows if row.caption), rows[0])
     texts = (
@@ -74,11 +74,12 @@ def figure_1(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return memes by category and pair of emotions."""
+    """Return Figure 3: the numbers of memes by category and pair of emotions."""
     shown = show_declared(material, part)
     if material.source.published:
         return shown
-    # A copy with the edited images can count this; it equals the paper's with the paper's editors.
+    # A copy with the edited images can compute this count; it equals the paper's if the editors are
+    # the same.
     *rows, kept = shown.rows
     same = material.comparable and _are_theirs(material, material.release.editors())
     cell = replace(kept.cells[0], reason="", fill=f"memantics data add {material.name} DIR")
@@ -87,7 +88,7 @@ def figure_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_4(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return human ratings of the outputs and the distance of each judge to them."""
+    """Return Figure 4: human ratings of the outputs and the distance of each judge to them."""
     studies, judges = _studies(material), list(_judges(material))
     columns = (*part.columns, *(f"{name}: distance to people" for name in judges))
     names = [name.upper() for name in humans.DIMENSIONS]
@@ -113,13 +114,13 @@ def _people_cells(study: humans.JudgeStudy, name: str, fill: str) -> Iterator[pa
 
 
 def _plain(score: Score) -> paper.Cell:
-    """Return a value unchanged; without one, all ratings were equal."""
+    """Return a statistic unchanged, or a note that all ratings were equal if it is undefined."""
     cell = paper.score_cell(score, 2, 1.0)
     return cell if cell.value is not None else paper.Cell(reason="All ratings are the same.")
 
 
 def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return win rates of judge configurations."""
+    """Return the win rates of judge configurations (Figure 4)."""
     studies = _studies(material)
     if not studies or len(studies[0].judges) < 2:
         return part.show(part.empty(*(row.label for row in part.rows)), drawn=False)
@@ -131,7 +132,8 @@ def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.Pa
 
 def judges(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Return the agreement of several judges, or of repeated runs of one, on the same outputs."""
-    # Repeats of one judge count as judges; outputs are the same if the view is.
+    # Repeats of one judge count as several judges; outputs are the same if the sampled view is the
+    # same.
     views: dict[str, list[paper.ScoredRun]] = {}
     for run in material.of_task("judge"):
         views.setdefault(run.facts.options["view"], []).append(run)
@@ -160,7 +162,7 @@ def _metric_cells(
 ) -> tuple[paper.Cell, ...]:
     """Return the twelve metrics of an editor or category (``where``: ``editor=NAME``), with SD.
 
-    ``printed_as`` is the paper's name of an editor.
+    ``printed_as`` is the name of an editor in the paper.
     """
     printed = {k: v for row in material.published for k, v in row.metrics.items()}
     theirs = run is not None and _is_theirs(material, run, part.label)
@@ -202,13 +204,13 @@ def _is_theirs(material: ReappraisalMaterial, run: paper.ScoredRun, table: str) 
 
 
 def _are_theirs(material: ReappraisalMaterial, editors: Collection[str]) -> bool:
-    """Return whether these are exactly the paper's editors."""
+    """Return whether the editors are exactly those of the paper."""
     found = {material.name_system(editor) for editor in editors} - {""}
     return len(editors) == len(material.systems) == len(found)
 
 
 def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return editors by metric: ten runs of a hundred memes that all editors share."""
+    """Return Table 2: editors by metric; ten runs of a hundred memes that all editors share."""
     runs = _of_view(material, "model")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):
@@ -230,7 +232,7 @@ def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
 
 
 def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return categories by metric: ten runs of fifty edits each, editors sampled evenly."""
+    """Return Table 3: categories by metric, over ten runs of fifty edits each from all editors."""
     runs = _of_view(material, "category")
     shown: list[paper.ScoredRun | None] = [*runs] or [None]
     rows = []
@@ -243,7 +245,7 @@ def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
 
 
 def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return RFS of every editor in every category."""
+    """Return Figure 5: the RFS (overall score) of every editor in every category."""
     runs = [r for r in _of_view(material, "model") or _of_view(material, "all") if _crossed(r)]
     levels = [(factor, level) for factor in FACTORS for level in LEVELS[factor]]
     rows = []
@@ -262,13 +264,13 @@ def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def _crossed(run: paper.ScoredRun) -> list[str]:
-    """Return the editors whose scores a run gives by category."""
+    """Return the editors whose scores are broken down by category in a run."""
     labels = (s.label for s in run.results.scores if s.by.startswith("editor × "))
     return list(dict.fromkeys(label.partition(" × ")[0] for label in labels))
 
 
 def figure_5_overall(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return all metrics over all edits."""
+    """Return all metrics over all edits (Figure 5, overall)."""
     runs = _of_view(material, "overall")
     rows = [
         paper.PaperRow(judge, _metric_cells(material, part, run, ""), "own")
@@ -279,7 +281,7 @@ def figure_5_overall(material: ReappraisalMaterial, part: DeclaredPart) -> paper
 
 
 def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return scores from judgements averaged per output; its hit is a fraction then."""
+    """Return scores from judgements averaged per output; the target hit is then a fraction."""
     rows = list[paper.PaperRow]()
     runs = [r for r in material.of_task("judge") if len(material.repeats_of(r)) > 1]
     firsts = [run for run in runs if material.repeats_of(run)[0] is run]
@@ -306,7 +308,7 @@ def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return how often each editor fails in each way that the paper describes."""
+    """Return Figure 6: how often each editor fails in each way that the paper describes."""
     rows = []
     runs = [r for r in material.of_task("judge") if material.repeats_of(r)[0] is r]
     for run, judge in zip(runs, _name(runs), strict=True):
@@ -326,7 +328,7 @@ def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
 
 
 def invalid(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
-    """Return the effect of counting or dropping replies that stay invalid."""
+    """Return the effect of counting or dropping judge replies that stay invalid."""
     runs = material.of_task("judge")
     rows = []
     for run, judge in zip(runs, _name(runs), strict=True):

@@ -61,16 +61,16 @@ def make(setup: TaskSetup) -> Task:
         score=lambda outcomes: score(outcomes, rules),
         used=prompts.values(),
     )
-    # The paper's tables are run means; if each edit is judged once, there are no runs.
+    # The paper's tables are means over runs; if each edit is judged once, there are no runs.
     main = task.main if chosen["view"] == "all" else f"{task.main}_run"
     task = replace(task, main=main, marks=lambda outcomes: mark(outcomes, rules), kinds=("editor",))
     return _look(task, setup)
 
 
 def _look(task: Task, setup: TaskSetup) -> Task:
-    """Return the task with layout checks; their results become tags of the items.
+    """Return the task with layout checks, whose results become tags of the items.
 
-    Images are opened when an item is made, so skipped items cost nothing.
+    Images are opened only when an item is created, so skipped items cost nothing.
     """
     wanted = setup.options["layout"]
     if wanted == "off":
@@ -83,7 +83,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
                 yield item.id
                 continue
             source, edited = item.images[0].path, item.images[1].path
-            if not (source.is_file() and edited.is_file()):  # answers are imported without images
+            if not (source.is_file() and edited.is_file()):  # imported answers need no images
                 known[source, edited] = {}
             if (source, edited) not in known:
                 check = setup.services.layout(wanted == "captions")
@@ -95,7 +95,7 @@ def _look(task: Task, setup: TaskSetup) -> Task:
 
 @cache
 def _filter(source: Source, wanted: str) -> tuple[ReappraisalRelease, views.KeptMemes]:
-    """Return the memes that can be judged; cached, since it decodes every image of the release."""
+    """Return the memes that can be judged; cached, since every image of the release is decoded."""
     release = open_once(open_release, source)
     return release, views.keep_judgeable(release, views.choose_editors(release, wanted))
 
@@ -129,7 +129,7 @@ def _item(
         raise DataError(
             row.id, "its images were removed during the run", hint="run the command again"
         )
-    # The authors send caption and plan as in the index, including quotes.
+    # The authors send caption and plan as in the index file, including quotes.
     raw = _is_official(chosen)
     texts = {
         "source_caption": row.caption,
@@ -205,8 +205,8 @@ def _is_official(chosen: Mapping[str, str]) -> bool:
     return chosen.get("wording") == "official"
 
 
-# Labels for classifiers, from the caption alone. The index also describes each image, but these
-# descriptions were written with the emotion in view, so they would reveal the label.
+# Labels for classifiers, from the caption alone. The index file also describes each image, but the
+# authors of these descriptions knew the emotion, so they would reveal the label.
 
 
 def _read(

@@ -1,4 +1,4 @@
-"""Scores from judgements: eight metrics, four components, and perceived emotions."""
+"""Scores from judgements: eight metrics, four components (TAS, CFS, SSS, RFS), emotions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ _LEVELS = dict.fromkeys(COMPONENTS, "mean over judgements") | {
     for name in COMPONENTS
 }
 _SHORT = (*COMPONENTS, "rfs_run")
-# Region overlap above which a caption counts as unmoved.
+# Minimum overlap of caption regions above which a caption counts as unmoved.
 CAPTIONS_KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Define how judgements become scores.
+    """The rules by which judgements become scores.
 
-    ``invalid`` defines how a reply counts that stays invalid. ``clip`` applies the gate to a reply
-    that only breaks a rule, and uses the lowest ratings if there is no judgement.
+    ``invalid`` defines how a judge's reply counts if it stays invalid. ``clip`` applies the gate
+    (limited ratings for a missed target) to a reply that only breaks a rule. If there is no
+    judgement, it uses the lowest ratings.
     """
 
     formula: Formula = PAPER
@@ -53,7 +54,7 @@ class Rules:
 
 
 class JudgedOutcome(NamedTuple):
-    """Store an outcome with its judgement; None if there is none and the lowest ratings count."""
+    """An outcome with its judgement; None if there is none and the lowest ratings count."""
 
     outcome: Outcome
     judgement: EditJudgement | None
@@ -65,7 +66,7 @@ class JudgedOutcome(NamedTuple):
 
     @property
     def target(self) -> str:
-        """The feeling that the edit should express."""
+        """The emotion that the edit should express."""
         return self.tag("target")
 
     @property
@@ -78,18 +79,18 @@ class JudgedOutcome(NamedTuple):
         return self.outcome.item.tags.get(name, "")
 
     def runs(self, table: str) -> list[int]:
-        """Return the runs of a table that contain this pair."""
+        """Return the runs of a table in which this pair was sampled."""
         return [int(run) for run in self.tag(f"runs {table}".strip()).split()]
 
     def rate(self) -> tuple[float, ...]:
-        """Return the eight metrics; an invalid answer has the lowest of each."""
+        """Return the eight metrics; an invalid answer has the lowest value of each."""
         if self.judgement is None:
             return tuple(1.0 if i in _LIKERT else 0.0 for i in range(len(METRICS)))
         return self.judgement.rate(self.target)
 
 
 def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
-    """Return all scores from 0 to 1; a note gives them as the paper prints them."""
+    """Return all scores from 0 to 1; a note gives them in the units of the paper."""
     found = [_read(outcome) for outcome in outcomes]
     judged = _count(found, rules.invalid)
     return (
@@ -107,7 +108,7 @@ def score(outcomes: Sequence[Outcome], rules: Rules) -> tuple[Score, ...]:
 
 
 def _formula(formula: Formula, n: int) -> Iterator[Score]:
-    """Return the parameters of SSS and RFS if they differ from the authors'."""
+    """Return the parameters of SSS and RFS (score formulas) that differ from the authors'."""
     if formula.alpha != PAPER.alpha:
         yield Score("alpha", formula.alpha, n, by="formula", label="SSS")
     if formula.floor != PAPER.floor:
@@ -115,7 +116,7 @@ def _formula(formula: Formula, n: int) -> Iterator[Score]:
 
 
 def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Yield how often edits fail in the ways that the paper's case section describes."""
+    """Yield how often edits fail in the ways that the case section of the paper describes."""
     known = [(p, p.judgement) for p in judged if p.judgement is not None]
     for editor in ("", *sorted({p.tag("editor") for p, _ in known})):
         pairs = [(p, j) for p, j in known if editor in ("", p.tag("editor"))]
@@ -127,8 +128,8 @@ def _failures(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
                 yield proportion_score("proportion", hits, [p.meme for p, _ in among], by, label)
 
 
-# By name: the layout of the counted memes ("" is any), and whether an edit fails, given that its
-# layout was kept and its target met.
+# For each failure: the layout of the counted memes ("" is any), and a test whether an edit fails,
+# given that its layout was kept and its target met.
 FAILURES: Mapping[str, tuple[str, Callable[[bool, bool], bool]]] = {
     "layout kept, target missed": ("", lambda kept, met: kept and not met),
     "target met, layout lost": ("", lambda kept, met: met and not kept),
@@ -174,7 +175,8 @@ def _count(judged: Sequence[JudgedOutcome], invalid: InvalidScore) -> list[Judge
 def _invalid(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
     """Yield the number of replies that stay invalid, and the scores under each way of counting.
 
-    Only a missed target can break the gate, so dropping such replies removes failures.
+    Only a judgement with a missed target can break the gate, so dropping such replies removes
+    failures.
     """
     if not judged:
         return
@@ -209,7 +211,7 @@ def _summarise(
 
 
 def _runs(judged: Sequence[JudgedOutcome]) -> list[list[int]]:
-    """Group judgements by run if the view has runs; otherwise each counts once."""
+    """Group judgements by sampled run if the view has runs; otherwise each counts once."""
     return [
         [0] if judgement.tag("view") == "category" else judgement.runs("") for judgement in judged
     ]
@@ -223,7 +225,7 @@ def to_units(judged: Sequence[JudgedOutcome]) -> Floats:
 
 
 def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
-    """Yield scores over all judgements."""
+    """Yield the scores over all judgements."""
     found = _summarise(judged, _runs(judged), formula)
     if found is None:
         yield from (Score(key, None, 0) for key in ("rfs", *(k for k in KEYS if k != "rfs")))
@@ -237,7 +239,7 @@ def _whole(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]
 
 
 def _tables(judged: Sequence[JudgedOutcome], formula: Formula) -> Iterator[Score]:
-    """Yield one row per editor or category, as the view requires."""
+    """Yield one row of scores per editor or category, as the view requires."""
     view = judged[0].tag("view") if judged else ""
     if view == "category":
         for factor in FACTORS:
@@ -262,14 +264,14 @@ def _table(
         for key in keys:
             metric = found.metrics[key]
             yield _row(key, metric, found, by, label)
-            # The notes contain every SD; as rows they would double the page.
+            # The notes contain every SD; separate rows would double the size of the page.
             if metric.sd is not None and key in _SPREAD:
                 note = "unbiased sd over runs, in [0, 1]"
                 yield Score(f"{key}_sd", metric.sd, found.runs, by=by, label=label, note=note)
 
 
 def _cross(judged: Sequence[JudgedOutcome], formula: Formula, factor: str) -> Iterator[Score]:
-    """Yield RFS of each editor in each category: the paper's figure 5 (a) to (n)."""
+    """Yield the RFS (overall score) of each editor in each category: Figure 5 (a) to (n)."""
     pairs = sorted(
         {
             (judgement.tag("editor"), judgement.tag(factor))
@@ -296,7 +298,7 @@ def _row(
 
 
 def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Yield the ratings from 1 to 5."""
+    """Yield the mean ratings on the scale from 1 to 5."""
     if judged:
         rows = np.array([judgement.rate() for judgement in judged])
         for place in _LIKERT:
@@ -308,7 +310,7 @@ def _raw(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
 
 
 def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Yield the confusion matrix: perceived labels for each target."""
+    """Yield the confusion matrix of emotions: perceived labels for each target."""
     for target in EMOTIONS:
         perceptions = [
             (p.judgement.label, p.meme) for p in judged if p.judgement and p.target == target
@@ -323,7 +325,7 @@ def _perceived(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
 
 
 def _discipline(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Yield how well the judge complied with format and rules."""
+    """Yield how well the judge model complied with format and rules."""
     judged_validly = [(p.judgement, p) for p in judged if p.judgement is not None and p.valid]
     memes = [person.meme for _, person in judged_validly]
     if not judged_validly:
@@ -372,7 +374,7 @@ def _holds(tag: str, value: str) -> bool:
 
 
 def _filter(judged: Sequence[JudgedOutcome]) -> Iterator[Score]:
-    """Yield how many memes the failure filter kept, and the errors of the other images."""
+    """Yield how many memes the filter for failed images kept, and the errors of the others."""
     if not judged:
         return
     kept, _, total = judged[0].tag("kept").partition("/")

@@ -1,6 +1,7 @@
-"""MER-Bench's survey, the paper's statistics recomputed, and audit findings on its data.
+"""Summary of MER-Bench's data, recomputed statistics of its paper, and audit findings.
 
-The findings cover unbalanced emotions, duplicate captions, repeated layouts and the rating scale.
+The audit findings cover unbalanced emotions, duplicate captions, repeated layouts and the rating
+scale.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RATED = frozenset({"vgq", "vea", "tgq", "tea", "lc", "hgq", "pes", "label"})
 
 
 def survey(release: load.ReappraisalRelease) -> Found:
-    """Summarise a release: counts, repairs, and the effect of missing files."""
+    """Summarise a copy of the data: counts, repairs, and the effect of missing files."""
     found = sum(row.image is not None for row in release.rows)
     silent = sum(not row.caption for row in release.rows)
     editors = release.editors()
@@ -64,7 +65,7 @@ def _notes(release: load.ReappraisalRelease, found: int, editors: tuple[str, ...
 
 
 def statistics(release: load.ReappraisalRelease) -> dict[str, JsonValue]:
-    """Return every statistic by key; None if this copy does not contain it."""
+    """Return every statistic of the paper by key; None if this copy does not contain it."""
     rows = release.rows
     pairs = Counter(f"{row.source_emotion}_{row.target_emotion}" for row in rows)
     kinds = Counter(row.visual_type for row in rows)
@@ -111,7 +112,7 @@ def _oddities(rows: tuple[load.ReappraisalRow, ...]) -> dict[str, JsonValue]:
 
 
 def _kept(release: load.ReappraisalRelease) -> int | None:
-    """Return memes with a file for the source and for every model; needs the image folders."""
+    """Return memes with an image of the source and of every editor; needs the image folders."""
     editors = release.editors()
     if not editors:
         return None
@@ -123,7 +124,7 @@ def _kept(release: load.ReappraisalRelease) -> int | None:
 
 
 def findings(release: ReappraisalRelease) -> tuple[Finding, ...]:
-    """Yield findings on unbalanced emotions, duplicate captions, layouts and the scale."""
+    """Yield audit findings on unbalanced emotions, duplicate captions, layouts and the scale."""
     return (
         _judge_emotions(release.rows),
         _judge_captions(release.rows),
@@ -166,7 +167,7 @@ def _judge_layouts(rows: Sequence[ReappraisalRow]) -> Finding:
 
 
 def _judge_scale() -> Finding:
-    """Return the formula's value for a perfect judgement, and for one with a single deduction."""
+    """Return the score of a perfect judgement, and of one with a single deduction."""
     perfect = np.ones((1, 8))
     missed = perfect.copy()
     missed[0, 6] = 0

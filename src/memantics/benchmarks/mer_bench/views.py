@@ -1,7 +1,8 @@
-"""Views: which edits are judged, and in which runs each counts.
+"""Views: the edits that are judged, and the sampled runs in which each edit counts.
 
-Sampling repeats the authors' method: one generator per table, seeded once, with runs sampled in
-turn. A pair that is sampled several times is judged once and counted as often as it was sampled.
+Sampling repeats the authors' method: one random generator per table, seeded once, samples the runs
+in turn. A pair of source and edit that is sampled several times is judged once and counted as often
+as it was sampled.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _MOST_THREADS = 8
 
 @dataclass(frozen=True, slots=True)
 class KeptMemes:
-    """Store the memes that can be judged, in index order.
+    """The memes that can be judged, in the order of the index file.
 
-    ``skipped`` counts unusable images by kind and error; a meme may have several.
+    ``skipped`` counts unusable images by type (source or edit) and error; a meme may have several.
     """
 
     rows: tuple[ReappraisalRow, ...]
@@ -44,7 +45,7 @@ class KeptMemes:
 def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
     """Return the editors that a user names (``all``, or joined by ``+``), in the authors' order.
 
-    If no image is shown, any name is accepted.
+    If the judge sees no image, any editor name is accepted.
     """
     known, unseen = release.editors(), release.source.unseen
     if not known and (wanted == "all" or not unseen):
@@ -66,8 +67,8 @@ def choose_editors(release: ReappraisalRelease, wanted: str) -> tuple[str, ...]:
 def keep_judgeable(release: ReappraisalRelease, editors: tuple[str, ...]) -> KeptMemes:
     """Keep memes whose images can all be decoded.
 
-    The authors only check that the files exist, so that a truncated or empty image counts as an
-    edit.
+    The authors only check that the image files exist, so that a truncated or empty image counts as
+    an edit.
     """
     kept: list[ReappraisalRow] = []
     reasons: Counter[str] = Counter()
@@ -126,7 +127,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class EditToJudge:
-    """Store one edit to judge; ``runs`` by table: "" for the whole, else a factor."""
+    """One edit to judge; ``runs`` lists its sampled runs by table ("" for all, else a factor)."""
 
     row: ReappraisalRow
     editor: str
@@ -139,7 +140,7 @@ def level_of(row: ReappraisalRow, factor: Factor) -> str:
 
 
 def draw_pairs(kept: KeptMemes, view: View, seed: int) -> tuple[EditToJudge, ...]:
-    """Return the pairs of a view, ordered by editor and index."""
+    """Return the pairs of source and edit in a view, ordered by editor and index."""
     pairs = {(row.id, name): EditToJudge(row, name) for name in kept.editors for row in kept.rows}
     if view == "all":
         for pair in pairs.values():
@@ -157,7 +158,7 @@ def _draw(kept: KeptMemes, view: View, seed: int) -> Iterator[tuple[str, int, st
             for row in draw_some(kept.rows, PER_MODEL, chance):
                 yield from (("", run, editor, row) for editor in kept.editors)
     elif view == "overall":
-        # The paper's overall score: 700 edits per run for its 14 editors.
+        # The paper's overall score uses 700 edits per run for its 14 editors.
         yield from _draw_table("", kept.rows, kept.editors, PER_CATEGORY * len(kept.editors), seed)
     else:
         for factor in FACTORS:
@@ -178,7 +179,7 @@ def _draw_table(
 
 
 def share_out(total: int, parts: int, chance: random.Random) -> list[int]:
-    """Divide a total evenly; the remainder goes to randomly chosen parts.
+    """Divide a total evenly into parts; the remainder goes to randomly chosen parts.
 
     >>> sorted(share_out(50, 14, random.Random(42)))
     [3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4]
@@ -194,7 +195,7 @@ def share_out(total: int, parts: int, chance: random.Random) -> list[int]:
 
 
 def draw_some(rows: Sequence[T], count: int, chance: random.Random) -> list[T]:
-    """Sample rows without repetition; with repetition only if there are too few.
+    """Sample rows without repetition; with repetition only if there are too few rows.
 
     >>> sorted(draw_some("abc", 3, random.Random(42))), len(draw_some("abc", 5, random.Random(42)))
     (['a', 'b', 'c'], 5)

@@ -1,4 +1,4 @@
-"""MER-Bench's format: the index of memes and goals, and edited images by editor."""
+"""Writer of MER-Bench's format: the index of memes and goals, and edited images by editor."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COLUMNS = (
     "layout",
 )
 
-# Fields from which an image is made.
+# Fields from which an edited image is generated.
 _DRAWN = ("target_emotion", "rewritten", "plan")
 
 
 def write_reappraisals(review: Review) -> writing.Made:
-    """Return one row per meme with its reviewed values, and every editor's image of it."""
+    """Return one row per meme with its reviewed values, and the image by every editor."""
     memes = writing.gather_memes(review)
     rows: list[writing.Record] = []
     table: list[writing.Record] = []
@@ -56,7 +56,7 @@ def write_reappraisals(review: Review) -> writing.Made:
 
 
 def _check_pictures(reviewed: Reviewed, values: dict[str, str]) -> None:
-    """Raise if a person revised the caption or plan of a meme after its images were made."""
+    """Raise an error if a person revised a meme's caption or plan after its images were made."""
     revised = [
         name for name in _DRAWN if reviewed.item.values.get(name, values[name]) != values[name]
     ]

@@ -1,1 +1,1 @@
-"""M-QUEST: multiple-choice questions on ten dimensions of a meme's meaning, and knowledge bases."""
+"""M-QUEST: multiple-choice questions on ten dimensions of meme meaning, and knowledge bases."""

@@ -1,4 +1,4 @@
-"""Read knowledge bases: raw JSON as extracted, and refined Turtle in either namespace."""
+"""Readers of M-QUEST knowledge bases: raw JSON as extracted, and refined Turtle files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CANONICAL = {name: str(name) for name in (*DIMENSIONS, *EXTRA_DIMENSIONS)} | di
 
 
 def find_dimension(name: str) -> str | None:
-    """Return the canonical name of a dimension, for any part of the release.
+    """Return the canonical name of a dimension, given its name in any file of the release.
 
     >>> find_dimension("EmotionExpression"), find_dimension("Scene"), find_dimension("Weather")
     ('Emotion', 'Scene', None)
@@ -26,7 +26,7 @@ def find_dimension(name: str) -> str | None:
 
 
 def canonical(name: str, where: object, *, published: bool = False) -> str:
-    """Return the canonical name of a dimension; raise an error that names the file if unknown.
+    """Return the canonical name of a dimension; an error for an unknown one names the file.
 
     Data ``published`` by a user may have other dimensions.
     """
@@ -40,7 +40,7 @@ def canonical(name: str, where: object, *, published: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileRelation:
-    """Store one relation between two individuals, by name."""
+    """One relation between two individuals of a knowledge base, by name."""
 
     source: str
     name: str
@@ -49,7 +49,7 @@ class FileRelation:
 
 @dataclass(frozen=True, slots=True)
 class QaIndividual:
-    """Store one individual of a knowledge base; names are unique per meme *and* class.
+    """One individual of a knowledge base; names are unique per meme *and* class.
 
     ``declared`` is the class name as spelled in the file. ``namespace`` is the namespace of that
     name (empty in raw JSON).
@@ -66,7 +66,7 @@ class QaIndividual:
 
 
 def read_raw(path: Path, *, own_names: bool = False) -> list[QaIndividual]:
-    """Yield the individuals of one raw file, in file order."""
+    """Yield the individuals of one raw knowledge base file, in file order."""
     base = mquest.read_raw_base(path)
     if not base.dimensions:
         raise DataError(path.name, "contains no individual", hint="download the file again")
@@ -93,9 +93,9 @@ class _GraphNode:
 
 
 def read_refined(path: Path) -> list[QaIndividual]:
-    """Yield the individuals of one refined file, found by local name in any namespace.
+    """Yield the individuals of one refined knowledge base, found by local name in any namespace.
 
-    The official code searches one fixed namespace and finds nothing in four files of five. A file
+    The official code searches one fixed namespace and finds nothing in four of five files. A file
     without any individual is therefore an error here.
     """
     import pyoxigraph
@@ -104,13 +104,13 @@ def read_refined(path: Path) -> list[QaIndividual]:
     latest: dict[str, _GraphNode] = {}
     relations: dict[str, list[FileRelation]] = {}
     for quad in mquest.parse_turtle(mquest.read_file(path), path.name):
-        # Nine of ten triples belong to the ontology, so the cheapest tests come first.
+        # Nine of ten triples belong to the ontology, so the fastest tests come first.
         predicate, value = quad.predicate.value, quad.object
         if predicate == mquest.TYPE:
             namespace, name = mquest.split_iri(str(getattr(value, "value", "")))
             if dimension := find_dimension(name):
                 subject = str(getattr(quad.subject, "value", ""))
-                # One name may belong to two classes; later statements are about the last.
+                # One name may belong to two classes; later statements are about the last class.
                 latest[subject] = nodes.setdefault(
                     (subject, dimension), _GraphNode(name, namespace)
                 )

@@ -1,4 +1,4 @@
-"""Reader of the M-QUEST release: candidate questions and knowledge bases, image paths by id."""
+"""Reader of the M-QUEST release: questions, knowledge bases, and image paths by id."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FINISHED = re.compile(rf"^\[FINISH\]\s.*?({_STEM})\.jsonld\s*$", re.MULTILINE)
 
 
 def find_selection(root: Path) -> tuple[str, ...]:
-    """Return the file stems of the evaluated questions, in evaluation order.
+    """Return the file stems of the questions that the paper evaluates, in evaluation order.
 
-    A list of the user in the release folder takes precedence. Otherwise the longest list wins: an
-    evaluation log near the release, or the list in this package. A log may come from an interrupted
-    run.
+    A list of the user in the release folder takes precedence. Otherwise the longest list is used:
+    an evaluation log near the release, or the list in this package. A log may come from an
+    interrupted run, so it may be shorter.
     """
     folder = root / LIST_NAME
     if folder.is_file():
@@ -52,7 +52,7 @@ def find_selection(root: Path) -> tuple[str, ...]:
 
 
 def read_list(path: Path) -> tuple[str, ...]:
-    """Read one file stem per line; ``#`` begins a comment, and repeated stems are an error."""
+    """Read a list of file stems, one per line; ``#`` begins a comment; repeats are an error."""
     stems: dict[str, int] = {}
     for row, line in enumerate(_text(path).splitlines(), 1):
         stem = line.partition("#")[0].strip().removesuffix(".jsonld")
@@ -101,7 +101,8 @@ QA_FOLDERS = (
 IMAGE_FOLDERS = ("img/hateful-memes-img", "images", "benchmark_imgs", "img")
 ONTOLOGIES = ("memes-features/meme-dimensions.ttl", "meme-dimensions.ttl")
 Found = TypeVar("Found")
-# The option's text in the release, and in Chinese questions of ``build questions``.
+# The text of the option "none of the others" in the release, and in Chinese questions of ``build
+# questions``.
 NONE_OPTIONS = ("none of the others", "其他都不对")
 _TOXIC_ELEMENT = re.compile(rb":hasToxicElement\s+:([^\s;,.]+)")
 _DECLARED = re.compile(rb"^:([^\s;,.]+)\s+(?:a|rdf:type)\s+([^;.]+?)\s*[;.]\s*$", re.MULTILINE)
@@ -110,10 +111,10 @@ _MEME = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class QaRecord:
-    """Store one question; ``answer`` is the index of the correct option, None if not unique.
+    """One question; ``answer`` is the index of the correct option, None if it is not unique.
 
-    ``pair`` is the id of the toxicity question whose reason it asks for, if the file states it.
-    Official files do not.
+    If the question asks for the reason of a toxicity question, ``pair`` is the id of that question,
+    if the file states it. Official files do not state it.
     """
 
     id: str
@@ -131,7 +132,7 @@ class QaRecord:
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """Store the path of a question and the metadata in its folder and file name."""
+    """The path of a question file, and the metadata in its folder and file name."""
 
     path: Path
     meme: str
@@ -139,7 +140,7 @@ class QuestionFile:
 
     @property
     def id(self) -> str:
-        """The file stem."""
+        """The file stem, which is the id of the question."""
         return self.path.name.removesuffix(".jsonld")
 
 
@@ -172,7 +173,7 @@ class _Pair(Closed):
 
 @dataclass(frozen=True)
 class MquestRelease:
-    """Hold one copy of the release; files are listed on opening and read on demand."""
+    """One copy of the M-QUEST release; files are listed on opening and read on demand."""
 
     source: Source
     qa: Path | None
@@ -184,12 +185,12 @@ class MquestRelease:
     ontology: Path | None
 
     def questions(self, split: str = "all") -> Iterator[QaRecord]:
-        """Yield the valid questions of a split, by meme."""
+        """Yield the valid questions of a split, meme by meme."""
         files = self.select(split)
         return (record for record in map(self.read_question, files) if not fault(record))
 
     def select(self, split: str) -> tuple[QuestionFile, ...]:
-        """Return the files of a split; raise if none of them is in this copy."""
+        """Return the question files of a split; raise an error if none of them is in this copy."""
         require_known("split", split, SPLITS)
         files = self.files
         if split == "ten":
@@ -206,16 +207,16 @@ class MquestRelease:
 
     @cached_property
     def selection(self) -> frozenset[str]:
-        """Ids of the questions behind the paper's toxicity scores."""
+        """The ids of the questions behind the paper's toxicity scores."""
         return frozenset(find_selection(self.source.root))
 
     @cached_property
     def toxic_dimensions(self) -> dict[str, frozenset[str]]:
-        """Return the dimensions of toxic elements in the refined graph, by meme."""
+        """Return the dimensions of toxic elements in the refined knowledge graph, by meme."""
         found: dict[str, frozenset[str]] = {}
         for path in self.refined:
-            # Searched as text: parsing the graphs needs an extra and takes as long as reading the
-            # questions.
+            # The files are searched as text: parsing the graphs needs an extra package and takes as
+            # long as reading the questions.
             text = read_file(path)
             if names := set(_TOXIC_ELEMENT.findall(text)):
                 kinds = (
@@ -237,7 +238,7 @@ class MquestRelease:
         return tuple(sorted(known.union(map(meme_of, self.raw), map(meme_of, self.refined))))
 
     def read_question(self, file: QuestionFile) -> QaRecord:
-        """Read one file, valid or not (see :func:`fault`)."""
+        """Read one question file, valid or not (see :func:`fault`)."""
         pair = conform(_Pair, read_json(file.path), file.path.name)
         published, name = self.source.published, file.path.name
         dimension = knowledge.canonical(pair.dimension, name, published=published)
@@ -335,7 +336,7 @@ def open_release(source: Source) -> MquestRelease:
 def _first(
     root: Path, folders: tuple[str, ...], listing: Callable[[Path], Iterator[Found]]
 ) -> tuple[Path | None, tuple[Found, ...]]:
-    """Return the first folder with matching files, and the files."""
+    """Return the first folder that contains matching files, and these files."""
     for name in folders:
         if found := tuple(listing(root / name)):
             return root / name, found

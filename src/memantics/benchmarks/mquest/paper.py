@@ -1,4 +1,4 @@
-"""Parts of M-QUEST's paper that are computed from data, runs and annotations."""
+"""Tables and figures of M-QUEST's paper that are computed from data, runs and annotations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CHARACTERS = 1200
 
 
 def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
-    """Return the display name of a run: the paper's name for its systems."""
+    """Return the display name of a run: the paper's name if the system is in the paper."""
     labels = zip(runs, name_runs(runs), strict=True)
     return [
         label if label != run.model else material.name_system(label) or label
@@ -45,7 +45,7 @@ def _name(material: MquestMaterial, runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return questions by dimension: toxicity set, extension, and total."""
+    """Return Table 1: questions by dimension in the toxicity set, the extension, and in total."""
     judged = _judged(material)
     accepted = [question for question in judged if question.accepted]
     toxic = [one for one in accepted if not one.first or one.dimension == "Toxicity"]
@@ -86,14 +86,14 @@ def table_1(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def _own_dimensions(material: MquestMaterial, part: DeclaredPart) -> dict[str, str]:
-    """Return dimensions of the user's data that are not in the paper."""
+    """Return the dimensions of the user's data that are not in the paper."""
     start = "questions.dimension."
     found = (k.removeprefix(start) for k, n in material.values.items() if n and start in k)
     return {} if material.compared else {name: name for name in found if name not in part.names}
 
 
 def _sum_up(*rows: Sequence[JsonValue]) -> tuple[Cell, ...]:
-    """Return the total row."""
+    """Return the total row of Table 1."""
     first, second, whole = ([v if isinstance(v, int | float) else 0 for v in row] for row in rows)
     sums = [a + b for a, b in zip(first[:10], second[:10], strict=True)]
     made = [*sums, first[10], round(sum(sums) / first[10], 2)]
@@ -147,13 +147,13 @@ def _judged(material: MquestMaterial) -> list[JudgedQuestion]:
 
 
 def table_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the accuracy of systems: all questions, pairs, toxicity, reasons, macro average."""
+    """Return Table 2: accuracy on all questions, pairs, toxicity, reasons, and macro average."""
     rows, taken = fill_systems(material, part)
     return part.show([*rows, *list_others(material, part, taken)])
 
 
 def traits(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return Table 2 by the training traits of models that the paper discusses."""
+    """Return Table 2 by the training properties of models that the paper discusses."""
     known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
     for model, model_traits in material.traits.items():
         name = material.name_system(model) or model
@@ -199,7 +199,7 @@ def _mean(runs: Sequence[ScoredRun], metric: str) -> Cell:
 
 
 def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return accuracy by dimension; the paper plots these values without numbers."""
+    """Return accuracy by dimension (Figure 2); the paper plots these values without numbers."""
     runs, names = material.of_task("qa"), part.names | _own_dimensions(material, part)
     if not runs:
         asked = tuple(
@@ -226,17 +226,17 @@ def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_3(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return one toxicity question on which models disagree, with their answers."""
+    """Return Figure 3: one toxicity question on which models disagree, with their answers."""
     return _show_case(material, part, "T")
 
 
 def figure_9(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return a question about another dimension of the same meme, with the models' answers."""
+    """Return Figure 9: a question on another dimension of the same meme, with answers."""
     return _show_case(material, part, "R")
 
 
 def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> PaperPart:
-    """Return the question of a kind on which most models disagree; ties keep the first."""
+    """Return the question of a type on which most models disagree; in a tie, the first one."""
     runs = material.of_task("qa")
     said = [last_answers(run.folder) for run in runs]
     items = list(read_bare_items(runs[0].folder)) if runs else []
@@ -260,7 +260,7 @@ def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> Paper
 
 
 def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the proportion of accepted questions, by dimension."""
+    """Return Figure 5: the proportion of accepted questions, by dimension."""
     judged, rows, rates = _judged(material), [], list[float]()
     *dimensions, mean = part.rows
     for row in dimensions:
@@ -288,7 +288,7 @@ def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the prompt of a run; without a run, our template."""
+    """Return the prompt of a run (Figure 6); without a run, the built-in prompt."""
     texts = []
     runs = material.of_task("qa")
     for run, name in zip(runs, _name(material, runs), strict=True):
@@ -304,7 +304,7 @@ def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def figure_8(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return two questions with their explanations."""
+    """Return Figure 8: two questions with their explanations."""
     release = material.release
     known = release.files and any(f.id in release.selection for f in release.files)
     questions = release.questions("toxmquest350" if material.compared and known else "ten")
@@ -327,7 +327,7 @@ def in_the_text(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the positions of correct options and of "None of the others"."""
+    """Return the positions of correct options and of the option "None of the others"."""
     lines = {name: f"key.position.{name}." for name in (*part.names, *EXTRA_DIMENSIONS)}
     lines |= {"all correct options": "key.position.", "None of the others": "none.position."}
     return part.show(
@@ -339,7 +339,7 @@ def places(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def beyond(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
-    """Return statistics of the files that the paper does not report."""
+    """Return statistics of the released files that the paper does not report."""
     shown = ("key.position.", "none.position.", "materialised.", "individuals.raw.")
     expected = material.expected.items()
     keys = [key for key, row in expected if row.paper is None and not key.startswith(shown)]

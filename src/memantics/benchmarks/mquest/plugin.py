@@ -1,4 +1,4 @@
-"""The M-QUEST plugin: task ``qa`` (four-way questions, ten dimensions of meaning) and labels."""
+"""The M-QUEST plugin: task ``qa`` (four-way questions on ten dimensions) and label sources."""
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ def make(setup: TaskSetup) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """Store a split: its most frequent answer, and the toxicity question of each meme."""
+    """A split: its most frequent answer, and the toxicity question of each meme."""
 
     release: MquestRelease
     majority: str | None
     toxic: Mapping[str, str]
 
     def find_pair(self, question: QaRecord, split: str) -> str:
-        """Return the toxicity question whose reason a question asks for; empty if unknown.
+        """Return the toxicity question whose reason another question asks for; empty if unknown.
 
-        A file may name it. In the evaluated list, every other question of a meme is such a reason.
-        Elsewhere, the knowledge base gives the dimension of the toxic element.
+        A question file may name its toxicity question. In the evaluated list, all other questions
+        of a meme ask for such a reason. Elsewhere, the knowledge base gives the dimension of the
+        toxic element.
         """
         if question.pair or question.dimension == TOXICITY:
             return question.pair
@@ -66,7 +67,7 @@ class _Opened:
 
 @cache
 def _open(source: Source, split: str) -> _Opened:
-    """Read the release once, since items are iterated several times."""
+    """Read the release once; cached, since items are iterated several times."""
     release = open_once(open_release, source)
     keys: list[str] = []
     toxic: dict[str, str] = {}
@@ -124,10 +125,10 @@ def _published_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def parse_as_published(text: str) -> str:
-    """Apply the official scripts' parser: five patterns in turn, last match of the first hit.
+    """Apply the official parser: five patterns in turn; the last match of the first that matches.
 
-    Any capital letter counts, so "U.S." is an answer. It serves the comparison with published
-    scores.
+    Any capital letter counts as an answer, even the one in "U.S.". This parser serves the
+    comparison with published scores.
 
     >>> parse_as_published("The U.S. flag. So B. it is")
     'B'
@@ -140,9 +141,9 @@ def parse_as_published(text: str) -> str:
 
 
 def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
-    """Return, per toxicity question and its reason questions, whether all are correct.
+    """Return whether a toxicity question and all its reason questions are correct, per group.
 
-    If no question is linked, the questions of a meme form one group if it has both kinds.
+    If no questions are linked, the questions of a meme form one group if it has both types.
     """
     linked = any(outcome.item.tags.get("pair") for outcome in outcomes)
     kept: list[tuple[Outcome, str]] = []
@@ -163,7 +164,7 @@ def _group(outcomes: Sequence[Outcome]) -> tuple[list[tuple[bool, str]], str]:
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Return accuracy: overall, T, R, groups with both, macro over dimensions, per dimension."""
+    """Return accuracy: overall, toxicity (T), reasons (R), groups with both, and per dimension."""
     right = factories.hits(outcomes)
     memes = [o.item.group for o in outcomes]
     dimensions = [o.item.tags["dimension"] for o in outcomes]
@@ -193,19 +194,19 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
     )
 
 
-# The authors' prompt, parsed from the inference script of their second repository. The script is
+# The authors' prompt is parsed from the inference script in their second repository. The script is
 # not executed: only the texts of ``_format_prompt`` are read.
 
 SCRIPTS = ("VLMs_inference.py", "HF_inference/VLMs_inferences.py")
 REPOSITORY = "VLMs_meme-inference"
 ORDER = "explain_first"
 _PLACEHOLDERS = {"question": "$question", "i": "A", "chr(65 + i)": "A", "option": "a"}
-# An option in the notation of the script, with example letters.
+# An answer option in the notation of the authors' script, with example letters.
 _OPTION = "A. a\n"
 
 
 def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
-    """Return the authors' prompt of ``qa``; it asks for the reasons first."""
+    """Return the authors' prompt of the task ``qa``, which asks for the reasons first."""
     if options["order"] != ORDER:
         raise InputError(
             f"wording=official has no prompt for order={options['order']}",
@@ -234,7 +235,7 @@ def _list_places(root: Path) -> Iterator[Path]:
 
 
 def _read(body: list[ast.stmt]) -> Iterator[str]:
-    """Yield the parts of the script's prompt; the loop over options is one of them."""
+    """Yield the parts of the prompt in the authors' script; the loop over options is one part."""
     for one in body:
         if isinstance(one, ast.For):
             if "".join(_read(one.body)) == _OPTION:
@@ -246,12 +247,12 @@ def _read(body: list[ast.stmt]) -> Iterator[str]:
 # Labels for classifiers from the knowledge bases; the input is the printed text.
 
 NONE = "none"
-# Spelling of the release's prompts and knowledge bases.
+# The spelling in the prompts and knowledge bases of the release.
 _SPELLINGS = {"mysogynous": "misogynous"}
 
 
 def _read_toxicity(release: MquestRelease) -> Iterator[LabelledMeme]:
-    """Return the toxicity type in the knowledge base; ``none`` without one."""
+    """Return the toxicity type in a meme's knowledge base; ``none`` if there is none."""
     for meme, listed in groupby(release.individuals("raw"), key=lambda individual: individual.meme):
         members = list(listed)
         text = " ".join(o.description for o in members if o.dimension == "TextualMaterial")

@@ -1,6 +1,6 @@
-"""M-QUEST's survey, the paper's statistics recomputed, and audit findings on its questions.
+"""Summary of M-QUEST's data, recomputed statistics of its paper, and audit findings.
 
-The findings cover ungrounded questions, class names in questions, and repeated questions.
+The audit findings cover ungrounded questions, class names in questions, and repeated questions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ LABELS = (
     "Propaganda",
     "Misogynous",
 )
-# Relations and classes that the four materialisers were asked for, as spelled in their files.
+# Relations and classes that the four extraction models (materialisers) were asked for, as spelled
+# in their files.
 MATERIALISERS = {
     "AnalogicalMapping": "Materialiser",
     "Emotion": "Materialised",
@@ -51,11 +52,11 @@ MATERIALISED = frozenset(
         *("hasExpressor", "hasParticipant", "hasToxicElement"),
     }
 )
-# Counts from the paper, from which some of its other values follow.
+# Counts printed in the paper, from which some of its other values follow.
 FINAL_COUNTS = (307, 45, 49, 44, 35, 35, 30, 28, 20, 16)
 EXTENSION = (251, 180)
 VALIDATED = (76, 76, 74, 64, 60, 56, 56, 40, 32)
-# Fitted to the percentages of Table 2, which prints no counts.
+# Counts fitted to the percentages of Table 2, which prints no counts.
 TOXICITY_HITS = (45, 70, 154, 168, 221, 246, 259, 266)
 _WORDS = FindingWords(__file__)
 GENERATED = "huggingface_api"
@@ -65,7 +66,7 @@ _INNER_CAPITAL = re.compile("[a-z][A-Z]")
 
 
 def survey(release: MquestRelease) -> Found:
-    """Summarise a release: counts, errors, repairs, and the effect of missing files."""
+    """Summarise a copy of the data: counts, errors, repairs, and the effect of missing files."""
     skips: list[Skip] = []
     repairs: Counter[str] = Counter()
     grounded = 0
@@ -115,7 +116,7 @@ def _relative(release: MquestRelease, path: Path) -> str:
 
 
 def _files(release: MquestRelease) -> tuple[str, ...]:
-    """Return file patterns instead of thousands of names."""
+    """Return file name patterns instead of thousands of names."""
     found = []
     if release.qa:
         found.append(_relative(release, release.qa / "*_qa/**/*.jsonld"))
@@ -153,7 +154,7 @@ def _notes(release: MquestRelease, images: int) -> list[str]:
 
 
 def statistics(release: MquestRelease) -> dict[str, JsonValue]:
-    """Return every statistic by key; None if this copy does not contain it."""
+    """Return every statistic of the paper by key; None if this copy does not contain it."""
     return {
         "memes": len(release.memes),
         "knowledge_bases": len(release.raw),
@@ -167,7 +168,7 @@ def statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 @dataclass(slots=True)
 class _QuestionTally:
-    """Counts of one pass over the questions."""
+    """Counts from one pass over all questions."""
 
     counts: Counter[str] = field(default_factory=Counter)
     dimensions: Counter[str] = field(default_factory=Counter)
@@ -185,7 +186,7 @@ class _QuestionTally:
         grounded = bool(question.related)
         kind = "grounded" if grounded else "ungrounded"
         ten = question.dimension in DIMENSIONS
-        # A class name with an inner capital does not appear in a question by chance.
+        # A class name with an inner capital letter does not appear in a question by chance.
         named = bool(re.search("[a-z][A-Z]", declared)) and declared in question.question
         self.counts.update({kind: 1, f"{kind}.named": named, f"{kind}.ten": ten})
         self.counts["malformed"] += bool(fault(question))
@@ -324,7 +325,7 @@ def _count_files(folder: Path) -> int | None:
 
 
 def _refined_statistics(release: MquestRelease) -> dict[str, JsonValue]:
-    """Return statistics of the refined graphs; None without the extra ``offline``."""
+    """Return statistics of the refined knowledge graphs; None without the extra ``offline``."""
     readable = find_spec("pyoxigraph") is not None
     dimensions: Counter[str] = Counter()
     namespaces: dict[str, str] = {}
@@ -356,10 +357,10 @@ def _refined_statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 
 def _output_statistics(release: MquestRelease, names: set[tuple[str, str]]) -> dict[str, JsonValue]:
-    """Return relations in the materialisers' output, including ends that are not individuals.
+    """Count relations in the extraction models' output, including ends that are not individuals.
 
-    The refined graphs contain fewer, since triples with an undeclared subject belong to no
-    individual.
+    The refined knowledge graphs contain fewer relations, since triples with an undeclared subject
+    belong to no individual.
     """
     counts: Counter[str] = Counter()
     files = 0
@@ -390,7 +391,7 @@ def _ontology_statistics(release: MquestRelease) -> dict[str, JsonValue]:
 
 
 def _arithmetic() -> dict[str, JsonValue]:
-    """Return values that follow from other values in the paper."""
+    """Return values that follow by arithmetic from other values in the paper."""
     memes = FINAL_COUNTS[0]
     table = read_published(Path(__file__).with_name("expected") / "published.json")
     most = max(row.metrics["group_accuracy"] for row in table)
@@ -402,7 +403,7 @@ def _arithmetic() -> dict[str, JsonValue]:
         "arithmetic.validation_percent": _percent(memes, 1000, 1),
         "arithmetic.mean_validation": round(sum(VALIDATED) / len(VALIDATED), 2),
         **{
-            # The paper truncates these after two digits.
+            # The paper truncates these values after two digits.
             f"arithmetic.toxicity_accuracy.{place}": 10_000 * hits // memes / 100
             for place, hits in enumerate(TOXICITY_HITS, 1)
         },
@@ -415,7 +416,7 @@ def _percent(part: int, whole: int, digits: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Store the audited parts of one question."""
+    """The parts of one question that the audit checks."""
 
     meme: str
     dimension: str
@@ -425,12 +426,12 @@ class _Asked:
 
 
 def pictures(release: MquestRelease) -> Iterator[str]:
-    """Return the image names of a complete copy."""
+    """Return the image file names of a complete copy."""
     return (f"{meme}.png" for meme in release.memes)
 
 
 def makers(release: MquestRelease) -> tuple[Maker, ...]:
-    """Return the model that wrote the questions, which only the paper names."""
+    """Return the model that wrote the questions; only the paper names it."""
     written = any(
         release.read_question(file).generator == GENERATED for file in release.files[:100]
     )
@@ -439,12 +440,12 @@ def makers(release: MquestRelease) -> tuple[Maker, ...]:
 
 
 def narrow(release: MquestRelease, split: str) -> MquestRelease:
-    """Restrict a release to the questions of a split; knowledge bases stay."""
+    """Restrict the data to the questions of a split; all knowledge bases are kept."""
     return replace(release, files=release.select(split))
 
 
 def findings(release: MquestRelease) -> tuple[Finding, ...]:
-    """Yield findings: ungrounded questions, class names in questions, repeated questions."""
+    """Yield audit findings: ungrounded questions, class names in questions, repeated questions."""
     asked = list(_read(release))
     if not asked:
         return ()
@@ -454,7 +455,7 @@ def findings(release: MquestRelease) -> tuple[Finding, ...]:
 def _read(release: MquestRelease) -> Iterator[_Asked]:
     for file in release.files:
         record = release.read_question(file)
-        # A class name with an inner capital does not appear in a question by chance.
+        # A class name with an inner capital letter does not appear in a question by chance.
         named = bool(_INNER_CAPITAL.search(file.declared)) and file.declared in record.question
         yield _Asked(record.meme, record.dimension, record.question, bool(record.related), named)
 
@@ -512,7 +513,7 @@ def _share(
 
 
 def must_name(release: MquestRelease) -> dict[str, list[frozenset[str]]]:
-    """Return, by question, words of its cited elements; a chain of thought must name one."""
+    """Return, by question, the words of its cited elements, one of which a rationale must name."""
     found: dict[str, list[frozenset[str]]] = {}
     for record in release.questions("all"):
         words = {

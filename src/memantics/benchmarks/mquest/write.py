@@ -1,4 +1,4 @@
-"""M-QUEST's format: question files by meme and dimension, and their knowledge bases."""
+"""Writer of M-QUEST's format: question files by meme and dimension, and knowledge bases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KB_NAMES = {"Emotion": "EmotionExpression", "Toxicity": "ToxicityAssessment"}
 
 
 class _Read(BaseModel):
-    """Base of records in a build's files; unknown fields are ignored."""
+    """Base class of records in a dataset build's files; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -80,7 +80,7 @@ def _read_lines(shape: type[Line], path: Path) -> Iterator[Line]:
 
 
 def write_questions(review: Review) -> writing.Made:
-    """Return every kept question with the knowledge bases of its memes."""
+    """Return every kept question with the knowledge bases of its meme."""
     if not any("questions" in reviewed.item.hidden for reviewed in review.items):
         raise DataError(
             review.folder,
@@ -129,7 +129,7 @@ def write_questions(review: Review) -> writing.Made:
 
 
 def find_build(queue: Path) -> Path:
-    """Return the build folder of a queue: the queue itself, or its parent."""
+    """Return the dataset build folder of an annotation queue: the queue itself, or its parent."""
     for place in (queue, queue.parent):
         if (place / QUESTIONS).is_file() and (place / KNOWLEDGE).is_file():
             return place
@@ -141,7 +141,7 @@ def find_build(queue: Path) -> Path:
 
 
 def _list_kept(review: Review) -> Iterator[str]:
-    """Return ids of confirmed questions, and of unannotated ones if allowed."""
+    """Return the ids of confirmed questions, and of unannotated ones if these are allowed."""
     for reviewed in review.items:
         if reviewed.kept:
             ids = writing.take_texts(reviewed, "questions")

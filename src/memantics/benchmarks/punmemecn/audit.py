@@ -1,4 +1,4 @@
-"""Audit checks that need PunMemeCN's data: how well captions and constant answers perform."""
+"""Audit checks that need PunMemeCN's data: performance of captions and constant answers."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ SHOWN = {"detection": {"prompt": "2"}, "sentiment": {"prompt": "2"}, "chat": {"p
 
 
 def pictures(release: PunRelease) -> Iterator[str]:
-    """Return the image names of a complete copy."""
+    """Return the image file names of a complete copy."""
     return (meme.file for meme in release.memes)
 
 
 def makers(release: PunRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
-    """Return the model that wrote the chats and checked distractors; it is evaluated, too."""
+    """Return the model that wrote the chats and checked distractors; the paper evaluates it too."""
     return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
 
 
 def narrow(release: PunRelease, split: str) -> PunRelease:
-    """Restrict a release to the memes of a split."""
+    """Restrict the data to the memes of a split."""
     if split == "all":
         return release
     kept = (meme for meme in release.memes if is_test(meme.group) == (split == "test"))
@@ -47,7 +47,7 @@ def narrow(release: PunRelease, split: str) -> PunRelease:
 
 
 def findings(release: PunRelease) -> tuple[Finding, ...]:
-    """Yield findings on constant answers, caption-only rules, readings and annotators."""
+    """Yield audit findings on constant answers, caption-only rules, readings and annotators."""
     return (
         _judge_always_pun(release),
         _judge_captions(release.memes),
@@ -72,7 +72,7 @@ def _judge_always_pun(release: PunRelease) -> Finding:
             f" {below} of {len(published)} published values are not above it, {bare} of "
             f"{len(alone)} of those with the image only."
         )
-        # The general rule, on the rows that use only the image.
+        # The general verdict rule, applied to the published rows that use only the image.
         verdict = "broken" if alone and 3 * bare >= len(alone) else "worth knowing"
     score = spanned(Score("f1", value, len(gold)), spans.f1)
     coin = 2 * 0.5 * sum(gold) / (0.5 * len(gold) + sum(gold))
@@ -100,7 +100,7 @@ def _published(prompt: str | None = None) -> list[float]:
 
 
 def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
-    """Return the best F1 of any rule that uses only the caption."""
+    """Return the highest F1 that any rule can reach if it uses only the caption."""
     puns = Counter(meme.caption for meme in memes if meme.is_pun)
     others = Counter(meme.caption for meme in memes if not meme.is_pun)
     both = puns.keys() & others.keys()
@@ -114,7 +114,7 @@ def _judge_captions(memes: Sequence[PunMeme]) -> Finding:
 
 
 def _take(puns: int, plain: int) -> bool:
-    """Return whether to call a caption a pun; yes in doubt, since misses cost F1 more."""
+    """Return whether to call a caption a pun; yes in doubt, since misses reduce F1 more."""
     return puns >= plain and puns > 0
 
 
@@ -158,7 +158,7 @@ def _vote_row(pairs: Sequence[tuple[bool, str]], label: str) -> Score:
 
 
 def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:
-    """Return, by pun, its word and the homophone; a chain of thought must name both."""
+    """Return, by pun, its pun word and the homophone; a chain of thought must name both."""
     return {
         meme.id: [frozenset({printed}), frozenset({meant})]
         for meme in release.memes
@@ -169,7 +169,7 @@ def must_name(release: PunRelease) -> dict[str, list[frozenset[str]]]:
 
 
 def find_difference(printed: str, meant: str) -> tuple[str, str]:
-    """Return the parts of two texts between their common beginning and end.
+    """Return the middle parts of two texts, without their common beginning and end.
 
     >>> find_difference("左右为男", "左右为难"), find_difference("same", "same")
     (('男', '难'), ('', ''))

@@ -1,4 +1,4 @@
-"""Task 3: choose the pun meme, out of four, that answers a chat."""
+"""Task 3: choose, out of four memes, the pun meme that fits a chat."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MARKERS = {"zh": "正确答案：", "en": "Correct answer:"}
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """Hold the prompts of the task; a run records ``hashes``.
+    """The prompts of the chat task; ``hashes`` are recorded in ``run.json``.
 
     ``official`` is the authors' prompt, if requested.
     """
@@ -80,7 +80,7 @@ class ChatPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """Store a chat's four memes in option order; ``kinds`` gives the kind of each."""
+    """The four memes of a chat in option order; ``kinds`` gives the type of each distractor."""
 
     memes: tuple[PunMeme, ...]
     kinds: tuple[str, ...]
@@ -135,7 +135,7 @@ def _prepare(brief: words.Brief) -> ChatPrompt:
 
 
 def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> words.Shot:
-    """Return the example in the authors' format: numbered captions and the correct letter."""
+    """Return the few-shot example in the authors' format: numbered captions and correct letter."""
     known = {meme.id: meme for meme in picked.memes}
     laid = _lay(picked.chat, known, examples.authors_orders()[picked.chat.id])
     images = tuple(records.Image(meme.image) for meme in laid.memes if meme.image is not None)
@@ -144,7 +144,7 @@ def _show_officially(style: words.PromptStyle, picked: examples.PickedChat) -> w
 
 
 def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[str, str]:
-    """Return what a style states about each meme, by its number in the authors' prompt."""
+    """Return the texts that a prompt style gives about each meme, by number in the prompt."""
     return {
         f"{name}{number}": text
         for number, meme in enumerate(laid.memes, first)
@@ -154,7 +154,7 @@ def _number_facts(style: words.PromptStyle, laid: Laid, *, first: int) -> dict[s
 
 def _work(brief: words.Brief, wording: words.PunWording, picked: examples.PickedChat) -> words.Shot:
     chat, known = picked.chat, {meme.id: meme for meme in picked.memes}
-    # The authors' example has its own order, independent of the order of other chats.
+    # The options of the authors' example are in their own order, independent of other chats.
     order = examples.authors_orders()[chat.id] if picked.who == "authors" else _order(brief, chat)
     laid = _lay(chat, known, order)
     options = _write_options(wording, brief.style, laid, first=1)
@@ -171,7 +171,7 @@ def _work(brief: words.Brief, wording: words.PunWording, picked: examples.Picked
 
 
 def write_history(chat: ChatRecord) -> str:
-    """Return the turns; the last one marks the position of the meme."""
+    """Return the turns of a chat as text; the last turn marks the position of the meme."""
     return "\n".join((*chat.turns, f"{chat.speaker}：{REPLY_MARK}"))
 
 
@@ -240,7 +240,7 @@ def _items(brief: words.Brief) -> Iterator[records.Item]:
 
 
 def _find_examples(chats: Sequence[ChatRecord]) -> frozenset[str]:
-    """Return the example chats: the authors', and the first one that can serve as ours."""
+    """Return the example chats: the authors', and the first suitable chat of this copy."""
     ours = [chat.id for chat in chats if examples.is_example(chat, "ours")][:1]
     return frozenset([*ours, *(chat.id for chat in chats if examples.is_example(chat, "authors"))])
 
@@ -275,7 +275,7 @@ def _parse(brief: words.Brief, text: str, form: records.Form) -> JsonValue:
 
 
 def parse_as_published(text: str, language: str, *, reasons: bool = False) -> str:
-    """Apply the official rule: a letter, alone or before an ASCII colon.
+    """Apply the official parsing rule: a letter, alone or before an ASCII colon.
 
     >>> parse_as_published("B: 第二张表情包", "zh")
     'B'
@@ -298,7 +298,7 @@ def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
 
 
 def _chosen(outcomes: Sequence[records.Outcome]) -> Iterator[records.Score]:
-    """Return how often each kind of option was chosen, among valid answers."""
+    """Return how often each type of option was chosen, among valid answers."""
     taken = [
         outcome.item.tags["kinds"].split()[LETTERS.index(str(outcome.value))]
         for outcome in outcomes

@@ -31,7 +31,7 @@ ALIASES = {
     ),
 }
 QUESTION = {"zh": "这张表情包是不是双关表情包？", "en": "Is this meme a pun meme?"}
-# Fields of the structured question, in reasoning order.
+# Fields of the structured question, in the order of reasoning.
 PARTS = {
     "zh": ("词语", "字面意思", "另一层意思", "画面所示", "判断"),
     "en": ("word", "written", "other", "seen", "judgment"),
@@ -55,7 +55,7 @@ def make(brief: Brief) -> Task:
 
 
 def _check(brief: Brief) -> None:
-    """Raise for options that question=structured does not support."""
+    """Raise an error for options that question=structured does not support."""
     style = brief.style
     if style.structured and (style.shots or brief.options["parser"] == "paper"):
         clash = f"prompt={brief.options['prompt']}" if style.shots else "parser=paper"
@@ -122,7 +122,7 @@ _OPPOSITES = {PUN: NON_PUN, NON_PUN: PUN}
 
 
 def parse_structured(text: str, judgment: str) -> str:
-    """Return the judgment of the reply's JSON object; a reply without one may be the label only.
+    """Return the judgment in the reply's JSON object; a reply without an object may be a label.
 
     >>> parse_structured('{"word": "鱼", "seen": "written", "judgment": "pun"}', "judgment")
     'pun'
@@ -137,9 +137,10 @@ def parse_structured(text: str, judgment: str) -> str:
 
 
 def parse_as_published(text: str, *, reasons: bool = False) -> str:
-    """Apply the official rule: the reply begins with the Chinese word or equals the English one.
+    """Apply the official rule: the reply begins with the Chinese label or is the English one.
 
-    With reasons, only the text after the last 判断： (full-width colon) or judgment: counts.
+    If reasons were requested, only the text after the last 判断： (full-width colon) or judgment:
+    counts.
 
     >>> parse_as_published("非双关。"), parse_as_published("Pun")
     ('non-pun', 'pun')
@@ -158,7 +159,7 @@ def parse_as_published(text: str, *, reasons: bool = False) -> str:
 
 
 def score(outcomes: Sequence[records.Outcome]) -> tuple[records.Score, ...]:
-    """Return TPR, TNR, F1 of the pun class, and scores that a constant answer cannot inflate."""
+    """Return TPR, TNR, F1 of the pun class, and scores that a constant answer cannot increase."""
     gold = [str(o.item.gold) for o in outcomes]
     guesses = [cast("str | None", o.value) if o.status == "answered" else None for o in outcomes]
     groups = [o.item.group for o in outcomes]

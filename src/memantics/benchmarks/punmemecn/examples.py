@@ -1,4 +1,4 @@
-"""Tasks about a single meme, with examples: the authors' if this copy contains them."""
+"""Few-shot examples of tasks about one meme: the authors', if this copy contains them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 from memantics.core.records import Image, Item, Message
 
-# Selection, repetition and order of items: the authors' sampling, and ours. All samples depend on
-# ids only, so that a resumed, limited or partial run asks each item as a full run does.
+# Selection, repetition and order of items: the authors' sampling, and that of Memantics. All
+# samples depend on ids only, so that a resumed, limited or partial run asks each item as a full run
+# does.
 
-# Groups and the chat that the authors show as examples and exclude from evaluation.
+# The groups of memes and the chat that the authors use as examples and exclude from evaluation.
 DETECTION_EXAMPLES = frozenset({"CN00601"})
 SENTIMENT_EXAMPLES = frozenset({"CN00601", "CN00603", "CN00604"})
 CHAT_EXAMPLE = "chat_00100"
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 
 def is_official(meme: str) -> bool:
-    """Return whether an id belongs to the release.
+    """Return whether an id belongs to the official release.
 
     >>> is_official("CN00653"), is_official("CN90001.similar_text")
     (True, False)
@@ -51,7 +52,7 @@ def is_official(meme: str) -> bool:
 def balance(memes: Iterable[PunMeme], per_target: int = PER_TARGET) -> list[tuple[PunMeme, int]]:
     """Return equally many items per target: whole repetitions, then a sample of the rest.
 
-    Each comes with the number of its repetition, from 1. Targets without memes stay empty. The
+    Each item comes with the number of its repetition, from 1. Targets without memes stay empty. The
     order is that of the authors' ids as text (``CN00001.png@1``).
     """
     chance = random.Random(_SEED)
@@ -82,9 +83,9 @@ def draw_transcribed() -> tuple[str, ...]:
 def authors_orders() -> dict[str, ChatOptionOrder]:
     """Return the authors' order of options by chat, as positions in [correct, distractors].
 
-    One generator shuffles the chats twice and then each chat's options twice. A shuffle depends
-    only on the length of a list, so no data are needed. The authors' resumed runs skipped shuffles
-    and have other orders.
+    One random generator shuffles the chats twice and then each chat's options twice. A shuffle
+    depends only on the length of a list, so no data are needed. When the authors resumed a run,
+    shuffles were skipped, so these runs have other orders.
     """
     chance = random.Random(_SEED)
     names = (f"chat_{number:05d}" for number in range(1, CHATS + 1))
@@ -95,7 +96,7 @@ def authors_orders() -> dict[str, ChatOptionOrder]:
 
 
 def seeded_order(chat: str, seed: int, options: int = 4) -> ChatOptionOrder:
-    """Return our order of options, which depends only on the chat's id and the seed.
+    """Return the order of options of Memantics, which depends only on the chat's id and the seed.
 
     >>> seeded_order("chat_00001", 2025) == seeded_order("chat_00001", 2025)
     True
@@ -122,7 +123,7 @@ def _shuffle_twice(things: list[T], chance: random.Random) -> list[T]:
 
 @dataclass(frozen=True, slots=True)
 class MemePrompt:
-    """Hold the prompts of a task about one meme; a run records ``hashes``.
+    """The prompts of a task about one meme; ``hashes`` are recorded in ``run.json``.
 
     ``official`` is the authors' prompt, if requested.
     """
@@ -171,7 +172,7 @@ class MemePrompt:
 def prepare(
     task: str, brief: words.Brief, ids: dict[Who, tuple[str, ...]], label: Callable[[PunMeme], str]
 ) -> MemePrompt:
-    """Return the prompt of a brief; ``label`` formats the correct answer of an example."""
+    """Return the prompts of a task; ``label`` formats the correct answer of an example."""
     wording, style = words.read_wording(brief), brief.style
     hashes = wording.hashes(task, f"{task}_{style.rule}", "meme", *words.name_facts(style))
     shots: tuple[words.Shot, ...] = ()
@@ -219,25 +220,25 @@ SENTIMENT: dict[Who, tuple[str, ...]] = {
     "authors": ("CN00601", "CN00603", "CN00604"),
     "ours": ("CN90004", "CN90007", "CN90009"),
 }
-# Our example is the first chat that this meme answers.
+# The example of Memantics is the first chat to which this meme is the answer.
 OUR_CHAT_MEME = "CN90004"
 
 
 class PickedMemes(NamedTuple):
-    """Store the memes that serve as examples."""
+    """The memes that serve as few-shot examples."""
 
     who: Who
     memes: tuple[PunMeme, ...]
 
     @property
     def name(self) -> str:
-        """Name under which a run records them."""
+        """The name of the examples in ``run.json``."""
         return f"examples by {self.who}: {', '.join(meme.id for meme in self.memes)}"
 
 
 @dataclass(frozen=True, slots=True)
 class PickedChat:
-    """Store an example chat and its four memes, the correct one first."""
+    """An example chat and its four memes, the correct one first."""
 
     who: Who
     chat: ChatRecord
@@ -245,7 +246,7 @@ class PickedChat:
 
     @property
     def name(self) -> str:
-        """Name under which a run records it."""
+        """The name of the example chat in ``run.json``."""
         return f"example by {self.who}: {self.chat.id}, {self.chat.correct}"
 
 
@@ -255,7 +256,7 @@ def open_sample() -> PunRelease:
 
 
 def pick_memes(brief: words.Brief, ids: dict[Who, tuple[str, ...]]) -> PickedMemes:
-    """Return the memes with these ids: the authors' if all of them have images here."""
+    """Return the memes with these ids: the authors' examples if all of them have images here."""
     for who in _wanted(brief):
         release = brief.release if who == "authors" else open_sample()
         known = release.by_id()
@@ -280,7 +281,7 @@ def pick_chat(brief: words.Brief, level: str) -> PickedChat:
 
 
 def is_example(chat: ChatRecord, who: Who) -> bool:
-    """Return whether a chat can serve as that example."""
+    """Return whether a chat can serve as the example of its difficulty level."""
     if who == "authors":
         return chat.id == CHAT_EXAMPLE and is_official(chat.correct)
     return chat.correct == OUR_CHAT_MEME

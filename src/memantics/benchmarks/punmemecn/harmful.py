@@ -1,9 +1,9 @@
-"""Stress test: do puns hide harm? Harmful puns compared with harmful memes without a pun.
+"""Stress test: whether puns hide harm, by comparing harmful puns with other harmful memes.
 
 The official selections were never released. The user adds images in two folders beside the
 metadata, ``harmful_pun`` and ``harmful_nonpun``, and optionally harmful memes of ToxiCN MM in
 ``harmful_toxicn``. Every meme is harmful, so each score is a recall, and the constant answer
-"harmful" has a recall of 1. Only the differences are informative.
+"harmful" has a recall of 1. Only the differences between the folders are informative.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _DECLINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Harmful:
-    """Store one harmful meme, with its caption if known."""
+    """One harmful meme, with its caption if known."""
 
     id: str
     group: str
@@ -80,7 +80,7 @@ def make(brief: Brief) -> Task:
         first, second, third = asked_keys(official, len(keys))
         keys = (first, second, third)
     if brief.source is not None and brief.options["memes"] == "folders":
-        # The release's checksum does not cover files that the user added.
+        # The checksum of the release does not cover files that the user added.
         names = " ".join(
             harmful_item.id for kind in FOLDERS for harmful_item in _list_folder(brief, kind)
         )
@@ -169,7 +169,7 @@ class _Pun(BaseModel):
 
 
 class _SampleRow(BaseModel):
-    """Schema of the sample fields that this task uses."""
+    """Schema of the sample fields that the task ``harmful`` uses."""
 
     id: str
     file: str
@@ -237,7 +237,7 @@ def _declines(text: str, parser: str) -> bool:
 
 
 def parse_conclusion(text: str, name: str) -> str:
-    """Return the conclusion of the only object that has one.
+    """Return the conclusion of the only JSON object in a reply that has one.
 
     >>> parse_conclusion('{"meaning": "a tease", "conclusion": "Harmless"}', "conclusion")
     'harmless'
@@ -255,7 +255,7 @@ def parse_conclusion(text: str, name: str) -> str:
 
 
 def parse_as_published(text: str, names: Sequence[str]) -> str:
-    """Apply the official rule: three keys in the first braces; any value but 有害 is harmless."""
+    """Apply the official parsing rule: three keys in the first braces; all but 有害 is harmless."""
     value = first_braces(text)
     if not isinstance(value, dict) or not all(isinstance(value.get(n), str) for n in names):
         raise Unparsed(f"no object with {', '.join(names)}")
@@ -265,7 +265,7 @@ def parse_as_published(text: str, names: Sequence[str]) -> str:
 def score(
     outcomes: Sequence[records.Outcome], *, refusals: bool = False
 ) -> tuple[records.Score, ...]:
-    """Return recall of each kind and the differences; refusals count as the option states."""
+    """Return the recall of each type of meme and differences; an option sets how refusals count."""
     found = [_is_found(outcome, refusals=refusals) for outcome in outcomes]
     kinds = [outcome.item.tags["kind"] for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
@@ -299,7 +299,7 @@ def _drop(
     memes: Sequence[str],
     pair: tuple[str, str],
 ) -> records.Score:
-    """Return the recall of one kind minus that of another, resampling memes."""
+    """Return the recall of one type of meme minus that of another, resampling memes."""
     rows = np.array(
         [
             [part for one_kind in pair for part in (hit and kind == one_kind, kind == one_kind)]

@@ -1,4 +1,4 @@
-"""Reader of PunMemeCN in any official layout: memes in groups of three, chats that end in a meme.
+"""Reader of PunMemeCN in any official layout: memes in groups of three, and chats.
 
 Errors in the released chats are repaired and counted. Chats with an unknown option are skipped and
 listed.
@@ -36,7 +36,7 @@ LABELS = tuple(f"{target}-{type_}" for target in TARGETS for type_ in TYPES)
 
 @dataclass(frozen=True, slots=True)
 class PunMeme:
-    """Store one meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
+    """One meme; ``id`` is its file name without ``.png``, ``group`` the id of its pun.
 
     ``caption`` is the printed text, ``reading`` the intended reading (None for non-puns; equal to
     the caption if one word has two senses). ``target`` and ``type`` are the final sentiment,
@@ -76,11 +76,11 @@ class PunMeme:
 
 @dataclass(frozen=True, slots=True)
 class ChatRecord:
-    """Store a chat to be answered with a meme: the correct one and three distractors.
+    """A chat that is answered with a meme: the correct meme and three distractors.
 
     ``turns`` are complete, repaired turns with speaker tags; ``speaker`` sends the meme. Memes are
-    named by id. ``candidates`` holds, by kind of distractor, the list it was sampled from (hard
-    level only); its memes may be missing in a partial copy.
+    named by id. ``candidates`` contains, by type of distractor, the list from which it was sampled
+    (hard level only); memes of these lists may be missing in a partial copy.
     """
 
     id: str
@@ -95,9 +95,9 @@ class ChatRecord:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Store a chat from the metadata of its pun.
+    """A chat from the metadata of its pun.
 
-    ``lines`` are as released, the last one without its meme; ``turns`` are repaired.
+    ``lines`` are the released lines, the last one without its meme; ``turns`` are repaired.
     """
 
     meme: str
@@ -108,7 +108,7 @@ class Conversation:
 
 
 # Chat turns as released, with errors repaired. A turn is ``甲：…`` or ``乙：…``; the last one is a
-# bare speaker tag, where the meme goes.
+# speaker tag alone, where the meme is inserted.
 
 GLUED_TAG = "last speaker tags attached to the turn before"
 STRAY_STOP = "turns that began with a stray full stop"
@@ -117,13 +117,13 @@ NO_TAG = "lines without a speaker joined to the turn before"
 
 _TAG = re.compile(r"[甲乙]：")
 _LAST_TAG = re.compile(r"(?P<turn>[甲乙]：.*\S)(?P<tag>[甲乙]：)", re.DOTALL)
-# A lost line break left a letter or a backspace before the next tag.
+# Where a line break was lost, a letter or a backspace may be left before the next tag.
 _BREAK = re.compile(r"(?:\x08|(?<=[。！？…])\\?n)(?=[甲乙]：)")
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Store complete turns, the next speaker, and the repairs made."""
+    """The complete turns of a chat, the next speaker, and the repairs made."""
 
     turns: tuple[str, ...]
     speaker: str
@@ -131,7 +131,7 @@ class Repaired:
 
 
 def repair_turns(lines: Sequence[str]) -> Repaired:
-    """Repair a history whose last line is the speaker tag before the meme.
+    """Repair a chat history whose last line is the speaker tag before the meme.
 
     Raises ``ValueError`` with the reason if the lines are not a valid chat.
 
@@ -158,7 +158,7 @@ def repair_turns(lines: Sequence[str]) -> Repaired:
 
 
 def _split(lines: Sequence[str], repairs: Counter[str]) -> Iterator[str]:
-    """Split turns joined by a lost line break, and a final tag attached to a turn."""
+    """Split turns that were joined by a lost line break, and a final tag attached to a turn."""
     for number, line in enumerate(lines, 1):
         *before, last = _BREAK.split(line)
         yield from before
@@ -243,7 +243,7 @@ class _HardRow(ReleaseRow):
 
 @dataclass(slots=True)
 class ReadingFindings:
-    """Collect repairs and skipped chats while reading."""
+    """The repairs and skipped chats found while reading."""
 
     skips: list[Skip] = field(default_factory=list)
     repairs: Counter[str] = field(default_factory=Counter)
@@ -287,7 +287,7 @@ def read_memes(
             )
         )
         roles[group].add(role)
-    # Sets from 'memantics publish' may lack hard negatives: every group is then one meme.
+    # Data sets from 'memantics publish' may lack hard negatives: every group is then one meme.
     alone = all(len(present) == 1 for present in roles.values())
     for group, present in roles.items():
         if not alone and (missing := [role for role in ROLES if role not in present]):
@@ -332,7 +332,7 @@ def _entries(path: Path) -> Iterator[tuple[str, JsonValue]]:
     names: list[str] = []
 
     def keep_names(pairs: list[tuple[str, JsonValue]]) -> None:
-        # Objects close from the inside out, so the last one is the whole file.
+        # Inner objects are parsed first, so the last one is the whole file.
         names[:] = [name for name, _ in pairs]
 
     try:
@@ -376,9 +376,9 @@ def _parse_pun(name: str, path: Path, key: str) -> str:
 
 
 def _parse_literal(text: str, path: Path, key: str, name: str) -> object:
-    """Parse a value stored as Python source; only plain literals are accepted."""
+    """Parse a value that is stored as Python source; only plain literals are accepted."""
     try:
-        # No official value has an escape, so escapes are rejected.
+        # No value in the official files has an escape sequence, so these are rejected.
         if len(text) > _LITERAL_LIMIT or "\\" in text:
             raise ValueError("is too long or contains an escape")
         return ast.literal_eval(text)
@@ -480,7 +480,7 @@ CHATS: Mapping[Difficulty, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class PunRelease:
-    """Hold a copy of PunMemeCN: all memes in file order, their conversations, chats by level."""
+    """A copy of PunMemeCN: all memes in file order, their conversations, chats by level."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -492,7 +492,7 @@ class PunRelease:
     repairs: Mapping[str, int]
 
     def chats(self, level: str) -> tuple[ChatRecord, ...]:
-        """Return the chats of a level whose four options are in this copy."""
+        """Return the chats of a difficulty level whose four options are in this copy."""
         require_known("level", level, LEVELS)
         return self.easy if level == "easy" else self.hard
 

@@ -1,7 +1,7 @@
 """Comparison of captions by characters, common substrings and pinyin, and parsing of replies.
 
-Replies are never evaluated as code and never guessed. The rules of the official scripts are
-available by name.
+Replies are never executed as code, and ambiguous replies are not guessed. The rules of the official
+scripts are available by name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def simplify_text(text: str) -> str:
 
 
 def spell(text: str) -> str:
-    """Return pinyin with tone marks, first reading per character; other characters stay.
+    """Return pinyin with tone marks, using the first reading of each character.
 
     >>> spell("好巧，藕遇")
     'hǎo qiǎo ， ǒu yù'
@@ -62,7 +62,7 @@ def spell(text: str) -> str:
 
 
 def read_syllables(text: str) -> str:
-    """Return the syllables after the last label of a reply, with tone marks.
+    """Return the pinyin syllables after the last label of a reply, with tone marks.
 
     >>> read_syllables("拼音：Hǎo qiǎo, ou3 yu4!")
     'hǎo qiǎo ǒu yù'
@@ -98,7 +98,7 @@ def plain(text: str) -> str:
 
 
 def longest_run(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> int:
-    """Return the length of the longest common substring.
+    """Return the length of the longest common substring of two texts.
 
     >>> longest_run("藕遇啊", "好巧，藕遇")
     2
@@ -135,7 +135,7 @@ def recall(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> float:
 
 
 def find_objects(text: str) -> Iterator[Mapping[str, JsonValue]]:
-    """Return every flat object in a reply, as JSON or as a Python literal, in order.
+    """Return every flat object in a reply (as JSON or as a Python literal), in order.
 
     >>> list(find_objects('''So: {'target': 'self'} or {"target": "both"}'''))
     [{'target': 'self'}, {'target': 'both'}]
@@ -172,7 +172,7 @@ def read_choice(
     name: str,
     opposites: Mapping[str, str] | None = None,
 ) -> str:
-    """Return the only key that the value names, by any of its aliases.
+    """Return the only key that a value names, by any of its aliases.
 
     >>> read_choice(" Self ", {"self": ("自己", "self")}, "target")
     'self'
@@ -184,7 +184,7 @@ def read_choice(
 
 
 def first_braces(text: str) -> object:
-    """Return the literal from the first { to the first }, as the official scripts do; else None."""
+    """Return the literal from the first { to the first }, as the official scripts do, or None."""
     start, end = text.find("{"), text.find("}")
     body = text[start : end + 1] if 0 <= start < end else ""
     return _read_literal(body.replace("\n", " ").strip()) if body else None

@@ -1,7 +1,7 @@
-"""The authors' prompts, parsed from ``utils/eval/task.py`` of the user's clone.
+"""The authors' prompts, parsed from ``utils/eval/task.py`` in the user's clone.
 
-The script is not executed. Its functions choose a text by language and prompt number; the same
-branches are followed here, and expressions in a text become placeholders.
+The script is not executed. Its functions choose a text by language and prompt number; this module
+follows the same branches, and expressions in a text become placeholders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memantics.core.errors import DataError
 from memantics.core.prompt import Prompt
 
 SCRIPT = "utils/eval/task.py"
-# The data are in data/pun_meme/cn of a clone; either folder may be registered.
+# The data are in data/pun_meme/cn of a clone; the user may register either folder.
 _DEPTH = 3
 _FUNCTIONS = {
     "detection": "vlm_pun_meme_detection",
@@ -39,8 +39,9 @@ _PINYIN = frozenset("57")
 def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Prompt]:
     """Return the authors' prompt of each task, named ``official_TASK.LANGUAGE``.
 
-    ``options`` give the language and, if a task has several, the prompt number. Placeholders of the
-    item are ``caption``, ``pinyin``, ``history``; those of examples have a number.
+    ``options`` give the language and, if a task has several prompts, the prompt number.
+    Placeholders of the item are ``caption``, ``pinyin``, ``history``; those of few-shot examples
+    have a number.
     """
     place = find_script(source)
     tree, language = parse_file(place), options["language"]
@@ -57,7 +58,7 @@ def official_prompts(source: Source, options: Mapping[str, str]) -> dict[str, Pr
 
 
 def find_script(source: Source) -> Path:
-    """Return the authors' script in a registered clone; raise if there is none."""
+    """Return the authors' script in a registered clone; raise an error if there is none."""
     places = (root / SCRIPT for root in list_roots(source.root))
     place = next((path for path in places if path.is_file()), None)
     if source.kind != "release" or place is None:
@@ -89,7 +90,7 @@ def strip_lines(text: str) -> str:
 
 
 def asked_keys(prompt: Prompt, count: int) -> tuple[str, ...]:
-    """Return the keys of the JSON object that a prompt asks for, in order.
+    """Return the keys of the JSON object that a prompt requests, in order.
 
     >>> asked_keys(Prompt("p", 'Reply {"Whom": "XXX", "How": "XXX"}.'), 2)
     ('Whom', 'How')
@@ -101,7 +102,7 @@ def asked_keys(prompt: Prompt, count: int) -> tuple[str, ...]:
 
 
 def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str | None:
-    """Return definition and instruction, or the single text of a task without a definition."""
+    """Return definition and instruction of a prompt, or its single text without a definition."""
     facts = _know(language, number)
     placeholders = _list_placeholders()
     for inner in function.body:
@@ -114,7 +115,7 @@ def _read_prompt(function: ast.FunctionDef, language: str, number: str) -> str |
 
 
 def _know(language: str, number: str) -> dict[str, bool]:
-    """Return which conditions of the script hold."""
+    """Return which conditions of the authors' script hold for these options."""
     facts = {f"prompt_mode == {mode}": str(mode) == number for mode in range(1, 8)}
     facts["language == 'cn'"] = language == "zh"
     facts["'pinyin' in mode[prompt_mode]"] = number in _PINYIN
@@ -123,7 +124,7 @@ def _know(language: str, number: str) -> dict[str, bool]:
 
 
 def _list_placeholders() -> dict[str, str]:
-    """Return the placeholder of each expression in the script."""
+    """Return the placeholder for each expression in the authors' script."""
     placeholders = {"caption": "$caption", "caption4": "$caption"}
     placeholders |= {f"caption{n}": f"$caption{n}" for n in (1, 2, 3)}
     for name in ("captions", "example_captions"):
@@ -141,7 +142,7 @@ def _list_placeholders() -> dict[str, str]:
 def _read_parts(
     function: ast.FunctionDef, facts: Mapping[str, bool], number: str
 ) -> dict[str, str]:
-    """Return what inner functions add to a chat prompt: its options, a worked analysis."""
+    """Return the texts that inner functions add to a chat prompt: options, a worked analysis."""
     nodes = _follow(function.body, facts)
     parts: dict[str, str] = {}
     if "example_analysis" in nodes:
@@ -161,7 +162,7 @@ def _read_lines(node: ast.expr) -> str:
 
 
 def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, ast.expr]:
-    """Return the last assignment of each name in the branches whose conditions hold."""
+    """Return the last assignment of each name in the script branches whose conditions hold."""
     found: dict[str, ast.expr] = {}
     for one in body:
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
@@ -174,7 +175,7 @@ def _follow(body: Iterable[ast.stmt], facts: Mapping[str, bool]) -> dict[str, as
 
 
 def _read(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
-    """Return a text, dedented and stripped as in the script; of a function, its result."""
+    """Return a text, dedented and stripped as in the script; for a function, its result."""
     if isinstance(node, ast.Lambda):
         return _read(node.body, placeholders)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -188,8 +189,8 @@ def _read(node: ast.expr, placeholders: Mapping[str, str]) -> str | None:
 
 
 # Results released with the authors' code: ``results/*/*_metrics.json`` of a clone. They contain
-# values that the paper plots or omits: seven prompts, English prompts, one example for OCR and
-# pinyin, additional models.
+# values that the paper plots or omits: seven prompts, English prompts, one-shot OCR and pinyin,
+# additional models.
 
 SOURCE = "released results"
 _LANGUAGES = {"cn": "zh", "en": "en"}
@@ -198,7 +199,7 @@ _PROMPTS: Mapping[str, Mapping[str, str]] = _RELEASED["prompts"]
 
 
 def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
-    """Return all released values of a registered clone; empty without its ``results``."""
+    """Return all released results of a registered clone; empty without its ``results``."""
     rows: list[PublishedRow] = []
     for task, told in _RELEASED["files"].items():
         metrics = told["metrics"]
@@ -242,5 +243,5 @@ def _list_rows(
 
 
 def _fields(value: JsonValue) -> Mapping[str, JsonValue]:
-    """Return the fields of an object; empty for other values."""
+    """Return the fields of a JSON object; empty for other values."""
     return value if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Parts of PunMemeCN's paper that are computed from data, runs and annotations."""
+"""Tables and figures of PunMemeCN's paper, computed from data, runs and annotations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PunMaterial = papers.PaperMaterial[PunRelease]
 
 
 def figure_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return two puns: one by sound, one by two senses."""
+    """Return Figure 1: two puns, one by sound and one by two senses of a word."""
     puns = [meme for meme in material.release.memes if meme.is_pun]
     sound = next((meme for meme in puns if meme.reading != meme.caption), None)
     senses = next((meme for meme in puns if meme.reading == meme.caption), None)
@@ -71,7 +71,7 @@ def _agree_on_punchlines(material: PunMaterial) -> tuple[float, int] | None:
 
 
 def hard_negatives(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return how many groups of the release ``build hard-negatives`` recovers."""
+    """Return how many groups of the release the command ``build hard-negatives`` recovers."""
     groups = material.values.get("hard_negatives.groups")
     n = groups if isinstance(groups, int) else 0
     cells = (
@@ -82,7 +82,7 @@ def hard_negatives(material: PunMaterial, part: DeclaredPart) -> papers.PaperPar
 
 
 def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return chat statistics with two other data sets, and files that the user measured."""
+    """Return Table 1: chat statistics with two other data sets, and files the user measured."""
     *others, ours = part.rows
     printed = {row.label: row.printed for row in others}
     keys = [key.removeprefix("chats.") for key in ours.keys]
@@ -115,7 +115,7 @@ def table_1(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _fits(run: papers.ScoredRun, options: Mapping[str, str]) -> bool:
-    """Return whether a run used these options; Chinese prompts by default, as in the paper."""
+    """Return whether a run used these options; by default Chinese prompts, as in the paper."""
     wanted = {"language": "zh", **options}
     return all(run.facts.options.get(name, value) == value for name, value in wanted.items())
 
@@ -127,7 +127,7 @@ def _ask_model(
     model: str,
     options: Mapping[str, str],
 ) -> papers.Cell:
-    """Return the score of a model, or of a system for which the paper prints none."""
+    """Return the cell of a model, or of a system for which the paper prints no score."""
     wanted = {**options, **metric.options}
     named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
     runs = [
@@ -147,7 +147,7 @@ def _ask_model(
 def _others(
     material: PunMaterial, part: DeclaredPart, options: Mapping[str, str], section: str = ""
 ) -> Iterator[papers.PaperRow]:
-    """Return the user's other models."""
+    """Return the rows of the user's models that are not in the paper."""
     models = dict.fromkeys(
         run.model
         for metric in part.metrics
@@ -161,7 +161,7 @@ def _others(
 
 
 def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return zero-shot results: image only, and with the caption; other models, annotators."""
+    """Return Table 2: zero-shot results with image only and with caption; models and annotators."""
     rows: list[papers.PaperRow] = []
     shown, _ = fill_systems(material, part)
     sections = {row.section: row.options for row in part.rows}
@@ -173,7 +173,7 @@ def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
-    """Return the annotators' rows, if a run of the sentiment task has their votes."""
+    """Return the rows of human annotators, if a run of the sentiment task has their votes."""
     for run in material.of_task("sentiment"):
         for baseline in run.results.baselines:
             if baseline.model == "annotators":
@@ -187,12 +187,12 @@ def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> lis
 
 
 def figure_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return results of the seven prompts by task, for models with more than prompts 1 and 2."""
+    """Return Figure 4: results of the seven prompts by task, for models run with more than two."""
     return _show_prompts(material, part, "zh", [row.system for row in part.rows])
 
 
 def figure_4_english(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return the same with English prompts, for systems with released results."""
+    """Return Figure 4 with English prompts, for systems with released results."""
     released = {
         material.name_system(row.system)
         for row in read_released(material.release)
@@ -212,7 +212,7 @@ _PROMPTED = (
 def _show_prompts(
     material: PunMaterial, part: DeclaredPart, language: str, explored: Sequence[str]
 ) -> papers.PaperPart:
-    """Return models by prompt in a language; released values replace those of the paper."""
+    """Return results by model and prompt in a language; released values replace the paper's."""
     released, other = read_released(material.release), {"language": language}
     others = dict.fromkeys(
         run.model
@@ -254,12 +254,12 @@ def _find_released(
 
 
 def _put_beside(cell: papers.Cell, told: float | None, part: DeclaredPart) -> papers.Cell:
-    """Return our value beside a released one, without a comparison."""
+    """Return the computed value beside a released one, without a comparison."""
     return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
 
 
 def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return fine-tuned models on held-out groups, and on other memes."""
+    """Return Table 4: fine-tuned models on held-out groups, and on other memes."""
     tuned = [detector for detector in material.detectors if detector.facts.get("question") == "pun"]
     rows, taken = [], set[Path]()
     for row in part.rows:
@@ -286,7 +286,7 @@ def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 def _tuned_cells(
     part: DeclaredPart, detector: papers.ScoredDetector | None, style: str
 ) -> tuple[papers.Cell, ...]:
-    """Return TPR and TNR on held-out groups, TNR on other memes."""
+    """Return TPR and TNR on held-out groups, and TNR on other memes."""
     places = (("held out", "tpr"), ("held out", "tnr"), ("external", "tnr"))
     scores = [
         papers.find_score(detector.scores.get(name, ()), key) if detector else None
@@ -299,7 +299,7 @@ def _tuned_cells(
 
 
 def table_5(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return the proportion of harmful memes detected: ToxiCN MM, without a pun, with a pun."""
+    """Return Table 5: proportion of harmful memes detected in ToxiCN MM, without and with a pun."""
     rows, taken = fill_systems(material, part)
     shown = [
         replace(
@@ -327,18 +327,18 @@ def _answered(row: papers.PaperRow) -> bool:
 
 
 def _close(row: papers.PaperRow, reason: str) -> papers.PaperRow:
-    """Remove the fill command of cells that the sample cannot fill."""
+    """Remove the fill command of cells that sample data cannot fill."""
     return replace(row, cells=tuple(replace(cell, fill="", reason=reason) for cell in row.cells))
 
 
 def table_7(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return results of caption transcription and pinyin."""
+    """Return Table 7: results of caption transcription and pinyin."""
     rows, _ = fill_systems(material, part)
     return part.show([*rows, *_others(material, part, {})])
 
 
 def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return transcription with an example and in English: released values, and our runs."""
+    """Return transcription results with an example and in English: released values, and runs."""
     released = read_released(material.release)
     systems = dict.fromkeys(
         material.name_system(row.system) or row.system
@@ -368,7 +368,7 @@ def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def table_8(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
-    """Return wrong homophones: number, kind and list."""
+    """Return Table 8: wrong homophones, with number, type and list."""
     runs = material.of_task("punchline")
     rows, texts = [], []
     for run, label in zip(runs, papers.name_runs(runs), strict=True):

@@ -1,4 +1,4 @@
-"""The PunMemeCN plugin: four tasks on puns, two on what puns presuppose, a stress test, labels."""
+"""The PunMemeCN plugin: tasks on puns, two on skills that puns need, a stress test, labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAKERS: Mapping[str, Callable[[Brief], Task]] = {
 
 
 def make(setup: TaskSetup) -> Task:
-    """Build the task with a name."""
+    """Build the PunMemeCN task with this name."""
     brief = Brief.of(setup)
     return _add_readings(_split(MAKERS[setup.card.name](brief), brief, setup.split), setup)
 
@@ -46,7 +46,7 @@ def _split(task: Task, brief: Brief, split: str) -> Task:
         return task
 
     def items() -> Iterator[Item]:
-        # Items are grouped by a meme, whose group decides.
+        # Each item is clustered by a meme, and the group of that meme is its group.
         groups = {meme.id: meme.group for meme in brief.release.memes}
         for item in task.items():
             if is_test(groups.get(item.group, item.group)) == (split == "test"):
@@ -58,7 +58,8 @@ def _split(task: Task, brief: Brief, split: str) -> Task:
 def _add_readings(task: Task, setup: TaskSetup) -> Task:
     """Return the task; with ``hint=readings``, prompts also contain homophone readings.
 
-    The readings come from the sound of the caption, never from its annotated reading.
+    The homophone readings are computed from the sound of the caption, never from its annotated
+    reading.
     """
     if setup.options.get("hint") != "readings" or setup.source is None:
         return task
@@ -78,7 +79,7 @@ def _add_readings(task: Task, setup: TaskSetup) -> Task:
     )
 
 
-# Labels for classifiers; a pun and its two hard negatives are one group.
+# Labels for classifiers; a pun and its two hard negatives form one group.
 
 
 def _read(label_of: Callable[[PunMeme], str]) -> Callable[[PunRelease], Iterator[LabelledMeme]]:

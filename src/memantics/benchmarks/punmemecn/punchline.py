@@ -1,7 +1,7 @@
 """Task ``punchline``: name the pun word and its intended homophone.
 
-The question is that of the annotation form: pun word, like-sounding word, explanation. The paper
-shows three wrong homophones (Table 8) and counts none; here all wrong ones are listed.
+The question is that of the annotation form: pun word, similar-sounding word, explanation. The paper
+shows three wrong homophones (Table 8) and counts none; here all wrong homophones are listed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _parse(text: str, form: Form) -> JsonValue:
 
 
 def names_part(said: str, whole: str, part: str) -> bool:
-    """Return whether an answer appears in the text and covers the relevant part.
+    """Return whether an answer occurs in the text and covers the part that differs.
 
     >>> names_part("饱", "吃饱了撑的", "饱"), names_part("吃饱了", "吃饱了撑的", "饱")
     (True, True)
@@ -124,9 +124,9 @@ def names_part(said: str, whole: str, part: str) -> bool:
 
 
 def names_pair(word: str, homophone: str, caption: str, reading: str) -> bool:
-    """Return whether a word and its homophone are at the same position in caption and reading.
+    """Return whether a word and its homophone have the same position in caption and reading.
 
-    One pair of homophones is enough if a caption has several, or if it was marked as a whole.
+    If a caption has several pairs of homophones, or was annotated as a whole, one pair is enough.
 
     >>> names_pair("虾头", "下头", "虾头男和虾头女", "下头男和下头女")
     True
@@ -145,7 +145,7 @@ def names_pair(word: str, homophone: str, caption: str, reading: str) -> bool:
 
 
 def judge_wrong(said: str, caption: str) -> Wrong:
-    """Classify a wrong homophone.
+    """Classify a wrong homophone by type of error.
 
     >>> judge_wrong("争夺鱼", "蒸多鱼"), judge_wrong("蒸鱼", "蒸多鱼"), judge_wrong("", "蒸多鱼")
     ('another word of that sound', 'a word of another sound', 'nothing')
@@ -168,7 +168,7 @@ def judge_wrong(said: str, caption: str) -> Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Store what a model named, and whether it is correct."""
+    """The words that a model named, and whether they are correct."""
 
     outcome: Outcome
     homophone: str
@@ -178,7 +178,7 @@ class Named:
 
     @property
     def caption(self) -> str:
-        """The printed text."""
+        """The text printed on the meme."""
         return self.outcome.item.tags["caption"]
 
 
@@ -199,7 +199,7 @@ def _read(outcome: Outcome) -> Named:
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Return punchline accuracy, that of the pun word, of any correct pair, and the errors."""
+    """Return the accuracy of punchline, pun word and any correct pair, and the errors."""
     named = [_read(outcome) for outcome in outcomes]
     memes = [outcome.item.group for outcome in outcomes]
     return (
@@ -211,7 +211,7 @@ def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
 
 
 def _confuse(named: Sequence[Named]) -> Iterator[Score]:
-    """Return the kinds of wrong homophones and the most frequent ones."""
+    """Return the types of wrong homophones and the most frequent ones."""
     wrong = [case for case in named if not case.right and case.outcome.status == "answered"]
     kinds = Counter(judge_wrong(case.homophone, plain(case.caption)) for case in wrong)
     others: tuple[Wrong, ...] = ("another word of that sound", "a word of another sound")

@@ -38,7 +38,7 @@ PEOPLE = {
 
 @dataclass(frozen=True, slots=True)
 class SentimentJudgement:
-    """Store a label and its reference; both as "target-type"."""
+    """A label and its reference label, both as "target-type"."""
 
     meme: str
     said: str
@@ -46,7 +46,7 @@ class SentimentJudgement:
 
 
 def part(label: str, key: str) -> str:
-    """Return the part of a full label that a metric uses.
+    """Return the part of a label "target-type" that a metric uses.
 
     >>> [part("self-negative", key) for key in KEYS]
     ['self-negative', 'self', 'negative']
@@ -56,11 +56,12 @@ def part(label: str, key: str) -> str:
 
 
 def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
-    """Return annotators' scores, and the model's against leave-one-out labels.
+    """Return annotators' scores, and the model's score, against leave-one-out labels.
 
-    The votes determine the gold label, so that comparing them with it favours annotators. Instead,
-    each vote and the model's answer are compared with the label on which the other two agree. Items
-    on which they disagree are excluded, so compare these scores only with each other.
+    The votes of the annotators determine the gold label, so comparing a vote with it favours
+    annotators. Instead, each vote and the model's answer are compared with the label on which the
+    other two annotators agree. Items on which these two disagree are excluded, so compare these
+    scores only with each other.
     """
     once = {outcome.item.group: outcome for outcome in outcomes}
     for key in KEYS:
@@ -75,7 +76,7 @@ def score_human_eval(outcomes: Sequence[Outcome]) -> Iterator[Score]:
 
 
 def score_annotators(outcomes: Sequence[Outcome]) -> dict[str, tuple[Score, ...]]:
-    """Return annotators as rows: against the final label, and against each other."""
+    """Return rows of annotators: scored against the final label, and against each other."""
     rows: dict[str, list[Score]] = {name: [] for name in PEOPLE.values()}
     for row in score_human_eval(outcomes):
         if row.label in PEOPLE and row.n:
@@ -98,7 +99,7 @@ def _against_others(
         for place, vote in enumerate(votes):
             others = {part(other, key) for i, other in enumerate(votes) if i != place}
             if len(others) == 1 and len(votes) > 1:
-                # Any of the other votes works, since they agree here.
+                # Any of the other votes can be used, since they agree here.
                 wanted = votes[place - 1]
                 said = join_value(outcome) if model else vote
                 yield SentimentJudgement(outcome.item.group, said, wanted)
@@ -115,7 +116,7 @@ def read_votes(outcome: Outcome) -> list[str]:
 
 
 def join_value(outcome: Outcome) -> str:
-    """Return the model's answer as one label; invalid answers match nothing."""
+    """Return the model's answer as one label; an invalid answer matches no label."""
     if outcome.status != "answered" or not isinstance(outcome.value, dict):
         return "-"
     return f"{outcome.value['target']}-{outcome.value['type']}"
@@ -185,7 +186,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
         meme
         for meme in brief.release.memes
         if meme.is_pun and not (brief.excludes and meme.id in _LEFT_OUT)
-        # Balance only usable items; a copy without all images would otherwise be unbalanced.
+        # Only usable items are balanced; a copy without all images would otherwise be unbalanced.
         if brief.show(meme) is not None
     ]
     drawn = [(meme, 0) for meme in puns]
@@ -219,7 +220,7 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
 
 
 def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
-    """Return the number of items per target; the sample is too small for the paper's number."""
+    """Return the number of items per target; sample data are too small for the paper's number."""
     if brief.options["per_target"] != "auto":
         return brief.read_whole("per_target", 1, 100_000)
     if brief.source is not None and brief.source.kind == "release":
@@ -228,9 +229,9 @@ def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
 
 
 def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -> Field:
-    """Return the field of one half of the label; its majority is that of the most frequent label.
+    """Return the form field for target or type; its majority is part of the most frequent label.
 
-    The most frequent target and the most frequent type together may be a rare label.
+    The most frequent target together with the most frequent type may be a rare label.
     """
     words = WORDS[language]
     whole = most_frequent(meme.sentiment for meme in memes)
@@ -244,8 +245,8 @@ def _field(language: str, part: str, memes: Sequence[PunMeme], name: str = "") -
 
 
 def _ask(prompt: examples.MemePrompt, item: Item, temperature: float) -> Request:
-    # Repetitions of a meme are the same request: only different seeds make them independent
-    # samples, for the server and the cache.
+    # Repetitions of a meme are identical requests. Only different seeds make them independent
+    # samples for the server and the cache.
     turn = int(item.tags["turn"])
     seed = SEED + turn if temperature > 0 and turn else None
     return Request(prompt.write(item), item.form, Sampling(temperature=temperature, seed=seed))
@@ -260,7 +261,7 @@ def _parse(brief: Brief, text: str, form: Form) -> JsonValue:
 
 
 def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[str, JsonValue]:
-    """Return target and type from the object that names both; after reasons, the last one.
+    """Return target and type from the JSON object that names both; after reasons, the last one.
 
     Without reasons, a reply with two different answers is invalid.
 
@@ -283,8 +284,8 @@ def parse_sentiment(text: str, names: Mapping[str, str], *, last: bool) -> dict[
 def parse_as_published(text: str, names: Mapping[str, str], language: str) -> dict[str, JsonValue]:
     """Apply the official rule: the first braces as a Python literal with exactly the given words.
 
-    The authors evaluate it as code; we parse a literal. In English they accept any words; ours must
-    be known.
+    The authors execute the literal as code; here it is parsed. In English they accept any words;
+    here the words must be known labels.
     """
     value = first_braces(text.lower())
     words = {WORDS[language][name]: name for names_ in VALUES.values() for name in names_}
@@ -299,7 +300,7 @@ def parse_as_published(text: str, names: Mapping[str, str], language: str) -> di
 
 
 def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
-    """Return accuracy of target, type and both, means over classes, and annotators' scores."""
+    """Return the accuracy of target, type and both, means over classes, and annotators' scores."""
     memes = [outcome.item.group for outcome in outcomes]
     right = {
         "accuracy": [_says(o, "target") and _says(o, "type") for o in outcomes],

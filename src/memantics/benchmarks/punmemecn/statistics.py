@@ -1,4 +1,4 @@
-"""PunMemeCN's survey, and the paper's statistics recomputed from a copy."""
+"""Summary of PunMemeCN's data, and the statistics of its paper recomputed from a copy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COMPLETE = 1959
 
 
 def survey(release: PunRelease) -> Found:
-    """Count the parts of a copy and describe the effect of missing files."""
+    """Summarise a copy of the data: counts, and the effect of missing files."""
     images = sum(meme.image is not None for meme in release.memes)
     return Found(
         records=len(release.memes),
@@ -92,9 +92,9 @@ PUBLISHED = Path(__file__).parent / "expected" / "published.json"
 
 
 def statistics(release: PunRelease) -> dict[str, JsonValue]:
-    """Return every statistic by key; None if this copy, or any copy, does not contain it.
+    """Return every statistic of the paper by key; None if no copy, or not this one, contains it.
 
-    Pinyin and words need the extra ``offline``; their statistics are None without it.
+    Pinyin and word statistics need the extra ``offline``; they are None without it.
     """
     puns = [meme for meme in release.memes if meme.is_pun]
     return {
@@ -112,7 +112,7 @@ def statistics(release: PunRelease) -> dict[str, JsonValue]:
 
 
 def _published_drop(system: str) -> float | None:
-    """Return the drop that follows from the cells of Table 5, beside the printed one."""
+    """Return the drop computed from the cells of Table 5, to compare with the printed drop."""
     rows = (row for row in read_published(PUBLISHED) if row.task == "harmful")
     cells = next((row.metrics for row in rows if row.system == system), None)
     return round(cells["recall_nonpun"] - cells["recall_toxicn"], 3) if cells else None
@@ -202,7 +202,7 @@ def _captions(memes: Sequence[PunMeme], puns: Sequence[PunMeme]) -> dict[str, Js
 
 
 def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
-    """Return the F1 of the best detector on captions only: one answer per caption."""
+    """Return the F1 of the best detector that sees only captions: one answer per caption."""
     mixed = sorted(
         (caption for caption in as_pun if caption in as_other),
         key=lambda caption: as_other[caption] / as_pun[caption],
@@ -211,7 +211,7 @@ def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
     best, false = hits, 0
     missed = as_pun.total() - hits
     top = 2 * best / (2 * best + missed) if best else 0.0
-    for caption in mixed:  # in increasing cost of calling a caption a pun
+    for caption in mixed:  # in increasing order of the cost of calling a caption a pun
         hits, missed = hits + as_pun[caption], missed - as_pun[caption]
         false += as_other[caption]
         top = max(top, 2 * hits / (2 * hits + missed + false))
@@ -238,7 +238,7 @@ def _conversations(release: PunRelease, puns: Sequence[PunMeme]) -> dict[str, Js
 
 
 def _count_same_sounds(pairs: Sequence[tuple[str, str]]) -> int | None:
-    """Count pairs that sound alike without tones; None without the extra ``offline``."""
+    """Count pairs of texts that sound alike without tones; None without the extra ``offline``."""
     if find_spec("pypinyin") is None:
         return None
     from pypinyin import lazy_pinyin  # imported on first use
@@ -247,7 +247,7 @@ def _count_same_sounds(pairs: Sequence[tuple[str, str]]) -> int | None:
 
 
 def _distinct(lines: Iterable[str]) -> dict[str, JsonValue]:
-    """Return Distinct-1 and -2: different n-grams over all n-grams, within released lines."""
+    """Return Distinct-1 and -2 (different n-grams over all n-grams) within released chat lines."""
     if find_spec("jieba") is None:
         return {"chats.distinct_1": None, "chats.distinct_2": None}
     plain = (line.removeprefix("甲：").removeprefix("乙：") for line in lines)

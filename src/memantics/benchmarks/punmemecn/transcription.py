@@ -58,7 +58,7 @@ def _make(
 
 
 def choose_puns(brief: Brief) -> list[PunMeme]:
-    """Return the authors' 200 puns if this copy has any of them, else every pun."""
+    """Return the authors' 200 test puns if this copy has any of them, else every pun."""
     puns = {meme.id: meme for meme in brief.release.memes if meme.is_pun}
     drawn = [puns[name] for name in draw_transcribed() if name in puns]
     return drawn if drawn and brief.options["set"] == "paper" else list(puns.values())
@@ -74,7 +74,8 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
                 continue
         else:
             written = matching.keep_chinese(caption)
-            if brief.options.get("wording") == "official":  # the authors' script converts it, too
+            # the authors' script converts the text, too
+            if brief.options.get("wording") == "official":
                 written = matching.simplify_text(written)
             gold, context = matching.spell(written), {"caption": written}
         if matching.plain(gold):
@@ -95,7 +96,7 @@ def _items(brief: Brief, task: str) -> Iterator[Item]:
 
 
 def parse_caption(text: str, _form: Form) -> str:
-    """Return the reply unchanged."""
+    """Return the reply unchanged as the transcribed caption."""
     body = clean(text)
     if not body:
         raise Unparsed("empty reply")
@@ -103,7 +104,7 @@ def parse_caption(text: str, _form: Form) -> str:
 
 
 def parse_pinyin(text: str, _form: Form) -> str:
-    """Return the reply's syllables with tone marks; an empty result is valid and scores 0."""
+    """Return the pinyin syllables of a reply with tone marks; an empty result scores 0."""
     body = parse_caption(text, _form)
     return matching.read_syllables(body) or body
 
@@ -154,7 +155,7 @@ PINYIN_MEASURES: Mapping[str, tuple[TextMeasure, str]] = {
 def score(
     outcomes: Sequence[Outcome], measures: Mapping[str, tuple[TextMeasure, str]]
 ) -> tuple[Score, ...]:
-    """Return means over items; an invalid answer counts 0."""
+    """Return mean scores over items; an invalid answer counts as 0."""
     memes = [outcome.item.group for outcome in outcomes]
     rows = []
     for key, (measure, note) in measures.items():

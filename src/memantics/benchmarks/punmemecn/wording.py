@@ -1,6 +1,6 @@
 """Options and prompts that the tasks of PunMemeCN share.
 
-Blocks that a style omits are empty; blank lines around them are removed.
+Text blocks that a prompt style omits are empty; blank lines around them are removed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SAMPLE_FOLDER = FOLDER.parent.parent / "core" / "samples"
 
 @dataclass(frozen=True, slots=True)
 class PromptStyle:
-    """Define what a prompt contains besides the image, and what it asks for.
+    """The content of a prompt besides the image, and what the prompt asks for.
 
-    ``structured`` asks for the word with two readings and which of them the image shows.
+    ``structured`` asks for the word with two readings, and for the reading that the image shows.
     """
 
     caption: bool = False
@@ -41,7 +41,7 @@ class PromptStyle:
 
     @property
     def rule(self) -> str:
-        """Suffix of the prompt file with the reply instructions."""
+        """The suffix of the prompt file that contains the reply instructions."""
         return "structured" if self.structured else "reasons" if self.reasons else "reply"
 
 
@@ -58,16 +58,16 @@ STYLES: Mapping[str, PromptStyle] = {
 
 @dataclass(frozen=True)
 class Brief(TaskSetup):
-    """Hold a task's setup, with the parsed options that PunMemeCN's tasks share."""
+    """A task's setup, with the parsed options that PunMemeCN's tasks share."""
 
     @classmethod
     def of(cls, setup: TaskSetup) -> Brief:
-        """Return a setup as a brief."""
+        """Convert a task's setup to a ``Brief``, which adds the parsed options."""
         return cls(**{field.name: getattr(setup, field.name) for field in fields(setup)})
 
     @cached_property
     def release(self) -> PunRelease:
-        """The data, read once."""
+        """The data of the task, read once."""
         return open_once(open_release, self.need_source())
 
     @property
@@ -77,19 +77,19 @@ class Brief(TaskSetup):
 
     @cached_property
     def style(self) -> PromptStyle:
-        """The prompt's content: by its number, and the hint that may change it."""
+        """The prompt style: given by its number, and changed by the hint option."""
         numbered = STYLES[self.options["prompt"]]
         hint = self.options["hint"]
         pinyin = numbered.pinyin if hint == "prompt" else hint == "pinyin"
-        # Readings contain the caption, so it is shown with them.
+        # Homophone readings contain the caption, so the caption is shown with them.
         told = numbered.caption or hint == "readings"
         structured = self.options.get("question") == "structured"
         return PromptStyle(told, pinyin, numbered.shots, numbered.reasons, structured)
 
     def read_official(self, task: str) -> Prompt | None:
-        """Return the authors' prompt for these options; None if ours is requested.
+        """Return the authors' prompt for these options; None if the built-in prompt is requested.
 
-        The authors have only the seven prompts, with their examples in one message.
+        The authors have only seven prompts, with their examples in one message.
         """
         if self.options.get("wording") != "official" or self.source is None:
             return None
@@ -114,11 +114,11 @@ class Brief(TaskSetup):
 
     @property
     def excludes(self) -> bool:
-        """Whether examples are excluded from evaluation."""
+        """Whether the few-shot examples are excluded from evaluation."""
         return self.options["examples"] == "exclude"
 
     def show(self, meme: PunMeme) -> Image | None:
-        """Return the image of a meme; if missing, raise or return None (the item is skipped)."""
+        """Return the image of a meme; if missing, raise an error or return None (item skipped)."""
         hint = "add the images, or skip such memes with --set images=present"
         return self.picture(meme.image, meme.id, hint)
 
@@ -131,7 +131,7 @@ _ORDINALS = {
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """Store a worked example: its images, texts, and the expected reply."""
+    """A few-shot example: its images, texts, and the expected reply."""
 
     images: tuple[Image, ...]
     context: Mapping[str, str]
@@ -140,7 +140,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class PunWording:
-    """Hold the prompt files of one language, by name without the language."""
+    """The prompt files of one language, by name without the language."""
 
     language: str
     texts: Mapping[str, Prompt]
@@ -150,11 +150,11 @@ class PunWording:
         return tidy(self.texts[name].fill(**values))
 
     def ordinal(self, number: int) -> str:
-        """Return the name of a position, from 1."""
+        """Return the name of a position ("first", …), counted from 1."""
         return _ORDINALS[self.language][number - 1]
 
     def tell(self, context: Mapping[str, str]) -> str:
-        """Return the texts about a meme besides its image."""
+        """Return the texts that the prompt gives about a meme besides its image."""
         known = {name: context[name] for name in ("caption", "pinyin") if name in context}
         told = [self.say("_".join(["facts", *known]), **known)] if known else []
         if "readings" in context:
@@ -162,7 +162,7 @@ class PunWording:
         return "\n".join(told)
 
     def explain(self, meme: PunMeme) -> str:
-        """Return the reasons of a worked example, from the meme's annotations."""
+        """Return the rationale of a few-shot example, from the meme's annotations."""
         values = {"explanation": one_line(meme.explanation), "caption": one_line(meme.caption)}
         if not meme.reading:
             return self.say("reason_none", **values)
@@ -171,20 +171,20 @@ class PunWording:
         return self.say("reason_homophone", reading=one_line(meme.reading), **values)
 
     def hashes(self, *names: str) -> dict[str, str]:
-        """Return the hashes of the used prompts, which a run records."""
+        """Return the hashes of the used prompts, which are recorded in ``run.json``."""
         used = [self.texts[name] for name in names]
         return {prompt.name: prompt.hash for prompt in used}
 
 
 def read_wording(brief: Brief) -> PunWording:
-    """Return the prompts in the language of a brief."""
+    """Return the prompts in the language of the task's options."""
     ending = f".{brief.language}"
     prompts = {n.removesuffix(ending): p for n, p in brief.prompts.items() if n.endswith(ending)}
     return PunWording(brief.language, prompts)
 
 
 def tidy(text: str) -> str:
-    r"""Collapse blank lines that empty blocks leave behind.
+    r"""Collapse blank lines that empty text blocks leave behind.
 
     >>> tidy("Look. \n\n\n\nReply.")
     'Look.\n\nReply.'
@@ -202,14 +202,14 @@ def one_line(text: str) -> str:
 
 
 def describe(meme: PunMeme, style: PromptStyle) -> dict[str, str]:
-    """Return what a style states about a meme."""
+    """Return the texts that a prompt style gives about a meme."""
     caption = one_line(meme.caption)
     known = {"caption": caption} if style.caption else {}
     return known | ({"pinyin": spell(caption)} if style.pinyin else {})
 
 
 def name_facts(style: PromptStyle) -> list[str]:
-    """Return the names of the prompt files that a style uses for facts."""
+    """Return the names of the prompt files with which a style gives texts about a meme."""
     known = [name for name in ("caption", "pinyin") if getattr(style, name)]
     return ["_".join(["facts", *known])] if known else []
 
@@ -223,7 +223,7 @@ def lay_out(
 ) -> tuple[Message, ...]:
     """Return one message with the examples' images first, or the examples as earlier turns.
 
-    ``write`` makes the text of a context; its second argument states whether it includes the
+    ``write`` makes the text of a context; its second argument is true if the text includes the
     examples.
     """
     if shots and layout == "message":
@@ -249,7 +249,7 @@ def ask_officially(
 
 
 def hash_shots(shots: Sequence[Shot]) -> str:
-    """Return one hash of the examples' images and texts."""
+    """Return one hash of the images and texts of all few-shot examples."""
     body = [
         [[image.path.name for image in shot.images], sorted(shot.context.items()), shot.answer]
         for shot in shots

@@ -1,4 +1,4 @@
-"""PunMemeCN's format: metadata by file name, with the votes behind each sentiment label."""
+"""Writer of PunMemeCN's format: metadata by file name, with votes behind each sentiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import DataError
 from memantics.core.queue import Review, Reviewed
 
-# Chats that end in a meme, added to published puns as PunMemeCN's two chat files.
+# Writer of chats that end in a meme: PunMemeCN's two chat files, added to published puns.
 
 _SPOKEN = re.compile(r"([ABab甲乙])\s*[:：]\s*(.+)")
 _SPEAKERS: dict[str, Literal["A", "B"]] = {"A": "A", "B": "B", "甲": "A", "乙": "B"}
@@ -47,9 +47,9 @@ class _ChatLine(BaseModel):
 def add_chats(made: Made, review: Review) -> Made:
     """Add the kept chats whose memes are all published to the published puns.
 
-    A distractor that is not published cannot be an option, so such a chat is skipped.
+    A distractor meme that is not published cannot be an option, so its chat is skipped.
     """
-    # The format only allows chats about puns, including distractors.
+    # The format allows chats about puns only, also for distractors.
     puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
     names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
     kept = {reviewed.item.id: reviewed for reviewed in review.items if reviewed.kept}
@@ -76,7 +76,7 @@ def add_chats(made: Made, review: Review) -> Made:
 
 
 def _edit(line: _ChatLine, reviewed: Reviewed) -> _ChatLine:
-    """Return the edited chat: lines with speakers, without the meme's line."""
+    """Return a chat edited by an annotator: lines with speakers, without the meme's line."""
     written = reviewed.values.get("turns")
     if not isinstance(written, str) or written == reviewed.item.values.get("turns", written):
         return line
@@ -143,7 +143,7 @@ _ALONE = ".similar_text"
 
 
 def write_puns(review: Review) -> writing.Made:
-    """Return one entry per meme; memes are renamed, since file names encode whether it is a pun."""
+    """Return one entry per meme; memes are renamed, since PunMemeCN's file names mark puns."""
     memes = writing.gather_memes(review)
     meta: dict[str, writing.Record] = {}
     table: list[writing.Record] = []
@@ -186,9 +186,9 @@ class _Group(BaseModel):
 def _name_groups(
     folder: Path, kept: Sequence[tuple[Reviewed, writing.PublishedMeme]]
 ) -> dict[str, str]:
-    """Return the name of each meme in the format: in groups of three if available, else alone.
+    """Return PunMemeCN's file name for each meme: in groups of three if available, else alone.
 
-    Without groups, each non-pun forms its own group.
+    Without groups, each meme that is not a pun forms its own group.
     """
     path = folder / writing.HARD_NEGATIVES
     if not path.is_file():
@@ -245,7 +245,7 @@ def _entry(reviewed: Reviewed, *, is_pun: bool) -> writing.Record:
 
 
 def _label(values: Mapping[str, object]) -> str:
-    """Return ``target-type``, with neutral values if missing."""
+    """Return the sentiment label ``target-type``, with neutral values if missing."""
     target = str(values.get("sentiment_target") or "both")
     kind = str(values.get("sentiment_type") or "neutral")
     return f"{target}-{kind}"

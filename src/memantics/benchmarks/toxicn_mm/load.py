@@ -1,4 +1,4 @@
-"""Open a copy of ToxiCN MM, in any of its official layouts."""
+"""Reader of ToxiCN MM, in any of its official layouts."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ HarmSplit = Literal["train", "test"]
 VERSIONS: tuple[ReleaseVersion, ...] = get_args(ReleaseVersion)
 SPLITS: tuple[HarmSplit, ...] = get_args(HarmSplit)
 
-# The paper's tables list general offence before sexual innuendo; the class ids do not.
+# The paper's tables list general offence before sexual innuendo, unlike the class ids.
 TYPE_IDS = ("none", "targeted", "sexual", "offence", "dispirited")
 TYPES = ("none", "targeted", "offence", "sexual", "dispirited")
 MODALITIES = ("fusion", "text", "image", "both")
-# By class id, from 1; 0 means that no target was annotated.
+# Names of the targets by class id, from 1; 0 means that no target was annotated.
 CLASSES = toml_beside(__file__, "classes.toml")
 TARGETS = tuple(CLASSES["targets"])
 
 
 @dataclass(frozen=True, slots=True)
 class HarmMeme:
-    """Store one meme under one label version; ``id`` is its file name without extension.
+    """One meme under one label version; ``id`` is its file name without extension.
 
     ``text`` is printed on the meme; a language model wrote the two captions. ``modality`` states
     where the harm lies (None: harmless): in the combination of text and image, in the text, in the
-    image, or in each of them. ``target`` is available in version 2.0 only.
+    image, or in each of them. ``target`` is available in label version 2.0 only.
     """
 
     id: str
@@ -57,7 +57,7 @@ class HarmMeme:
 
 
 def name_modality(*, harmful: bool, text: bool, image: bool) -> str | None:
-    """Return the modality from its two flags; both off is ambiguous without the label.
+    """Return the modality of harm from its two flags; if both are off, the label decides.
 
     >>> name_modality(harmful=True, text=False, image=False)
     'fusion'
@@ -71,7 +71,7 @@ def name_modality(*, harmful: bool, text: bool, image: bool) -> str | None:
     )
 
 
-# Version 2.0 has one harmful meme without a type; it is kept unchanged.
+# Label version 2.0 has one harmful meme without a type; it is kept unchanged.
 UNTYPED = ("v2", "train", "7630")
 UNTYPED_KEPT = "kept as released: 7630.jpg is harmful but has no type"
 COPIES_DIFFER = "rows whose one-hot columns differ: label, type and modal are used"
@@ -109,7 +109,7 @@ class _SecondRow(ReleaseRow):
 
 @dataclass(frozen=True, slots=True)
 class LabelFile:
-    """Describe one file of one label version and split."""
+    """One data file: its label version and split."""
 
     path: Path
     version: ReleaseVersion
@@ -119,7 +119,7 @@ class LabelFile:
 def read_memes(
     file: LabelFile, find_image: Callable[[str], Path | None], repairs: Counter[str]
 ) -> tuple[HarmMeme, ...]:
-    """Read one file; ``repairs`` counts repaired values and known errors that are kept."""
+    """Read one data file; ``repairs`` counts repaired values and known errors that are kept."""
     top = read_json(file.path)
     if not isinstance(top, list):
         raise DataError(file.path.name, "is not a JSON array of memes", hint="download it again")
@@ -150,7 +150,8 @@ def _read_row(
     if file.version == "v1":
         row, target = _check(_FirstRow, value, file, number), 0
         path, (text, image) = row.new_path, row.modal
-        # The last code repeats the pair and the label: 0 harmless, 1 fusion, 2-4.
+        # The last code repeats the pair of flags and the label: 0 harmless, 1 fusion, 2-4 the
+        # others.
         code = row.label and {(0, 0): 1, (1, 0): 2, (0, 1): 3, (1, 1): 4}[text, image]
         copies = (row.new_label, row.new_type, row.new_modal)
         repairs[COPIES_DIFFER] += copies != (_one_hot(row.label, 2), _one_hot(row.type, 5), code)
@@ -202,7 +203,7 @@ NAMES: Mapping[tuple[ReleaseVersion, HarmSplit], str] = MappingProxyType(
     }
 )
 CODE_BOOK = "target_info.csv"
-# Layouts: the files alone (or the data folder), a clone, the parent folder of a clone.
+# Possible layouts: the files alone (or the data folder), a clone, the parent folder of a clone.
 _PLACES = ("", "data", "ToxiCN_MM/data")
 _IMAGE_PLACES = ("images", "image", "memes", "meme", "../images", "../image", "")
 _EXTENSIONS = (".jpg", ".png")
@@ -210,7 +211,7 @@ _EXTENSIONS = (".jpg", ".png")
 
 @dataclass(frozen=True, slots=True)
 class HarmRelease:
-    """Hold a copy of ToxiCN MM: one or both label versions and splits."""
+    """A copy of ToxiCN MM: one or both label versions and splits."""
 
     folder: Path
     files: tuple[Path, ...]
@@ -223,7 +224,7 @@ class HarmRelease:
         return tuple(version for version in VERSIONS if any(v == version for v, _ in self.parts))
 
     def memes(self, version: str, split: str = "all") -> tuple[HarmMeme, ...]:
-        """Return the memes of a label version: ``train``, ``test`` or ``all`` available."""
+        """Return the memes of a label version in split ``train``, ``test`` or ``all``."""
         require_known("label version", version, VERSIONS)
         require_known("split", split, (*SPLITS, "all"))
         wanted = [key for key in self.parts if key[0] == version and split in (key[1], "all")]
@@ -238,7 +239,7 @@ class HarmRelease:
 
 
 def open_release(source: Source) -> HarmRelease:
-    """Read a copy of the release; errors name the file and the row."""
+    """Read a copy of the data; errors name the file and the row."""
     folder = _find_folder(source.root)
     find_image = _find_images(folder, source.images)
     repairs: Counter[str] = Counter()
@@ -272,7 +273,7 @@ def _find_folder(root: Path) -> Path:
 
 
 def _find_images(folder: Path, given: Path | None) -> Callable[[str], Path | None]:
-    """Return a map from id to image, from the given folder or the first one with images."""
+    """Return a map from meme id to image, from the given folder or the first one with images."""
     if given is not None and not given.is_dir():
         raise DataError(given, "image folder not found", hint="check the path")
     places = [given] if given is not None else [folder / place for place in _IMAGE_PLACES]
@@ -301,7 +302,7 @@ def _refuse_overlap(parts: Mapping[tuple[ReleaseVersion, HarmSplit], tuple[HarmM
 
 
 def _check_code_book(path: Path) -> None:
-    """Raise unless the code book lists the 15 known targets."""
+    """Raise an error unless the code book lists the 15 known targets."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             codes = [row[0] for row in csv.reader(file) if row and row[0].isdecimal()]
@@ -315,17 +316,18 @@ def _check_code_book(path: Path) -> None:
         )
 
 
-# Test texts that also appear in the training split: one definition for statistics, audit and page.
+# Test texts that also occur in the training split: one definition for statistics, audit and
+# reproduced paper.
 
 NEAR = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class TextLeakage:
-    """Store, for each test meme, whether its text (nearly) equals a training text, and its label.
+    """For each test meme, whether its text (nearly) equals a training text, and which one.
 
-    Texts are compared as released. "Nearly" means that the Jaccard index of their character sets is
-    at least 0.8.
+    Texts are compared as released. "Nearly" means that the Jaccard index of the character sets of
+    two texts is at least 0.8.
     """
 
     test: tuple[HarmMeme, ...]
@@ -334,12 +336,12 @@ class TextLeakage:
 
     @property
     def near(self) -> tuple[bool, ...]:
-        """Whether each test text has a near-duplicate in train."""
+        """Whether each test text has a near-duplicate in the training split."""
         return tuple(twin is not None for twin in self.twins)
 
 
 def find_leakage(release: HarmRelease) -> TextLeakage | None:
-    """Compare the splits of one label version; texts are the same in both versions."""
+    """Compare train and test texts of one label version; both versions have the same texts."""
     for version in release.versions:
         train, test = (release.parts.get((version, part)) for part in ("train", "test"))
         if train and test:

@@ -1,6 +1,6 @@
 """Parts of ToxiCN MM's paper computed from data, annotations and questionnaires.
 
-Parts about models are in ``paper_models.py``.
+Tables and figures about models are in ``paper_models.py``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from memantics.metrics.agreement import fleiss_kappa
 
 _LABELS = {"none": "harmless", "offence": "general offence", "sexual": "sexual innuendo"}
 _LANGUAGES = {"zh": "Chinese", "en": "English"}
-_TEXTS = 200  # enough to detect the language of a data set
+_TEXTS = 200  # number of texts that is enough to detect the language of a data set
 
 
 def _version(material: paper_models.HarmMaterial, *, targets: bool = False) -> str:
-    """Return the labels of the paper's tables: version 1; only version 2 has targets."""
+    """Return the label version of the paper's tables: version 1; only version 2 has targets."""
     known = material.release.versions
     wanted = "v2" if targets else "v1"
     return wanted if wanted in known else known[0]
@@ -35,7 +35,7 @@ def _version(material: paper_models.HarmMaterial, *, targets: bool = False) -> s
 def _part(
     material: paper_models.HarmMaterial, name: str, *, targets: bool = False
 ) -> tuple[HarmMeme, ...] | None:
-    """Return the memes of a split; ``total`` is both, or the only one in these data."""
+    """Return the memes of a split; ``total`` means both splits, or the only one in these data."""
     version = _version(material, targets=targets)
     parts = {split: memes for (own_version, split), memes in material.release.parts.items()
              if own_version == version}  # fmt: skip
@@ -57,7 +57,7 @@ def _count(
     digits: int | None = None,
     reason: str = "",
 ) -> Cell:
-    """Return a count of these data with the paper's value; ``reason`` states why there is none."""
+    """Return a cell with a count and the paper's value; ``reason`` states why there is no count."""
     if material.source.published:
         reason = reason or "These data have no such split: publish them with --split 8:2."
     elif material.compared and not material.complete:
@@ -67,7 +67,7 @@ def _count(
 
 
 def figure_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return one meme of each kind."""
+    """Return Figure 1: one meme of each category."""
     memes = _any_part(material)
     texts = []
     for kind in ("none", *HARMS):
@@ -79,7 +79,7 @@ def figure_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPa
 
 
 def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return data sets of harmful memes with language, size and proportion harmful."""
+    """Return Table 1: data sets of harmful memes with language, size and proportion harmful."""
     memes = _part(material, "total") or ()
     *rows, ours = show_declared(material, part).rows
     spoken = Counter(guess_language(meme.text).language for meme in memes[:_TEXTS])
@@ -100,7 +100,7 @@ def table_1(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def table_2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return annotators' demographics, from a questionnaire stored separately."""
+    """Return Table 2: annotators' demographics, from a questionnaire stored separately."""
     forms = [
         (reviewed.aggregated, vote.values)
         for review in material.reviews
@@ -137,7 +137,7 @@ def _list_counts(memes: Sequence[HarmMeme]) -> tuple[int, ...]:
 
 
 def table_3(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return memes by split, type and modality."""
+    """Return Table 3: memes by split, type and modality."""
     rows = []
     for row in part.rows:
         memes = _part(material, row.key)
@@ -148,7 +148,7 @@ def table_3(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def table_4(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the modality of harm by type, also with labels 2.0, which the paper does not use."""
+    """Return Table 4: modality of harm by type; also with labels 2.0, unused in the paper."""
     rows = []
     for version in material.release.versions:
         parts = [memes for (v, _), memes in material.release.parts.items() if v == version]
@@ -165,7 +165,7 @@ def table_4(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPar
 
 
 def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return coded reasons of model errors; the paper names two types and counts none."""
+    """Return coded reasons of model errors; the paper names two types and does not count them."""
     said = Counter(
         str(reviewed.values.get("error"))
         for review in material.reviews
@@ -183,7 +183,7 @@ def error_types(material: paper_models.HarmMaterial, part: DeclaredPart) -> Pape
 
 
 def figure_b2(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return memes whose image alone is harmful."""
+    """Return Figure B2: memes whose image alone is harmful."""
     found = [meme for meme in _any_part(material) if meme.modality in ("image", "both")][:2]
     texts = [
         PaperText(f"{meme.id}: {meme.modality}", f"{meme.text}\nimage: {meme.image_caption}")
@@ -220,7 +220,7 @@ def _answer(value: JsonValue) -> str | None:
 
 
 def table_b7(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the targets of targeted memes (labels 2.0)."""
+    """Return Table B7: the targets of targeted memes (labels 2.0)."""
     memes = _part(material, "total", targets=True) if "v2" in material.release.versions else None
     none = part.lacking if memes else ""
     counts = Counter(meme.target for meme in memes or ())
@@ -241,7 +241,7 @@ def table_b7(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPa
 
 
 def versions(material: paper_models.HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return how types changed from labels 1 to labels 2.0; the paper uses only the first."""
+    """Return how types changed from label version 1 to 2.0; the paper uses only version 1."""
     reason = (
         "" if len(material.release.versions) == 2 else "These data have only one label version."
     )

@@ -33,7 +33,7 @@ from memantics.core.records import Answer, Score
 from memantics.core.rundir import last_answers
 
 HarmMaterial = PaperMaterial[HarmRelease]
-# Cards of single detectors use other metric names, and report on held-out memes.
+# Model cards of single detectors use other metric names, and report on held-out memes.
 _CARDS = {"detection": "harmful", "type": "types"}
 _LONG = 700
 
@@ -51,9 +51,9 @@ def _find(detector: ScoredDetector, metric: PaperMetric) -> Score | None:
 
 
 def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return all systems on both tasks: the paper's, other detectors and runs, baselines."""
-    # The first of several studies with a variant fills the paper's row. Encoders other than the
-    # paper's are other systems and are not compared.
+    """Return Table 5: all systems on both tasks, with other detectors, runs and baselines."""
+    # If several studies have a variant, the first one fills the paper's row. Encoders other than
+    # the paper's are other systems and are not compared.
     named = {detector.name: detector for detector in reversed(material.detectors)}
     used = {row.key: named[row.key] for row in part.rows if row.key in named}
 
@@ -85,7 +85,7 @@ def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
-    """Return whether a detector uses the paper's encoders, by the names of its system."""
+    """Return whether a detector uses the paper's encoders, judged by the names of its system."""
     settings = detector.facts.get("settings") if detector else None
     if not isinstance(settings, dict):
         return False
@@ -94,7 +94,7 @@ def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetecto
 
 
 def _tested(material: HarmMaterial) -> str:
-    """Return the number of memes that studies were tested on."""
+    """Return the number of memes on which detector studies were tested."""
     facts = (detector.facts for detector in material.detectors)
     sizes = {known.get("tested_on") for known in facts if "study" in known}
     told = " or ".join(sorted(f"{size:,}" for size in sizes if isinstance(size, int)))
@@ -113,7 +113,7 @@ def _name(detector: ScoredDetector, material: HarmMaterial) -> str:
 
 
 def table_5_tests(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the contrasts of a study; the paper states that all results have p < 0.01."""
+    """Return the comparisons in a study; the paper states that all results have p < 0.01."""
     rows = []
     for detector in material.detectors:
         contrasts = detector.facts.get("contrasts")
@@ -142,7 +142,7 @@ def _round(value: JsonValue) -> float | None:
     return round(float(value), 4) if isinstance(value, int | float) else None
 
 
-# Study variants that a statement in the text compares: the better ones, the worse ones.
+# Study variants that a statement in the paper compares: the better ones, the worse ones.
 _AGAINST = {
     "+MKE": (("fusion+both", "clip+both"), ("fusion", "clip")),
     "+image": (("fusion+image", "clip+image"), ("fusion", "clip")),
@@ -152,7 +152,7 @@ _AGAINST = {
 
 
 def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return values stated in the text: from a study, or else from Table 5."""
+    """Return values stated in the paper's text: from a study, or else from Table 5."""
     systems = dict(zip(_VARIANTS, list(material.systems)[-len(_VARIANTS) :], strict=True))
     studied = {detector.name: detector for detector in reversed(material.detectors)}
     rows = []
@@ -212,7 +212,7 @@ def case_study(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     }
 
     def spread(name: str) -> float:
-        """Return the disagreement of judges; 0 means that exactly half of them are correct."""
+        """Return the disagreement of models; 0 means that exactly half of them are correct."""
         given = [said[name] for said in verdicts.values() if name in said]
         return abs(2 * sum(given) - len(given)) + len(verdicts) - len(given)
 
@@ -251,7 +251,7 @@ def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the proportion of harmful memes detected, by modality of the harm."""
+    """Return Figure C1: proportion of harmful memes detected, by modality of the harm."""
     runs = material.of_task("detection")
     named: dict[str, tuple[Sequence[Score], str]] = {
         detector.name: (detector.scores["detection"], "")
@@ -275,12 +275,12 @@ def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return results of Chinese multimodal language models."""
+    """Return Table C1: results of Chinese multimodal language models."""
     return part.show(fill_systems(material, part)[0])
 
 
 def table_b8(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the encoders and models of the rows of Table 5."""
+    """Return Table B8: the encoders and models of the rows of Table 5."""
     known = {detector.name: detector.facts.get("settings") for detector in material.detectors}
     rows = []
     for row in part.rows:
@@ -296,7 +296,7 @@ def table_b8(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
 
 
 def table_b9(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
-    """Return the hyperparameters of the trained rows."""
+    """Return Table B9: the hyperparameters of the trained rows."""
     by_place: list[Mapping[str, JsonValue]] = [{}, {}]
     for detector in material.detectors:
         settings = detector.facts.get("settings")

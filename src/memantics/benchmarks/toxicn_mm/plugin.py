@@ -1,6 +1,6 @@
-"""The ToxiCN MM plugin: is a Chinese meme harmful, what type of harm, against whom.
+"""The ToxiCN MM plugin: whether a Chinese meme is harmful, the type of harm, and its target.
 
-It holds the tasks ``detection``, ``type`` and ``target``, their parsers, metrics and labels.
+It contains the tasks ``detection``, ``type`` and ``target``, their parsers, metrics and labels.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ TARGET_ALIASES: Mapping[str, list[str]] = {
 }
 
 
-# Parsers of replies. A reply that denies the class it names is not an answer.
+# Parsers of replies. A reply that negates the class it names is not an answer.
 
 
 def find_conclusion(text: str, reasons: str) -> str:
@@ -88,12 +88,12 @@ def find_conclusion(text: str, reasons: str) -> str:
     if reasons == "last":
         return lines[0]
     marked = [line for line in lines if "结论" in line or "conclusion" in line.casefold()]
-    # A model may write the conclusion below its heading.
+    # A model may write the conclusion on the line below its heading.
     return "\n".join(lines[lines.index(marked[-1]) :]) if marked else lines[-1]
 
 
 def parse_verdict(text: str) -> str:
-    """Return harmful or harmless, as the conclusion of a reply names it.
+    """Return harmful or harmless, according to the conclusion of a reply.
 
     >>> parse_verdict("分析：话里没有脏字。结论：有害"), parse_verdict("It is not harmful.")
     ('harmful', 'harmless')
@@ -247,7 +247,7 @@ def make(setup: TaskSetup) -> Task:
 
 
 def _find_main(setup: TaskSetup) -> Prompt:
-    """Return the instruction: short, or as in the paper, which may ask for reasons."""
+    """Return the instruction: the short one, or that of the paper, which may ask for reasons."""
     name, language = setup.card.name, setup.options["language"]
     reasons = setup.options.get("reasons", "none")
     if reasons == "none" and setup.options.get("wording", "short") == "short":
@@ -266,7 +266,7 @@ def pick_split(source: Source) -> str:
 
 
 def _keys(name: str, language: str) -> dict[str, str]:
-    """Return the expected reply for each class."""
+    """Return the expected reply text for each class."""
     if name == "type":
         return dict(LETTERS)
     words = VERDICTS if name == "detection" else TARGET_NAMES
@@ -292,11 +292,11 @@ def _items(setup: TaskSetup) -> Iterator[records.Item]:
 
 
 def _gold(name: str, meme: HarmMeme, chosen: Mapping[str, str]) -> str | None:
-    """Return the class of a meme; None if the task does not include it."""
+    """Return the class of a meme; None if the task does not include the meme."""
     if name == "detection":
         return HARMFUL if meme.harmful else HARMLESS
     if name == "type":
-        # One meme of version 2.0 is harmful without a type, so no answer could be correct.
+        # One meme of label version 2.0 is harmful without a type, so no answer could be correct.
         return None if meme.harmful and meme.type == "none" else meme.type
     if meme.target is None:
         return NOBODY if chosen["memes"] == "all" else None
@@ -347,13 +347,13 @@ def _parse(name: str, text: str, form: records.Form, keys: Mapping[str, str] | N
     return parse_type(text, form) if name == "type" else parse_target(text, form)
 
 
-# Labels for classifiers, from texts and both captions.
+# Labels for classifiers; features are the texts and both captions.
 
 
 def _read(
     label_of: Callable[[HarmMeme], str | None], version: str = ""
 ) -> Callable[[HarmRelease], Iterator[LabelledMeme]]:
-    """Return memes with a label; version 1 by default, if available."""
+    """Return memes with a label; label version 1 by default, if available."""
 
     def read(release: HarmRelease) -> Iterator[LabelledMeme]:
         for meme in release.memes(version or release.versions[0]):
@@ -373,7 +373,7 @@ def _read(
 
 
 def _name_type(meme: HarmMeme) -> str | None:
-    # One row of version 2.0 is harmful without a type.
+    # One row of label version 2.0 is harmful without a type.
     return None if meme.harmful and meme.type == "none" else meme.type
 
 

@@ -1,6 +1,7 @@
-"""ToxiCN MM's survey, the paper's statistics recomputed, and audit findings on its data.
+"""Summary of ToxiCN MM's data, recomputed statistics of its paper, and audit findings.
 
-The findings measure how well file numbers predict labels, and how labels changed between versions.
+The audit findings measure how well file numbers predict labels, and how labels changed between
+versions.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _WORDS = FindingWords(__file__)
 
 
 def survey(release: HarmRelease) -> Found:
-    """Count the parts of a copy and describe the effect of missing files."""
+    """Summarise a copy of the data: counts, and the effect of missing files."""
     ids: dict[str, bool] = {}
     for memes in release.parts.values():
         ids.update({meme.id: meme.image is not None for meme in memes})
@@ -107,7 +108,7 @@ def _notes(release: HarmRelease, images: int, memes: int) -> list[str]:
 
 
 def statistics(release: HarmRelease) -> dict[str, JsonValue]:
-    """Return every statistic by key; None if this copy, or any copy, does not contain it."""
+    """Return every statistic of the paper by key; None if no copy, or not this one, contains it."""
     found: dict[str, JsonValue] = {}
     for version in VERSIONS:
         for part in PARTS:
@@ -130,7 +131,7 @@ def statistics(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def find_part(release: HarmRelease, version: str, part: str) -> tuple[HarmMeme, ...] | None:
-    """Return one split, or both as ``total``; None if the copy lacks a part of it."""
+    """Return the memes of one split, or of both as ``total``; None if the copy lacks some."""
     wanted = SPLITS if part == "total" else [split for split in SPLITS if split == part]
     memes: list[HarmMeme] = []
     for split in wanted:
@@ -158,7 +159,7 @@ def _table_3(memes: Sequence[HarmMeme] | None, prefix: str) -> dict[str, JsonVal
 
 
 def _count_modalities(memes: Sequence[HarmMeme]) -> tuple[int, int, int, int]:
-    """Count fusion, text, image, both; as in the paper, "both" also counts as text and as image."""
+    """Count fusion, text, image, both; as in the paper, "both" counts as text and as image too."""
     kinds = Counter(meme.modality for meme in memes)
     both = kinds["both"]
     return kinds["fusion"], kinds["text"] + both, kinds["image"] + both, both
@@ -199,7 +200,7 @@ def _table_b7(memes: Sequence[HarmMeme] | None) -> dict[str, JsonValue]:
 
 
 def _changes(release: HarmRelease, part: str) -> dict[str, JsonValue]:
-    """Count what version 2.0 changed, meme by meme."""
+    """Count the labels that version 2.0 changed, meme by meme."""
     keys = ("label", "type", "modality", "text", "targeted_without_target")
     first, second = find_part(release, "v1", part), find_part(release, "v2", part)
     if first is None or second is None:
@@ -235,7 +236,7 @@ def _transitions(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _flags(meme: HarmMeme) -> tuple[bool, bool]:
-    """Return the two flags of the files, which are equal for fusion and harmless memes."""
+    """Return the two modality flags of the files, equal for fusion and harmless memes."""
     return meme.modality in ("text", "both"), meme.modality in ("image", "both")
 
 
@@ -257,7 +258,7 @@ def _harm(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _any_version(release: HarmRelease, part: str) -> tuple[HarmMeme, ...] | None:
-    """Return any available version, since texts and ids are the same in both."""
+    """Return any available label version, since texts and ids are the same in both."""
     return find_part(release, "v1", part) or find_part(release, "v2", part)
 
 
@@ -273,7 +274,7 @@ def _lengths(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def _ids(release: HarmRelease) -> dict[str, JsonValue]:
-    """Return how file numbers relate to labels: they follow the crawl, which targeted harm."""
+    """Return how file numbers relate to labels: numbers follow the crawl, which targeted harm."""
     memes = _any_version(release, "total")
     numbers = [int(m.id) for m in memes or () if m.id.isdecimal()]
     gaps = max(numbers) - min(numbers) + 1 - len(numbers) if numbers else None
@@ -314,13 +315,13 @@ def _leakage(release: HarmRelease) -> dict[str, JsonValue]:
 
 
 def pictures(release: HarmRelease) -> Iterator[str]:
-    """Return the image names of a complete copy."""
+    """Return the image file names of a complete copy."""
     names = {meme.id for part in release.parts.values() for meme in part}
     return (f"{name}.jpg" for name in sorted(names))
 
 
 def findings(release: HarmRelease) -> tuple[Finding, ...]:
-    """Yield findings: labels predicted from file numbers, labels changed between versions."""
+    """Yield audit findings: labels predicted from file numbers, labels changed between versions."""
     found: list[Finding] = []
     memes = [meme for meme in release.memes(release.versions[0]) if meme.id.isdecimal()]
     if len(memes) > 10 * NEIGHBOURS:
@@ -331,7 +332,7 @@ def findings(release: HarmRelease) -> tuple[Finding, ...]:
 
 
 def narrow(release: HarmRelease, split: str) -> HarmRelease:
-    """Restrict a release to the memes of a split, in every label version."""
+    """Restrict the data to the memes of a split, in every label version."""
     if split == "all":
         return release
     return replace(
@@ -340,7 +341,7 @@ def narrow(release: HarmRelease, split: str) -> HarmRelease:
 
 
 def across(release: HarmRelease) -> tuple[Finding, ...]:
-    """Yield findings on test texts in the training split, instead of the general check."""
+    """Yield audit findings on test texts in the training split, instead of the general check."""
     leaked = find_leakage(release)
     if leaked is None:
         return ()
@@ -362,7 +363,7 @@ def across(release: HarmRelease) -> tuple[Finding, ...]:
 
 
 def _judge_numbers(memes: Sequence[HarmMeme]) -> Finding:
-    """Predict each label from the labels of the nearest file numbers, without its own."""
+    """Predict each label from the labels of the nearest file numbers, without its own label."""
     ordered = sorted(memes, key=lambda meme: int(meme.id))
     base = sum(meme.harmful for meme in ordered) / len(ordered)
     gold = [meme.harmful for meme in ordered]

@@ -1,4 +1,4 @@
-"""ToxiCN MM's format: harm labels in version 2.0, all in the test split unless divided."""
+"""Writer of ToxiCN MM's format: harm labels 2.0, all in the test split unless divided."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def write_harms(review: Review) -> writing.Made:
 
 
 def split_harms(made: writing.Made, shares: Sequence[int]) -> writing.Made:
-    """Write the rows to two files, stratified by type and cluster-disjoint."""
+    """Write the rows to a train and a test file, stratified by type and cluster-disjoint."""
     rows: list[dict[str, JsonValue]] = json.loads(made.files[_TEST])
     kinds = {str(r["path"]): (f"label {r['label']}", f"type {r['type']}") for r in rows}
     clusters = {meme.id: meme.template_cluster for meme in made.memes}
