@@ -1,1 +1,1 @@
-"""The command line interface: flags, tables and exit codes over the packages' public functions."""
+"""The command line interface: flags, tables and exit codes for the packages' public functions."""

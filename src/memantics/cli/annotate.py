@@ -1,6 +1,7 @@
-"""``memantics annotate``: the annotation app, imports and exports, accounts, and queue makers.
+"""``memantics annotate``: the annotation app, imports, exports, accounts, and queue commands.
 
-The queue makers are ``questionnaire``, ``texts``, ``apply-texts`` and ``errors``.
+The commands that write annotation queues are ``questionnaire``, ``texts``, ``apply-texts`` and
+``errors``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def make_errors(done: construction.MadeQueue) -> None:
 
 
 def _show(done: construction.MadeQueue, what: str, more: str = "") -> None:
-    """Print the next command with 'annotate open': a folder may have the name of a subcommand."""
+    """Print the next command with 'annotate open'; a folder may be named like a subcommand."""
     where = f"{done.folder}; next: memantics annotate open {done.folder}{more}"
     console().print(plain(f"{done.items} {what}: {where}"), soft_wrap=True)
 
@@ -52,7 +53,7 @@ FIRST = "open"
 
 
 class OpenByDefault(TyperGroup):
-    """``annotate QUEUE`` means ``annotate open QUEUE``."""
+    """A command group in which ``annotate QUEUE`` means ``annotate open QUEUE``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert 'open' if no subcommand is given."""
@@ -76,7 +77,7 @@ def _show_start(start: annotation.AppStart) -> None:
         print_lines(done.lines())
     out = console()
     out.print(plain("Open this link in a browser. It logs you in once and expires after one hour:"))
-    say(f"  {start.link}")  # not wrapped, so that it can be copied
+    say(f"  {start.link}")  # the line is not wrapped, so that the command can be copied
     after = "the demo data is deleted" if start.demo else "all saved answers are kept"
     out.print(plain(f"Stop with Ctrl+C; {after}."))
 

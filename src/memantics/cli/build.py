@@ -32,7 +32,7 @@ def _report(built: construction.Built[Any]) -> object:
 
 
 def _show_plan(settings: ExtractSettings, as_json: bool, explain: Explain = False) -> bool:
-    """Show the order of steps, the input of each, and the steps that run in parallel."""
+    """Show the steps of a dataset build in order, the input of each, and the parallel steps."""
     plan = settings.plan
     if explain and as_json:
         found = {"order": plan.name, "refine": settings.when, "waves": plan.waves()}
@@ -132,7 +132,7 @@ def make_chats(built: construction.Built[construction.ChatReport]) -> None:
 
 
 def _show_end(built: construction.Built[Any], misses: Sequence[Miss], memes: int) -> None:
-    """Print the calls by status, the tokens, and the first steps without a usable reply."""
+    """Print the model calls by status, the tokens, and the first steps without a usable reply."""
     counts = ", ".join(f"{count} {status}" for status, count in built.counts.items())
     console().print(plain(f"steps: {counts}"))
     tell_tokens(built.tokens, memes, built.adapted)

@@ -184,7 +184,7 @@ STYLES = {"broken": "red", "worth knowing": "yellow", "sound": "green"}
 
 @contextmanager
 def _watch() -> Iterator[Mapping[str, Any]]:
-    """Show one progress bar per model call type."""
+    """Show one progress bar for each type of model call."""
     with resumable(), ExitStack() as bars:
 
         def begin(title: str, total: int) -> Callable[[Progress], None]:

@@ -1,4 +1,4 @@
-"""``memantics data``: register, check and describe official releases."""
+"""``memantics data``: register, check and describe official dataset releases."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _show_found(survey: evaluation.Survey) -> None:
 
 
 def _printed(survey: evaluation.Survey) -> list[Statistic]:
-    """Return the values that the paper prints; 'data stats' shows the rest."""
+    """Return the statistics that the paper prints; 'data stats' shows the others."""
     rows, kept = survey.statistics, [row for row in survey.statistics if row.paper is not None]
     if not kept:
         return []

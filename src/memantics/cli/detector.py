@@ -1,7 +1,7 @@
 """``memantics detector …``: train, evaluate, use, compare, export and explain detectors.
 
-Also ``memantics build pairs`` for minimal pairs. Training networks, LoRA tuning and studies need
-the extra ``detector``.
+The module also contains ``memantics build pairs`` for minimal pairs. Training networks, LoRA tuning
+and studies need the extra ``detector``.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _show_tuned(done: moderation.TunedModel, as_json: bool) -> None:
 
 
 def _refuse(question: str, given: Mapping[str, object]) -> None:
-    """Raise an error for a flag that does not apply to this question."""
+    """Raise an error for a flag that does not apply to the chosen task (pun, harm or intent)."""
     for flag, value in given.items():
         if value is not None:
             hint = "the prompt is that of memeintent/intent: use --set"
@@ -168,7 +168,7 @@ def _refuse(question: str, given: Mapping[str, object]) -> None:
             )
 
 
-# ``memantics detector study``: variants × seeds × tasks in one command (extra ``detector``).
+# ``memantics detector study`` trains variants × seeds × tasks in one command (extra ``detector``).
 
 
 @expose(moderation.study, watch=lambda as_json: nullcontext({} if as_json else {"progress": tell}))
@@ -195,7 +195,7 @@ CurvePageFlag = Annotated[Path | None, Flag("Write an HTML page with curves and 
 
 
 def watch_folds() -> nullcontext[dict[str, object]]:
-    """Print each finished fold."""
+    """Print each finished cross-validation fold."""
     return nullcontext({"watch": lambda fold, total: tell(f"fold {fold} of {total}")})
 
 
@@ -381,7 +381,7 @@ def show_measured(done: moderation.Measured) -> None:
 def show_evaluation(
     found: moderation.DetectorEvaluation | moderation.LabelEvaluation, title: str
 ) -> None:
-    """Print all tables of an evaluation."""
+    """Print all tables of a detector evaluation."""
     show_table(found.table(title))
     if isinstance(found, moderation.DetectorEvaluation):
         show_table(found.threshold_table)

@@ -48,7 +48,7 @@ from memantics.evaluation import score as score_run
 from memantics.evaluation import table as tabulate
 from memantics.models.client import CallSettings
 
-# More folders than this are named by the one they are in.
+# If there are more folders than this number, only their parent folder is named.
 _FEW = 8
 
 
@@ -85,7 +85,7 @@ def run(
 
 @contextmanager
 def _serve_page(out: Path) -> Iterator[None]:
-    """Serve the page of a folder's runs in another process until the block ends."""
+    """Serve the web page of a folder's runs in another process until the block ends."""
     from memantics.serve import require_extra
 
     require_extra()
@@ -131,7 +131,7 @@ def score(
 def _show_ends(
     ends: Sequence[evaluation.RunEnd], skipped: Mapping[str, InputError], *, as_json: bool
 ) -> None:
-    """Print the scores, the run folders, and what is missing."""
+    """Print the scores, the run folders, and the missing answers."""
     if as_json:
         missing = [{"task": task, "skipped": str(error)} for task, error in skipped.items()]
         print_json([*map(evaluation.dump_end, ends), *missing])
@@ -151,7 +151,7 @@ def _show_ends(
 
 
 def _finish(ends: Sequence[evaluation.RunEnd]) -> None:
-    """Print each problem once and end with the matching exit code."""
+    """Print each problem of the runs once and end with the matching exit code."""
     for line in evaluation.list_errors(ends):
         tell(line)
     for end in ends:

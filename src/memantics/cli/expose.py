@@ -1,15 +1,16 @@
 """Turn public functions into commands: parameters become flags, and the result is shown.
 
-The decorated function shows what the public function returned, and its docstring is the command's
-help::
+The decorated function displays the result of the public function, and its docstring is the help of
+the command::
 
     @expose(action.publish)
     def publish(done: Published, name: str) -> None:
         '''Publish a reviewed queue.'''
         print_lines([*done.lines(), f"next: memantics run {name} --model MODEL"])
 
-Its parameters select the result, any flag, or a record built from flags. Flags that it declares
-itself (:mod:`memantics.core.parameters`) follow the others; ``--json`` comes last.
+The parameters of the decorated function select the result, any flag, or a record built from flags.
+Flags that it declares itself (:mod:`memantics.core.parameters`) follow the others; ``--json`` comes
+last.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PageFlag = Annotated[Path | None, Flag("Write a self-contained HTML page to this
 
 
 def save_page(found: Any, out: PageFlag = None) -> None:
-    """Write the page of a result to ``--out``."""
+    """Write the HTML page of a result to ``--out``."""
     if out is not None:
         found.save(out)
 
@@ -51,17 +52,18 @@ class _Field:
     default: Any
     mark: Flag
     fallback: Any
-    record: str = ""  # the parameter of the action that it becomes a part of
+    record: str = ""  # the parameter of the public function to which the flag contributes
 
     @property
     def parameter(self) -> inspect.Parameter:
-        """Return the parameter of a Typer command."""
+        """Return the parameter of a Typer command for this flag."""
         mark = self.mark
         shown: dict[str, Any] = {"help": mark.help, "metavar": mark.metavar}
         shown |= {"min": mark.min, "max": mark.max, "autocompletion": mark.complete}
         names = () if isinstance(mark, Argument) else tuple(mark.flags.split())
         if not names and self.kind is bool and self.default is False:
-            names = (f"--{self.name.replace('_', '-')}",)  # what is off has no flag to turn it off
+            # a boolean flag that is off by default has no flag to turn it off
+            names = (f"--{self.name.replace('_', '-')}",)
         make: Any = typer.Argument if isinstance(mark, Argument) else typer.Option
         kind = Annotated[self.kind, make(*names, **shown)]  # type: ignore[name-defined]
         default = inspect.Parameter.empty if self.default is UNSAID else self.default
@@ -69,7 +71,7 @@ class _Field:
         return inspect.Parameter(self.name, place, default=default, annotation=kind)
 
     def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Set the argument if a value was given; yield the value by its names."""
+        """Set the argument if the user gave a value; yield the value by its names."""
         value = given[self.name]
         if value is not None and self.mark.read is not None:
             value = self.mark.read(value)
@@ -88,7 +90,7 @@ class _Record:
     parts: tuple[_Field | _Record, ...]
 
     def read(self, given: Mapping[str, Any], into: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Build the record and set the argument; yield the record and all its parts."""
+        """Build the record and set the argument; yield the record and all its fields."""
         arguments: dict[str, Any] = {}
         for part in self.parts:
             yield from part.read(given, arguments)
@@ -109,17 +111,17 @@ def expose(
     hide: Collection[str] = (),
     first: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Turn a public function into a command; the decorated function shows its result.
+    """Turn a public function into a command; the decorated function displays its result.
 
-    ``json`` is the help of ``--json`` (None: no such flag) and ``dump`` returns what it prints.
-    ``watch`` opens the progress display and returns it as arguments. ``instead`` may do something
-    else and return True. ``save`` writes the result to a file. ``end`` reports failures and sets
-    the exit code. The parameters of these hooks select flags too. ``defaults`` overrides defaults,
-    ``hide`` removes flags, and ``first`` lists flags that come first.
+    ``json`` is the help of ``--json`` (None: no such flag), and ``dump`` returns the value that it
+    prints. ``watch`` opens the progress display and returns it as arguments. ``instead`` may do
+    something else and return True. ``save`` writes the result to a file. ``end`` reports failures
+    and sets the exit code. The parameters of these hooks select flags too. ``defaults`` overrides
+    defaults, ``hide`` removes flags, and ``first`` lists flags that come first.
     """
 
     def decorate(show: Command) -> Command:
-        # How models are asked is the same everywhere, and comes after what is special.
+        # Flags for model calls are the same in every command, and come after the specific flags.
         parts = tuple(_find_parts(action, defaults, hide))
         more = [_read_extra(hook) for hook in (instead, watch, save, show) if hook is not None]
         flags = [*_flatten(parts), *(flag for found in more for flag in found)]
@@ -172,7 +174,7 @@ def make_command(verb: Callable[..., Any]) -> Command:
 def spread_with(
     *, hide: Collection[str] = (), first: Sequence[str] = ()
 ) -> Callable[[Command], Command]:
-    """Turn a function that shows its result itself into a command; see :func:`expose`."""
+    """Turn a function that displays its result itself into a command; see :func:`expose`."""
 
     def decorate(function: Command) -> Command:
         def show(_: None) -> None:
@@ -188,7 +190,7 @@ spread = spread_with()
 
 
 def _call(hook: Callable[..., Any], scope: Mapping[str, Any], *done: object) -> Any:
-    """Call a hook with the result and the values that its other parameters select."""
+    """Call a hook with the result and the flag values that its other parameters select."""
     wanted = list(inspect.signature(hook).parameters)[len(done) :]
     return hook(*done, **{name: scope[name] for name in wanted})
 
@@ -258,7 +260,7 @@ def _make_flag(
         mark = replace(mark, read=functools.partial(read_pairs, flag))
     default = defaults.get(name, fallback if mark.default is UNSAID else mark.default)
     if default is not UNSAID and not isinstance(default, str | int | float | Path):
-        default = None  # nothing, or an empty list
+        default = None  # None, or an empty list
     if kind is Path and isinstance(default, str):
         default = Path(default)
     return _Field(key, name, kind | None if default is None else kind, default, mark, fallback)

@@ -1,4 +1,4 @@
-"""``memantics``: the command table, and the conversion of errors to messages and exit codes."""
+"""``memantics``: the table of commands, and the conversion of errors to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from memantics.core.errors import (
 _TABLE: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("commands.toml").read_text(encoding="utf-8")
 )
-# Names of commands, where each is, and its line in the help.
+# The names of the commands, the module of each, and its line in the help.
 COMMANDS = {path: (place, text) for path, (place, text, *_) in _TABLE.items()}
 GROUPS: dict[str, list[str]] = tomllib.loads(
     Path(__file__).with_name("groups.toml").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ for _path, (_, _, *_named) in _TABLE.items():
         GROUPS.setdefault(_group, []).append(_path.partition(" ")[0])
 _GROUP_OF = {command: group for group, commands in GROUPS.items() for command in commands}
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-# What an input leads to that no reader foresaw.
+# Exceptions that unexpected input may cause without a specific error message.
 _BEYOND: dict[type[Exception], str] = {
     UnicodeDecodeError: "an input is not UTF-8; save it as UTF-8",
     RecursionError: "an input is nested too deeply; make it flatter",
@@ -46,9 +46,10 @@ _BEYOND: dict[type[Exception], str] = {
 BUILD = "Build a benchmark from memes: knowledge, questions, and drafts for people to check."
 
 
-# Types as the help names them; a flag takes nothing.
+# The names of types in the help; a boolean flag has no value.
 _TYPES = {"str": "TEXT", "int": "NUMBER", "float": "NUMBER", "path": "PATH", "bool": ""}
-# What Typer raises for wrong words: its name changed with 0.26 and 0.29, its subclass's did not.
+# Typer's exception for usage errors: its name changed with 0.26 and 0.29, but that of its subclass
+# did not.
 _WrongWords: type[Exception] = next(
     kind
     for kind in typer.BadParameter.__mro__
@@ -65,12 +66,13 @@ def _name_type(self: Any, ctx: Any) -> str:
     return _TYPES.get(inner.lower(), inner) + "…" * (inner != label)
 
 
-if _type_of is not None:  # before 0.29 Typer names types as Click does: TEXT, INTEGER, PATH
+# before version 0.29, Typer names types as Click does: TEXT, INTEGER, PATH
+if _type_of is not None:
     TyperArgument.display_type = TyperOption.display_type = _name_type  # type: ignore[method-assign]
 
 
 class LazyGroup(TyperGroup):
-    """Lists commands from the table, and imports only the one that runs."""
+    """A command group that lists commands from the table, and imports only the one that runs."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Import and return the command that the arguments name."""
@@ -86,7 +88,7 @@ class LazyGroup(TyperGroup):
 
 
 def make_app(*, lazy: bool = True) -> typer.Typer:
-    """Build the command line; unless ``lazy``, import the module of every command."""
+    """Build the command line app; unless ``lazy``, import the module of every command."""
     group = LazyGroup if lazy else TyperGroup
     app = typer.Typer(
         name="memantics",
@@ -121,7 +123,7 @@ def _add(app: typer.Typer, path: str, found: Any) -> None:
 
 
 def _list_only(text: str) -> Callable[[], None]:
-    """Return a placeholder for a command in the help list."""
+    """Return a placeholder for a command in the list of commands."""
 
     def stand() -> None:
         raise AssertionError("internal error: a placeholder command was run")
@@ -131,7 +133,7 @@ def _list_only(text: str) -> Callable[[], None]:
 
 
 def _find(place: str) -> Any:
-    """Return the object of a table row: a command, or a public function to turn into one."""
+    """Return the object of a command table row: a command, or a function to turn into one."""
     module, _, name = place.partition(":")
     if not module.startswith("memantics."):
         return getattr(importlib.import_module(f"memantics.cli.{module}"), name)
@@ -152,7 +154,7 @@ def _options(
         typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Handle the options before the command."""
+    """Handle the options that come before the command."""
 
 
 def main() -> None:
@@ -177,12 +179,12 @@ def _main() -> NoReturn:
     except BrokenPipeError:
         _leave_quietly()
     except SystemExit as stop:
-        # Typer ends with 1 where the reader of our output went away.
+        # Typer exits with 1 if the reader of our output (a pipe) has closed it.
         if isinstance(stop.__context__, BrokenPipeError):
             _leave_quietly()
         raise
     except (UnicodeEncodeError, TypeError) as error:
-        # orjson's word for the same is a TypeError.
+        # For the same problem, orjson raises a TypeError.
         if isinstance(error, TypeError) and "surrogates not allowed" not in str(error):
             raise
         _fail(f"a file name or text is not UTF-8 ({error}); rename the file", 2)
@@ -202,10 +204,10 @@ def _run_command() -> Any:
 
 
 def _refuse(error: Any) -> NoReturn:
-    """Print a usage error as one line instead of Typer's box, and exit with 2."""
+    """Print a usage error as one line instead of Typer's box, and exit with code 2."""
     said = " ".join(error.format_message().split()).rstrip(".")
     context: typer.Context | None = getattr(error, "ctx", None)
-    if said:  # where there is nothing to say, the help was shown
+    if said:  # if there is no message, the help was already shown
         command = context.command_path if context else "memantics"
         tell(f"error: {said[:1].lower()}{said[1:]}; see {command} --help")
     sys.exit(error.exit_code)

@@ -35,7 +35,7 @@ def resumable() -> Iterator[dict[str, Any]]:
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that calls models, with an interruption message."""
+    """Run a coroutine that calls models; after an interruption, print how to resume."""
     with resumable():
         return asyncio.run(work)
 
@@ -43,7 +43,7 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 def watch(
     title: str, *, tokens: bool = False
 ) -> Callable[[TokenPrices], AbstractContextManager[Mapping[str, Any]]]:
-    """Show the progress of a command under this title; at the end, its tokens."""
+    """Show the progress of a command under a title; at the end, print its tokens."""
 
     @contextmanager
     def begin(prices: TokenPrices) -> Iterator[Mapping[str, Any]]:
@@ -56,7 +56,7 @@ def watch(
 
 
 def tell_tokens(tokens: tuple[int, int], memes: int, adapted: Sequence[str] = ()) -> None:
-    """Print the tokens of this start, in total and per meme; nothing if there were none.
+    """Print the tokens used since this start, in total and per meme; nothing if none were used.
 
     ``adapted`` are notes about request changes that the server required.
     """
@@ -68,7 +68,7 @@ def tell_tokens(tokens: tuple[int, int], memes: int, adapted: Sequence[str] = ()
 
 
 def stop_at_failures(counts: Mapping[str, int]) -> None:
-    """Exit with 1 if calls failed."""
+    """Exit with code 1 if model calls failed."""
     if counts.get("failed"):
         raise typer.Exit(1)
 
@@ -117,7 +117,7 @@ class Watcher(_View):
             tell(action.foretell(progress, self._prices))
         if self._console.is_terminal:
             state = action.describe(progress, self._prices)
-            # The number of steps is an estimate where answers lead to more of them.
+            # If answers lead to further steps, the number of steps is an estimate.
             total = progress.total and max(progress.total, progress.done)
             self._bars.update(self._bar, total=total, completed=progress.done, state=state)
         elif time.monotonic() - self._printed >= _EVERY:
@@ -126,9 +126,9 @@ class Watcher(_View):
 
 
 class SuiteView(_View):
-    """Shows a suite on standard error: one line per active run, and a total.
+    """Shows the progress of several runs on standard error: one line per active run, and a total.
 
-    On a pipe the same lines are printed every ten seconds.
+    If standard error is a pipe, the same lines are printed every ten seconds.
     """
 
     def __init__(self, jobs: Sequence[Job], prices: TokenPrices) -> None:

@@ -17,7 +17,7 @@ from memantics.workbench import ShardsBuilt
 
 
 def watch_shards() -> Callable[[moderation.ScaleProgress], None]:
-    """Return a callback that prints progress at once, then at most once per second."""
+    """Return a callback that prints progress immediately, then at most once per second."""
     said = -1.0
 
     def watch(now: moderation.ScaleProgress) -> None:
@@ -41,13 +41,13 @@ def _show_progress(now: moderation.ScaleProgress) -> None:
 
 @contextmanager
 def watch() -> Iterator[Mapping[str, Any]]:
-    """Print the progress of the shards."""
+    """Print the progress of the shards (parts of the input)."""
     with resumable():
         yield {"progress": watch_shards()}
 
 
 def stop_at_failures(done: moderation.Screened | ShardsBuilt) -> None:
-    """Exit with 1 if memes failed, and print how to retry them."""
+    """Exit with code 1 if memes failed, and print how to retry them."""
     if done.statuses.get("failed"):
         tell(f"failed: {done.statuses['failed']:,}; add --retry-failed to process them again")
         raise typer.Exit(1)
@@ -91,7 +91,7 @@ def screen(done: moderation.Screened, review_range: tuple[float, float] | None) 
 
 
 def _end(found: moderation.Drift) -> None:
-    """Exit with 1 if a limit is exceeded."""
+    """Exit with code 1 if a limit is exceeded."""
     if found.beyond:
         tell(f"limits exceeded: {', '.join(found.beyond)}")
         raise typer.Exit(1)

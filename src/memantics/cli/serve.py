@@ -116,7 +116,7 @@ def _show_start(settings: ServeSettings) -> None:
     if settings.models.detector is None:
         say("Verdicts come from the sample detector (demonstration only); set --detector FILE.")
     say("Stop with Ctrl+C; accepted requests are finished first.")
-    sys.stdout.flush()  # whoever reads a pipe or a log waits for the address
+    sys.stdout.flush()  # flushed at once, since a reader of a pipe or a log waits for the address
 
 
 @spread

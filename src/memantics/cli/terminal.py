@@ -25,17 +25,18 @@ __all__ = ["console", "plain"]
 
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 MOST_INPUT = 10_000_000
-# Characters of a cell that a table shows: wrapping a cell of 8 million takes minutes.
+# Maximum number of characters of a cell in a table; wrapping a cell of 8 million would take
+# minutes.
 _LONGEST_CELL = 2_000
 
 
 class SafeConsole(Console):
-    """A console that removes control codes from text; only rich's own codes pass."""
+    """A console that removes control codes from text, except those that rich itself writes."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Neutralise every piece of text."""
+        """Render text with control codes replaced."""
         for segment in super().render(renderable, options):
             text = segment.text
             if segment.control or (text.isprintable() and text.isascii()):
@@ -45,7 +46,7 @@ class SafeConsole(Console):
 
 
 def console(*, error: bool = False) -> Console:
-    """Return the console of standard output or error; a pipe gets plain text of 80 columns."""
+    """Return the console for standard output or error; a pipe gets plain text of 80 columns."""
     stream = sys.stderr if error else sys.stdout
     raw = stream.stream if isinstance(stream, Guarded) else stream
     out = SafeConsole(highlight=False, soft_wrap=False, file=raw)
@@ -53,7 +54,7 @@ def console(*, error: bool = False) -> Console:
 
 
 class Guarded:
-    """A stream that neutralises text written past the console: warnings, logs, usage lines.
+    """A stream that removes control codes from text that bypasses the console (warnings, logs).
 
     ``colours`` allows the colour codes of Typer's help.
     """
@@ -77,14 +78,14 @@ class Guarded:
 
 @contextmanager
 def guard_streams() -> Iterator[None]:
-    """Guard standard output and error while a command runs."""
+    """Replace standard output and error by guarded streams while a command runs."""
     out, err = Guarded(sys.stdout, colours=True), Guarded(sys.stderr)
     with redirect_stdout(cast("TextIO", out)), redirect_stderr(cast("TextIO", err)):
         yield
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Return text from data: not parsed as markup, without control codes."""
+    """Return text from data for printing: not parsed as markup, without control codes."""
     return Text(neutralise(text), style=style)
 
 

@@ -86,7 +86,7 @@ def analyze(made: Analyses, out: Path | None) -> None:
 
 
 def show(found: Analysis) -> None:
-    """Print a card that fits a terminal."""
+    """Print an analysis as a card that fits a terminal."""
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -162,7 +162,7 @@ def read_puns(
 
 
 def _show_puns(readings: understanding.HomophoneReadings) -> None:
-    """Print the verdict and its evidence; other readings only for a pun."""
+    """Print the pun verdict and its evidence; other readings only for a pun."""
     head, *rest = understanding.explain(readings, alternatives=0)
     out = console()
     out.print(plain(head, "bold" if readings.intended else ""))
@@ -214,7 +214,7 @@ def copy_memes(folder: Path) -> None:
 
 
 def edit_as_json(value: Shape) -> tuple[Shape, str]:
-    """Let the user edit a value as JSON; return the result, and a complaint if it is invalid."""
+    """Let the user edit a value as JSON; return the result, and an error if it is invalid."""
     try:
         text = _open_editor(dump_json(value.model_dump(mode="json")))
         return type(value).model_validate(orjson.loads(text), strict=True), ""
@@ -242,7 +242,7 @@ _TITLES = {"feeling": "what it feels like", "plan": "the plan", "reading": "", "
 def review_in_terminal(
     stage: ReappraisalStage, meme: str, value: Shape, check: Callable[[Shape], list[str]]
 ) -> Shape | None:
-    """Show a stage and ask for a decision; an invalid edit is shown with the reason."""
+    """Show a stage of the rewriting and ask for a decision; explain an invalid edit."""
     current = value
     while True:
         _show_draft(stage, meme, current)

@@ -1,6 +1,6 @@
 """Access to the service: tokens, scopes, rate limits, cross-origin checks and the login form.
 
-The form stores a valid token in an HttpOnly cookie.
+The login form stores a valid token in an HttpOnly cookie.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OTHER_SITES = frozenset({"cross-site", "same-site"})
 
 @dataclass(slots=True)
 class Bucket:
-    """A token bucket for rate limiting, with a burst of ten seconds.
+    """A token bucket for rate limiting, which allows bursts of ten seconds.
 
     >>> bucket = Bucket(rate=1.0, room=2.0, left=2.0, at=0.0)
     >>> [bucket.take(now) for now in (0.0, 0.0, 0.5, 1.0)]
@@ -39,7 +39,7 @@ class Bucket:
     at: float
 
     def take(self, now: float) -> float:
-        """Take one request; return 0, or the seconds until the next one is allowed."""
+        """Take one request from the bucket; return 0, or the seconds until one is allowed."""
         self.left = min(self.room, self.left + (now - self.at) * self.rate)
         self.at = now
         if self.left >= 1:
@@ -57,13 +57,13 @@ class AccessControl:
         self._tokens = {token.sha256: token for token in settings.tokens}
         self._origins = frozenset(settings.reach.origins)
         self._public = urlsplit(settings.reach.public_url).netloc
-        self._share = settings.workers  # each process counts for itself
+        self._share = settings.workers  # each process counts its own requests
         self._clock = clock
         self._buckets: dict[str, Bucket] = {}
 
     @property
     def guarded(self) -> bool:
-        """Whether a token is required."""
+        """Whether the service requires a token."""
         return bool(self._tokens)
 
     def admit(self, request: Request, scope: TokenScope) -> str:
@@ -99,15 +99,16 @@ class AccessControl:
         return self._tokens.get(digest(secret)) if secret else None
 
     def check_site(self, request: Request, *, reads: bool = False) -> None:
-        """Reject requests that a browser sends on behalf of another site.
+        """Reject requests that a browser sends on behalf of another web site.
 
-        With ``reads`` this includes GET requests, for endpoints that are expensive to read.
+        With ``reads``, GET requests are rejected too; this is for endpoints that are expensive to
+        read.
         """
         if request.method in ("GET", "HEAD") and not reads:
             return
         origin = request.headers.get("origin", "")
         site = request.headers.get("sec-fetch-site", "")
-        named = origin.partition("://")[2] or origin  # "null" has no host
+        named = origin.partition("://")[2] or origin  # the origin "null" has no host
         home = (request.headers.get("host", ""), self._public)
         foreign = site in _OTHER_SITES or (not site and origin and named not in home)
         if foreign and origin not in self._origins:
@@ -136,7 +137,7 @@ router = APIRouter(include_in_schema=False)
 
 
 def admit_reader(request: Request) -> str:
-    """Return the reader of a page; redirect to the login form without a token.
+    """Return the client that reads a page; without a token, redirect to the login form.
 
     Every router with pages has this as a dependency.
     """

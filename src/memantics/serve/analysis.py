@@ -120,7 +120,7 @@ async def post_reappraise(request: Request) -> Response:
     openapi_extra=describe_fields(inputs.QueryBody),
 )
 async def post_query(request: Request) -> Response:
-    """Query the knowledge store with SPARQL, read-only."""
+    """Query the knowledge graph with SPARQL, read-only."""
     service = find_service(request)
     service.access.admit(request, "knowledge")
     body = await read_fields(request, inputs.QueryBody)
@@ -131,13 +131,13 @@ async def post_query(request: Request) -> Response:
 
 
 def ask(service: Service, body: inputs.QueryBody, seconds: float) -> dict[str, JsonValue]:
-    """Run a query with a time limit and return its rows."""
+    """Run a SPARQL query with a time limit and return its rows."""
     store = service.engine.store
     return store.query(body.query, limit=body.limit, timeout=seconds).to_dict()
 
 
 def find_model(service: Service, name: str | None) -> str:
-    """Return the requested model of the service; the first one by default."""
+    """Return the requested model of the service; by default, the first one."""
     models = service.engine.models
     if not models:
         raise Refusal(422, "no_model", "this request needs a model; start the service with --model")
@@ -149,7 +149,7 @@ def find_model(service: Service, name: str | None) -> str:
 async def accept(
     service: Service, kind: JobKind, owner: str, options: dict[str, Any], image: bytes
 ) -> Response:
-    """Store a job and return its URL."""
+    """Store a background job and return its URL."""
     if not service.ready or service.runner is None:
         raise Refusal(503, "not_ready", "the service is starting or stopping")
     add = service.jobs.add
@@ -164,7 +164,7 @@ def answer(value: object, status: int = 200, headers: dict[str, str] | None = No
 
 
 async def find_job(request: Request, service: Service) -> StoredJob:
-    """Return a job of this client; jobs of other clients are not found."""
+    """Return a background job of this client; jobs of other clients are not found."""
     job = await asyncio.to_thread(service.jobs.get, request.path_params["job"])
     scope = _SCOPES[job.kind] if job is not None else "analyze"
     owner = service.access.admit(request, scope)
@@ -175,13 +175,13 @@ async def find_job(request: Request, service: Service) -> StoredJob:
 
 @jobs_router.get("/{job}", operation_id="get_job", response_model=JobRecord)
 async def get_job(request: Request, job: str) -> Response:  # noqa: ARG001 - named in the document
-    """Return the status of a job, with its result once it is done."""
+    """Return the status of a background job, with its result once it is done."""
     return answer(show_job(await find_job(request, find_service(request))))
 
 
 @jobs_router.delete("/{job}", operation_id="delete_job", status_code=204)
 async def delete_job(request: Request, job: str) -> Response:  # noqa: ARG001
-    """Cancel a job, or delete a finished one."""
+    """Cancel a background job, or delete a finished one."""
     service = find_service(request)
     found = await find_job(request, service)
     await asyncio.to_thread(service.jobs.drop, found.id)
@@ -200,7 +200,7 @@ async def delete_job(request: Request, job: str) -> Response:  # noqa: ARG001
     },
 )
 async def follow_job(request: Request, job: str) -> Response:  # noqa: ARG001
-    """Stream the status of a job until it ends (server-sent events)."""
+    """Stream the status of a background job until it ends (server-sent events)."""
     service = find_service(request)
     found = await find_job(request, service)
     return StreamingResponse(
@@ -219,7 +219,7 @@ async def _follow(service: Service, job: StoredJob) -> AsyncIterator[bytes]:
             yield b"event: %s\ndata: %s\n\n" % (event.encode(), orjson.dumps(show_job(job)))
         elif time.monotonic() - at > _QUIET:
             at = time.monotonic()
-            yield b": waiting\n\n"  # proxies close connections that say nothing
+            yield b": waiting\n\n"  # proxies close connections without traffic
         if job.status in ENDED or not service.ready:
             return
         await asyncio.sleep(_LOOK)

@@ -1,6 +1,6 @@
-"""The ASGI application of the service, its lifespan, and its OpenAPI document.
+"""The ASGI application of the HTTP service, its lifespan, and its OpenAPI document.
 
-The document is also shown as a page without scripts or other hosts.
+The OpenAPI document is also shown as a page that needs no script and no other host.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ from memantics.workbench import Studio
 document_router = APIRouter(include_in_schema=False)
 OPEN = ("/healthz", "/readyz")
 HERE = Path(__file__).parent
-# Packages with templates: the style of drawings, the list of statements about a meme.
-KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))  # the style of its drawings
+# Packages that contain templates: styles of drawings, and the list of statements about a meme.
+# the style sheet of the package's drawings
+KNOWLEDGE = Path(str(files("memantics.understanding.knowledge")))
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def _list_bodies(document: Mapping[str, Any], operation: Mapping[str, Any]) -> A
 
 
 def show_kind(schema: Mapping[str, Any]) -> str:
-    """Return a JSON schema type in words.
+    """Return a JSON schema type in readable words.
 
     >>> show_kind({"type": "array", "items": {"$ref": "#/components/schemas/Harm"}})
     'list of Harm'
@@ -158,7 +159,8 @@ def build_app(settings: ServeSettings) -> FastAPI:
         readings = asyncio.create_task(service.engine.work(read_homophones, "开始"))
         note("started", address=settings.reach.url, detector=service.engine.moderator.name)
         yield
-        # Requests in hand were answered before this; what they began is finished here.
+        # Running requests have been answered at this point; the work that they started is finished
+        # here.
         service.ready = False
         await asyncio.gather(readings, return_exceptions=True)
         await service.runner.close()
@@ -219,7 +221,7 @@ def _open_studio(app: FastAPI) -> None:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Add the web pages; each part has its own templates, static files and messages."""
+    """Add the web pages; each group of pages has its own templates, static files and messages."""
     site = Site(HERE / "studio", HERE / "browse", HERE, KNOWLEDGE)
     site.add_static(app)
     app.state.pages = Pages(site, list_tabs(app.state.settings.models))
@@ -238,9 +240,9 @@ async def _answer(_request: Request, error: Exception) -> Response:
     return answer_refusal(error)
 
 
-# Start the service: bind the port, print the URL, serve until stopped.
+# Start of the service: bind the port, print the URL, serve until stopped.
 
-GRACE = 40  # seconds: longer than a request may take
+GRACE = 40  # seconds; longer than the time limit of a request
 
 
 def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> None:
@@ -262,7 +264,7 @@ def run(settings: ServeSettings, started: Callable[[ServeSettings], None]) -> No
 
 
 def _recover(folder: Path) -> None:
-    """Requeue the jobs that were running when the service last ended."""
+    """Put jobs that were running when the service last ended back into the queue."""
     store = JobStore(folder, keep=0, most=0)
     try:
         store.recover()
@@ -272,7 +274,7 @@ def _recover(folder: Path) -> None:
 
 @contextmanager
 def _own(folder: Path) -> Iterator[None]:
-    """Lock the job folder: a second service on it would run jobs twice."""
+    """Lock the job folder, because a second service on it would run jobs twice."""
     with refuse_unwritable(folder, "--state"):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (folder / "lock").open("a")

@@ -68,7 +68,7 @@ class ServiceMetrics:
         self._seen: dict[tuple[str, str, int], Callable[[float], None]] = {}
 
     def count_request(self, scope: MutableMapping[str, Any], status: int, seconds: float) -> None:
-        """Count one answered request, by route and never by path."""
+        """Count one answered request, by its route and never by its path."""
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in ("GET", "POST", "DELETE") else "other"
         key = (route, method, status)
@@ -84,7 +84,7 @@ class ServiceMetrics:
         self._seen[key](seconds)
 
     def count_verdict(self, verdict: Verdict) -> None:
-        """Count one verdict."""
+        """Count one verdict of a detector."""
         self._verdicts.labels(verdict.status, _BANDS[verdict.outcome or "review"]).inc()
         status = "out of domain" if verdict.out_of_domain else verdict.status
         self._by_detector.labels(verdict.detector, status).inc()
@@ -92,7 +92,7 @@ class ServiceMetrics:
             self._scores.labels(verdict.detector).observe(verdict.probability)
 
     def count_shadow(self, said: Verdict, other: Verdict) -> None:
-        """Count whether the shadow detector agrees."""
+        """Count whether the shadow detector (a second detector under test) agrees."""
         pair = (said.outcome or said.status, other.outcome or other.status)
         self._shadow.labels(*pair, str(pair[0] == pair[1]).lower()).inc()
 
@@ -133,12 +133,12 @@ class Service:
     _shadowed: set[asyncio.Task[None]] = field(default_factory=set)
 
     def count(self, verdict: Verdict) -> None:
-        """Count a verdict, and add it to the daily sample with the configured probability."""
+        """Count a verdict, and add it to the daily sample of verdicts with a set probability."""
         self.metrics.count_verdict(verdict)
         if self.sample is not None:
             try:
                 self.sample.add(verdict)
-            except OSError as error:  # a full disk ends no request
+            except OSError as error:  # a full disk must not fail a request
                 note("sample not written", kind=type(error).__name__)
 
     def shadow(self, item: str | Subject, said: Verdict) -> None:
@@ -149,13 +149,13 @@ class Service:
 
     async def _compare(self, item: str | Subject, said: Verdict) -> None:
         assert self.engine.shadow is not None
-        with suppress(Refusal):  # too much other work waits: it is not counted
+        with suppress(Refusal):  # the queue is full, so the item is not counted
             (other,) = await self.engine.work(self.engine.shadow.judge, [item])
             self.metrics.count_shadow(said, other)
 
     @asynccontextmanager
     async def deadline(self) -> AsyncIterator[None]:
-        """Cancel a request that exceeds its time limit, with the work it waits for."""
+        """Cancel a request that exceeds its time limit, together with its pending work."""
         seconds = self.settings.bounds.deadline
         try:
             async with asyncio.timeout(seconds):

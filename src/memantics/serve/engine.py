@@ -1,6 +1,6 @@
 """Models that are loaded once per process, and batching of work from many requests.
 
-While a batch is processed, new items wait and form the next one: nothing is delayed to fill a
+While a batch is processed, new items wait and form the next batch. No item is delayed to fill a
 batch, and batches grow with the load. Each queue is bounded and has one thread.
 """
 
@@ -29,7 +29,8 @@ Found = TypeVar("Found")
 T = TypeVar("T")
 _TEXTS, _IMAGES = 64, 4
 _THREADS = 4
-_FEW, _SHORT = 2000, 0.01  # characters, seconds: judged without another thread
+# maximum characters and seconds of a batch that is processed without another thread
+_FEW, _SHORT = 2000, 0.01
 
 
 class Batcher(Generic[Item, Found]):
@@ -54,9 +55,10 @@ class Batcher(Generic[Item, Found]):
         self._free = threads
         self._running: set[asyncio.Task[None]] = set()
         self._called = False
-        # Which batches are so small that another thread would take longer to start than to work.
+        # Limits below which a batch is processed directly, since starting a thread would take
+        # longer.
         self.is_quick: Callable[[Sequence[Item]], bool] = lambda _items: False
-        self._pace = 0.05  # seconds for one item, as it was lately
+        self._pace = 0.05  # recent number of seconds per item
         self.batches: Callable[[int], None] = lambda _size: None
 
     @property
@@ -79,13 +81,13 @@ class Batcher(Generic[Item, Found]):
         asked: list[asyncio.Future[Found]] = [loop.create_future() for _ in items]
         self._queue.extend(zip(items, asked, strict=True))
         if not self._called:
-            # What other requests bring in the same turn of the loop comes along.
+            # Items of other requests that arrive in the same loop iteration join the batch.
             self._called = True
             loop.call_soon(self._start)
         try:
             return [await one for one in asked]
         finally:
-            # Whoever no longer waits (deadline, closed connection) is not worked for.
+            # Items whose request was cancelled (time limit, closed connection) are skipped.
             for one in asked:
                 one.cancel()
 
@@ -143,7 +145,7 @@ class Batcher(Generic[Item, Found]):
 
 
 class ServiceEngine:
-    """Detector, OCR and knowledge store, each behind a bounded queue.
+    """Detector, OCR and knowledge graph, each behind a bounded queue.
 
     ``texts`` and ``images`` are processed in batches; ``work`` runs any other function on a thread,
     with the same limit.
@@ -155,7 +157,7 @@ class ServiceEngine:
         self.moderator = self._open()
         self.shadow = Moderator(Detector.load(models.shadow)) if models.shadow else None
         self.models = models.models
-        # What clients send is in no cache of ours.
+        # Images of clients are new, so no cache is used for them.
         self.calls: CallSettings = replace(models.calls, use_cache=False)
         self._store = models.store
         self.texts: Batcher[str | Subject, Verdict] = Batcher(
@@ -179,14 +181,14 @@ class ServiceEngine:
     def reload(self) -> str:
         """Load the detector files again and use them from the next batch on.
 
-        The current batch ends with the old detectors. If a file cannot be loaded, the old ones
-        stay.
+        The current batch ends with the old detectors. If a file cannot be loaded, the old detectors
+        stay active.
         """
         self.moderator = self._open(self.ocr)
         self.__dict__.pop("parts", None)
         return self.moderator.name
 
-    # A batch is judged by the detectors that are open when it begins.
+    # A batch is scored by the detectors that are loaded when it begins.
     def _judge(self, items: Sequence[str | Subject]) -> list[Verdict]:
         return self.moderator.judge(items)
 
@@ -195,7 +197,7 @@ class ServiceEngine:
 
     @property
     def detector(self) -> Detector:
-        """The first detector."""
+        """The first detector of the service."""
         return self.moderator.detector
 
     def _is_quick(self, items: Sequence[str | Subject]) -> bool:
@@ -204,12 +206,12 @@ class ServiceEngine:
 
     @property
     def batchers(self) -> tuple[Batcher[Any, Any], ...]:
-        """All queues."""
+        """All batch queues of the service."""
         return self.texts, self.images, self._others
 
     @property
     def ocr(self) -> RememberingOcr:
-        """The OCR; threads may share it."""
+        """The OCR engine; threads may share it."""
         return self.moderator.ocr
 
     @cached_property
@@ -219,7 +221,7 @@ class ServiceEngine:
 
     @cached_property
     def store(self) -> KnowledgeStore:
-        """The knowledge store; that of the sample data if none was named."""
+        """The knowledge graph store; by default that of the sample data."""
         if self._store is not None:
             return KnowledgeStore.open(self._store)
         made = KnowledgeStore.in_memory()
@@ -227,18 +229,18 @@ class ServiceEngine:
         return made
 
     async def work(self, function: Callable[..., T], *args: object, **options: Any) -> T:
-        """Run a function on a thread; raise a ``Refusal`` if too many wait."""
+        """Run a function on a thread; raise a ``Refusal`` if too many requests wait."""
         (found,) = await self._others.ask([partial(function, *args, **options)])
         return cast("T", found)
 
     def warm_up(self) -> None:
-        """Load everything the first request needs; homophone data load later, in the background."""
+        """Load all models for the first request; homophone data load later in the background."""
         _ = self.parts
         self.moderator.judge(["开始"])
         self.moderator.read([_blank()])
 
     async def close(self) -> None:
-        """Finish accepted work."""
+        """Finish accepted work and stop."""
         for batcher in self.batchers:
             await batcher.close()
         self.ocr.close()

@@ -1,6 +1,6 @@
 """Health and metrics endpoints, and reloading of detectors while the service runs.
 
-``POST /v1/detectors/reload`` or SIGHUP reloads them.
+``POST /v1/detectors/reload`` or the signal SIGHUP reloads the detectors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """The status of the service; the detector's name is shown to clients with a token only."""
+    """The status of the service; only clients with a token see the name of the detector."""
 
     status: Literal["ok", "ready"]
     detector: str | None = None
@@ -77,7 +77,7 @@ reload_router = APIRouter(tags=["moderation"])
 
 
 class Reloaded(BaseModel):
-    """The active detector after a reload; other processes follow within seconds."""
+    """The active detector after a reload; other server processes follow within seconds."""
 
     detector: str
     detectors: list[str]
@@ -85,13 +85,13 @@ class Reloaded(BaseModel):
 
 @reload_router.post("/v1/detectors/reload", operation_id="reload_detectors", responses=ERRORS)
 async def reload(request: Request) -> Reloaded:
-    """Reload the detector files; current requests are answered by the old ones."""
+    """Reload the detector files; current requests are still answered by the old detectors."""
     service = find_service(request)
     service.access.admit(request, "reload")
     await _reload(request.app)
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None and service.settings.workers > 1:
-        os.kill(parent.pid, signal.SIGHUP)  # which tells all processes
+        os.kill(parent.pid, signal.SIGHUP)  # the changed file tells all server processes to reload
     moderator = service.engine.moderator
     names = [detector.version for detector in moderator.detectors]
     return Reloaded(detector=moderator.name, detectors=names)
@@ -104,7 +104,7 @@ async def _reload(app: FastAPI) -> None:
 
 
 def listen(app: FastAPI, reopened: Callable[[], None]) -> None:
-    """Reload at SIGHUP; ``reopened`` is called after each reload."""
+    """Reload the detectors at the signal SIGHUP; ``reopened`` is called after each reload."""
     app.state.reopened = reopened
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,4 +1,4 @@
-"""Request bodies: JSON or forms, images as data URLs, base64, files or URLs of allowed hosts.
+"""Request bodies: JSON or forms; images as data URLs, base64, files or URLs of allowed hosts.
 
 Images are fetched only from hosts that the operator allowed, and only from public IP addresses. The
 resolver rejects addresses of this machine and of private networks. The checked address is the one
@@ -52,9 +52,9 @@ Made = TypeVar("Made")
 FILE = "image"
 FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _FIELDS = 20
-_SHORT = 64 * 1024  # bytes that are read as JSON without another thread
-_VALUES = 50_000  # commas in texts count too: as many as nobody writes
-_PIECE = 64 * 1024  # bytes in which values are counted before somebody else gets a turn
+_SHORT = 64 * 1024  # maximum bytes of JSON that are parsed without another thread
+_VALUES = 50_000  # maximum number of commas (also in texts); far more than normal requests have
+_PIECE = 64 * 1024  # bytes in which values are counted before other requests get a turn
 _SHOWN = "upload"
 _LONG = ThreadPoolExecutor(1, "long")
 
@@ -72,7 +72,8 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(found, ipaddress.IPv6Address):
-        # Addresses that carry another one: it may be private. Site-local ones count as global.
+        # Some IPv6 addresses contain an IPv4 address that may be private. Python counts site-local
+        # addresses as global.
         if found.ipv4_mapped or found.sixtofour or found.teredo or found.is_site_local:
             return False
         if found in ipaddress.ip_network("64:ff9b::/96"):
@@ -88,7 +89,7 @@ async def look_up(host: str, port: int) -> list[str]:
 
 
 class PublicResolver(AbstractResolver):
-    """Resolves host names to public IP addresses; one private address rejects the host."""
+    """Resolves host names to public IP addresses; a host with any private address is rejected."""
 
     def __init__(self, lookup: Lookup = look_up, allow: Callable[[str], bool] = is_public) -> None:
         self._lookup, self._allow = lookup, allow
@@ -137,7 +138,7 @@ class ImageFetcher:
         self._resolver = resolver or PublicResolver()
 
     async def fetch(self, url: str) -> bytes:
-        """Return the bytes at a URL; raise a ``Refusal`` with the reason if that is not allowed."""
+        """Return the image bytes at a URL; raise a ``Refusal`` if that is not allowed."""
         self._check(url)
         connector = aiohttp.TCPConnector(resolver=self._resolver, use_dns_cache=False)
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
@@ -183,7 +184,7 @@ class ImageFetcher:
         if parts.scheme not in _PORTS or parts.username is not None or not host:
             raise Refusal(422, "invalid_image_url", "only http and https URLs are supported")
         named = host if port in (None, _PORTS[parts.scheme]) else f"{host}:{port}"
-        # aiohttp does not ask a resolver about numbers.
+        # aiohttp does not call the resolver for IP addresses.
         if named not in self._hosts or _is_number(host):
             raise Refusal(
                 422,
@@ -208,15 +209,16 @@ class ClosedBody(BaseModel):
 
 
 async def read_json(request: Request, shape: type[Body]) -> Body:
-    """Parse a JSON body; the ``Refusal`` names the first invalid field without its content."""
+    """Parse a JSON request body; the ``Refusal`` names the first invalid field, not its content."""
     data = await request.body()
     return await _work(len(data), _parse, shape, data)
 
 
 async def _work(size: int, work: Callable[..., Made], *given: Any) -> Made:
-    """Parse small bodies at once, and large ones on a thread, one after the other.
+    """Parse small request bodies directly, and large ones on a thread, one after the other.
 
-    JSON and Base64 parsers hold the interpreter lock: several at a time would delay short requests.
+    JSON and Base64 parsers hold the interpreter lock, so several at a time would delay short
+    requests.
     """
     if size <= _SHORT:
         return work(*given)
@@ -224,7 +226,8 @@ async def _work(size: int, work: Callable[..., Made], *given: Any) -> Made:
 
 
 def _parse(shape: type[Body], data: bytes) -> Body:
-    # A value of two bytes is one of 50 and more when it is read, so values are counted before.
+    # A JSON value of two bytes takes 50 bytes or more in memory, so values are counted before
+    # parsing.
     values = 0
     for start in range(0, len(data), _PIECE):
         values += sum(data.count(mark, start, start + _PIECE) for mark in b",[{")
@@ -238,7 +241,7 @@ def _parse(shape: type[Body], data: bytes) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class ImageLoader:
-    """Loads images of requests within bounds; URLs are fetched only from allowed hosts."""
+    """Loads images of requests within size limits; URLs are fetched only from allowed hosts."""
 
     bounds: ImageBounds
     fetcher: ImageFetcher
@@ -343,7 +346,7 @@ _IMAGE = "The image: a data URL, or its bytes as base64."
 
 
 class AnalyzeBody(ClosedBody):
-    """A meme to analyse; ``with_model`` runs the service's model, as a job."""
+    """A meme to analyse; ``with_model`` runs the model of the service, as a background job."""
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
@@ -354,7 +357,7 @@ class AnalyzeBody(ClosedBody):
 
 
 class PunsBody(ClosedBody):
-    """A caption to search for homophones; ``description`` describes the image."""
+    """A caption to search for homophones; ``description`` describes the meme's image."""
 
     caption: str = Field(min_length=1, max_length=2000)
     description: str | None = Field(default=None, max_length=4000)
@@ -363,7 +366,7 @@ class PunsBody(ClosedBody):
 
 
 class ReappraiseBody(ClosedBody):
-    """A meme to rewrite, always as a job; without a model a lexicon is used (a baseline)."""
+    """A meme to rewrite as a background job; without a model, a lexicon baseline is used."""
 
     image: str = Field(description=_IMAGE)
     with_model: bool = False
@@ -375,7 +378,7 @@ class ReappraiseBody(ClosedBody):
 
 
 class QueryBody(ClosedBody):
-    """A SPARQL query; it is read-only and cannot reach other machines."""
+    """A SPARQL query; it is read-only and cannot access other machines."""
 
     query: str = Field(min_length=1, max_length=MOST_CHARACTERS)
     limit: int = Field(default=100, ge=1, le=10_000)
@@ -384,7 +387,7 @@ class QueryBody(ClosedBody):
 def describe_result(name: str, result: type, without: Collection[str] = (), **other: object) -> Any:
     """Return the JSON schema of a result's ``to_dict``, from its fields.
 
-    ``without`` lists fields that are not sent; ``other`` are added or replaced.
+    ``without`` lists fields that are not sent; ``other`` contains fields to add or replace.
     """
     hints = get_type_hints(result)
     kept = {field.name: hints[field.name] for field in fields(result)}
@@ -407,8 +410,9 @@ AnalysisRecord = describe_result(
     missing=tuple[Missing, ...],
 )
 PunsRecord = describe_result("PunsRecord", HomophoneReadings, intended=str | None)
-# ``image`` is the new meme as a data URL, ``by`` who planned it. Where several versions were
-# wanted, ``images`` are theirs, ``sheet`` all of them on one picture, ``page`` the same as HTML.
+# ``image`` is the new meme as a data URL, ``by`` the name of its planner. If several versions were
+# requested, ``images`` contains them, ``sheet`` shows all of them in one image, and ``page`` as
+# HTML.
 ReappraisalRecord = describe_result(
     "ReappraisalRecord",
     Reappraisal,
@@ -423,7 +427,7 @@ RowsRecord = describe_result("RowsRecord", QueryRows)
 
 
 class StandingJob(BaseModel):
-    """The fields of every job."""
+    """The fields of every background job in a response."""
 
     id: str
     kind: JobKind
@@ -451,7 +455,7 @@ JobRecord: Any = create_model(
 
 
 def show_job(job: StoredJob) -> dict[str, object]:
-    """Return a job in the response format, see :class:`JobRecord`."""
+    """Return a background job in the response format, see :class:`JobRecord`."""
     return {
         "id": job.id,
         "kind": job.kind,

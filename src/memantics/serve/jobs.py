@@ -1,8 +1,9 @@
-"""Jobs on disk, and the runner that executes them.
+"""Background jobs of the service, stored on disk, and the runner that executes them.
 
 An accepted job is in the database before the client gets its reply. Several processes may share the
-folder: a running job is leased. If its process dies, the lease expires and another process takes
-the job. Each job runs on a thread with its own event loop, a few at a time.
+job folder: the process that runs a job holds a lease on it. If that process dies, the lease expires
+and another process takes the job. Each job runs on a thread with its own event loop; only a few
+jobs run at a time.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ _TABLE = """CREATE TABLE IF NOT EXISTS jobs (
 SLOTS = 2
 _BEAT = 0.5
 _PURGE = 60.0
-_REST = 1.0  # seconds after a database error
-_ENDINGS = 10  # times to write down how a job ended; after that its lease ends
+_REST = 1.0  # seconds to wait after a database error
+_ENDINGS = 10  # attempts to store the end of a job; after that its lease expires
 
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """One job with its status; a finished one is deleted at ``expires``."""
+    """One background job with its status; a finished job is deleted at ``expires``."""
 
     id: str
     kind: JobKind
@@ -86,7 +87,7 @@ _ROW = TypeAdapter(StoredJob)
 
 
 class JobStore:
-    """The jobs of a service. Thread-safe."""
+    """The background jobs of a service in a database. Thread-safe."""
 
     def __init__(
         self, folder: Path, *, keep: float, most: int, clock: Callable[[], float] = time.time
@@ -98,7 +99,7 @@ class JobStore:
             self._db = sqlite3.connect(
                 folder / _FILE, isolation_level=None, timeout=10, check_same_thread=False
             )
-            # A damaged text fails its own row, not the query that meets it.
+            # A damaged text makes only its own row fail, not the whole query.
             self._db.text_factory = lambda data: data.decode("utf-8", "replace")
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
@@ -110,7 +111,7 @@ class JobStore:
             ) from error
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the job database."""
         with self._lock:
             self._db.close()
 
@@ -119,7 +120,7 @@ class JobStore:
         return self.folder / "jobs" / job
 
     def add(self, kind: JobKind, owner: str, options: Mapping[str, Any], image: bytes) -> StoredJob:
-        """Accept a job; it is on disk when this returns."""
+        """Accept a background job; it is stored on disk when this function returns."""
         name, now = secrets.token_hex(16), self._clock()
         place = self.place(name)
         try:
@@ -153,20 +154,20 @@ class JobStore:
             named["options"] = orjson.loads(named["options"])
             named["result"] = None if named["result"] is None else orjson.loads(named["result"])
             return _ROW.validate_python(named)
-        except ValueError:  # of either reader
+        except ValueError:  # raised by either parser
             whose, now = str(named["owner"]), self._clock()
             return StoredJob(
                 job, "analyze", whose, "failed", {}, now, now, now, 0, 0, None, None, _DAMAGED
             )
 
     def count(self) -> dict[str, int]:
-        """Return the number of jobs per status."""
+        """Return the number of background jobs per status."""
         with self._lock:
             rows = self._db.execute("SELECT status, COUNT(*) FROM jobs GROUP BY status").fetchall()
         return dict(rows)
 
     def recover(self) -> int:
-        """Requeue jobs that were running when the service ended; delete orphaned folders."""
+        """Queue jobs again that were running when the service ended; delete unused folders."""
         with self._writing() as db:
             found = db.execute(
                 "UPDATE jobs SET status = 'queued', lease = NULL WHERE status = 'running'"
@@ -179,7 +180,7 @@ class JobStore:
         return found
 
     def claim(self) -> StoredJob | None:
-        """Take the oldest waiting job, or one whose process died; None without a job."""
+        """Take the oldest waiting job, or one whose process died; None if there is no job."""
         now = self._clock()
         while True:
             with self._writing() as db:
@@ -201,7 +202,7 @@ class JobStore:
             self.finish(row[0], "failed", None, job.reason or why if job is not None else why)
 
     def hold(self, job: str, done: int, total: int | None) -> bool:
-        """Renew the lease and store the progress; return False if the job was cancelled."""
+        """Renew the lease of a job and store its progress; return False if it was cancelled."""
         with self._writing() as db:
             return bool(
                 db.execute(
@@ -214,7 +215,7 @@ class JobStore:
     def finish(
         self, job: str, status: JobStatus, result: JsonValue = None, reason: str = ""
     ) -> None:
-        """End a running job; its image and folder are deleted."""
+        """End a running job; its uploaded image and its folder are deleted."""
         with self._writing() as db:
             self._end(db, job, status, result, reason)
         shutil.rmtree(self.place(job), ignore_errors=True)
@@ -231,7 +232,7 @@ class JobStore:
         )
 
     def give_back(self, job: str) -> None:
-        """Requeue a job because the service stops before it is done."""
+        """Put a job back into the queue because the service stops before the job is done."""
         with self._writing() as db:
             db.execute(
                 "UPDATE jobs SET status = 'queued', lease = NULL, tries = tries - 1"
@@ -263,7 +264,7 @@ class JobStore:
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk has ended it by itself
+                if self._db.in_transaction:  # a full disk has already ended the transaction
                     self._db.execute("ROLLBACK")
                 raise
 
@@ -273,7 +274,7 @@ def _lost(job: str) -> StoredJob:
 
 
 class Runner:
-    """Runs jobs from the store until it is closed."""
+    """Runs background jobs from the job database until it is closed."""
 
     def __init__(self, store: JobStore, engine: ServiceEngine, grace: float = 15.0) -> None:
         self._store, self._engine, self._grace = store, engine, grace
@@ -285,15 +286,15 @@ class Runner:
 
     @property
     def works(self) -> bool:
-        """Whether every slot works: the last database access succeeded."""
+        """Whether all worker slots are healthy: their last database access succeeded."""
         return not self._failing and not any(task.done() for task in self._tasks)
 
     def wake(self) -> None:
-        """Signal that a job was added."""
+        """Signal to the runner that a job was added."""
         self._news.set()
 
     async def close(self) -> None:
-        """Let running jobs end within the grace period; the others wait on disk."""
+        """Let running jobs end within the grace period; unfinished jobs are kept on disk."""
         self._closing = True
         self._news.set()
         self._purging.cancel()
@@ -328,7 +329,7 @@ class Runner:
                 continue
             self._news.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1.0):  # another process may have added one
+                async with asyncio.timeout(1.0):  # another process may have added a job
                     await self._news.wait()
 
     async def _run(self, job: StoredJob) -> None:
@@ -349,7 +350,8 @@ class Runner:
         if isinstance(result, MemanticsError):
             await self._finish(job, status, None, str(result))
         elif isinstance(result, BaseException):
-            if not isinstance(result, asyncio.CancelledError):  # cancelled in the store before
+            # the job was cancelled in the database before
+            if not isinstance(result, asyncio.CancelledError):
                 note_failure("job failed", result, job=job.id)
                 why = "internal error; see the log of the service"
                 await self._finish(job, status, None, why)
@@ -364,7 +366,7 @@ class Runner:
             return await asyncio.to_thread(self._store.hold, job.id, steps.done, steps.total)
         except sqlite3.Error as error:
             note_failure("job not held", error, job=job.id)
-            return True  # the lease lasts longer than a moment's trouble
+            return True  # the lease lasts longer than a short database failure
 
     async def _finish(
         self, job: StoredJob, status: JobStatus, result: JsonValue, reason: str = ""
@@ -381,7 +383,7 @@ class Runner:
 
 
 class _Steps:
-    """The progress of a job."""
+    """The progress of a background job."""
 
     def __init__(self) -> None:
         self.done, self.total = 0, None
@@ -390,7 +392,7 @@ class _Steps:
     total: int | None
 
     def see(self, progress: Any) -> None:
-        """Store the counters of a run."""
+        """Store the progress counters of a run."""
         self.done, self.total = progress.done, progress.total
 
 
@@ -415,16 +417,16 @@ class Thread:
             self._ended.set()
 
     def wait_done(self, seconds: float) -> bool:
-        """Wait at most that long; return whether it has ended."""
+        """Wait at most the given seconds; return whether the coroutine has ended."""
         return self._ended.wait(seconds)
 
     def cancel(self) -> None:
-        """Cancel the coroutine and its calls in flight."""
-        with contextlib.suppress(RuntimeError):  # it has just ended
+        """Cancel the coroutine and its running model calls."""
+        with contextlib.suppress(RuntimeError):  # the event loop has just ended
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     def result(self) -> JsonValue | BaseException:
-        """Return the result, or the error it ended with."""
+        """Return the result of the coroutine, or raise its error."""
         self._ended.wait()
         if self._task.cancelled():
             return asyncio.CancelledError()
@@ -434,7 +436,7 @@ class Thread:
 async def run_job(
     job: StoredJob, place: Path, engine: ServiceEngine, watch: ProgressWatch
 ) -> JsonValue:
-    """Run a job. Its folder keeps model replies, so that a second try reuses them."""
+    """Run a background job; its folder keeps model replies, which a second attempt reuses."""
     data = read_bytes(place / IMAGE)
     image = place / f"meme.{MIME[probe(data, IMAGE).format].partition('/')[2]}"
     image.write_bytes(data)
@@ -463,7 +465,7 @@ async def run_job(
         progress=watch,
     )
     shown = made.to_dict()
-    del shown["folder"]  # it is gone when the job has ended
+    del shown["folder"]  # the folder is deleted when the job has ended
     shown["by"] = model or EMBEDDED
     shown["image"] = show_png(made.folder / MEME) if made.drawn else None
     shown["images"] = [show_png(version.path(made.folder)) for version in made.versions]
@@ -473,7 +475,7 @@ async def run_job(
 
 
 def show_png(path: Path) -> str:
-    """Return an image of a job as a data URL."""
+    """Return an image produced by a job as a data URL."""
     return f"data:image/png;base64,{base64.b64encode(read_bytes(path)).decode()}"
 
 

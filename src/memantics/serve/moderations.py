@@ -1,4 +1,4 @@
-"""``POST /v1/moderations`` in OpenAI's format, and the list of models for it.
+"""``POST /v1/moderations`` in OpenAI's format, and the list of models for this endpoint.
 
 OpenAI categories that the detectors do not distinguish are false, with score 0 and an empty list of
 input types: this is how OpenAI marks categories that were not applied. Three categories are
@@ -27,7 +27,8 @@ from memantics.serve.refusals import ERRORS, Refusal
 
 router = APIRouter(tags=["moderation"])
 InputKind = Literal["text", "image"]
-# Which categories of OpenAI each of our types stands for; all have one of our own name too.
+# The OpenAI categories for each harm type of Memantics; each type also has a category of its own
+# name.
 TYPES: dict[str, tuple[str, ...]] = {
     "targeted": ("targeted", "hate"),
     "offence": ("offence", "harassment"),
@@ -47,7 +48,7 @@ OTHERS = (
     "violence/graphic",
 )
 NOT_SCORED, REVIEW = "not_scored", "review"
-# What harm fills where a detector tells no types: OpenAI's widest category.
+# The category for harm without a type: OpenAI's most general one.
 PLAIN = "harassment"
 CATEGORIES = (
     HARMFUL,
@@ -59,12 +60,12 @@ CATEGORIES = (
 _NO_SCORES = dict.fromkeys(CATEGORIES, 0.0)
 _NO_FLAGS = dict.fromkeys(CATEGORIES, False)
 _NO_KINDS: dict[str, tuple[InputKind, ...]] = dict.fromkeys(CATEGORIES, ())
-# Names that clients of OpenAI send without thinking of them.
+# Default model names that OpenAI clients send.
 USUAL = ("omni-moderation-latest", "text-moderation-latest", "text-moderation-stable", "memantics")
 
 
 class TextPart(BaseModel):
-    """A text."""
+    """A text in a moderation request."""
 
     type: Literal["text"]
     text: str = Field(max_length=MOST_TEXT)
@@ -77,7 +78,7 @@ class ImageAddress(BaseModel):
 
 
 class ImagePart(BaseModel):
-    """An image."""
+    """An image in a moderation request."""
 
     type: Literal["image_url"]
     image_url: ImageAddress
@@ -85,12 +86,12 @@ class ImagePart(BaseModel):
 
 ContentPart = Annotated[TextPart | ImagePart, Field(discriminator="type")]
 TextInput = Annotated[str, Field(max_length=MOST_TEXT)]
-# More than any service takes at once; the first fault ends the reading of a list.
+# More inputs than any service accepts at once; parsing a list stops at the first error.
 Few = Field(max_length=1000, fail_fast=True)
 
 
 class ModerationBody(BaseModel):
-    """One text, several texts (one result each), or the parts of one input (one result)."""
+    """The input to moderate: one text, several texts (one result each), or parts of one input."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -117,7 +118,7 @@ class ModerationResult(BaseModel):
 
 
 class Moderation(BaseModel):
-    """The results in the order of the inputs; ``model`` is the detector."""
+    """The moderation results in the order of the inputs; ``model`` is the detector."""
 
     id: str
     model: str
@@ -126,7 +127,7 @@ class Moderation(BaseModel):
 
 
 class ModelEntry(BaseModel):
-    """One model in OpenAI's list."""
+    """One model in OpenAI's list format."""
 
     id: str
     object: Literal["model"] = "model"
@@ -205,7 +206,7 @@ def _check(
 async def _judge(
     service: Service, parts: Sequence[str | ImagePart]
 ) -> list[tuple[InputKind, Verdict]]:
-    """Read all images, then score all texts."""
+    """Read the text of all images, then score all texts."""
     engine = service.engine
     addresses = [part.image_url.url for part in parts if isinstance(part, ImagePart)]
     images: list[bytes] = list(await asyncio.gather(*map(service.loader.take, addresses)))
@@ -226,7 +227,7 @@ async def _judge(
 
 
 def _sum_up(parts: Sequence[tuple[InputKind, Verdict]]) -> dict[str, object]:
-    """Combine the parts of an input: the highest score per category counts."""
+    """Combine the results of the parts of an input: the highest score per category counts."""
     scores, flags, kinds = _NO_SCORES.copy(), _NO_FLAGS.copy(), _NO_KINDS.copy()
     for kind, verdict in parts:
         for name, score, flag in _list_categories(verdict):
@@ -278,7 +279,7 @@ class PlainRoute(Route):
         return found, {**child, "route": self}
 
 
-# It stands before the route above, which is for the document.
+# This route comes before the route above, which exists only for the OpenAPI document.
 plain = PlainRoute("/v1/moderations", moderate, methods=["POST"])
 
 
@@ -292,14 +293,14 @@ async def list_models(request: Request) -> ModelList:
 
 
 class DetectorList(BaseModel):
-    """The detectors in use, each with its operating point and expected counts."""
+    """The detectors in use, each with its operating point (threshold) and expected counts."""
 
     data: list[DetectorSummary]
 
 
 @router.get("/v1/detectors", operation_id="list_detectors", responses=ERRORS)
 async def list_detectors(request: Request) -> DetectorList:
-    """List the detectors with their bands, the expected counts and the date of the setting."""
+    """List the detectors with their score bands, expected counts and the date of the setting."""
     service = find_service(request)
     service.access.admit(request, "moderate")
     return DetectorList(data=[one.summarise() for one in service.engine.moderator.detectors])

@@ -1,4 +1,4 @@
-"""Page rendering for studio and browsing: layout, language choice and security policy."""
+"""Rendering of the studio and browse pages: layout, language choice, content security policy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memantics.core.errors import ImageError, MemanticsError
 from memantics.web.site import LANGUAGES, Catalogue, Site, choose_language
 
 COOKIE = "memantics-language"
-# Pictures are shown from memory (blob:) and from answers (data:); nothing becomes markup.
+# Images are shown from memory (blob:) and from responses (data:); no text is parsed as markup.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -35,7 +35,7 @@ class Pages:
     def show(
         self, request: Request, template: str, context: Mapping[str, object], status: int = 200
     ) -> Response:
-        """Render a page; a language chosen with ``?lang=`` is remembered."""
+        """Render a page; a language that the user chose with ``?lang=`` is remembered."""
         words = self.words(request)
         other = "en" if words.language == "zh" else "zh"
         shown = {

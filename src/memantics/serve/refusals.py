@@ -24,14 +24,14 @@ class Refusal(Exception):
 
 
 def make_busy(seconds: float, what: str = "the service is busy") -> Refusal:
-    """Return a 429 refusal with the seconds until a retry."""
+    """Return a refusal with HTTP status 429 and the seconds until a retry."""
     wait = max(1, round(seconds))
     message = f"{what}; try again in {wait} s"
     return Refusal(429, "rate_limit_exceeded", message, {"retry-after": str(wait)})
 
 
 def read_refusal(error: MemanticsError) -> Refusal:
-    """Convert an exception into a refusal."""
+    """Convert an exception into a refusal (error response)."""
     if isinstance(error, ImageError):
         large = error.reason in ("too many bytes", "too many pixels", "too much work")
         return Refusal(413 if large else 422, "invalid_image", str(error))
@@ -73,7 +73,7 @@ _KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 def answer_refusal(refusal: Refusal) -> Response:
-    """Return the error as a JSON response in OpenAI's format."""
+    """Return a refusal as a JSON response in OpenAI's format."""
     kind = _KINDS.get(refusal.status) or (
         "server_error" if refusal.status >= 500 else "invalid_request_error"
     )

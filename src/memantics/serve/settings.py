@@ -1,4 +1,4 @@
-"""Settings of the service: listening address, models, limits and client tokens.
+"""Settings of the HTTP service: listening address, models, limits and client tokens.
 
 Tokens are stored as digests, each with its scopes and rate. A token file is TOML, one table per
 client::
@@ -8,7 +8,7 @@ client::
     scopes = ["moderate"]
     rate = 600  # requests per minute
 
-The variable ``MEMANTICS_TOKENS`` may hold the same text.
+The environment variable ``MEMANTICS_TOKENS`` may contain the same text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 PORT = 8080
 MEGABYTE = 1024 * 1024
-# These paths accept any host name: health probes of an orchestrator call by IP address.
+# These paths accept any host name, because health probes of an orchestrator use the IP address.
 HEALTH_PATHS = frozenset({"/healthz", "/readyz"})
 
 
@@ -70,7 +70,7 @@ _TOKEN = TypeAdapter(Token)
 
 
 def digest(secret: str) -> str:
-    """Return the digest of a token; tokens are long and random, so one round is enough.
+    """Return the digest of a token; tokens are long and random, so one hash round is enough.
 
     >>> digest("a")[:8]
     'ca978112'
@@ -150,11 +150,11 @@ def _write(token: Token) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The listening address and the allowed callers.
+    """The listening address of the service and the allowed callers.
 
-    ``public_url`` is the URL that people use. ``trusted_proxies`` are the proxies whose
-    ``X-Forwarded-For`` is accepted. ``origins`` are sites whose scripts may call (CORS; none by
-    default).
+    ``public_url`` is the URL that people use. ``trusted_proxies`` are the proxies whose header
+    ``X-Forwarded-For`` is accepted. ``origins`` are web sites whose scripts may call the service
+    (CORS; none by default).
     """
 
     host: str = "127.0.0.1"
@@ -165,26 +165,26 @@ class Reach:
 
     @property
     def open_to_others(self) -> bool:
-        """Whether other machines can call."""
+        """Whether other machines can call the service."""
         return bool(self.public_url) or not is_local(self.host)
 
     @property
     def url(self) -> str:
-        """The URL for clients."""
+        """The URL of the service for clients."""
         return server_url(self.host, self.port, self.public_url)
 
 
 @dataclass(frozen=True, slots=True)
 class ServedModels:
-    """The detectors, models, knowledge store and run folder of the service.
+    """The detectors, models, knowledge graph and run folder of the service.
 
-    Without a detector the small one of the sample data is used and marked as such. Without a model,
-    features that need one are disabled; the first model is the default. Without a store the
-    knowledge of the sample data is used. ``images`` is the image folder of the store's memes.
-    ``language`` is the declared language of all texts, if their script allows it. ``others`` are
-    detectors for other languages. ``shadow`` scores the same inputs, and only its disagreements are
-    counted. ``preferences`` is the file for users' choices in the studio (None: not stored).
-    ``text`` selects the text of an image that counts as caption.
+    Without a detector, the small detector of the sample data is used and marked as such. Without a
+    model, features that need one are disabled; the first model is the default. Without a knowledge
+    graph (``store``), that of the sample data is used. ``images`` is the image folder of the memes
+    in the graph. ``language`` is the declared language of all texts, if their script allows it.
+    ``others`` are detectors for other languages. ``shadow`` is a second detector that scores the
+    same inputs; only its disagreements are counted. ``preferences`` is the file for users' choices
+    in the studio (None: not stored). ``text`` selects the text of an image that counts as caption.
     """
 
     detector: Path | None = None
@@ -205,9 +205,9 @@ class Intake:
     """Limits of requests and jobs.
 
     ``waiting`` is the maximum queue length per component (text, OCR, other work), ``jobs`` the
-    maximum number of unfinished jobs, ``deadline`` the seconds per request, and ``keep`` the
-    seconds a job's result is stored. ``hosts`` are hosts from which images may be fetched (none by
-    default).
+    maximum number of unfinished jobs, ``deadline`` the time limit of a request in seconds, and
+    ``keep`` the seconds for which a job's result is stored. ``hosts`` are hosts from which images
+    may be fetched (none by default).
     """
 
     body_bytes: int = 32 * MEGABYTE
@@ -224,7 +224,7 @@ class Intake:
 class ServeSettings:
     """All settings of one service.
 
-    ``state`` is the folder of its jobs; ``sample`` configures the daily sample of verdicts.
+    ``state`` is the folder of background jobs; ``sample`` configures the daily sample of verdicts.
     """
 
     reach: Reach = Reach()
@@ -244,7 +244,7 @@ class ServeSettings:
 
     @property
     def limits(self) -> Limits:
-        """The request limits of the outermost layer."""
+        """The request limits that the outermost layer of the web app applies."""
         return Limits(
             list_hosts(self.reach.host, self.reach.public_url),
             self.reach.public_url.startswith("https://"),

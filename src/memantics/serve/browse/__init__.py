@@ -1,4 +1,4 @@
-"""Web pages to browse a knowledge store and a folder of runs."""
+"""Web pages to browse a knowledge graph and a folder of runs."""
 
 from __future__ import annotations
 

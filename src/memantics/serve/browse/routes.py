@@ -1,4 +1,4 @@
-"""Pages that show a knowledge store and a folder of runs. Every page has its own URL."""
+"""Pages that show a knowledge graph and a folder of runs. Every page has its own URL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ router = APIRouter(prefix="/browse", include_in_schema=False)
 MEMES, ITEMS = 24, 50
 _QUERY_SECONDS = 15.0
 _LOCK = threading.Lock()
-_IN_PAGE = "base-uri 'none'; frame-ancestors 'none'"  # a report brings its own policy
+# a report page sets its own content security policy
+_IN_PAGE = "base-uri 'none'; frame-ancestors 'none'"
 EXAMPLES = toml_beside(__file__, "examples.toml")
 
 
@@ -40,7 +41,7 @@ def find_pages(request: Request) -> Pages:
 
 
 def find_store(request: Request) -> StoreReader:
-    """Return the knowledge store; it is opened at first use."""
+    """Return the knowledge graph store; it is opened at first use."""
     state = request.app.state
     with _LOCK:
         if getattr(state, "store_reader", None) is None:
@@ -82,7 +83,7 @@ def show_store(
     dimension: TextQuery = "",
     start: Start = 0,
 ) -> Response:
-    """List memes that match the words and the dimension."""
+    """List the memes of the knowledge graph that match the search words and the dimension."""
     try:
         total, cards = store.search(q, dimension, start, MEMES)
     except UnknownName as error:
@@ -154,7 +155,7 @@ def show_runs(request: Request, pages: SharedPages, runs: SharedRuns) -> Respons
 
 @router.get("/runs/progress")
 def tell_progress(runs: SharedRuns) -> Response:
-    """Return the progress of every run, for the page that shows it."""
+    """Return the progress of every run, for the page that lists runs."""
     return JSONResponse([row.to_dict() for row in runs.list()])
 
 

@@ -1,4 +1,4 @@
-"""The studio: a web page to which a person uploads a meme and sees every result for it."""
+"""The studio: a web page on which a person uploads a meme and sees all analysis results."""
 
 from __future__ import annotations
 

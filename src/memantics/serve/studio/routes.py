@@ -1,4 +1,4 @@
-"""HTTP routes of the studio: the page, each part of a meme's result, and the saved page.
+"""HTTP routes of the studio: the page, each part of a meme's analysis, and the saved page.
 
 Uploads are not stored, except choices if the operator enabled them. A saved page is self-contained
 and consists of the parts that the user saw.
@@ -40,10 +40,10 @@ from memantics.web.site import Catalogue
 from memantics.workbench import KinderFound
 
 _HERE = Path(__file__).parent
-MOST_PICTURE = 40 * 1024 * 1024  # characters of a picture as a data URL
+MOST_PICTURE = 40 * 1024 * 1024  # maximum number of characters of an image as a data URL
 NAME = "this picture"
-# The first row: puns, a harmful one, several panels, both languages. Kinder versions of them pass
-# every check, or are declined with the reason.
+# The first sample memes shown: puns, a harmful meme, several panels, both languages. Their kinder
+# versions pass every check, or are declined with a reason.
 FIRST: dict[PageLanguage, tuple[str, ...]] = {
     "en": ("en-030", "en-004", "en-035", "CN90001", "en-016", "en-009", "CN90007", "zh-004"),
     "zh": ("CN90001", "zh-004", "CN90007", "CN90009", "CN90003", "en-030", "CN90008", "en-035"),
@@ -52,9 +52,9 @@ _MOST_TEXT = 4000
 
 
 class StudioRecord(BaseModel):
-    """All parts of one meme as the page holds them, its image as a data URL.
+    """All analysis results of one meme as the page stores them, with its image as a data URL.
 
-    "Save as data" writes the same record.
+    The button "Save as data" writes the same record.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -70,7 +70,7 @@ class StudioRecord(BaseModel):
 
 
 def render_record(record: StudioRecord, words: Catalogue) -> str:
-    """Render the saved page; its images are checked, since it is opened later and elsewhere."""
+    """Render the saved page; its images are checked, since it may be opened later elsewhere."""
     styles = ("knowledge.css", "analysis.css", str(_HERE / "saved.css"))
     return fill_page(
         str(_HERE / "saved.html"),
@@ -92,7 +92,7 @@ def render_record(record: StudioRecord, words: Catalogue) -> str:
 
 
 def is_harmful(record: StudioRecord) -> bool:
-    """Return whether a reliable verdict is harmful; the sample detector does not count."""
+    """Return whether a reliable verdict is harmful; the sample detector's does not count."""
     judged = record.harm is not None and record.harm.harmful and not record.harm.sample
     told = any(
         (found.harm is not None and found.harm.harmful) or found.knowledge.of("Toxicity")
@@ -124,7 +124,7 @@ def _level(share: float) -> str:
 
 
 class CaptionBody(BaseModel):
-    """A caption, its language, and the number of text regions that were not read."""
+    """A caption, its language, and the number of text regions that OCR skipped."""
 
     text: str = Field(max_length=_MOST_TEXT)
     language: str = Field(default="", max_length=16)
@@ -144,7 +144,7 @@ class OwnWords(BaseModel):
 
 
 def need_own_page(request: Request) -> None:
-    """Reject requests of other sites: they cannot set this header without permission."""
+    """Reject requests from other web sites, which cannot set this header without permission."""
     if request.headers.get("x-memantics") != "studio":
         raise HTTPException(403, "this endpoint accepts requests from the studio page only")
 
@@ -154,13 +154,13 @@ _own_page = [Depends(need_own_page)]
 
 
 def find_studio(request: Request) -> workbench.Studio:
-    """Return the studio."""
+    """Return the studio of the service."""
     studio: workbench.Studio = request.app.state.studio
     return studio
 
 
 def find_engine(request: Request) -> ServiceEngine:
-    """Return the service's queues, which reject work when they are full."""
+    """Return the work queues of the service, which reject work when they are full."""
     return find_service(request).engine
 
 
@@ -211,7 +211,7 @@ async def explain_sample(meme: str, queues: Queues) -> Response:
 
 @router.post("/studio/text", dependencies=_own_page)
 async def find_text(picture: SentPicture, studio: SharedStudio, queues: Queues) -> Response:
-    """Return the captions with their boxes."""
+    """Return the captions of an image with their boxes."""
     return await answer(queues.work(workbench.read_text, studio, picture))
 
 
@@ -223,7 +223,7 @@ async def find_sound(said: SentText, queues: Queues) -> Response:
 
 @router.post("/studio/harm", dependencies=_own_page)
 async def find_harm(said: SentText, studio: SharedStudio, queues: Queues) -> Response:
-    """Return the detector's verdict."""
+    """Return the detector's verdict on a meme."""
     sent = (said.text, said.language, said.unread, said.other_text)
     return await answer(queues.work(workbench.judge, studio, *sent))
 
@@ -239,7 +239,7 @@ async def find_kinder(
 ) -> Response:
     """Return a kinder version of a meme, or several to choose from."""
     language = find_pages(request).words(request).language
-    if model != EMBEDDED:  # waits for a model most of the time, and takes no thread for it
+    if model != EMBEDDED:  # mostly waits for a model, so it needs no thread
         return await answer(workbench.soften(studio, picture, model, versions, language))
     return await answer(
         queues.work(
@@ -250,7 +250,7 @@ async def find_kinder(
 
 @router.post("/studio/words", dependencies=_own_page)
 async def draw_words(request: Request, studio: SharedStudio, queues: Queues) -> Response:
-    """Return a version with the user's own captions."""
+    """Return a version of a meme with the user's own captions."""
     sent = await read_json(request, OwnWords)
     language = find_pages(request).words(request).language
     return await answer(
@@ -283,7 +283,7 @@ async def find_meaning(
 
 @router.post("/studio/page", dependencies=_own_page)
 async def save_page(request: Request, pages: SharedPages, queues: Queues) -> Response:
-    """Return all parts as one self-contained page."""
+    """Return all analysis results as one self-contained page."""
     record = await read_json(request, StudioRecord)
 
     def render() -> Response:
@@ -294,7 +294,7 @@ async def save_page(request: Request, pages: SharedPages, queues: Queues) -> Res
 
 
 async def answer(work: Awaitable[Result | JsonValue | Response]) -> Response:
-    """Return a part as JSON, or the error."""
+    """Return one analysis result as JSON, or the error."""
     try:
         found = await work
     except MemanticsError as error:
@@ -324,7 +324,7 @@ def _line(value: object) -> bytes:
 
 
 def show_meaning(found: workbench.MeaningFound) -> JsonValue:
-    """Return a meaning with its drawings as trees, so that the page need not parse markup."""
+    """Return an analysis of meaning with drawings as trees, so that the page parses no markup."""
     drawn = workbench.draw_meaning(found)
     trees = {"wide": drawn.wide, "narrow": drawn.narrow}
     return {"found": found.to_dict(), **{name: to_tree(svg) for name, svg in trees.items()}}
