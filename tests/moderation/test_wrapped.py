@@ -106,7 +106,7 @@ def test_probabilities_are_the_network_s_log_odds_calibrated(
             assert one.types["none"] == 1 - one.probability
     card = judge.card
     assert card["examples"] == 24
-    assert card["operating_points"]
+    assert card["held_out_scores"]
     assert card["languages"] == (["en"] if judge.reads_texts else card["languages"])
     assert f"{said[0].probability:.9f}" == f"{judge.predict(examples[:1])[0].probability:.9f}"
 
@@ -141,7 +141,7 @@ def test_a_wrapped_classifier_is_measured_compared_and_set_like_ours(
     refused = shell.refused(
         "detector", "retrain", file, "--annotations", "none.jsonl", "--data", table
     )
-    assert "is a network" in refused
+    assert "is a neural network" in refused
 
 
 def read_table(table: Path) -> tuple[Example, ...]:
@@ -285,7 +285,7 @@ def test_several_labels_may_hold_and_one_logit_stands_for_itself(tmp_path: Path)
     ("text", "problem"),
     [
         ('[labels]\nnice = "harmless"\n', "lacks 'lewd'"),
-        (MAPS["text"] + 'more = "harmful"\n', "names 'more'"),
+        (MAPS["text"] + 'more = "harmful"\n', "unknown label 'more'"),
         (MAPS["text"].replace("offence", "evil"), "labels.rude"),
         ("[labels", "cannot be read"),
         (MAPS["text"].replace("offence", "ignore").replace("sexual", "ignore"), "needs harmless"),
@@ -330,7 +330,7 @@ def test_pickles_foreign_code_and_changed_folders_are_refused(tmp_path: Path) ->
     assert "cannot be loaded" in shell.refused(*words)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    assert "has no *.safetensors" in shell.refused(*words)
+    assert "contains no *.safetensors" in shell.refused(*words)
     (folder / "pytorch_model.bin").unlink()
     damaged: dict[str, Any] = json.loads((moved / "wrapped.json").read_text(encoding="utf-8"))
     damaged["slope"] = "steep"
@@ -345,7 +345,7 @@ def test_too_few_rows_and_rows_without_pictures_are_refused(tmp_path: Path) -> N
     rows = "text,label\n" + "".join(f"good day {n},{n % 2}\n" for n in range(8))
     (tmp_path / "rows.csv").write_text(rows, encoding="utf-8")
     words = ("detector", "wrap", "model", "--map", "labels.toml", "--data", "rows.csv")
-    assert "8 memes cannot be judged" in Shell(tmp_path).refused(*words)
+    assert "8 memes have no image" in Shell(tmp_path).refused(*words)
     few = "".join(line for line in rows.splitlines(keepends=True)[:8])
     (tmp_path / "rows.csv").write_text(few, encoding="utf-8")
     assert "7 rows are too few" in Shell(tmp_path).refused(*words)

@@ -63,7 +63,7 @@ def test_metrics_of_chosen_groups(tmp_path: Path) -> None:
     parts = [evaluate(tmp_path, "dictionary", groups=part).captions for part in ("train", "test")]
     assert sum(parts) == 60
     assert all(parts)
-    with pytest.raises(InputError, match="none of the groups 77 is here"):
+    with pytest.raises(InputError, match="none of the groups 77 is in the data"):
         evaluate(tmp_path, "dictionary", groups="77")
     with pytest.raises(InputError, match="'first' is not a valid selection of groups"):
         evaluate(tmp_path, "dictionary", groups="first")

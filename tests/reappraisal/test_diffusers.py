@@ -126,7 +126,7 @@ def test_settings_are_checked(pipeline: Path) -> None:
     }
     with pytest.raises(UnknownName):
         open_editor(f"diffusers/{pipeline}", ModelSettings(params={"colour": "red"}))
-    with pytest.raises(InputError, match="give a whole number"):
+    with pytest.raises(InputError, match="use a whole number"):
         open_editor(f"diffusers/{pipeline}", ModelSettings(params={"steps": "many"}))
 
 

@@ -263,7 +263,7 @@ def tuned(folder: Path, model: str, style: str) -> Path:
         for n, (part, gold, own) in enumerate(said)
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "annotations.jsonl").write_text(lines, encoding="utf-8")
+    (folder / "verdicts.jsonl").write_text(lines, encoding="utf-8")
     return folder
 
 
@@ -400,7 +400,7 @@ def test_mer_bench_has_no_cell_left_to_fill(tmp_path: Path) -> None:
     assert find_empty(sheet).keys() == {"Repeated judgements"}  # tests/mer_bench/test_cases.py
     parts = {part.label: part for part in sheet.parts}
     assert parts["Figure 4"].columns[2:] == tuple(
-        "distance to people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
+        f"{name}: distance to people" for name in ("RF-VF", "RF-VL", "RL-VF", "RL-VL")
     )
     assert {row.label for row in parts["Table II"].rows} == {"identity", "recolour"}
     wins = {row.label: row.cells[0].value for row in parts["Figure 4, win rates"].rows}

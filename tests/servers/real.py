@@ -117,9 +117,9 @@ def serve_llamacpp() -> Iterator[Served]:
     params.warmup, params.offline, params.ui, params.verbosity = False, True, False, -1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
-    with urllib.request.urlopen(f"{server.listening_url}/v1/models", timeout=30) as answer:
+    with urllib.request.urlopen(f"{server.listening_address}/v1/models", timeout=30) as answer:
         name = json.load(answer)["data"][0]["id"]
-    yield Served("llama.cpp", f"{server.listening_url}/v1", name)
+    yield Served("llama.cpp", f"{server.listening_address}/v1", name)
     del server
 
 
