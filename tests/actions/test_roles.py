@@ -68,7 +68,7 @@ def test_analyze_takes_captions_and_names_the_rest(drawn: dict[Path, Worded]) ->
         assert found.meme.notes[BESIDE] == "\n".join(line.text for line in found.beside)
         data = found.to_dict()
         assert data["caption"] == "\n".join(found.lines)
-        assert {"text", "box", "role", "chance"} <= set(data["printed"][0])  # type: ignore[arg-type, index]
+        assert {"text", "box", "role", "probability"} <= set(data["printed"][0])  # type: ignore[arg-type, index]
     kinds = {path.stem: {s.part: s.says for s in mm.analyze(path).shows} for path in drawn}
     assert kinds["chat"]["medium"] == "screenshot of a chat"
     assert kinds["screenshot"]["medium"] == "screenshot"

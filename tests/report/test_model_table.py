@@ -210,7 +210,7 @@ def test_the_command_writes_the_table_in_every_form(tmp_path: Path, made_up: lis
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'id="models"' in page
     assert page.index('id="models"') < page.index('class="task"')
-    assert "--style is for LaTeX" in shell.refused(
+    assert "--style works with LaTeX only" in shell.refused(
         "report", *made_up, "--format", "csv", "--style", "acl"
     )
     said = shell.refused("report", *made_up, "--format", "json", "--table")

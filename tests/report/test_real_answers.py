@@ -84,7 +84,7 @@ def test_judges_are_not_ranked_and_editors_are() -> None:
     section = make_section(board)
     assert {line["editor"] for line in section.editors} == {"identity", "recolour"}
     page = Path("report.html").read_text(encoding="utf-8")
-    assert "Judges by name, not ranked" in page
+    assert "Judges, not ranked" in page
     assert "Best trivial baseline" not in page
     (other,) = make_boards([ask("mquest/qa")])
     assert not other.judges

@@ -170,7 +170,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_was_made_of_other_sources_is_not_lost(tmp_path: Path) -> None:
     run(texts("a", "b"), tmp_path, sources=("one",))
-    with pytest.raises(InputError, match="holds what was made of one, which would be lost"):
+    with pytest.raises(InputError, match="has results of the source one, which would be lost"):
         run(texts("c"), tmp_path, sources=("two",))
     assert [row["id"] for row in read(tmp_path)] == ["m0", "m1"]
     done = run(texts("a", "b", "c", "d"), tmp_path, sources=("two", "one"))

@@ -35,20 +35,23 @@ def test_workers_judge_by_the_stored_point(engine: str, detector: Path, tmp_path
     chances = sorted(one.probability for one in Detector.load(detector).predict(texts))
     file = tmp_path / "set.zip"
     file.write_bytes(detector.read_bytes())
-    # The 20th meme is the first harmful one; the 10th and the 11th are for people.
+    # The 20th meme is the first harmful one. The review range reaches from the 10th to the 11th;
+    # the gap up to the threshold is reviewed too.
     set_point(file, threshold=chances[20], review_range=(chances[10], chances[11]))
     source = tmp_path / "texts.jsonl"
     rows = [json.dumps({"id": str(n), "text": text}) for n, text in enumerate(texts)]
+    rows.append(json.dumps({"id": "foreign", "text": "доброе утро"}))
     source.write_text("\n".join(rows), encoding="utf-8")
     words = ("--detector", file, "--out", "out", "--workers", "2", "--engine", engine)
     Shell(tmp_path).apart.done("screen", source, *words, "--shard-size", "8")
-    found = list(read_rows(tmp_path / "out"))
+    *found, foreign = read_rows(tmp_path / "out")
     assert len({row["id"] for row in found}) == 30
+    assert (foreign["status"], foreign["label"]) == ("not_scored", "review")
     for row in found:
         rank = min(range(30), key=lambda place: abs(chances[place] - row["probability"]))
         if row["out_of_domain"]:
             continue
-        expected = "harmful" if rank >= 20 else "review" if rank in (10, 11) else "harmless"
+        expected = "harmful" if rank >= 20 else "review" if rank >= 10 else "harmless"
         assert row["label"] == expected, (rank, row)
     assert {row["label"] for row in found} == {"harmless", "review", "harmful"}
 

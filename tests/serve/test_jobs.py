@@ -228,7 +228,7 @@ def test_after_kill_9_every_accepted_job_ends(shell: Shell) -> None:
         sent = [client.post("/v1/reappraise", files=FILE) for _ in range(2)]
         places = [answer.headers["location"] for answer in sent]
         said = shell.apart.refused("serve", "--port", "0", "--state", "state")
-        assert "another service keeps its jobs" in said
+        assert "another service uses the job folder" in said
         while client.get(places[0]).json()["status"] == "queued":
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
