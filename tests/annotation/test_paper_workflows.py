@@ -53,7 +53,7 @@ def test_what_ocr_read_is_reviewed_and_put_back(service: AnnotationService, shel
 
     assert work_through(service, shell.folder / "texts", review) == 3
     said = shell.done("annotate", "apply-texts", "memes", "texts/annotations.jsonl")
-    assert "2 texts changed, 1 memes cannot be read" in said
+    assert "2 texts changed, 1 memes marked unreadable" in said
     lines = [json.loads(line) for line in (folder / "memes.jsonl").read_text().splitlines()]
     texts = {line["id"]: line["text"] for line in lines if line.get("kept", True)}
     assert len(texts) == 2

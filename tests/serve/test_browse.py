@@ -91,7 +91,7 @@ def test_a_store_is_searched_filtered_and_asked(browser: Browser, address: str) 
         assert "CN90001" in found
         assert len(found) < 80
         page.get_by_role("link", name="emotion").click()
-        expect(page.get_by_role("status")).to_contain_text("No meme fits")
+        expect(page.get_by_role("status")).to_contain_text("No meme matches")
         page.goto(f"{address}/browse/store/meme?id=zh-004")
         assert page.locator(".wide .card").count() > 5
         # Toxic by its own knowledge, so it is blurred until asked for.
@@ -132,7 +132,7 @@ def test_runs_are_listed_reported_and_read_item_by_item(browser: Browser, addres
         rows.nth(1).get_by_role("link").click()
         expect(page.locator("tbody tr")).to_have_count(4)
         counts = []
-        for verdict in ("wrong", "right"):
+        for verdict in ("wrong", "correct"):
             page.get_by_role("link", name=verdict, exact=True).click()
             expect(page.locator(".chips [aria-current]")).to_have_text(verdict)
             counts.append(page.locator("tbody tr").count())

@@ -54,6 +54,7 @@ def test_a_generated_client_talks_to_every_interface(site: Site, document: str) 
     moderated = call("create_moderation", {"input": "今天天气真好", "model": None})
     assert moderated.results[0].status == "scored"  # type: ignore[attr-defined]
     assert call("list_models").data  # type: ignore[attr-defined]
+    assert call("list_detectors").data  # type: ignore[attr-defined]
     assert call("analyze", {"image": IMAGE}).text == "最近有点键忘"  # type: ignore[attr-defined]
     assert call("read_homophones", {"caption": "压力山大"}).readings  # type: ignore[attr-defined]
     query = {"query": "SELECT ?s WHERE { ?s a mm:Scene }", "limit": 2}

@@ -144,7 +144,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
     with serve_pages(ServedModels(preferences=file)) as address, visit(browser) as watched:
         page = watched.page
         page.goto(f"{address}/#en-012")
-        expect(page.get_by_text("without the picture and without your name")).to_be_visible()
+        expect(page.get_by_text("without the image and your name")).to_be_visible()
         assert "Nothing you bring here is kept" not in page.inner_text("body")
         page.get_by_role("button", name="Show other versions").click()
         offered = page.locator(".version")
@@ -162,7 +162,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
         page.get_by_role("button", name="Create the image").click()
         expect(page.get_by_text("(yours)")).to_be_visible()
         expect(page.locator("#part-kinder .said")).to_have_text(mine.replace("\n", " "))
-        expect(page.locator("#part-kinder .by")).to_contain_text("your words")
+        expect(page.locator("#part-kinder .by")).to_contain_text("your captions")
         page.get_by_role("button", name="Choose this version").click()
         expect(page.locator(".taken")).to_have_text(f"You chose version {count + 1}.")
         with page.expect_download() as got:
@@ -171,7 +171,7 @@ def test_versions_are_offered_taken_taken_back_and_written_in_own_words(
         # Words that do not fit are refused with the reason, and nothing is lost.
         page.locator(".own-words textarea").fill(f"{'long ' * 90}\nlonger")
         page.get_by_role("button", name="Create the image").click()
-        expect(page.get_by_role("alert")).to_contain_text("It could not be drawn")
+        expect(page.get_by_role("alert")).to_contain_text("The image could not be created")
         expect(offered.first).to_be_visible()
         assert fits(page)
         assert_at_home(watched, address)
@@ -230,9 +230,9 @@ def test_what_cannot_be_looked_at_says_why(seen: Watched, address: str) -> None:
     page = seen.page
     page.goto(address)
     hand_over(page, "drop", "", b"")
-    expect(page.get_by_role("alert")).to_contain_text("fetches nothing from other sites")
+    expect(page.get_by_role("alert")).to_contain_text("does not load images from other sites")
     hand_over(page, "drop", "notes.txt", b"hello", "text/plain")
-    expect(page.get_by_role("alert")).to_contain_text("not a picture")
+    expect(page.get_by_role("alert")).to_contain_text("not a supported image")
     expect(page.locator("#start")).to_be_visible()
     # A damaged file: one part fails, says what to do, and offers another try.
     hand_over(page, "drop", "half.png", PUN.read_bytes()[:4000])
