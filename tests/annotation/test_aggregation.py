@@ -174,7 +174,7 @@ def test_stages_fold_corrections_into_drafts() -> None:
                 [{"plan_check": "approve"}],
                 [{"edit_check": "revise", "note": "hands"}],
             ],
-            "to be made again",
+            "to be regenerated",
         ),
     ],
 )

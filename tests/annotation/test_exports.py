@@ -153,7 +153,7 @@ def test_verify_stages(service: AnnotationService, tmp_path: Path) -> None:
     annotations = tmp_path / "annotations.jsonl"
     annotations.write_bytes(service.exchange.export(lead, project.id, "annotations").data)
     reasons = [verdict.reason for verdict in read_annotations(annotations)]
-    assert reasons == ["", "removed at emotion", "to be made again"]
+    assert reasons == ["", "removed at emotion", "to be regenerated"]
 
 
 def pun(target: str, kind: str, text: str, **more: str) -> dict[str, JsonValue]:

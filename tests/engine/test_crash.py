@@ -114,7 +114,7 @@ def test_a_second_process_on_one_folder_is_told(tmp_path: Path) -> None:
             await until(server, IN_FLIGHT)
             code, _, err = await finish(await start(tmp_path, server.url))
             assert code == 2
-            assert "is being written by another process; wait for it" in err
+            assert "is being written by another process; wait until" in err
             server.gate.set()
             assert (await finish(first))[0] == 0
             assert server.total == ITEMS

@@ -64,11 +64,11 @@ def test_two_models_stand_side_by_side_and_their_words_stay_words(
         page = watched.page
         without_kinder(page)
         page.goto(f"{address}/#CN90001")
-        expect(page.locator("#part-meaning .by")).to_contain_text("the people who drew it")
+        expect(page.locator("#part-meaning .by")).to_contain_text("the authors of the sample data")
         assert page.locator("#no-model").count() == 0
         page.get_by_label("Model").select_option("openai/kind")
         page.get_by_label("Compare with").select_option("openai/stern")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_role("button", name="Analyse", exact=True).click()
         columns = page.locator(".columns .meaning")
         expect(columns).to_have_count(2)
         expect(page.locator("#part-meaning .note.mind")).to_contain_text("disagree on: Harm")
@@ -97,8 +97,8 @@ def test_a_model_that_fails_does_not_hide_the_other(browser: Browser, address: s
         page.goto(f"{address}/#CN90001")
         page.get_by_label("Model").select_option("openai/kind")
         page.get_by_label("Compare with").select_option("fake/decline")
-        page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.locator(".columns .note.bad")).to_contain_text("answered nothing: refused")
+        page.get_by_role("button", name="Analyse", exact=True).click()
+        expect(page.locator(".columns .note.bad")).to_contain_text("returned no answer: refused")
         expect(page.locator(".columns .verdict")).to_have_text("not harmful")
         # What the sample data says comes later than the models, and does not take their place.
         with page.expect_response("**/studio/sample/CN90001") as told:

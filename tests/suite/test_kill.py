@@ -119,7 +119,7 @@ def test_ctrl_c_lets_calls_end_and_says_how_to_go_on(shell: Shell) -> None:
             process.send_signal(signal.SIGINT)
             code, _, err = await finish(process)
             assert code == 130
-            assert "run the same command to go on" in err
+            assert "run the same command again to" in err
             await settle(server)
             assert count_written(folder) == server.total < whole
             code, _, err = await finish(await start(shell, server.url))
@@ -140,8 +140,8 @@ def test_faults_of_single_items_end_in_exit_code_1_and_are_asked_again(shell: Sh
             server.schedule["item-23001"] = ["400"] * 2
             code, out, err = await finish(await start(shell, server.url))
             assert code == 1
-            assert "6 items failed; run the same command" in err
-            assert "4 items wait" in err
+            assert "6 items failed; repeat the command" in err
+            assert "4 items were not asked" in err
             waiting = {
                 row["facts"]["task"]: row["waiting"]
                 for row in json.loads(out)

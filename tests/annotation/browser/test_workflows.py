@@ -221,7 +221,7 @@ def test_verify_stages(site: Site, tmp_path: Path) -> None:
     rows = [tuple(row.values()) for row in site.aggregated(project, *names)]
     assert rows[0] == ("m1", True, "sad", "calm", "rain", "add rain", "")
     assert (rows[1][1], rows[1][-1]) == (False, "removed at emotion")
-    assert (rows[2][1], rows[2][-1]) == (False, "to be made again")
+    assert (rows[2][1], rows[2][-1]) == (False, "to be regenerated")
 
 
 def test_pun_form(site: Site, tmp_path: Path) -> None:

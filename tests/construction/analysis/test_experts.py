@@ -76,7 +76,7 @@ def test_an_analysis_says_who_tells_the_emotion_and_how_well(classifier: Classif
     assert not feeling.baseline
     assert "emotion" not in {gap.part for gap in found.missing}
     assert all(own.meme != "en-001" for own in found.near)
-    assert any(line[0] == "feels" for line in describe(found))
+    assert any(line[0] == "emotion" for line in describe(found))
 
 
 def test_without_an_classifier_the_emotion_is_unknown_and_it_says_what_would_help() -> None:
@@ -101,7 +101,7 @@ def test_an_classifier_of_another_language_makes_it_unknown(classifier: Classifi
     found = analyze(image_path("CN90001"))
     assert found.feelings == ()
     reasons = {gap.part: gap.reason for gap in found.missing}
-    assert "it learnt en" in reasons["emotion"]
+    assert "the classifier was trained on en" in reasons["emotion"]
     assert classifier.languages == ("en",)
 
 

@@ -89,7 +89,7 @@ def test_a_revised_caption_is_drawn_before_it_is_published(built: Shell, tmp_pat
     lines = str(first.values["rewritten"]).splitlines()
     assert len(lines) == sum(1 for _ in lines)
     revised = "\n".join([f"{lines[0]} indeed", *lines[1:]])
-    judge(build / "queue", [{"rewritten": revised}, "to be made again"])
+    judge(build / "queue", [{"rewritten": revised}, "to be regenerated"])
     publish = ("publish", build, "--name", "checked", "--licence", "CC0-1.0")
     refusal = built.refused(*publish)
     assert "a person revised rewritten" in refusal
@@ -182,4 +182,4 @@ def test_a_pair_that_is_none_is_refused(built: Shell) -> None:
         *("publish", build_of(built), "--name", "bad_pairs", "--licence", "CC0-1.0"),
         *("--annotations", "wrong.jsonl"),
     )
-    assert "sad to calm is not a pair" in line
+    assert "sad to calm is not a valid pair of emotions" in line

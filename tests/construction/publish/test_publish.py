@@ -255,7 +255,9 @@ def test_puns_with_hard_negatives_are_groups_of_three(shell: Shell, tmp_path: Pa
     assert meta["CN00001.similar_text.png"]["caption_1"] == texts[rows[0]["similar_text"]]
     few = make_queue(tmp_path / "few", "pun-form", [*puns, others[0]])
     judge(few, "pun-form", {meme.id: pun_values(meme) for meme in (*puns, others[0])})
-    assert "2 puns and 1 others make no group" in shell.refused("build", "hard-negatives", few)
+    assert "2 puns and 1 non-puns do not give a group of three" in shell.refused(
+        "build", "hard-negatives", few
+    )
 
 
 def test_a_folder_that_people_judged_as_it_was_is_published(shell: Shell, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def build(shell: Shell) -> Path:
 
 @pytest.mark.slow
 def test_two_rounds_become_a_benchmark_with_its_papers_tables(shell: Shell, build: Path) -> None:
-    ran = shell.run("build", "draw", build, "--first", "Toxicity", "--json")
+    ran = shell.run("build", "sample", build, "--first", "Toxicity", "--json")
     assert ran.code == 0, ran
     first = json.loads(ran.out)
     assert set(first["questions"]) - {"Toxicity"}, "linked questions come along"
