@@ -116,7 +116,8 @@ def test_the_evaluation_page_lists_the_most_uncertain_memes(pages: Path) -> None
 def test_an_explanation_is_titled_by_its_outcome(
     tmp_path: Path, known: dict[str, Any], title: str, line: str
 ) -> None:
-    said = Prediction(**({"id": "a", "probability": 0.78, "type": None, "types": {}} | known))
+    given: dict[str, Any] = {"id": "a", "probability": 0.78, "type": None, "types": {}}
+    said = Prediction(**(given | known))
     why = Explanation(1.0, 0.0, 2.0, (), (), "harmful", "harmless", said)
     assert why.title == title
     assert why.lines[0].startswith(line)

@@ -315,8 +315,8 @@ def feed_needs(job: Job) -> tuple[Task, int]:
     """Insert answers of other tasks that the task needs; also return the number of waiting items.
 
     An item waits if the call for its meme in the other task has failed, because its own answer
-    would never be replaced. A refused or unparsed reply is final: the prompt then states that there
-    is no answer for that meme.
+    would never be replaced. A refused or unparsed reply is final: the prompt then states that the
+    other task has no answer for that meme.
     """
     if job.task.feed is None or not job.needs:
         return job.task, 0
