@@ -39,6 +39,6 @@ def test_the_guide_ends_in_a_table_that_latex_takes(
     for task in ("mquest/qa", "punmemecn/chat", "memeintent/intent", "jokes/humor"):
         assert task in text
     assert re.search(r"openai/one.*\$\\pm\$", text)
-    assert "Holm's correction over all 4 comparisons" in text
+    assert "Holm-corrected over all 4 comparisons" in text
     assert "circle" in (client / "differences.svg").read_text(encoding="utf-8")
     assert len(mm.compare(list(results)).to_pandas()) == 4

@@ -47,7 +47,7 @@ def test_every_task_is_in_the_table_with_its_present_metrics(runs: list[mm.Run])
 
 def test_the_page_says_how_many_items_may_differ() -> None:
     page = reader.PAGE.read_text(encoding="utf-8").partition(reader.BEGIN)[0]
-    assert f"at most {ITEMS} item of a task otherwise" in page
+    assert f"at most {ITEMS} item per task may differ" in page
 
 
 def test_a_task_is_below_only_with_a_reason_and_has_a_reason_only_when_below(

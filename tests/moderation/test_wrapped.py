@@ -335,7 +335,7 @@ def test_pickles_foreign_code_and_changed_folders_are_refused(tmp_path: Path) ->
     damaged: dict[str, Any] = json.loads((moved / "wrapped.json").read_text(encoding="utf-8"))
     damaged["slope"] = "steep"
     (moved / "wrapped.json").write_text(json.dumps(damaged), encoding="utf-8")
-    with pytest.raises(MemanticsError, match="damaged one: slope"):
+    with pytest.raises(MemanticsError, match="is damaged: slope"):
         Detector.load(moved / "wrapped.json")
 
 
