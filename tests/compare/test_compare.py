@@ -8,19 +8,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import JsonValue
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 
+from memantics.benchmarks.factories import accuracy_score
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.records import Field, Form, Item, Outcome, Score
+from memantics.core.records import Field, Form, Item, Odds, Outcome, Score
 from memantics.core.rundir import read_facts
 from memantics.core.task import InvalidPolicy, Task
-from memantics.evaluation import paired as resample
+from memantics.evaluation import main_metric, paired
 from memantics.evaluation.paired import Comparison, Side, compare_sides, open_side
 from memantics.evaluation.tasks import open_task_of_run
+from memantics.metrics.paired import BY_MEME, compare_left_out
 from tests.commands import Shell
-from tests.runs import pick, write_run
+from tests.runs import make_facts, pick, write_run
 
 LETTERS = pick("A", "B", "C", "D")
 T_AND_R = {"dimension": "Scene", "kind": "R"}
@@ -68,15 +72,15 @@ def puns(folder: Path, calls: Mapping[str, str], golds: Mapping[str, str]) -> Pa
     )
 
 
-def test_right_and_wrong_get_the_exact_test(tmp_path: Path) -> None:
+def test_right_and_wrong_get_mcnemars_test(tmp_path: Path) -> None:
     names = [str(n) for n in range(20)]
     first = choices(tmp_path / "a", {name: int(name) < 12 for name in names})
     second = choices(tmp_path / "b", {name: int(name) > 1 for name in names})
     found = one(first, second)
     (row,) = found.differences
-    assert (row.key, row.test) == ("accuracy", "McNemar's exact test")
+    assert (row.key, row.test) == ("accuracy", "McNemar's test")
     assert (row.first, row.second) == (0.6, 0.9)
-    assert row.p == pytest.approx(stats.binomtest(2, 10).pvalue)
+    assert row.p == pytest.approx(stats.chi2.sf(3.6, 1))
     assert row.corrected == row.p
     assert (row.effect, row.size) == ("odds ratio", 4.0)
     assert row.low is not None
@@ -97,13 +101,16 @@ def test_memes_with_several_items_get_the_clustered_test(tmp_path: Path) -> None
     first = choices(tmp_path / "a", dict.fromkeys(names, False), groups)
     second = choices(tmp_path / "b", {name: name[0] in "01" for name in names}, groups)
     (row,) = one(first, second).differences
-    assert row.test == "McNemar's test by meme"
+    assert row.test == BY_MEME
     assert (row.items, row.memes) == (20, 5)
     # Two memes gained, not eight independent items.
-    assert row.p == pytest.approx(stats.chi2.sf(2, 1))
+    expected = stats.ttest_1samp([1, 1, 0, 0, 0], 0)
+    assert row.p == pytest.approx(expected.pvalue)
+    span = expected.confidence_interval()
+    assert (row.low, row.high) == pytest.approx((span.low, min(1.0, span.high)))
 
 
-def test_texts_get_bootstrap_and_t_test(tmp_path: Path) -> None:
+def test_texts_get_a_jackknife_and_t_tests(tmp_path: Path) -> None:
     texts = {str(n): f"the meme mocks thing{n} and other{n}" for n in range(30)}
     golds: dict[str, JsonValue] = {n: [text] for n, text in texts.items()}
     chance = random.Random(2)
@@ -118,14 +125,13 @@ def test_texts_get_bootstrap_and_t_test(tmp_path: Path) -> None:
     keys = ["rouge_l", "bleu_4", "meaning_above_constant"]
     assert [row.key for row in found.differences] == keys
     rouge = found.differences[0]
-    assert rouge.test == "paired bootstrap over memes"
+    assert rouge.test == BY_MEME
     gains = [0.0 if text == "the meme" else 1 - 4 / 8 for text in better.values()]
     expected = stats.ttest_1samp(gains, 0)
     assert rouge.difference == pytest.approx(sum(gains) / 30)
     assert rouge.t_test == pytest.approx(expected.pvalue)
     assert rouge.size == pytest.approx(expected.statistic / 30**0.5)
-    assert rouge.p is not None
-    assert rouge.p < 0.001
+    assert rouge.p == pytest.approx(expected.pvalue)
     assert {c.item for c in found.changes} == {n for n, t in better.items() if t != "the meme"}
     only = one(first, second, "bleu_4")
     assert [row.key for row in only.differences] == ["bleu_4"]
@@ -133,34 +139,90 @@ def test_texts_get_bootstrap_and_t_test(tmp_path: Path) -> None:
         one(first, second, "meteor")
 
 
-@pytest.mark.parametrize("small", [300, 10])
-def test_f1_is_compared_by_scoring_again(
-    tmp_path: Path, small: int, monkeypatch: pytest.MonkeyPatch
+def flip(gold: str) -> str:
+    return "pun" if gold == "non-pun" else "non-pun"
+
+
+@pytest.mark.parametrize("recognized", [True, False])
+def test_f1_is_compared_by_leaving_out_memes(
+    tmp_path: Path, recognized: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not a mean of items, so neither McNemar nor a plain bootstrap fits; both ways agree."""
-    monkeypatch.setattr(resample, "SMALL", small)
+    """In arrays, or by the task's own scorer: both give the same interval and p-value."""
+    if not recognized:
+        monkeypatch.setattr(paired, "recognize_metric", lambda *_: None)
     chance = random.Random(5)
     golds = {f"{n}-{k}": "pun" if k == 0 else "non-pun" for n in range(40) for k in range(3)}
-    worse = {
-        name: gold if chance.random() < 0.6 else ("pun" if gold == "non-pun" else "non-pun")
-        for name, gold in golds.items()
-    }
+    worse = {name: g if chance.random() < 0.6 else flip(g) for name, g in golds.items()}
     found = one(puns(tmp_path / "a", worse, golds), puns(tmp_path / "b", golds, golds)).differences
     f1, right = found
     assert (f1.key, right.key) == ("f1", "right")
     assert f1.second == 1.0
-    assert f1.test.startswith("jackknife" if small == 10 else "bootstrap")
-    assert f1.low is not None
-    assert f1.high is not None
-    assert 0.2 < f1.low < f1.difference < f1.high < 0.75
-    assert f1.high - f1.low == pytest.approx(0.24, abs=0.08)
+    assert (f1.test, right.test) == (BY_MEME, BY_MEME)
+    assert (f1.difference, f1.low, f1.high) == pytest.approx((0.5417, 0.4286, 0.6547), abs=1e-4)
     assert f1.p is not None
-    assert f1.p < 0.01
-    assert right.test == "McNemar's test by meme"
+    assert 0 < f1.p < 1e-9
 
 
-def test_resampling_keeps_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No difference: about one in twenty is found by chance, by bootstrap and jackknife alike."""
+def test_a_huge_effect_stays_significant_among_a_hundred_comparisons(tmp_path: Path) -> None:
+    """Draws of a bootstrap give p >= 1/1001, which Holm over 75 comparisons pushes above .05."""
+    chance = random.Random(1)
+    golds = {f"{n}-0": "pun" if n % 2 else "non-pun" for n in range(150)}
+
+    def guess(rate: float) -> dict[str, str]:
+        return {n: g if chance.random() < rate else flip(g) for n, g in golds.items()}
+
+    strong = puns(tmp_path / "strong", guess(0.85), golds)
+    weak = [puns(tmp_path / f"weak{n}", guess(0.5), golds) for n in range(14)]
+    sides = [side(folder) for folder in (strong, *weak)]
+    found = compare_sides(sides)
+    assert len(found) == 105
+    rows = [(row, c.first) for c in found for row in c.differences if row.key == "f1"]
+    with_strong = [row for row, first in rows if first == str(strong)]
+    assert len(with_strong) == 14
+    assert all(row.corrected is not None and row.corrected < 0.001 for row in with_strong)
+    others = [row for row, first in rows if first != str(strong)]
+    assert not any((row.corrected or 1.0) < 0.05 for row in others)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_interval_and_test_come_from_one_procedure(tmp_path: Path, seed: int) -> None:
+    """An interval excludes zero exactly if p < .05, for every metric, clustered or not."""
+    chance = random.Random(seed)
+    golds = {
+        f"{n}-{k}": "pun" if k == 0 else "non-pun" for n in range(30) for k in range(1 + seed % 3)
+    }
+    golds |= {f"{n}-0": "non-pun" for n in range(15)}
+    rates = [0.55 + 0.05 * n for n in range(5)]
+    folders = [
+        puns(
+            tmp_path / str(n),
+            {name: g if chance.random() < rate else flip(g) for name, g in golds.items()},
+            golds,
+        )
+        for n, rate in enumerate(rates)
+    ]
+    for found in compare_sides([side(folder) for folder in folders]):
+        for row in found.differences:
+            assert row.low is not None
+            assert row.high is not None
+            assert row.p is not None
+            assert row.low <= row.difference <= row.high
+            assert (row.low > 0 or row.high < 0) == (row.p < 0.05), row
+
+
+def test_equal_runs_have_an_interval_with_a_width(tmp_path: Path) -> None:
+    golds = {f"{n}-0": "pun" if n % 2 else "non-pun" for n in range(12)}
+    found = one(puns(tmp_path / "a", golds, golds), puns(tmp_path / "b", golds, golds))
+    for row in found.differences:
+        assert (row.difference, row.p) == (0.0, 1.0)
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < -0.1
+        assert row.high > 0.1
+
+
+def test_the_fallback_keeps_its_level() -> None:
+    """No difference: about one in twenty is found by chance, with an unknown metric."""
 
     def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
         values = [outcome.value for outcome in outcomes if isinstance(outcome.value, float)]
@@ -169,25 +231,66 @@ def test_resampling_keeps_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(resample, "_RESAMPLES", 100)
     task = Task("t", lambda: iter(()), never, never, score, "metric", InvalidPolicy())
-    chance = random.Random(1)
-    found = {"bootstrap": 0, "jackknife": 0}
-    for _ in range(60):
+    chance, found = random.Random(1), 0
+    for _ in range(200):
         items = [Item(str(n), str(n), None, LETTERS) for n in range(40)]
         first, second = (
             [Outcome(item, "answered", chance.gauss(0, 1)) for item in items] for _ in range(2)
         )
-        pairs = list(zip(first, second, strict=True))
-        main = resample.find_main(task, first) or 0.0, resample.find_main(task, second) or 0.0
-        for name, small in (("bootstrap", 100), ("jackknife", 10)):
-            monkeypatch.setattr(resample, "SMALL", small)
-            moved = resample.resample_metric(task, pairs, main)
-            assert moved is not None
-            assert moved.test.startswith(name)
-            found[name] += moved.p < 0.05
-    assert found["bootstrap"] <= 8
-    assert found["jackknife"] <= 8
+        assert main_metric.recognize_metric(task, [first, second]) is None
+        one, two = (main_metric.leave_out_blocks(task, part) for part in (first, second))
+        assert one is not None
+        assert two is not None
+        found += compare_left_out(two[0] - one[0], two[1] - one[1]).p < 0.05
+    assert 4 <= found <= 17
+
+
+def test_auroc_is_compared_where_probabilities_exist() -> None:
+    form = pick("yes", "no")
+    rng = np.random.default_rng(3)
+    golds = ["yes" if n % 3 else "no" for n in range(60)]
+
+    def state(noise: float) -> list[Outcome]:
+        logits = [(1.0 if g == "yes" else -1.0) + rng.normal() * noise for g in golds]
+        chances = [1 / (1 + np.exp(-x)) for x in logits]
+        return [
+            Outcome(
+                Item(str(n), str(n // 2), gold, form),
+                "answered",
+                "yes" if p > 0.5 else "no",
+                odds=Odds({"yes": float(p), "no": float(1 - p)}, gold),
+            )
+            for n, (gold, p) in enumerate(zip(golds, chances, strict=True))
+        ]
+
+    def score(outcomes: Sequence[Outcome]) -> tuple[Score, ...]:
+        return (accuracy_score("accuracy", outcomes),)
+
+    def never(*_: object) -> Any:
+        raise AssertionError
+
+    task = Task("t", lambda: iter(()), never, never, score, "accuracy", InvalidPolicy())
+    facts = make_facts("t", "m", {})
+    sides = [Side(Path(name), facts, task, tuple(state(x))) for name, x in (("a", 3.0), ("b", 0.5))]
+    found = compare_sides(sides)[0]
+    assert [row.key for row in found.differences] == ["accuracy", "auroc"]
+    area = found.differences[1]
+    for value, run in ((area.first, sides[0]), (area.second, sides[1])):
+        stated = [o.odds.stated["yes"] for o in run.outcomes if o.odds]
+        assert value == pytest.approx(roc_auc_score([g == "yes" for g in golds], stated))
+    assert (area.items, area.memes, area.test) == (60, 30, "DeLong's test over memes")
+    assert area.low is not None
+    assert area.low > 0
+    only = compare_sides(sides, ["auroc"])[0]
+    assert [row.key for row in only.differences] == ["auroc"]
+
+
+def test_progress_counts_comparisons(tmp_path: Path) -> None:
+    sides = [side(choices(tmp_path / n, {"1": True, "2": n == "a"})) for n in "abc"]
+    seen: list[tuple[int, int]] = []
+    compare_sides(sides, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
 
 
 def test_several_runs_are_corrected_together(tmp_path: Path) -> None:
@@ -264,10 +367,22 @@ def test_the_command_shows_and_exports(tmp_path: Path, shell: Shell) -> None:
     assert shown.code == 0, shown.err
     assert "10 of 20 items changed, 8 better, 2 worse" in shown.out
     assert "+0.300" in shown.out
-    assert "0.109" in shown.out
+    assert "0.058" in shown.out
+    assert "20 items of 20 memes" in shown.out
     assert max(map(len, shown.out.splitlines())) <= 80
     listed = json.loads(shell.run("compare", first, second, "--json").out)
     assert listed[0]["differences"][0]["key"] == "accuracy"
     assert len(listed[0]["changes"]) == 10
     assert "not a run directory" in shell.refused("compare", first, tmp_path)
     assert "two or more" in shell.refused("compare", first)
+
+
+def test_items_that_are_memes_are_in_groups_of_memes(shell: Shell) -> None:
+    """An item of pun detection is a meme; its group has a pun and the two memes made from it."""
+    models = ("--model", "baseline/random", "--model", "baseline/majority")
+    run = shell.run("run", "punmemecn/detection", "--data", "sample", *models)
+    assert run.code == 0, run.err
+    assert "; 9 groups of memes" in " ".join(run.out.split())
+    folders = sorted(map(str, (shell.folder / "runs").iterdir()))
+    shown = shell.run("compare", *folders)
+    assert "items of 9 groups of memes" in " ".join(shown.out.split()), shown.err

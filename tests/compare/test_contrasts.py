@@ -135,25 +135,29 @@ def test_tables_name_their_columns_and_leave_out_what_is_not_known() -> None:
     effects = found.effect_table()
     assert effects.title == "Over all settings"
     assert [name for name, _ in effects.sides] == [
-        *("background", "metric", "mean difference (95 %)", "settings", "p", "Holm")
+        *("background", "metric", "mean difference (95 %)", "settings", "memes", "p", "Holm")
     ]
-    assert [where for _, where in effects.sides] == ["left"] * 3 + ["right"] * 3
+    assert [where for _, where in effects.sides] == ["left"] * 3 + ["right"] * 4
     assert effects.rows == (
-        ("none → human", "rouge_l", "+0.250 (-0.125 to +0.500)", "2", "<0.001", "0.040"),
-        ("none → human", "bleu_4", "-0.500", "1", "–", "–"),
+        ("none → human", "rouge_l", "+0.250 (-0.125 to +0.500)", "2", "6", "<0.001", "0.040"),
+        ("none → human", "bleu_4", "-0.500", "1", "1", "–", "–"),
     )
     table = found.table()
     assert [name for name, _ in table.sides] == [
         *("setting", "background", "metric", "difference (95 %)", "p", "Holm"),
-        *("paired t", "unpaired t"),
+        *("paired t", "unpaired t", "items", "memes"),
     ]
-    assert [where for _, where in table.sides] == ["left"] * 4 + ["right"] * 4
+    assert [where for _, where in table.sides] == ["left"] * 4 + ["right"] * 6
     assert table.rows == (
-        *(("shots=few", "none → human", "rouge_l", "+0.250", "0.010", "0.030", "0.040", "0.060"),),
+        (
+            *("shots=few", "none → human", "rouge_l", "+0.250"),
+            *("0.010", "0.030", "0.040", "0.060", "6", "6"),
+        ),
     )
     page = found._repr_html_()
     assert page.index("Over all settings") < page.index("shots=few")
     plain = pair.table()
+    assert plain.title == "6 items of 6 memes"
     assert [name for name, _ in plain.sides] == [
         *("metric", "first", "second", "difference (95 %)", "p", "Holm")
     ]

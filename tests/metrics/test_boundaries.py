@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from memantics.metrics.agreement import RatingRow, fleiss_kappa
-from memantics.metrics.comparison import paired_bootstrap, resampled_p
 from memantics.metrics.interval import clustered_wilson, resample_sums, wilson
 
 
@@ -46,20 +45,6 @@ def test_where_all_items_agree_the_clusters_are_the_sample() -> None:
     assert clustered_wilson([True, False], ["a", "a"]) == wilson(0.5, 1)
     assert clustered_wilson([True, False], ["a", "b"]) == wilson(1, 2)
     assert clustered_wilson([], []) is None
-
-
-def test_the_seen_difference_counts_as_one_draw() -> None:
-    certain = paired_bootstrap([1.0] * 20, list(range(20)), resamples=99)
-    assert certain is not None
-    assert certain.p == 1 / 100
-    nothing = paired_bootstrap([0.0] * 20, list(range(20)), resamples=99)
-    assert nothing is not None
-    assert nothing.p == 1.0
-    # A draw exactly as far away counts as far; one just nearer does not.
-    assert resampled_p(np.array([2.0, 1.0, 1.0]), 1.0) == 2 / 4
-    assert resampled_p(np.array([1.99, 1.0, 1.0]), 1.0) == 1 / 4
-    assert paired_bootstrap([1.0, 2.0], ["a", "a"]) is None
-    assert paired_bootstrap([], []) is None
 
 
 @pytest.mark.parametrize("clusters", [2_000, 2_001])

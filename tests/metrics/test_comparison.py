@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from unittest import mock
 
 import numpy as np
@@ -14,19 +13,17 @@ from scipy import stats
 from memantics.metrics.comparison import (
     benjamini_hochberg,
     chi_square_tail,
-    clustered_mcnemar,
     clusters_needed,
     cohen_d_z,
     effect_seen,
     holm,
-    mcnemar,
     mean_by_cluster,
     odds_ratio,
-    paired_bootstrap,
     paired_t_test,
     student_bound,
     student_tails,
 )
+from memantics.metrics.paired import contrast_pairs
 
 contingency = pytest.importorskip(
     "statsmodels.stats.contingency_tables", reason="statsmodels is not installed"
@@ -90,80 +87,32 @@ def test_a_constant_difference_has_no_t_test() -> None:
     assert cohen_d_z([0.1, 0.1, 0.1]) is None
 
 
-def test_bootstrap_interval_equals_scipy() -> None:
+def test_a_contrast_of_memes_is_the_paired_t_test_of_scipy() -> None:
     rng = np.random.default_rng(3)
-    values = rng.normal(0.04, 0.2, 300)
-    found = paired_bootstrap(list(values), list(range(300)))
+    first = {str(n): float(value) for n, value in enumerate(rng.normal(0.5, 0.2, 300))}
+    second = {meme: value + float(rng.normal(0.04, 0.2)) for meme, value in first.items()}
+    found = contrast_pairs(first, second)
     assert found is not None
-    expected = stats.bootstrap(
-        (values,), np.mean, method="percentile", n_resamples=10_000, random_state=rng
-    ).confidence_interval
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=0.002)
-    assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.01)
-
-
-def test_bootstrap_keeps_its_level_where_memes_have_several_items() -> None:
-    """No difference at all, five like items a meme: about one test in twenty finds one."""
-    rng = np.random.default_rng(11)
-    found = naive = 0
-    for _ in range(300):
-        memes = rng.normal(0, 1, 40)
-        values, groups = np.repeat(memes, 5).tolist(), np.repeat(np.arange(40), 5).tolist()
-        ours = paired_bootstrap(values, groups, resamples=400)
-        plain = paired_t_test([0.0] * 200, values)
-        assert ours is not None
-        assert plain is not None
-        found += ours.p < 0.05
-        naive += plain.p < 0.05
-    assert naive > 90
-    assert found <= 27
-
-
-@given(st.integers(0, 600), st.integers(0, 600))
-@settings(deadline=None)
-def test_mcnemar_equals_statsmodels(only_first: int, only_second: int) -> None:
-    expected = contingency.mcnemar([[5, only_first], [only_second, 7]], exact=True).pvalue
-    found = mcnemar(only_first, only_second).p
-    if only_first == only_second:
-        assert found == 1.0
-    else:
-        assert found == pytest.approx(expected, rel=1e-8)
-
-
-@pytest.mark.parametrize(("few", "many"), [(0, 1), (0, 1100), (1, 2), (40, 300), (4_900, 5_100)])
-def test_mcnemar_equals_a_sum_of_whole_numbers(few: int, many: int) -> None:
-    n, ways, total = few + many, 1, 0
-    for k in range(few + 1):
-        total += ways
-        ways = ways * (n - k) // (k + 1)
-    assert ways == math.comb(n, few + 1)
-    exact = min(1.0, 2 * total / 2**n)
-    assert mcnemar(few, many).p == mcnemar(many, few).p == pytest.approx(exact, rel=1e-12, abs=0)
-
-
-def test_mcnemar_survives_many_items() -> None:
-    expected = stats.norm.sf(1000 / 999_000**0.5) * 2
-    assert mcnemar(499_000, 500_000).p == pytest.approx(expected, rel=1e-2)
-    assert mcnemar(0, 5_000).p == 0.0
-
-
-@given(st.integers(0, 200), st.integers(1, 200))
-@settings(deadline=None)
-def test_clustered_mcnemar_is_the_plain_one_with_one_item_a_meme(b: int, c: int) -> None:
-    first, second = [True] * b + [False] * c, [False] * b + [True] * c
-    found = clustered_mcnemar(first, second, list(range(b + c)))
-    expected = contingency.mcnemar([[0, b], [c, 0]], exact=False, correction=False)
-    assert found.statistic == pytest.approx(expected.statistic)
+    expected = stats.ttest_rel([*second.values()], [*first.values()])
+    interval = expected.confidence_interval()
     assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.t_paired == pytest.approx(found.p)
 
 
-def test_clustered_mcnemar_counts_like_items_once() -> None:
-    once = clustered_mcnemar([True, False, False], [False, True, True], [0, 1, 2])
-    many = clustered_mcnemar(
-        [True] * 4 + [False] * 8, [False] * 4 + [True] * 8, [0] * 4 + [1] * 4 + [2] * 4
+def test_a_contrast_has_no_smallest_p_value() -> None:
+    """A huge effect stays significant among 1,000 contrasts, corrected by Holm's method."""
+    rng = np.random.default_rng(5)
+    first = {str(n): float(value) for n, value in enumerate(rng.normal(0.2, 0.05, 150))}
+    found = contrast_pairs(first, {meme: value + 0.5 for meme, value in first.items()})
+    varied = contrast_pairs(
+        first, {meme: value + float(rng.normal(0.5, 0.05)) for meme, value in first.items()}
     )
-    assert many == once
-    assert clustered_mcnemar([True, False], [True, False], [0, 1]).p == 1.0
+    assert found is not None
+    assert varied is not None
+    for p in (found.p, varied.p):
+        assert p is not None
+        assert holm([p, *[0.5] * 999])[0] < 0.001
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
@@ -186,9 +135,7 @@ def test_the_number_of_memes_equals_statsmodels(effect: float, chance: float) ->
 
 
 def test_nothing_compared_is_nothing_found() -> None:
-    assert mcnemar(0, 0).p == 1.0
     assert odds_ratio(0, 3) is None
-    assert paired_bootstrap([0.1, 0.2], ["a", "a"]) is None
-    assert paired_bootstrap([], []) is None
+    assert contrast_pairs({"a": 0.1}, {"b": 0.2}) is None
     assert mean_by_cluster([], []) == []
     assert holm([]) == []

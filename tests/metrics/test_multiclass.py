@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from memantics.metrics.classification import (
+    AveragedClasses,
     binary_intervals,
     binary_macro_f1,
     count_binary,
@@ -24,8 +26,10 @@ from memantics.metrics.classification import (
     split_confusions,
 )
 from memantics.metrics.interval import bootstrap
+from memantics.metrics.paired import macro_f1_metric
 from memantics.metrics.rounding import Floats
 from memantics.metrics.weighted import Case, MetricSpec, prepare
+from tests.places import ROOT
 
 CLASSES = ("none", "targeted", "offence", "sexual")
 rows = st.lists(
@@ -66,6 +70,7 @@ def test_every_way_to_macro_f1_is_that_of_scikit_learn(
     assert macro_metrics(count_classes(gold, said, CLASSES)).f1 == expected
     cases = [Case(str(n), str(n), g, p) for n, (g, p) in enumerate(pairs)]
     assert prepare(cases, MetricSpec("macro_f1"))(np.ones(len(cases))) == expected
+    assert macro_f1_metric(gold, said).value == expected
     two = [(g == "none", None if p is None else p == "none") for g, p in pairs]
     counts = count_binary([g for g, _ in two], [p for _, p in two], positive=True)
     names = ("no", "yes")
@@ -156,15 +161,61 @@ def test_items_of_one_meme_make_intervals_wider() -> None:
     )
     assert alone.f1 is not None
     assert wide.f1 is not None
-    assert together.f1 == (0.75, 0.75)  # every cluster is alike: nothing varies
+    # Every cluster is alike, so clustering adds nothing; an interval is never narrower for it.
+    assert together.f1 == pytest.approx(alone.f1, abs=0.02)
     assert wide.f1[1] - wide.f1[0] > alone.f1[1] - alone.f1[0]
 
 
-def test_a_class_that_vanishes_from_a_draw_does_not_lift_the_mean() -> None:
+def test_a_class_with_one_missed_member_widens_the_interval_of_the_mean() -> None:
     spans = multiclass_intervals(["a"] * 8 + ["b"], ["a"] * 9, ("a", "b"), list(range(9)))
     assert spans.f1 is not None
-    assert spans.f1[1] < 0.5
+    assert spans.f1_by_class["b"] is not None
+    assert spans.f1_by_class["b"][0] == 0.0
+    assert spans.f1[0] < 0.37
+    assert spans.f1[1] > 0.85
     lonely = multiclass_intervals(
         list("abcdefghijkl"), [None] * 12, "abcdefghijkl", list(range(12))
     )
-    assert lonely.f1 is None  # all twelve survive in no draw
+    assert lonely.f1 is not None
+    assert lonely.f1[0] == 0.0
+
+
+@given(rows, st.sampled_from(["occurring", "gold", "all"]))
+def test_the_averaged_classes_are_an_option(
+    pairs: list[tuple[str, str | None]], over: AveragedClasses
+) -> None:
+    """Which classes count is said by name, and equals the labels given to scikit-learn."""
+    gold, said = [g for g, _ in pairs], [p for _, p in pairs]
+    labels = {
+        "occurring": sorted({*gold, *(p for p in said if p is not None)}),
+        "gold": sorted(set(gold)),
+        "all": list(CLASSES),
+    }[over]
+    guess = ["(none)" if p is None else p for p in said]
+    found = macro_metrics(count_classes(gold, said, CLASSES), over)
+    expected = sk.precision_recall_fscore_support(
+        gold, guess, labels=labels, average="macro", zero_division=0.0
+    )
+    assert (found.precision, found.recall, found.f1) == pytest.approx(expected[:3])
+
+
+def test_two_ways_that_disagreed_agree_by_name() -> None:
+    """A class that is only predicted counts with 0, or not at all, by the name of the option."""
+    gold, said = list("aaab"), list("aacb")
+    counts = count_classes(gold, said, "abc")
+    assert macro_metrics(counts, "gold").f1 == pytest.approx(0.9)
+    assert macro_metrics(counts).f1 == pytest.approx(0.6)
+    assert macro_metrics(count_classes(gold, said, "abcd"), "all").f1 == pytest.approx(0.45)
+
+
+def test_f1_is_computed_in_the_metrics_package_only() -> None:
+    """BERTScore's harmonic mean of two similarities is no F1 of classes."""
+    formula = re.compile(r"2(\.0)? \* (\w+\.)?(tp|hits?|true_positives?|precision|p)\b")
+    package = ROOT / "src" / "memantics"
+    found = {
+        path.relative_to(folder).as_posix()
+        for folder in (package, ROOT / "research", ROOT / "perf")
+        for path in folder.rglob("*.py")
+        if path.parent != package / "metrics" and formula.search(path.read_text(encoding="utf-8"))
+    }
+    assert found == {"models/semantic.py"}

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from memantics.metrics.interval import Span, bootstrap, percentile_span, sum_by_cluster
+from memantics.metrics.interval import Span, bootstrap, settle_span, sum_by_cluster
 from memantics.metrics.rounding import Floats, settle
 
 Label = Hashable
@@ -225,6 +225,7 @@ def _beyond_chance(observed: float, expected: float) -> float | None:
 # 95% confidence intervals of agreement: items are resampled with all their ratings.
 
 _RESAMPLES = 1000
+_BOUNDS: Span = (-1.0, 1.0)  # of coefficients of agreement and correlation
 
 
 def agreement_spans(
@@ -281,7 +282,7 @@ def _fleiss(counts: Floats, by: Sequence[Hashable]) -> Span | None:
         expected = ((sums[:, 2:] / sums[:, :1]) ** 2).sum(axis=1)
         return np.asarray((sums[:, 1] / sums[:, 0] - expected) / (1 - expected))
 
-    return bootstrap(sum_by_cluster(columns, by), kappa, resamples=_RESAMPLES)
+    return bootstrap(sum_by_cluster(columns, by), kappa, resamples=_RESAMPLES, bounds=_BOUNDS)
 
 
 def _ac1(counts: Floats, by: Sequence[Hashable], labels: int) -> Span | None:
@@ -295,7 +296,7 @@ def _ac1(counts: Floats, by: Sequence[Hashable], labels: int) -> Span | None:
         expected = (shares * (1 - shares)).sum(axis=1) / (labels - 1)
         return np.asarray((sums[:, 1] / sums[:, 0] - expected) / (1 - expected))
 
-    return bootstrap(sum_by_cluster(columns, by), beyond, resamples=_RESAMPLES)
+    return bootstrap(sum_by_cluster(columns, by), beyond, resamples=_RESAMPLES, bounds=_BOUNDS)
 
 
 def _alpha(
@@ -321,7 +322,9 @@ def _alpha(
         expected = 2 * (totals[:, first] * totals[:, second] * apart).sum(axis=1)
         return np.asarray(1 - (n - 1) * (sums[:, : met.shape[1]] * apart).sum(axis=1) / expected)
 
-    return bootstrap(sum_by_cluster(np.hstack([met, counts]), by), alpha, resamples=_RESAMPLES)
+    return bootstrap(
+        sum_by_cluster(np.hstack([met, counts]), by), alpha, resamples=_RESAMPLES, bounds=_BOUNDS
+    )
 
 
 def _icc(units: Sequence[Sequence[Any]], by: Sequence[Hashable]) -> Span | None:
@@ -340,7 +343,7 @@ def _icc(units: Sequence[Sequence[Any]], by: Sequence[Hashable]) -> Span | None:
         size = (n - squares / n) / (k - 1)
         return np.asarray((between - within) / (between + (size - 1) * within))
 
-    return bootstrap(sum_by_cluster(columns, by), icc, resamples=_RESAMPLES)
+    return bootstrap(sum_by_cluster(columns, by), icc, resamples=_RESAMPLES, bounds=_BOUNDS)
 
 
 def spearman(first: Sequence[float] | Floats, second: Sequence[float] | Floats) -> float | None:
@@ -380,8 +383,9 @@ def spearman_span(
     """95% confidence interval of Spearman's correlation, resampling whole clusters (memes).
 
     >>> values = [float(n % 7) for n in range(40)]
-    >>> spearman_span(values, values, list(range(40)))
-    (1.0, 1.0)
+    >>> low, high = spearman_span(values, values, list(range(40)))
+    >>> round(low, 3), high
+    (0.825, 1.0)
     """
     ours, theirs = np.asarray(first, float), np.asarray(second, float)
     places: dict[Hashable, list[int]] = {}
@@ -399,4 +403,7 @@ def spearman_span(
         value = spearman(ours[drawn], theirs[drawn])
         if value is not None:
             found.append(value)
-    return percentile_span(np.array(found)) if found else None
+    whole = spearman(ours, theirs)
+    if not found or whole is None:
+        return None
+    return settle_span(np.array(found), whole, len(groups), _BOUNDS)

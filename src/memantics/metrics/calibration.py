@@ -9,8 +9,10 @@ probability of that class among items with that label.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum, log2
 from statistics import fmean
 
 import numpy as np
@@ -195,11 +197,34 @@ def rank_margins(labels: Ints, chances: Floats) -> Floats:
 def find_doubtful(labels: Ints, chances: Floats) -> Ints:
     """Indices of likely label errors, most certain first: items off the diagonal of the joint.
 
+    An item whose label is also its most probable class is not an error, as in cleanlab.
+
     >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.2, 0.8]])
     >>> find_doubtful(np.array([0, 0, 0, 1]), chances).tolist()
     [2]
     """
     said = name_confidently(labels, chances)
-    flagged = np.flatnonzero((said >= 0) & (said != labels))
+    likely = settle(chances).argmax(axis=1)
+    flagged = np.flatnonzero((said >= 0) & (said != labels) & (likely != labels))
     margins = settle(rank_margins(labels, chances)[flagged])
     return np.asarray(flagged[np.argsort(margins, kind="stable")], np.int64)
+
+
+def conditional_entropy(samples: Sequence[Sequence[Hashable]]) -> float | None:
+    """Mean entropy of sampled decisions in bits, one row of samples per explanation.
+
+    ExPO-HM measures with it whether an explanation decides: 0 if every sample of an explanation
+    gives the same decision. Rows without samples are left out; None if no row has a sample.
+
+    >>> conditional_entropy([["yes", "yes"], ["yes", "no"]]), conditional_entropy([[]])
+    (0.5, None)
+    """
+    rows = [Counter(row) for row in samples if row]
+    if not rows:
+        return None
+    return settle(fmean(_entropy(list(row.values())) for row in rows))
+
+
+def _entropy(counts: Sequence[int]) -> float:
+    total = sum(counts)
+    return fsum(n / total * log2(total / n) for n in counts)

@@ -2,8 +2,10 @@
 
 Macro-F1 is defined once, in :func:`macro_f1`, like scikit-learn's with ``labels`` set to the
 classes that occur. A missing answer is a false negative of its class and no prediction of another
-class, so it lowers recall but not precision. A class without gold labels and predictions is left
-out of the means; a class that is predicted but has no gold label counts with 0.
+class, so it lowers recall but not precision. The option ``over`` selects the averaged classes:
+``occurring`` (default) are those with gold labels or predictions, so a class that is predicted but
+has no gold label counts with 0; ``gold`` are those with gold labels; ``all`` are all given classes,
+and an absent one counts with 0.
 
 TPR, TNR, precision and F1 of one positive class follow PunMemeCN's convention instead: a missing
 answer is a wrong answer. Otherwise a model that answers no negative item could reach F1 = 1.
@@ -14,17 +16,16 @@ Multiple-choice accuracy is computed over items, over groups of items, and over 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memantics.metrics import interval
-from memantics.metrics.interval import Span, bootstrap, sum_by_cluster
+from memantics.metrics.interval import Span, sum_by_cluster, wilson_of_sums
 from memantics.metrics.rounding import Floats, Ints
-
-_FEWEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def balanced_accuracy(counts: BinaryCounts) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class BinaryIntervals:
-    """95% confidence intervals of binary metrics: clustered Wilson for rates, else bootstrap."""
+    """95% confidence intervals of binary metrics, clustered: Wilson's, or combined from them."""
 
     tpr: Span | None
     tnr: Span | None
@@ -131,44 +132,68 @@ def binary_intervals(
 ) -> BinaryIntervals:
     """Compute 95% confidence intervals of binary metrics with clustered items.
 
-    >>> found = binary_intervals(["p", "n"] * 20, ["p", "n"] * 20, "p", list(range(40)))
-    >>> found.f1
-    (1.0, 1.0)
+    Rates have Wilson's interval. F1 is a function of a rate (:func:`f1_span`). The intervals of
+    both classes are combined for their means (:func:`interval.combine_spans`).
+
+    >>> found = binary_intervals(["p", "n"] * 6, ["p", "n"] * 6, "p", list(range(12)))
+    >>> [round(end, 3) for end in found.f1]
+    [0.758, 1.0]
     """
     sums = interval.sum_by_cluster(_cells(gold, predicted, positive), clusters)
-
-    def recall(s: Floats) -> Floats:
-        return s[:, 0] / (s[:, 0] + s[:, 1])
-
-    def specificity(s: Floats) -> Floats:
-        return s[:, 2] / (s[:, 2] + s[:, 3])
-
-    def macro(s: Floats) -> Floats:
-        by_class = f1_by_class(*_split_cells(s))
-        return np.asarray(by_class[:, _occur(*_split_cells(sums.sum(axis=0)[None]))[0]].mean(-1))
-
+    tp, fn, tn, fp = sums.T[:4]
+    single = len(sums) < 2
+    recalls = np.stack((tp, tn), -1), np.stack((tp + fn, tn + fp), -1)
+    both = bool((recalls[1].sum(axis=0) > 0).all())
     return BinaryIntervals(
-        tpr=_rate_interval(gold, predicted, clusters, lambda truth: truth == positive),
-        tnr=_rate_interval(gold, predicted, clusters, lambda truth: truth != positive),
-        precision=interval.bootstrap(sums, lambda s: s[:, 0] / (s[:, 0] + s[:, 3])),
-        f1=interval.bootstrap(sums, lambda s: 2 * s[:, 0] / (2 * s[:, 0] + s[:, 1] + s[:, 3])),
-        macro_f1=interval.bootstrap(sums, macro),
-        balanced_accuracy=interval.bootstrap(sums, lambda s: (recall(s) + specificity(s)) / 2),
+        tpr=wilson_of_sums(tp, tp + fn),
+        tnr=wilson_of_sums(tn, tn + fp),
+        precision=wilson_of_sums(tp, tp + fp),
+        f1=f1_span(tp, tp + fn + fp),
+        macro_f1=None if single else _macro_span("f1", *_split_cells(sums)),
+        balanced_accuracy=_macro_span("recall", recalls[0], recalls[1], recalls[1])
+        if both and not single
+        else None,
     )
 
 
-def _rate_interval(
-    gold: Sequence[Hashable],
-    predicted: Sequence[Hashable | None],
-    clusters: Sequence[Hashable],
-    keep: Callable[[Hashable], bool],
-) -> Span | None:
-    rows = [
-        (truth == guess, cluster)
-        for truth, guess, cluster in zip(gold, predicted, clusters, strict=True)
-        if keep(truth)
-    ]
-    return interval.clustered_wilson([hit for hit, _ in rows], [cluster for _, cluster in rows])
+def f1_span(hits: Floats, union: Floats) -> Span | None:
+    """Interval of F1 from the hits and the union of gold and predicted items of each cluster.
+
+    F1 is 2 J / (1 + J), where J is the proportion of hits in the union. So Wilson's interval of J
+    gives an interval of F1 that is honest for a perfect score (Lam et al. 2023, "indirect").
+
+    >>> [round(end, 3) for end in f1_span(np.ones(12), np.ones(12))]
+    [0.862, 1.0]
+    """
+    found = wilson_of_sums(hits, union)
+    if found is None:
+        return None
+    low, high = (2 * end / (1 + end) for end in found)
+    return low, high
+
+
+MacroName = Literal["precision", "recall", "f1"]
+AveragedClasses = Literal["occurring", "gold", "all"]
+
+
+def _macro_span(name: MacroName, hits: Floats, claims: Floats, members: Floats) -> Span | None:
+    """Interval of a macro metric from counts by cluster (rows) and class (columns)."""
+    occurs = _occur(hits, claims, members).any(axis=0)
+    if not occurs.any():
+        return None
+    hits, claims, members = hits[:, occurs], claims[:, occurs], members[:, occurs]
+    union = claims + members - hits
+    base = {"precision": claims, "recall": members, "f1": union}[name]
+    # A class without predictions (or gold items) counts with 0: it misses all its other items.
+    base = np.where(base.sum(axis=0) > 0, base, union)
+    above, below = (2 * hits, claims + members) if name == "f1" else (hits, base)
+    totals = below.sum(axis=0)
+    values = above.sum(axis=0) / totals
+    measure = f1_span if name == "f1" else wilson_of_sums
+    spans = [measure(hits[:, place], base[:, place]) or (0.0, 1.0) for place in range(len(values))]
+    influences = (above - values * below) / totals
+    low, high = interval.combine_spans(values.tolist(), spans, influences)
+    return max(0.0, low), min(1.0, high)
 
 
 def _cells(
@@ -233,8 +258,10 @@ class MacroMetrics:
     f1: float | None
 
 
-def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
-    """Compute macro precision, recall and F1.
+def macro_metrics(
+    counts: Mapping[str, ClassCounts], over: AveragedClasses = "occurring"
+) -> MacroMetrics:
+    """Compute macro precision, recall and F1; ``over`` as in :func:`macro_f1`.
 
     >>> macro_metrics(count_classes(["a", "b"], ["a", "a"], ["a", "b"]))
     MacroMetrics(precision=0.25, recall=0.5, f1=0.3333333333333333)
@@ -244,7 +271,9 @@ def macro_metrics(counts: Mapping[str, ClassCounts]) -> MacroMetrics:
     tp, fp, fn = np.array([(one.tp, one.fp, one.fn) for one in counts.values()], float).T
     table = (tp, tp + fp, tp + fn)
     return MacroMetrics(
-        float(macro_precision(*table)), float(macro_recall(*table)), float(macro_f1(*table))
+        float(macro_precision(*table, over)),
+        float(macro_recall(*table, over)),
+        float(macro_f1(*table, over)),
     )
 
 
@@ -270,27 +299,44 @@ def f1_by_class(hits: Floats, claims: Floats, members: Floats) -> Floats:
     return np.where(occurs, 2 * hits / np.where(occurs, claims + members, 1), np.nan)
 
 
-def macro_f1(hits: Floats, claims: Floats, members: Floats) -> Floats:
+def macro_f1(
+    hits: Floats, claims: Floats, members: Floats, over: AveragedClasses = "occurring"
+) -> Floats:
     """Mean F1 over the classes with predictions (claims) or gold items (members); NaN if none.
 
-    The arguments are those of :func:`f1_by_class`. An item without an answer counts among
-    ``members`` but not among ``claims``. The result equals scikit-learn's
-    ``f1_score(average="macro")`` over the classes that occur.
+    An item without an answer counts among ``members`` but not among ``claims``. The result equals
+    scikit-learn's ``f1_score(average="macro", zero_division=0)`` with ``labels`` set to the
+    averaged classes.
 
-    >>> macro_f1(np.array([1.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
-    array(0.25)
+    Args:
+        hits: As in :func:`f1_by_class`.
+        claims: As in :func:`f1_by_class`.
+        members: As in :func:`f1_by_class`.
+        over: The averaged classes: ``occurring`` (gold label or prediction), ``gold`` (gold label)
+            or ``all``; an absent class counts with 0.
+
+    Returns:
+        The mean over the last axis.
+
+    >>> table = np.array([[1.0, 0.0, 0.0], [2.0, 1.0, 0.0], [2.0, 0.0, 0.0]])
+    >>> macro_f1(*table), macro_f1(*table, "gold"), macro_f1(*table, "all").round(3)
+    (array(0.25), array(0.5), np.float64(0.167))
     """
-    return _mean_over(f1_by_class(hits, claims, members), _occur(hits, claims, members))
+    return _mean_over(f1_by_class(hits, claims, members), hits, claims, members, over)
 
 
-def macro_precision(hits: Floats, claims: Floats, members: Floats) -> Floats:
+def macro_precision(
+    hits: Floats, claims: Floats, members: Floats, over: AveragedClasses = "occurring"
+) -> Floats:
     """Mean precision over the classes that occur; 0 for a class that is never predicted."""
-    return _mean_over(hits / np.where(claims > 0, claims, 1), _occur(hits, claims, members))
+    return _mean_over(hits / np.where(claims > 0, claims, 1), hits, claims, members, over)
 
 
-def macro_recall(hits: Floats, claims: Floats, members: Floats) -> Floats:
+def macro_recall(
+    hits: Floats, claims: Floats, members: Floats, over: AveragedClasses = "occurring"
+) -> Floats:
     """Mean recall over the classes that occur; 0 for a class without gold items."""
-    return _mean_over(hits / np.where(members > 0, members, 1), _occur(hits, claims, members))
+    return _mean_over(hits / np.where(members > 0, members, 1), hits, claims, members, over)
 
 
 def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
@@ -303,14 +349,16 @@ def split_confusions(tables: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     return np.asarray(hits, float), tables.sum(-2, dtype=float), tables.sum(-1, dtype=float)
 
 
-def place_macro_f1(gold: Ints, said: Ints, count: int) -> float:
+def place_macro_f1(
+    gold: Ints, said: Ints, count: int, over: AveragedClasses = "occurring"
+) -> float:
     """Macro-F1 of class indices among ``count`` classes; NaN without items.
 
     >>> place_macro_f1(np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
     0.6666666666666666
     """
     cells = np.bincount(gold * count + said, minlength=count * count).reshape(count, count)
-    return float(macro_f1(*split_confusions(np.asarray(cells, np.int64))))
+    return float(macro_f1(*split_confusions(np.asarray(cells, np.int64)), over))
 
 
 def _occur(hits: Floats, claims: Floats, members: Floats) -> NDArray[np.bool_]:
@@ -332,32 +380,30 @@ def multiclass_intervals(
     predicted: Sequence[str | None],
     classes: Sequence[str],
     clusters: Sequence[Hashable],
-    resamples: int = 2000,
 ) -> MulticlassIntervals:
-    """Compute percentile intervals with clustered items, all from the same resamples.
+    """Compute 95% confidence intervals of multiclass metrics with clustered items.
 
-    A resample in which a class is missing is excluded from the means, because it would average over
-    fewer classes. If too few resamples remain, a mean has no interval.
+    Each class has Wilson's interval (:func:`f1_span` for F1). The intervals of all classes that
+    occur are combined for the means (:func:`interval.combine_spans`).
 
-    >>> found = multiclass_intervals(["a", "b"] * 20, ["a", "b"] * 20, ["a", "b"], list(range(40)))
-    >>> found.f1, found.f1_by_class["a"]
-    ((1.0, 1.0), (1.0, 1.0))
+    >>> found = multiclass_intervals(["a", "b"] * 6, ["a", "b"] * 6, ["a", "b"], list(range(12)))
+    >>> [round(end, 3) for end in found.f1], found.f1_by_class["a"][1]
+    ([0.758, 1.0], 1.0)
     """
     sums = interval.sum_by_cluster(_class_cells(gold, predicted, classes), clusters)
     if len(sums) < 2:
         return MulticlassIntervals(None, None, None, dict.fromkeys(classes))
-    parts = list(interval.resample_sums(sums, resamples, by_kind=True))
-    drawn = np.concatenate(parts).reshape(resamples, 3, len(classes))
-    tp, fp, fn = drawn[:, 0], drawn[:, 1], drawn[:, 2]
-    tables = (tp, tp + fp, tp + fn)
-    whole = _occur(*tables)[:, sums.reshape(-1, 3, len(classes)).sum(axis=(0, 1)) > 0]
-    kept = whole.all(axis=1)
-    by_class = f1_by_class(*tables)
+    cells = sums.reshape(-1, 3, len(classes))
+    tp, fp, fn = cells[:, 0], cells[:, 1], cells[:, 2]
+    table = (tp, tp + fp, tp + fn)
     return MulticlassIntervals(
-        precision=_span(macro_precision(*tables)[kept]),
-        recall=_span(macro_recall(*tables)[kept]),
-        f1=_span(macro_f1(*tables)[kept]),
-        f1_by_class={name: _span(by_class[:, place]) for place, name in enumerate(classes)},
+        precision=_macro_span("precision", *table),
+        recall=_macro_span("recall", *table),
+        f1=_macro_span("f1", *table),
+        f1_by_class={
+            name: f1_span(tp[:, place], (tp + fp + fn)[:, place])
+            for place, name in enumerate(classes)
+        },
     )
 
 
@@ -379,18 +425,19 @@ def _class_cells(
     return rows
 
 
-def _mean_over(values: Floats, occurs: NDArray[np.bool_]) -> Floats:
-    """Means over the classes that occur; NaN if none does."""
-    count = occurs.sum(axis=-1)
-    total = np.where(occurs, values, 0.0).sum(axis=-1)
+def _mean_over(
+    values: Floats, hits: Floats, claims: Floats, members: Floats, over: AveragedClasses
+) -> Floats:
+    """Means over the averaged classes; NaN if no class occurs."""
+    occurs = _occur(hits, claims, members)
+    averaged = {
+        "occurring": occurs,
+        "gold": members > 0,
+        "all": occurs.any(axis=-1, keepdims=True) & np.ones_like(occurs),
+    }[over]
+    count = averaged.sum(axis=-1)
+    total = np.where(averaged & occurs, values, 0.0).sum(axis=-1)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), float)
-
-
-def _span(values: Floats) -> Span | None:
-    known = values[~np.isnan(values)]
-    if len(known) < _FEWEST:
-        return None
-    return interval.percentile_span(known)
 
 
 def accuracy(hits: Sequence[bool]) -> float | None:
@@ -443,10 +490,13 @@ def macro(values: Mapping[str, float]) -> float | None:
 def macro_interval(
     hits: Sequence[bool], kinds: Sequence[str], clusters: Sequence[Hashable]
 ) -> tuple[float, float] | None:
-    """Bootstrap confidence interval of the macro average, with clustered items.
+    """95% confidence interval of the macro average, with clustered items.
 
-    >>> macro_interval([True] * 8, ["x", "y"] * 4, [0, 0, 1, 1, 2, 2, 3, 3])
-    (1.0, 1.0)
+    Wilson's intervals of the question types are combined (:func:`interval.combine_spans`).
+
+    >>> found = macro_interval([True] * 8, ["x", "y"] * 4, [0, 0, 1, 1, 2, 2, 3, 3])
+    >>> [round(end, 3) for end in found]
+    [0.51, 1.0]
     """
     names = sorted(set(kinds))
     rows = np.zeros((len(hits), 2 * len(names)))
@@ -456,11 +506,8 @@ def macro_interval(
         row[len(names) + place] = 1
     if not names:
         return None
-
-    def statistic(sums: Floats) -> Floats:
-        # A rare question type may be absent from a resample, which then averages over the others.
-        rates: Floats = sums[:, : len(names)] / sums[:, len(names) :]
-        means: Floats = np.nanmean(rates, axis=1)
-        return means
-
-    return bootstrap(sum_by_cluster(rows, clusters), statistic)
+    sums = sum_by_cluster(rows, clusters)
+    if len(sums) < 2:
+        return None
+    right, asked = sums[:, : len(names)], sums[:, len(names) :]
+    return _macro_span("recall", right, asked, asked)

@@ -17,8 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from memantics.metrics.interval import percentile_span, resample_sums, sum_by_cluster
-from memantics.metrics.rounding import Floats
+from memantics.metrics.interval import sum_by_cluster
 
 Correction = Literal["holm", "bh"]
 REST = "other categories, each too rare to test"
@@ -31,59 +30,6 @@ class Significance:
 
     statistic: float | None
     p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Resampled:
-    """A mean difference with its 95% confidence interval and p-value from resampled memes."""
-
-    mean: float
-    low: float
-    high: float
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class PairedContrast:
-    """Second system minus first, paired by meme: bootstrap over memes, and two t-tests."""
-
-    memes: int
-    difference: float
-    low: float | None
-    high: float | None
-    p: float | None
-    t_paired: float | None
-    t_unpaired: float | None
-
-
-def contrast_pairs(
-    first: Mapping[str, float], second: Mapping[str, float]
-) -> PairedContrast | None:
-    """Compare two systems on the memes that both have values for; None without such memes.
-
-    Welch's test ignores the pairing and uses all values of both systems.
-
-    >>> found = contrast_pairs({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 4.0, "c": 9.0})
-    >>> found.memes, found.difference
-    (2, 1.5)
-    """
-    shared = [meme for meme in first if meme in second]
-    if not shared:
-        return None
-    before, after = [first[meme] for meme in shared], [second[meme] for meme in shared]
-    gains = [b - a for a, b in zip(before, after, strict=True)]
-    span = paired_bootstrap(gains, shared)
-    paired = paired_t_test(before, after)
-    apart = welch_t_test(list(first.values()), list(second.values()))
-    return PairedContrast(
-        memes=len(shared),
-        difference=sum(gains) / len(gains),
-        low=span.low if span else None,
-        high=span.high if span else None,
-        p=span.p if span else None,
-        t_paired=paired.p if paired else None,
-        t_unpaired=apart.p if apart else None,
-    )
 
 
 def correct_known(
@@ -219,108 +165,6 @@ def mean_by_cluster(values: Sequence[float], clusters: Sequence[Hashable]) -> li
     sums = sum_by_cluster(np.column_stack([values, np.ones(len(values))]), clusters)
     means: list[float] = (sums[:, 0] / sums[:, 1]).tolist()
     return means
-
-
-def paired_bootstrap(
-    differences: Sequence[float],
-    clusters: Sequence[Hashable],
-    *,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Resampled | None:
-    """Resample memes with their paired differences; None with fewer than two memes.
-
-    The interval is the percentile interval of the resampled means. For the p-value, the differences
-    are shifted to mean zero. The p-value is the proportion of resamples whose mean is at least as
-    far from zero as the observed mean.
-
-    >>> found = paired_bootstrap([0.1, 0.2, 0.3, 0.2] * 10, list(range(40)))
-    >>> round(found.mean, 3), found.low > 0.15, found.p < 0.001
-    (0.2, True, True)
-    """
-    if len(set(clusters)) < 2:
-        return None
-    rows = np.column_stack([np.asarray(differences, float), np.ones(len(differences))])
-    sums = sum_by_cluster(rows, clusters)
-    mean = float(sums[:, 0].sum() / sums[:, 1].sum())
-    totals = np.concatenate(list(resample_sums(sums, resamples, seed)))
-    means = totals[:, 0] / totals[:, 1]
-    low, high = percentile_span(means)
-    return Resampled(mean, low, high, resampled_p(means, mean))
-
-
-def resampled_p(drawn: Floats, seen: float) -> float:
-    """Bootstrap p-value: proportion of zero-centred resamples at least as extreme as observed.
-
-    The observed value counts as one more resample, so that no p-value is 0.
-
-    >>> resampled_p(np.array([0.0, 1.0, 2.0]), 1.0), resampled_p(np.array([1.0, 1.1, 0.9]), 1.0)
-    (0.75, 0.25)
-    """
-    # Shifting all differences by the mean shifts every resampled mean by the same amount.
-    far = int((np.abs(drawn - seen) >= abs(seen) - 1e-12).sum())
-    return (far + 1) / (len(drawn) + 1)
-
-
-def mcnemar(only_first: int, only_second: int) -> Significance:
-    """McNemar's exact test from the counts of items that only one system answered correctly.
-
-    >>> round(mcnemar(2, 8).p, 6)
-    0.109375
-    """
-    n, fewer = only_first + only_second, min(only_first, only_second)
-    if not n:
-        return Significance(None, 1.0)
-    # Probability of this count, multiplied by the ratios to each smaller count.
-    chance = _chance_of_heads(fewer, n)
-    rarer = np.cumprod(np.arange(fewer, 0, -1) / np.arange(n - fewer + 1, n + 1))
-    return Significance(None, min(1.0, 2 * chance * (1 + float(rarer.sum()))))
-
-
-def _chance_of_heads(heads: int, tosses: int) -> float:
-    """Probability of exactly this many heads in tosses of a fair coin.
-
-    >>> _chance_of_heads(2, 4)
-    0.375
-    """
-    if tosses <= 10_000:
-        return float(math.comb(tosses, heads) / (1 << tosses))
-    rest = tosses - heads
-    if not heads or not rest:
-        return 0.0
-    # Exact integers of a million digits would take seconds. Loader's formula avoids cancellation.
-    far = heads * math.log(2 * heads / tosses) + rest * math.log(2 * rest / tosses)
-    series = _stirling_error(tosses) - _stirling_error(heads) - _stirling_error(rest)
-    return math.exp(series - far) * math.sqrt(tosses / (2 * math.pi * heads * rest))
-
-
-def _stirling_error(value: int) -> float:
-    """Error of Stirling's formula for the logarithm of a factorial."""
-    return 1 / (12 * value) - 1 / (360 * value**3) + 1 / (1260 * value**5)
-
-
-def clustered_mcnemar(
-    first: Sequence[bool], second: Sequence[bool], clusters: Sequence[Hashable]
-) -> Significance:
-    """McNemar's test for memes with several items: net gains are summed by meme.
-
-    The statistic is the squared sum of net gains divided by the sum of squared net gains. It is
-    compared with the chi-square distribution with one degree of freedom. With one item per meme
-    this is McNemar's test without continuity correction.
-
-    >>> first, second = [True] * 2 + [False] * 8, [False] * 2 + [True] * 8
-    >>> found = clustered_mcnemar(first, second, list(range(10)))
-    >>> found.statistic, round(found.p, 4)
-    (3.6, 0.0578)
-    """
-    net: dict[Hashable, int] = {}
-    for before, after, cluster in zip(first, second, clusters, strict=True):
-        net[cluster] = net.get(cluster, 0) + bool(after) - bool(before)
-    spread = sum(gain**2 for gain in net.values())
-    if not spread:
-        return Significance(0.0, 1.0)
-    statistic = sum(net.values()) ** 2 / spread
-    return Significance(statistic, chi_square_tail(statistic, 1))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:

@@ -36,7 +36,9 @@ def wilson(hits: float, n: float, z: float = Z95) -> tuple[float, float] | None:
     p = hits / n
     spread = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     centre, scale = p + z * z / (2 * n), 1 + z * z / n
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    # Rounding must not move a bound past the proportion, such as 2e-17 for 0 of 24.
+    low, high = max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    return min(low, p), max(high, p)
 
 
 def clustered_wilson(
@@ -55,32 +57,119 @@ def clustered_wilson(
     >>> doubled[1] - doubled[0] > plain[1] - plain[0]
     True
     """
-    n = len(hits)
-    if n == 0:
+    if len(hits) == 0:
         return None
-    totals: dict[Hashable, tuple[int, int]] = {}
-    for hit, cluster in zip(hits, clusters, strict=True):
-        done, size = totals.get(cluster, (0, 0))
-        totals[cluster] = (done + bool(hit), size + 1)
-    k, right = len(totals), sum(map(bool, hits))
+    rows = np.column_stack([np.asarray(hits, bool), np.ones(len(hits))]).astype(float)
+    sums = sum_by_cluster(rows, clusters)
+    return wilson_of_sums(sums[:, 0], sums[:, 1])
+
+
+def wilson_of_sums(hits: Floats, sizes: Floats) -> Span | None:
+    """Clustered Wilson interval from the hits and the number of items of each cluster.
+
+    >>> wilson_of_sums(np.array([2.0, 0.0, 1.0]), np.array([2.0, 0.0, 2.0])) is not None
+    True
+    """
+    hits, sizes = hits[sizes > 0], sizes[sizes > 0]
+    k, n, right = len(sizes), float(sizes.sum()), float(hits.sum())
+    if not k:
+        return None
     if k == n:
         return wilson(right, n)
     p = right / n
     if k == 1 or p in (0.0, 1.0):
         return wilson(p * k, k)
-    residuals = sum((done - size * p) ** 2 for done, size in totals.values())
-    variance = residuals / n**2 * k / (k - 1)
+    variance = float(((hits - sizes * p) ** 2).sum()) / n**2 * k / (k - 1)
     effect = max(1.0, variance / (p * (1 - p) / n))
     return wilson(right / effect, n / effect)
 
 
+def unvaried_span(value: float, clusters: int, bounds: Span | None) -> Span | None:
+    """Interval of a statistic that is the same in every resample, such as 12 correct of 12.
+
+    Wilson's interval of 0 events in ``clusters`` clusters bounds the proportion of memes that could
+    differ from those seen, each by at most the distance to a bound of the statistic.
+
+    Args:
+        value: The value of the statistic.
+        clusters: The number of clusters.
+        bounds: The smallest and the largest possible value.
+
+    Returns:
+        The interval; None if ``bounds`` is None or excludes the value.
+
+    >>> low, high = unvaried_span(1.0, 12, (0.0, 1.0))
+    >>> (low, high) == wilson(12, 12)
+    True
+    """
+    found = wilson(0, clusters)
+    if found is None or bounds is None or not bounds[0] - 1e-9 <= value <= bounds[1] + 1e-9:
+        return None
+    low, high = (value + found[1] * (end - value) for end in bounds)
+    return low, high
+
+
+def include(span: Span, value: float) -> Span:
+    """Widen an interval so that it contains the value that it describes.
+
+    >>> include((0.2, 0.4), 0.5), include((0.2, 0.4), 0.3)
+    ((0.2, 0.5), (0.2, 0.4))
+    """
+    return min(span[0], value), max(span[1], value)
+
+
+def combine_spans(
+    values: Sequence[float], spans: Sequence[Span], influences: Floats | None = None
+) -> Span:
+    """Interval of the mean of several values from their intervals (MOVER, Zou and Donner 2008).
+
+    The distances from each value to its bounds are combined like standard errors. The result keeps
+    the asymmetry of the intervals, and is not empty if a value is 0 or 1.
+
+    Args:
+        values: The averaged values.
+        spans: The interval of each value.
+        influences: Influence of each cluster (rows) on each value (columns), for the correlations.
+            A column without variation counts as fully correlated. Default: independent values.
+
+    Returns:
+        The interval of the mean.
+
+    >>> low, high = combine_spans([0.5, 1.0], [(0.4, 0.6), (0.7, 1.0)])
+    >>> round(low, 3), round(high, 3)
+    (0.592, 0.8)
+    """
+    count, mean = len(values), fmean(values)
+    weights = np.eye(count) if influences is None else _correlate(influences)
+    below = np.array([value - low for value, (low, _) in zip(values, spans, strict=True)])
+    above = np.array([high - value for value, (_, high) in zip(values, spans, strict=True)])
+    reach = [math.sqrt(max(0.0, float(gap @ weights @ gap))) / count for gap in (below, above)]
+    return mean - reach[0], mean + reach[1]
+
+
+def _correlate(influences: Floats) -> Floats:
+    """Correlations of columns; 1 with a column that does not vary, which is the cautious choice."""
+    centred = influences - influences.mean(axis=0)
+    lengths = np.sqrt((centred**2).sum(axis=0))
+    varied = lengths > 1e-12
+    scaled = centred / np.where(varied, lengths, 1.0)
+    found = np.where(np.outer(varied, varied), scaled.T @ scaled, 1.0)
+    return np.asarray(found, float)
+
+
 def bootstrap(
-    sums: Floats, statistic: Callable[[Floats], Floats], *, resamples: int = 2000, seed: int = 0
+    sums: Floats,
+    statistic: Callable[[Floats], Floats],
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+    bounds: Span | None = (0.0, 1.0),
 ) -> tuple[float, float] | None:
     """Percentile interval of a statistic of column sums, resampling clusters (rows).
 
     ``statistic`` maps an array of shape (resamples, columns) to one value per resample; undefined
-    values (NaN) are excluded.
+    values (NaN) are excluded. ``bounds`` are the possible values of the statistic. They are used if
+    all resamples have the same value (:func:`unvaried_span`).
 
     >>> hits_and_items = np.array([[1.0, 1.0], [0.0, 1.0]] * 50)
     >>> low, high = bootstrap(hits_and_items, lambda s: s[:, 0] / s[:, 1])
@@ -92,8 +181,25 @@ def bootstrap(
         return None
     with np.errstate(divide="ignore", invalid="ignore"):
         drawn = np.concatenate([statistic(part) for part in resample_sums(sums, resamples, seed)])
+        value = float(statistic(sums.sum(axis=0)[None])[0])
     drawn = drawn[~np.isnan(drawn)]
-    return percentile_span(drawn) if len(drawn) else None
+    return settle_span(drawn, value, clusters, bounds) if len(drawn) else None
+
+
+def settle_span(drawn: Floats, value: float, clusters: int, bounds: Span | None) -> Span | None:
+    """Percentile interval that contains the value, and has a width if no resample varies.
+
+    >>> settle_span(np.array([0.4, 0.6]), 0.7, 2, None)
+    (0.405, 0.7)
+    >>> settle_span(np.ones(9), 1.0, 12, (0.0, 1.0)) == wilson(12, 12)
+    True
+    """
+    low, high = percentile_span(drawn)
+    if math.isnan(value):
+        return low, high
+    if float(np.ptp(drawn)) <= 1e-12 and abs(low - value) <= 1e-9:
+        return unvaried_span(value, clusters, bounds)
+    return include((low, high), value)
 
 
 def bootstrap_items(
@@ -102,6 +208,7 @@ def bootstrap_items(
     *,
     resamples: int = 2000,
     seed: int = 0,
+    bounds: Span | None = (0.0, 1.0),
 ) -> tuple[float, float] | None:
     """Percentile interval of any statistic of items, resampling clusters.
 
@@ -114,6 +221,7 @@ def bootstrap_items(
             where the value is None or NaN are ignored.
         resamples: Number of resamples.
         seed: Seed of the resampling.
+        bounds: The possible values of the statistic, used if no resample varies.
 
     Returns:
         The interval; None for fewer than two clusters, or if no resample has a defined value.
@@ -135,7 +243,11 @@ def bootstrap_items(
             value = statistic(items.tolist())
             if value is not None and not math.isnan(value):
                 drawn.append(value)
-    return percentile_span(np.array(drawn)) if drawn else None
+    if not drawn:
+        return None
+    value = statistic(list(range(len(of_item))))
+    whole = math.nan if value is None else value
+    return settle_span(np.array(drawn), whole, len(order), bounds)
 
 
 def percentile_span(values: Floats) -> tuple[float, float]:

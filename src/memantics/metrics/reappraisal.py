@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from memantics.metrics.agreement import cohen_kappa
-from memantics.metrics.interval import resample_sums, sum_by_cluster
+from memantics.metrics.interval import Span, include, resample_sums, sum_by_cluster
 from memantics.metrics.rounding import Floats
 
 METRICS = ("vgq", "vea", "tgq", "tea", "lc", "hgq", "ppe", "pes")
@@ -92,7 +92,10 @@ def combine_fidelity(
     combine: Combine = "soft",
     floor: float = FLOOR,
 ) -> Floats:
-    """RFS (overall score): a shifted geometric mean, or the product used in the authors' script.
+    """Combine the parts of the reappraisal fidelity score (RFS) of MER-Bench.
+
+    ``combine`` selects the paper's shifted geometric mean (``soft``) or the product of its authors'
+    script.
 
     >>> float(combine_fidelity(1, 1, shift_strength(1)).round(4))
     0.9841
@@ -187,7 +190,7 @@ def summarise(
             key: RunMetric(
                 float(points[:, i].mean()),
                 None if sds is None else float(sds[i]),
-                *((None, None) if spans is None else (float(spans[0, i]), float(spans[1, i]))),
+                *((None, None) if spans is None else _hold(spans[:, i], points[:, i].mean())),
             )
             for i, key in enumerate(KEYS)
         },
@@ -209,6 +212,11 @@ def _spans(sums: Floats, per_run: Callable[[Floats], Floats], resamples: int) ->
     total = np.where(there[..., None], values, 0.0).sum(axis=1)[kept]
     spans: Floats = np.percentile(total / counted[kept, None], [2.5, 97.5], axis=0)
     return spans
+
+
+def _hold(span: Floats, value: float) -> Span:
+    """Return an interval that contains the value."""
+    return include((float(span[0]), float(span[1])), float(value))
 
 
 def _clamp(value: Floats) -> Floats:

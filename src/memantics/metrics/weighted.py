@@ -7,14 +7,14 @@ composition of memes. Each metric is therefore a function of the weights alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from memantics.metrics.classification import macro_f1
-from memantics.metrics.interval import percentile_span
+from memantics.metrics.interval import settle_span
 from memantics.metrics.rounding import Floats, settle
 
 MetricName = Literal[
@@ -23,6 +23,7 @@ MetricName = Literal[
     "macro_f1",
     "f1",
     "recall",
+    "precision",
     "false_positive_rate",
     "auroc",
     "calibration_error",
@@ -94,14 +95,18 @@ def measure(
     if value is not None and len(order) > 1:
         rng = np.random.default_rng(0)
         drawn = rng.multinomial(len(order), np.full(len(order), 1 / len(order)), size=resamples)
+        if spec.metric == "calibration_error":
+            resampled = (case_weights * row[places] for row in drawn)
+            span = _calibration_span(cases, spec.positive, case_weights, resampled)
+            return Measure(value, *span, len(cases), len(order))
         found = [
             own_value
             for row in drawn
             if (own_value := rate(case_weights * row[places])) is not None
         ]
-        low, high = (
-            percentile_span(np.array(found)) if len(found) > resamples // 2 else (None, None)
-        )
+        if len(found) > resamples // 2:
+            bounds = None if spec.metric == "mean" else (0.0, 1.0)
+            low, high = settle_span(np.array(found), value, len(order), bounds) or (None, None)
     return Measure(value, low, high, len(cases), len(order))
 
 
@@ -121,6 +126,7 @@ def prepare(cases: Sequence[Case], spec: MetricSpec) -> Callable[[Floats], float
     parts: Mapping[str, tuple[Floats, Floats]] = {
         "accuracy": (1.0 * right, np.ones(len(cases))),
         "recall": (1.0 * (gold & said), 1.0 * gold),
+        "precision": (1.0 * (gold & said), 1.0 * said),
         "false_positive_rate": (1.0 * (~gold & said), 1.0 * ~gold),
         "f1": (2.0 * (gold & said), 1.0 * gold + said),
     }
@@ -142,8 +148,10 @@ def _prepare_macro_f1(cases: Sequence[Case]) -> Callable[[Floats], float | None]
     def rate(weights: Floats) -> float | None:
         hits = np.bincount(gold[gold == said], weights[gold == said], count)
         claims = np.bincount(said, weights, count + 1)[:count]
-        table = (hits, claims, np.bincount(gold, weights, count))
-        value = float(macro_f1(*(np.asarray(part, float) for part in table)))
+        members = np.bincount(gold, weights, count)
+        value = float(
+            macro_f1(np.asarray(hits, float), np.asarray(claims, float), np.asarray(members, float))
+        )
         return None if math.isnan(value) else value
 
     return rate
@@ -166,20 +174,53 @@ def _prepare_auroc(cases: Sequence[Case], positive: str) -> Callable[[Floats], f
 
 def _prepare_calibration(cases: Sequence[Case], positive: str) -> Callable[[Floats], float | None]:
     """Calibration error: mean gap of probability and observed proportion, in equal-sized bins."""
+    gaps = _prepare_gaps(cases, positive)
+
+    def rate(weights: Floats) -> float | None:
+        found = gaps(weights)
+        return None if found is None else float(np.abs(found).sum())
+
+    return rate
+
+
+def _prepare_gaps(cases: Sequence[Case], positive: str) -> Callable[[Floats], Floats | None]:
+    """Probability minus observed proportion of each bin, times the bin's part of all weights."""
     chances = np.array([_probability(case) for case in cases], float)
-    held = np.array(
-        [case.gold == (positive or case.said) for case in cases],
-        float,
-    )
+    held = np.array([case.gold == (positive or case.said) for case in cases], float)
     ranks = np.argsort(np.argsort(settle(chances), kind="stable"), kind="stable")
     bins = ranks * min(_BINS, max(1, len(cases))) // max(1, len(cases))
 
-    def rate(weights: Floats) -> float | None:
-        mass = np.bincount(bins, weights, _BINS)
-        gap = np.bincount(bins, weights * chances, _BINS) - np.bincount(bins, weights * held, _BINS)
-        return _share(float(np.abs(gap).sum()), float(mass.sum()))
+    def compute(weights: Floats) -> Floats | None:
+        total = float(weights.sum())
+        if total <= 0:
+            return None
+        return np.asarray(np.bincount(bins, weights * (chances - held), _BINS) / total, float)
 
-    return rate
+    return compute
+
+
+def _calibration_span(
+    cases: Sequence[Case], positive: str, weights: Floats, resampled: Iterable[Floats]
+) -> tuple[float | None, float | None]:
+    """95% confidence interval of the calibration error, from ``resampled`` case weights.
+
+    Noise in a bin adds to its absolute gap: the error of a perfectly calibrated model is positive,
+    and that of a resample is larger still. Percentiles of resamples therefore start above the
+    value. The true error is at least the value minus the summed absolute noise of all bins, by the
+    triangle inequality; the lower bound uses the 97.5% quantile of this noise over resamples. The
+    upper bound is that of the resamples, less their mean excess over the value.
+    """
+    compute = _prepare_gaps(cases, positive)
+    whole = compute(weights)
+    found = [gaps for row in resampled if (gaps := compute(row)) is not None]
+    if whole is None or not found:
+        return None, None
+    table, value = np.array(found), float(np.abs(whole).sum())
+    errors = np.abs(table).sum(axis=1)
+    noise = np.percentile(np.abs(table - whole).sum(axis=1), 97.5)
+    excess = max(0.0, float(errors.mean()) - value)
+    high = max(value, float(np.percentile(errors, 97.5)) - excess)
+    return max(0.0, value - float(noise)), min(1.0, high)
 
 
 def _probability(case: Case) -> float:
