@@ -21,11 +21,16 @@ import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 
 from memantics.core.errors import DataError, InputError, first_fault, require_known
-from memantics.core.files import replace_file
+from memantics.core.files import open_regular, read_regular, read_regular_text, replace_file
 from memantics.core.records import Closed
 
 Reproduction = Literal[
-    "reproduced", "differs", "computed from the paper", "not recomputable", "no reference"
+    "reproduced",
+    "differs",
+    "not compared",
+    "computed from the paper",
+    "not recomputable",
+    "no reference",
 ]
 DataKind = Literal["sample", "release"]
 Shape = TypeVar("Shape", bound=BaseModel)
@@ -73,7 +78,7 @@ class Found:
     ``counts`` gives the number of records of each type (memes, questions, …). ``records`` is the
     count in the unit that the benchmark's dataset card uses. ``repairs`` counts known format errors
     that were repaired while reading. ``notes`` are sentences about missing data and its
-    consequences.
+    consequences. ``details`` are further facts for ``data stats --json``.
     """
 
     records: int
@@ -85,6 +90,7 @@ class Found:
     skips: tuple[Skip, ...] = ()
     repairs: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class Statistic:
     """One statistic that a paper prints, computed again from the data.
 
     ``paper`` is the printed value. ``known`` is the value in the complete official release (None:
-    the release does not contain it). ``value`` is the value in the user's copy of the data.
+    the release does not contain it). ``value`` is the value in the user's copy of the data. The
+    verdict is "not compared" if that copy is not the complete release.
     """
 
     key: str
@@ -106,17 +113,37 @@ class Statistic:
 
 
 def judge(value: JsonValue, paper: JsonValue, digits: int | None = None) -> Reproduction:
-    """Compare a recomputed value with the paper's, rounded to the paper's digits.
+    """Compare a recomputed value with the paper's, rounded or truncated to the paper's digits.
 
     >>> judge(10.641, 10.6, digits=1), judge(1.8, 1.7, digits=1), judge(None, 4.76)
     ('reproduced', 'differs', 'not recomputable')
     """
     if value is None:
         return "not recomputable"
-    if digits is not None and isinstance(value, int | float) and isinstance(paper, int | float):
-        # Tolerance: half of the last printed digit, plus a margin for binary rounding errors.
-        return "reproduced" if abs(value - paper) <= 0.5 * 10**-digits + 1e-9 else "differs"
-    return "reproduced" if value == paper else "differs"
+    return "reproduced" if match_digits(value, paper, digits) else "differs"
+
+
+DigitMatch = Literal["", "exact", "rounded", "truncated"]
+
+
+def match_digits(value: JsonValue, paper: JsonValue, digits: int | None = None) -> DigitMatch:
+    """Return how a printed value follows from a value: rounded, truncated, or not at all ("").
+
+    >>> match_digits(14.6597, 14.66, 2), match_digits(14.6597, 14.65, 2)
+    ('rounded', 'truncated')
+    >>> match_digits(14.6597, 14.64, 2), match_digits(3, 3)
+    ('', 'exact')
+    """
+    numbers = isinstance(value, int | float) and isinstance(paper, int | float)
+    if digits is None or not numbers:
+        return "exact" if value == paper else ""
+    assert isinstance(value, int | float) and isinstance(paper, int | float)  # noqa: PT018
+    # A margin covers binary rounding errors.
+    unit, margin = 10.0**-digits, 1e-9
+    if abs(value - paper) <= 0.5 * unit + margin:
+        return "rounded"
+    cut = abs(value) - abs(paper)
+    return "truncated" if value * paper >= 0 and 0 <= cut < unit - margin else ""
 
 
 def read_json(path: Path) -> JsonValue:
@@ -134,7 +161,7 @@ def read_json(path: Path) -> JsonValue:
 def read_jsonl(path: Path) -> Iterable[tuple[int, JsonValue]]:
     """Yield the values of a JSON lines file with their line numbers from 1; skip blank lines."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.isspace():
                     yield number, _parse_line(line, path, number)
@@ -188,7 +215,7 @@ def read_records(shape: type[Shape], path: Path) -> Iterator[tuple[int, Shape]]:
 def read_record_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the non-blank lines of a file, with line numbers from 1."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for number, line in enumerate(file, 1):
                 if not line.isspace():
                     yield number, line
@@ -244,7 +271,7 @@ def list_plain_files(folder: Path) -> frozenset[str]:
 def read_file(path: Path) -> bytes:
     """Return the content of a file; raise a ``DataError`` with the reason if it is unreadable."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise _unreadable(path, error) from error
 
@@ -262,9 +289,21 @@ def checksum(paths: Iterable[Path], root: Path) -> str:
     total = hashlib.sha256()
     for path in sorted(paths):
         total.update(path.relative_to(root).as_posix().encode() + b"\0")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             total.update(hashlib.file_digest(file, "sha256").digest())
     return total.hexdigest()
+
+
+def checksum_rows(rows: Iterable[JsonValue]) -> str:
+    """Compute one SHA-256 over the rows of a table that does not depend on their order.
+
+    >>> checksum_rows([{"a": 1}, {"a": 2}]) == checksum_rows([{"a": 2}, {"a": 1}])
+    True
+    """
+    digests = sorted(
+        hashlib.sha256(orjson.dumps(row, option=orjson.OPT_SORT_KEYS)).digest() for row in rows
+    )
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def inside(root: Path, name: str) -> Path:
@@ -356,7 +395,7 @@ def read_toml(path: Path, record: type[Shape], form: str, see: str) -> Shape:
     field.
     """
     try:
-        return record.model_validate(load_toml(path.read_text(encoding="utf-8")))
+        return record.model_validate(load_toml(read_regular_text(path)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint=form) from error
     except ValidationError as error:

@@ -1,18 +1,24 @@
-"""Safe file writing: files survive a killed process, and secrets are masked in all output.
+"""Safe files: bounded reading of given files, and writing that survives a killed process.
+
+Every file that a user names is opened with ``open_regular`` or read with ``read_regular``: a named
+pipe would block forever, and a link to a device such as ``/dev/zero`` would fill the memory.
 
 Files are either append-only lines or replaced in one step, so that no reader sees an incomplete
-file. Opening a model registers the model's API key and secrets in its URL and parameters for
-masking. Short values such as "EMPTY", which local servers accept as a key, are not masked.
+file. Secrets are masked in all output. Opening a model registers the model's API key and secrets in
+its URL and parameters for masking. Short values such as "EMPTY", which local servers accept as a
+key, are not masked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import io
 import json
 import os
 import re
+import stat
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +38,99 @@ _SHORTEST = 8
 _NAMES = re.compile(r"(?i)(.*[-_])?(api[-_]?key|key|token|secret|password|authorization|sig)")
 _ENVIRONMENT = ("_API_KEY", "_TOKEN", "_SECRET")
 _known: dict[bytes, None] = {}
+
+# Size limits in bytes of a file that is held in memory, and of one that is read piece by piece.
+LARGEST_FILE, LARGEST_STREAM = 2 << 30, 1 << 40
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+
+def open_regular(path: str | os.PathLike[str], limit: int = LARGEST_STREAM) -> io.BufferedReader:
+    """Open a file that a user named for reading bytes; reject anything but a regular file.
+
+    The check is made on the open file, so no other file can take its place in between. A named
+    pipe is rejected without waiting for its writer. The errors are ``OSError`` with ``strerror``,
+    so that callers report them like a missing file.
+
+    Args:
+        path: The file. A symbolic link is followed, and its target is checked.
+        limit: The maximum size in bytes.
+
+    Returns:
+        The open file.
+
+    Raises:
+        OSError: The path is missing, unreadable, not a regular file, or larger than the limit.
+
+    Example:
+        >>> open_regular("/dev/zero")
+        Traceback (most recent call last):
+        OSError: [Errno 22] not a regular file: '/dev/zero'
+    """
+    try:
+        opened = os.open(path, _FLAGS)
+    except ValueError as error:  # a name with a zero byte
+        raise OSError(errno.EINVAL, "not a valid file name", os.fspath(path)) from error
+    try:
+        facts = os.fstat(opened)
+        if stat.S_ISDIR(facts.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
+        if facts.st_size > limit:
+            problem = f"{facts.st_size:,} bytes are more than the limit of {limit:,}"
+            raise OSError(errno.EFBIG, problem, os.fspath(path))
+        return os.fdopen(opened, "rb")
+    except BaseException:
+        os.close(opened)
+        raise
+
+
+def open_regular_text(
+    path: str | os.PathLike[str],
+    encoding: str = "utf-8",
+    *,
+    newline: str | None = None,
+    limit: int = LARGEST_STREAM,
+) -> io.TextIOWrapper:
+    """Open a file that a user named for reading text; see :func:`open_regular`."""
+    return io.TextIOWrapper(open_regular(path, limit), encoding=encoding, newline=newline)
+
+
+def read_regular(path: str | os.PathLike[str], limit: int = LARGEST_FILE) -> bytes:
+    """Return the content of a file that a user named; see :func:`open_regular`.
+
+    Never holds more bytes than the limit, even if the file grows while it is read.
+    """
+    with open_regular(path, limit) as file:
+        # ``read(limit)`` would reserve the whole limit; one byte more than the size finds the end.
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)
+        if len(data) > size:  # the file grows, or states no size, like those of /proc
+            pieces, left = [data], limit + 1 - len(data)
+            while left > 0 and (piece := file.read(min(left, 1 << 20))):
+                pieces.append(piece)
+                left -= len(piece)
+            data = b"".join(pieces)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"more than {limit:,} bytes", os.fspath(path))
+    return data
+
+
+def read_regular_text(
+    path: str | os.PathLike[str],
+    encoding: str = "utf-8",
+    *,
+    errors: str = "strict",
+    limit: int = LARGEST_FILE,
+) -> str:
+    """Return the text of a file that a user named; every line ends with a line feed."""
+    data = io.BytesIO(read_regular(path, limit))
+    return io.TextIOWrapper(data, encoding=encoding, errors=errors).read()
+
+
+def check_regular(path: str | os.PathLike[str], limit: int = LARGEST_STREAM) -> None:
+    """Raise ``OSError`` if :func:`open_regular` would, for libraries that open files themselves."""
+    open_regular(path, limit).close()
 
 
 def learn_secrets(*values: str) -> None:
@@ -130,6 +229,7 @@ def drop_torn_tail(path: Path) -> None:
     """Remove an incomplete last line, left by a process that was killed while writing."""
     if not path.exists():
         return
+    check_regular(path)
     with path.open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
         while size:
@@ -147,10 +247,16 @@ def read_whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield complete lines with their numbers from 1; skip an incomplete last line."""
     if not path.exists():
         return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if line.endswith(b"\n"):
-                yield number, line
+    try:
+        with open_regular(path) as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield number, line
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="move it away, or choose another folder",
+        ) from error
 
 
 class AppendOnlyFile:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import errno
 import io
-import os
 import re
-import stat
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +21,8 @@ from PIL import UnidentifiedImageError
 from PIL.JpegImagePlugin import MARKER
 
 from memantics.core.errors import ImageError
+from memantics.core.files import read_regular
+from memantics.core.members import read_member
 from memantics.core.records import Image, LoadedImage, Message, MessagePart, Request
 
 MOST_STEPS = 200_000  # parsing steps of an image header; each takes about a microsecond
@@ -183,22 +183,22 @@ def _refuse(name: str, reason: Reason, detail: str) -> ImageError:
 
 
 def read_bytes(path: Path, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
-    """Read an image file; never hold more bytes than the limit."""
+    """Read an image file, also one in a Parquet file or tar archive, within the limit."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            data = _read_plain(file, bounds)
-        finally:
-            os.close(file)
+            return read_regular(path, bounds.max_bytes)
+        except NotADirectoryError:
+            if (data := read_member(path, bounds.max_bytes)) is None:
+                raise
+            return data
     except FileNotFoundError:
         raise ImageError(
             path.name, "missing", "no such file", hint=f"expected in {path.parent}"
         ) from None
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise _refuse(path.name, "too many bytes", f"more than {bounds.max_bytes:,}") from error
         raise _refuse(path.name, "unreadable", error.strerror or str(error)) from error
-    if len(data) > bounds.max_bytes:
-        raise _refuse(path.name, "too many bytes", f"more than {bounds.max_bytes:,}")
-    return data
 
 
 def read_image(image: Image, bounds: ImageBounds = DEFAULT_BOUNDS) -> bytes:
@@ -221,22 +221,6 @@ def load_images(request: Request) -> Request:
 
 def _load_part(part: MessagePart) -> MessagePart:
     return part if isinstance(part, str) else LoadedImage(part.path, read_image(part))
-
-
-def _read_plain(file: int, bounds: ImageBounds) -> bytes:
-    """Read a regular file up to one byte beyond the size limit."""
-    facts = os.fstat(file)
-    if not stat.S_ISREG(facts.st_mode):  # reading a pipe would block for ever
-        raise OSError(errno.EINVAL, "not a regular file")
-    # A single read of the maximum size would allocate that much memory for every image.
-    data = os.read(file, min(facts.st_size, bounds.max_bytes) + 1)
-    if 0 < len(data) == facts.st_size:
-        return data
-    pieces, left = [data], bounds.max_bytes + 1 - len(data)
-    while left > 0 and (piece := os.read(file, min(left, 1 << 20))):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
 
 
 def probe(data: bytes, name: str, bounds: ImageBounds = DEFAULT_BOUNDS) -> ImageFacts:

@@ -9,7 +9,7 @@ the same ``id`` replaces the earlier one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, Literal, TypeVar, cast
 
@@ -38,7 +38,8 @@ class LabelledMeme:
     evaluation never share a group. ``text_caption`` describes the meaning of the text and
     ``image_caption`` the image, if they are available for new memes too. ``split`` is the split of
     the official release. ``source``, ``author``, ``date`` (year first) and ``template_cluster``
-    (memes on one template) are used only to make disjoint splits and are never features.
+    (memes on one template) are used only to make disjoint splits and are never features. ``votes``
+    is the proportion of annotators who gave each label, if the votes are known.
     """
 
     id: str
@@ -53,6 +54,7 @@ class LabelledMeme:
     author: str = ""
     date: str = ""
     template_cluster: str = ""
+    votes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

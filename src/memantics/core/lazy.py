@@ -32,7 +32,7 @@ def offer(package: str, file: str) -> None:
         if home == package:  # the name is a module of the package itself
             value: object = importlib.import_module(f"{home}.{attribute}")
         else:
-            value = getattr(importlib.import_module(home), attribute)
+            value = _find_attribute(home, attribute)
         vars(module)[name] = value
         return value
 
@@ -56,6 +56,14 @@ def read_offers(source: str) -> dict[str, tuple[str, str]]:
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     }
+
+
+def _find_attribute(home: str, name: str) -> object:
+    """Return a name of a module, or a submodule that no code has imported yet."""
+    module = importlib.import_module(home)
+    if hasattr(module, name):
+        return getattr(module, name)
+    return importlib.import_module(f"{home}.{name}")
 
 
 class _Package(ModuleType):

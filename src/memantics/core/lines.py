@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -17,13 +17,31 @@ _SPELT = 3  # maximum number of single letters that may spell a word (toy letter
 _LONG = 1.5  # minimum width-to-height ratio of a line; the angle of shorter lines is unreliable
 
 
+# Alternative characters by offset into a text: each with its probability relative to the read one.
+Alternatives = Mapping[int, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class CharacterAlternative:
+    """A character that OCR considered instead of the one that it read.
+
+    ``place`` is an offset into the text of the line, ``score`` the probability of the alternative
+    divided by that of the character that was read.
+    """
+
+    place: int
+    text: str
+    score: float
+
+
 @dataclass(frozen=True, slots=True)
 class TextLine:
     """One line of text found by OCR: its box (left, top, right, bottom) in pixels and its score.
 
     ``tilt`` is the angle of the line in degrees (positive: rising to the right). ``span`` is the
     width and height along the line; (0, 0) if unknown. ``role`` is the function of the line in the
-    image, with its ``probability``; OCR itself sets all roles to caption.
+    image, with its ``probability``; OCR itself sets all roles to caption. ``alternatives`` are the
+    characters that OCR considered where it was unsure.
     """
 
     text: str
@@ -33,6 +51,7 @@ class TextLine:
     span: tuple[int, int] = (0, 0)
     role: TextRole = "caption"
     probability: float = 1.0
+    alternatives: tuple[CharacterAlternative, ...] = ()
 
     @property
     def height(self) -> int:
@@ -77,6 +96,24 @@ class ImageReading:
     def caption(self) -> str:
         """The captions, joined with line breaks."""
         return "\n".join(line.text for line in self.captions)
+
+    @property
+    def caption_alternatives(self) -> Alternatives:
+        """The characters that OCR considered, by offset into :attr:`caption`.
+
+        >>> from dataclasses import replace
+        >>> other = CharacterAlternative(1, "无", 0.4)
+        >>> first, second = TextLine("好", (0, 0, 9, 9)), TextLine("元元", (0, 9, 9, 18))
+        >>> ImageReading((first, replace(second, alternatives=(other,)))).caption_alternatives
+        {3: {'无': 0.4}}
+        """
+        found: dict[int, dict[str, float]] = {}
+        start = 0
+        for line in self.captions:
+            for one in line.alternatives:
+                found.setdefault(start + one.place, {})[one.text] = one.score
+            start += len(line.text) + 1
+        return found
 
     @property
     def other_text(self) -> str:

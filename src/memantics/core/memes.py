@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from memantics.core.data import conform, inside, read_jsonl
 from memantics.core.errors import DataError
+from memantics.core.ids import escape_id, normalise_id, read_id
 from memantics.core.records import Image, Item
-from memantics.core.text import escape_surrogates
 
 MEMES, CAPTIONS = "memes.jsonl", "captions.jsonl"
 # Names of the notes that are added when a meme is read by a model or by OCR.
@@ -46,12 +47,16 @@ class Meme:
     template_cluster: str = ""
 
 
+def _normalise(given: object) -> object:
+    return normalise_id(given) if isinstance(given, str) else given
+
+
 class MemeLine(BaseModel):
     """A line of ``memes.jsonl``; fields of other tools are allowed."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    id: str = Field(pattern=ID, max_length=LONGEST_ID)
+    id: Annotated[str, BeforeValidator(_normalise)] = Field(pattern=ID, max_length=LONGEST_ID)
     image: str
     text: str = ""
     language: str = ""
@@ -95,7 +100,7 @@ def _read_lines(path: Path) -> Iterator[Meme]:
 def _list_images(folder: Path) -> Iterator[Meme]:
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() in SUFFIXES and path.is_file():
-            yield Meme(escape_surrogates(path.stem), path)
+            yield Meme(escape_id(path.stem), path)
 
 
 def name_apart(memes: Iterable[Meme]) -> list[Meme]:
@@ -133,10 +138,11 @@ def read_captions(path: Path) -> dict[str, Mapping[str, str]]:
     found: dict[str, Mapping[str, str]] = {}
     for row, value in read_jsonl(path):
         line = conform(CaptionLine, value, path, row)
-        if line.id in found:
-            raise DataError(path, f"id {line.id!r} occurs twice", row=row)
+        meme_id = read_id(line.id, path, row)
+        if meme_id in found:
+            raise DataError(path, f"id {meme_id!r} occurs twice", row=row)
         said = {"meaning": line.text_caption, "description": line.image_caption}
-        found[line.id] = {name: caption for name, caption in said.items() if caption.strip()}
+        found[meme_id] = {name: caption for name, caption in said.items() if caption.strip()}
     return found
 
 

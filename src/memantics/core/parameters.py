@@ -32,6 +32,8 @@ class Flag:
     ``flags`` are its names, separated by spaces (default: the parameter name). ``kind`` is the type
     of the command-line value and ``read`` converts it to the parameter, if they differ. ``default``
     is the command-line default if the parameter has none. ``complete`` returns shell completions.
+    ``name`` is the parameter of the command (default: the parameter name), for fields of a record
+    that share their name with another parameter.
     """
 
     help: str
@@ -43,6 +45,7 @@ class Flag:
     read: Callable[[Any], Any] | None = None
     default: Any = UNSAID
     complete: Callable[[str], Sequence[str]] | None = None
+    name: str = ""
 
 
 Attempts = Annotated[int, Flag("Attempts per reply until it can be parsed.", min=1, max=10)]
@@ -106,7 +109,8 @@ FewMemes = Annotated[
     int | None, Flag("Use only the first N memes. Default: all.", "--limit", min=1)
 ]
 QueueAnnotations = Annotated[
-    Path | str | None, Flag("File of annotations. Default: annotations.jsonl in the queue.")
+    Path | str | None,
+    Flag("File of annotations. Default: annotations.jsonl in the folder of the annotation queue."),
 ]
 MemeFolder = Annotated[
     Path | str | None,

@@ -15,6 +15,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from memantics.core.errors import PromptError, require_known
+from memantics.core.files import read_regular_text
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -85,7 +86,7 @@ def enclose(label: str, text: str) -> str:
 def read_prompt(path: Path) -> Prompt:
     """Read one prompt file without surrounding blank lines."""
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = read_regular_text(path).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(
             f"prompt file {path.name} cannot be read: {error}", hint="reinstall memantics"

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from memantics.core.data import conform, dump_json, inside, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError
 from memantics.core.files import replace_file, whole_file
+from memantics.core.ids import find_id_fault
 from memantics.core.images import read_bytes
 from memantics.core.language import language_of
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
@@ -41,7 +42,8 @@ class QueueCard(BaseModel):
     """Metadata of an annotation queue. ``origin`` names the command that created it and its input.
 
     ``annotators_per_item`` overrides the number in the annotation workflow (0: no override).
-    ``options`` maps each workflow field marked ``queue_options`` to its options.
+    ``options`` maps each workflow field marked ``queue_options`` to its options. ``policy`` is the
+    policy file in the folder that is the guideline of the project.
     """
 
     model_config = _CLOSED
@@ -54,6 +56,7 @@ class QueueCard(BaseModel):
     origin: str = ""
     annotators_per_item: int = Field(default=0, ge=0, le=50)
     options: dict[str, list[QueueOption]] = {}
+    policy: str = ""
 
     @field_validator("options")
     @classmethod
@@ -139,7 +142,8 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with whole_file(folder / ITEMS) as file:
-        for item in items:
+        for row, item in enumerate(items, 1):
+            _check_ids(item, folder / ITEMS, row)
             for image in item.images:
                 inside(folder, image)
             file.write(orjson.dumps(item.model_dump(exclude_defaults=True)) + b"\n")
@@ -149,8 +153,19 @@ def write_queue(folder: Path, card: QueueCard, items: Iterable[QueueItem]) -> in
     return count
 
 
-def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
-    """Read an annotation queue; an error names an invalid line or a duplicate id."""
+def _check_ids(item: QueueItem, where: Path, row: int) -> None:
+    for name, text in (("id", item.id), ("group", item.group)):
+        if fault := find_id_fault(text):
+            raise DataError(
+                where, f"{name} {text[:60]!a} {fault}", row=row, hint="change it in the source data"
+            )
+
+
+def read_queue(folder: Path, *, any_id: bool = False) -> tuple[QueueCard, list[QueueItem]]:
+    """Read an annotation queue; an error names an invalid line or a duplicate id.
+
+    With ``any_id``, invalid ids are returned: the annotation app skips such items and lists them.
+    """
     if not (folder / CARD).is_file():
         raise DataError(
             folder, f"is not a queue: {CARD} is missing", hint="create one with 'memantics build'"
@@ -160,6 +175,8 @@ def read_queue(folder: Path) -> tuple[QueueCard, list[QueueItem]]:
     seen: set[str] = set()
     for row, line in read_jsonl(folder / ITEMS):
         item = conform(QueueItem, line, folder / ITEMS, row)
+        if not any_id:
+            _check_ids(item, folder / ITEMS, row)
         if item.id in seen:
             raise DataError(folder / ITEMS, f"id {item.id!r} occurs twice", row=row)
         for image in item.images:

@@ -248,6 +248,22 @@ def format_value(value: float | None) -> str:
     return _ABSENT if value is None else f"{value:z.3f}"
 
 
+_SPELLINGS = {"f1": "F1", "tpr": "TPR", "tnr": "TNR", "auroc": "AUROC", "bleu": "BLEU"}
+_JOINED = {"macro F1": "macro-F1", "rouge l": "ROUGE-L", "BLEU 4": "BLEU-4"}
+
+
+def show_metric(name: str) -> str:
+    """Return the key of a metric as the field writes its name.
+
+    >>> show_metric("macro_f1"), show_metric("rouge_l"), show_metric("toxicity_accuracy")
+    ('macro-F1', 'ROUGE-L', 'toxicity accuracy')
+    """
+    shown = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
+    for words, spelling in _JOINED.items():
+        shown = shown.replace(words, spelling)
+    return shown
+
+
 def show_span(score: Score | None) -> str:
     """Format the 95% confidence interval of a score.
 

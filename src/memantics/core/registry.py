@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
-from memantics.core.files import in_turn, replace_file
+from memantics.core.files import in_turn, read_regular, replace_file
 
 # The home folder contains the registry of dataset releases and the answer cache.
 
@@ -71,7 +71,7 @@ def add_to_shelf(folder: Path) -> None:
 def _load(adapter: TypeAdapter[Table], name: str, remedy: str) -> Table | None:
     path = home() / name
     try:
-        return adapter.validate_json(path.read_bytes())
+        return adapter.validate_json(read_regular(path))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, JsonValue, StringCo
 
 from memantics.core.data import conform, read_json
 from memantics.core.errors import DataError, InputError, need_offline
+from memantics.core.files import read_regular
 from memantics.core.records import Closed
 from memantics.core.text import QUOTE, refuse_nesting
 
@@ -126,7 +127,7 @@ def meme_of(path: Path) -> str:
 def read_file(path: Path) -> bytes:
     """Return the bytes of a file; an error names the file."""
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         raise DataError(path.name, f"cannot be read: {error.strerror or error}") from error
 

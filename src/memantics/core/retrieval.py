@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import read_regular_text
 from memantics.core.result import Result
 from memantics.core.tables import TABLE_ENDINGS, read_rows
 
@@ -238,6 +239,6 @@ def _list_texts(path: Path) -> Iterable[str]:
     if path.suffix.lower() not in _TEXTS:
         return (str(row.get("text", "")) for _, row in read_rows(path))
     try:
-        return re.split(r"\n\s*\n", path.read_text(encoding="utf-8-sig"))
+        return re.split(r"\n\s*\n", read_regular_text(path, "utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(path, f"cannot be read as UTF-8: {error}") from error

@@ -8,7 +8,7 @@ lost.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,14 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from memantics.core.errors import StoreError, first_fault
-from memantics.core.files import AppendOnlyFile, opening, read_whole_lines, replace_file
+from memantics.core.files import (
+    AppendOnlyFile,
+    open_regular,
+    opening,
+    read_regular,
+    read_whole_lines,
+    replace_file,
+)
 from memantics.core.records import Answer, Form, Item, Message, Score, Status
 
 RUN, ITEMS, ANSWERS, SCORES = "run.json", "items.jsonl", "answers.jsonl", "scores.json"
@@ -35,6 +42,8 @@ class RunFacts:
     (empty: the first items are taken). ``needs`` lists run directories whose answers are part of
     the requests. ``adapted`` lists request changes that the server required. ``imported`` names the
     tool and file of imported answers. ``perturbation`` names a deliberate change of the task.
+    ``decoding`` are the decoding parameters that were sent (None: the server's default); empty if
+    an earlier version wrote the run.
     """
 
     benchmark: str
@@ -67,6 +76,7 @@ class RunFacts:
     imported: Mapping[str, JsonValue] = field(default_factory=dict)
     perturbation: str = ""
     spread: str = ""
+    decoding: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -142,7 +152,7 @@ class StoredItem(Item):
             # Python calls this method for an attribute that is not set.
             if name not in ("form", "images"):
                 raise AttributeError(name)
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 return getattr(load_item(file, self), name)
 
 
@@ -219,7 +229,7 @@ def _default(value: object) -> object:
 def read_facts(folder: Path) -> RunFacts:
     """Read ``run.json``."""
     try:
-        return _FACTS.validate_json((folder / RUN).read_bytes())
+        return _FACTS.validate_json(read_regular(folder / RUN))
     except OSError as error:
         raise StoreError(
             f"{folder} is not a run directory: {RUN} is missing or unreadable",
@@ -286,7 +296,7 @@ def last_answers(folder: Path) -> dict[str, Answer]:
 def read_scores(folder: Path) -> Scores:
     """Read ``scores.json``."""
     try:
-        return _SCORES.validate_json((folder / SCORES).read_bytes())
+        return _SCORES.validate_json(read_regular(folder / SCORES))
     except OSError as error:
         raise StoreError(
             f"{folder} has no readable {SCORES}; it was not scored",
@@ -402,3 +412,20 @@ def _checked(parse: Callable[[bytes], T], line: bytes, path: Path, number: int) 
             f"{path}: line {number} is damaged: {first_fault(error)}",
             hint="remove that line; the item is then evaluated again",
         ) from error
+
+
+def name_folders(folders: Sequence[Path]) -> list[str]:
+    """Return the shortest ends of paths that tell folders apart; equal paths have equal names.
+
+    >>> name_folders([Path("a/run"), Path("b/run"), Path("b/other")])
+    ['a/run', 'b/run', 'other']
+    """
+    parts = [folder.absolute().parts for folder in folders]
+    names = []
+    for own in parts:
+        others = [other for other in parts if other != own]
+        length = 1
+        while length < len(own) and any(other[-length:] == own[-length:] for other in others):
+            length += 1
+        names.append("/".join(own[-length:]))
+    return names

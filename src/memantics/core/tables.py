@@ -1,4 +1,4 @@
-"""Bounded readers for tables of other programs: CSV, TSV, JSON, JSON lines, Excel and Parquet.
+"""Bounded readers for tables of other programs: CSV, JSON, JSON lines, Excel, Parquet and tar.
 
 Nothing in a file is executed: formulas stay text, and pickles are rejected. Size limits apply
 before anything is unpacked, so that a small file cannot fill the memory.
@@ -7,10 +7,13 @@ before anything is unpacked, so that a small file cannot fill the memory.
 from __future__ import annotations
 
 import csv
+import errno
 import io
+import json
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from types import NoneType
@@ -19,12 +22,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import orjson
 from pydantic import JsonValue
 
-from memantics.core.data import read_json, read_jsonl
+from memantics.core.data import read_file, read_json, read_jsonl
 from memantics.core.errors import DataError, InputError, MissingExtra, need_packages
+from memantics.core.files import check_regular, open_regular
+from memantics.core.members import BYTES, list_leaves, name_cell, open_parquet, read_samples
+from memantics.core.separated import Separated, detect_form, read_separated
 from memantics.core.text import repair_surrogates
 
 if TYPE_CHECKING:
+    from _csv import Writer as CsvWriter
+
     import pyarrow as pa
+    import pyarrow.parquet as pq
+    from _typeshed import SupportsWrite
 
 TableRow = Mapping[str, str]
 # Maximum number of columns, and of consecutive empty rows; a spreadsheet may declare any number.
@@ -42,29 +52,46 @@ class TableBounds:
 
 
 BOUNDS = TableBounds()
+DATA_BOUNDS = TableBounds(file=1 << 40)  # files of data sets, which are read piece by piece
 TABLE_ENDINGS = (".csv", ".tsv", ".json", ".jsonl", ".xlsx")
+DATA_ENDINGS = (*TABLE_ENDINGS, ".parquet", ".tar")
 
 
 def read_rows(
-    path: Path, bounds: TableBounds = BOUNDS, ending: str = ""
+    path: Path,
+    bounds: TableBounds = BOUNDS,
+    ending: str = "",
+    *,
+    detect: bool = False,
+    encoding: str = "",
 ) -> Iterator[tuple[int, TableRow]]:
     """Yield the rows of a table as text by column, numbered from 1 without the header.
 
     JSON objects in a cell stay JSON. ``ending`` overrides the format of a misleading file name:
     some releases use ``.json`` for JSON lines and ``.csv`` for tab-separated files.
+
+    With ``detect``, as for data sets, delimiter and encoding are detected, JSON may be a dictionary
+    of records (its keys become the column ``key``), a tar archive is a table of samples, and
+    ``NAME.bytes`` is the place of an embedded image (``core/members.py``).
     """
-    check_size(path, bounds)
+    check_size(path, bounds if not detect else DATA_BOUNDS)
+    given = ending
     ending = ending or path.suffix.lower()
     if ending in (".csv", ".tsv"):
-        return _read_separated(path, "\t" if ending == ".tsv" else ",", bounds)
+        mark = {".csv": ",", ".tsv": "\t"}[ending]
+        form = detect_form(path, mark if given else "", encoding) if detect else Separated(mark)
+        return read_separated(path, form, bounds.cell)
     if ending == ".xlsx":
         return _read_sheet(path, bounds)
     if ending == ".jsonl":
         return _read_objects(path, read_jsonl(path), bounds)
     if ending == ".json":
-        return _read_objects(path, enumerate(_read_list(path), 1), bounds)
+        values = _read_published(path) if detect else enumerate(_read_list(path), 1)
+        return _read_objects(path, values, bounds)
     if ending == ".parquet":
-        return _read_objects(path, enumerate(_read_parquet(path), 1), bounds)
+        return _read_objects(path, enumerate(_read_parquet(path, detect), 1), bounds)
+    if ending == ".tar" and detect:
+        return _read_objects(path, read_samples(path), bounds)
     raise InputError(
         f"{path.name} is not a readable table",
         hint=f"use one of {', '.join(TABLE_ENDINGS)}; pickles are not supported",
@@ -74,12 +101,14 @@ def read_rows(
 def check_size(path: Path, bounds: TableBounds = BOUNDS) -> None:
     """Raise a ``DataError`` if a file is missing or larger than the limit."""
     try:
-        size = path.stat().st_size
+        check_regular(path, bounds.file)
     except OSError as error:
-        raise DataError(path, f"cannot be read: {error.strerror}", hint="check the path") from error
-    if not path.is_file() or size > bounds.file:
-        problem = "is not a file" if not path.is_file() else f"has {size:,} bytes"
-        raise DataError(path, problem, hint=f"give a file of at most {bounds.file:,} bytes")
+        hint = (
+            f"give a file of at most {bounds.file:,} bytes"
+            if error.errno in (errno.EFBIG, errno.EISDIR, errno.EINVAL)
+            else "check the path"
+        )
+        raise DataError(path, f"cannot be read: {error.strerror}", hint=hint) from error
 
 
 def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
@@ -89,7 +118,7 @@ def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
     """
     check_size(path, bounds)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             sizes = [part.file_size for part in archive.infolist()]
     except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError) as error:
         raise DataError(
@@ -103,24 +132,122 @@ def check_archive(path: Path, bounds: TableBounds = BOUNDS) -> None:
         )
 
 
-def _read_parquet(path: Path) -> Iterator[JsonValue]:
-    """Yield the rows of a Parquet file; embedded images are reduced to their names."""
-    need_parquet()
+def _read_parquet(path: Path, detect: bool) -> Iterator[JsonValue]:
+    """Yield the rows of a Parquet file; embedded images are reduced to their names and places."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    need_parquet()
+    file = open_parquet(path)
+    leaves = list_leaves(file)
+    plain = _list_binary(file) if detect else []
+    images = [leaf.removesuffix(BYTES) for leaf in leaves if leaf.endswith(BYTES)]
+    kept = [leaf for leaf in leaves if not leaf.endswith(BYTES) and leaf not in plain]
+    bare = [*plain, *(name for name in images if f"{name}.path" not in leaves)]
+    absent = {name: _find_absent(file, name, leaves) for name in (*images, *plain) if detect}
+    number = 0
     try:
-        file = pq.ParquetFile(path)
-        leaves = [file.schema.column(place).path for place in range(len(file.schema))]
-        kept = [leaf for leaf in leaves if not leaf.endswith(".bytes")]
-        for batch in file.iter_batches(1024, columns=kept):
+        # Without other columns, batches of no columns still count the rows.
+        for batch in file.iter_batches(1024, columns=kept, use_threads=False):
             for row in batch.to_pylist():
-                yield {
-                    k: v["path"] if isinstance(v, dict) and "path" in v else v
+                made = {
+                    k: v["path"] if isinstance(v, dict) and set(v) == {"path"} else v
                     for k, v in row.items()
                 }
+                for name in bare if detect else ():
+                    made[name] = None
+                for name, gaps in absent.items():
+                    if not gaps[number]:
+                        made[name + BYTES] = name_cell(number, name, made.get(name) or "")
+                number += 1
+                yield made
     except (pa.ArrowException, OSError) as error:
         raise DataError(path.name, f"is not a valid Parquet file: {error}"[:200]) from error
+
+
+def _list_binary(file: pq.ParquetFile) -> list[str]:
+    """Return the columns of a Parquet file that contain bytes, such as images without names."""
+    import pyarrow as pa
+
+    kinds = (pa.types.is_binary, pa.types.is_large_binary)
+    return [each.name for each in file.schema_arrow if any(kind(each.type) for kind in kinds)]
+
+
+class _NoGaps:
+    """No row of a column is empty."""
+
+    def __getitem__(self, _: int) -> bool:
+        return False
+
+
+def _find_absent(file: pq.ParquetFile, name: str, leaves: list[str]) -> bytearray | _NoGaps:
+    """Return for each row whether a column of images is empty, by the statistics if these say so.
+
+    Without statistics the bytes are read once, a few rows at a time.
+    """
+    leaf = name + BYTES if name + BYTES in leaves else name
+    place, meta = leaves.index(leaf), file.metadata
+    chunks = [meta.row_group(group).column(place) for group in range(meta.num_row_groups)]
+    if all(c.is_stats_set and c.statistics.has_null_count for c in chunks) and not any(
+        c.statistics.null_count for c in chunks
+    ):
+        return _NoGaps()
+    gaps = bytearray()
+    for batch in file.iter_batches(16, columns=[leaf], use_threads=False):
+        column = batch.column(0)
+        cells = column.field(0) if leaf != name else column
+        gaps.extend(not valid for valid in cells.is_valid().to_pylist())
+    return gaps
+
+
+def _holds_lines(data: bytes) -> bool:
+    r"""Whether the first two lines are JSON objects of their own.
+
+    >>> _holds_lines(b'{"a": 1}\n{"a": 2}\n'), _holds_lines(b'{"a": 1}'), _holds_lines(b"[{}]")
+    (True, False, False)
+    """
+    lines = data.lstrip().split(b"\n", 2)[:2]
+    if len(lines) < 2 or not all(line.lstrip().startswith(b"{") for line in lines):
+        return False
+    try:
+        return all(isinstance(orjson.loads(line), dict) for line in lines)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _read_published(path: Path) -> Iterable[tuple[int, JsonValue]]:
+    """Yield the records of a JSON list, of a dictionary of records, or of the only list in one.
+
+    NaN, which pandas writes for nothing, is read as nothing. JSON lines are read, too: some
+    releases name them ``.json``.
+    """
+    data = read_file(path)
+    if _holds_lines(data):
+        return read_jsonl(path)
+    try:
+        value: JsonValue = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if b"NaN" not in data:
+            read_json(path)  # raises the error that names the line
+        try:
+            value = json.loads(data, parse_constant=lambda _: None)
+        except (ValueError, RecursionError) as error:
+            hint = "repair the file, or download it again"
+            raise DataError(path.name, f"not valid JSON: {error}", hint=hint) from error
+    if isinstance(value, list):
+        return enumerate(value, 1)
+    if isinstance(value, dict):
+        records = list(value.values())
+        if records and all(isinstance(record, dict) for record in records):
+            keyed = ({"key": key} | record for key, record in value.items())  # type: ignore[operator]
+            return enumerate(keyed, 1)
+        lists = [v for v in records if isinstance(v, list) and v and isinstance(v[0], dict)]
+        if len(lists) == 1:
+            return enumerate(lists[0], 1)
+    raise DataError(
+        path.name,
+        "contains neither a list nor a dictionary of records",
+        hint="write a JSON list of objects",
+    )
 
 
 def _read_list(path: Path) -> list[JsonValue]:
@@ -156,23 +283,51 @@ def write_cell(value: object) -> str:
     return orjson.dumps(value).decode() if isinstance(value, list | dict | bool) else str(value)
 
 
+# Spreadsheets take a cell that begins with one of these characters for a formula; some of them
+# also ignore the white space and the invisible characters before it, and read full-width signs.
+_FORMULA = re.compile(r"[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
+
+
 def guard_cell(value: object) -> object:
     """Prefix text that looks like a formula with a quote, so that spreadsheets do not execute it.
 
-    >>> guard_cell("=1+1"), guard_cell("1+1"), guard_cell(-1)
-    ("'=1+1", '1+1', -1)
+    >>> guard_cell("=1+1"), guard_cell("1+1"), guard_cell(-1), guard_cell("＝1+1")
+    ("'=1+1", '1+1', -1, "'＝1+1")
     """
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{value}"
-    return value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
-def dump_csv(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Format rows as CSV that spreadsheets do not execute."""
+class _RowsWithLineFeeds:
+    """A text file whose CSV rows end with a line feed, without a carriage return."""
+
+    def __init__(self, out: SupportsWrite[str]) -> None:
+        self._out = out
+
+    def write(self, row: str) -> None:
+        """Write one row of the csv module."""
+        self._out.write(row.removesuffix("\r\n") + "\n")
+
+
+def make_csv_writer(out: SupportsWrite[str], delimiter: str = ",") -> CsvWriter:
+    """Return a writer whose rows end with a line feed, and which quotes a carriage return.
+
+    Before Python 3.13, the csv module quotes a carriage return only if rows end with one. Without
+    the quotes, the text after it would begin a row.
+    """
+    return csv.writer(_RowsWithLineFeeds(out), delimiter=delimiter, lineterminator="\r\n")
+
+
+def dump_csv(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    """Format rows as CSV that spreadsheets do not execute; the header is guarded, too.
+
+    >>> print(dump_csv(["id", "=x"], [["a,b", "@c"]]), end="")
+    id,'=x
+    "a,b",'@c
+    """
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(map(guard_cell, row) for row in rows)
+    writer = make_csv_writer(out)
+    writer.writerow([guard_cell(cell) for cell in head])
+    writer.writerows([guard_cell(cell) for cell in row] for row in rows)
     return out.getvalue()
 
 
@@ -184,47 +339,18 @@ def _bound(text: str, path: Path, row: int, bounds: TableBounds) -> str:
     return text
 
 
-def _read_separated(path: Path, mark: str, bounds: TableBounds) -> Iterator[tuple[int, TableRow]]:
-    with _long_cells(bounds.cell), path.open(encoding="utf-8-sig", newline="") as file:
-        number = 0
-        try:
-            reader = csv.DictReader(file, delimiter=mark, strict=True)
-            for number, row in enumerate(reader, 1):
-                if None in row or None in row.values():
-                    raise DataError(
-                        path.name, "has more or fewer cells than the header", row=number
-                    )
-                yield number, row
-        except (csv.Error, UnicodeDecodeError) as error:
-            hint = (
-                "save it as UTF-8" if isinstance(error, UnicodeDecodeError) else "repair that row"
-            )
-            raise DataError(path.name, str(error), row=number + 1, hint=hint) from error
-
-
-@contextmanager
-def _long_cells(longest: int) -> Iterator[None]:
-    """Raise the cell size limit of the csv module, because model replies exceed its default."""
-    before = csv.field_size_limit(longest)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
 def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow]]:
     """Yield the rows of the first sheet; formulas are read as text and never computed."""
     check_archive(path, bounds)
     try:
-        import defusedxml.common
+        import defusedxml  # noqa: F401 - without it, openpyxl expands XML entities
         import openpyxl
     except ModuleNotFoundError as error:
         raise MissingExtra("Excel tables", "tables") from error
-    faults = (ValueError, KeyError, TypeError, OSError, EOFError, SyntaxError)
     try:
         # When openpyxl fails to read a file, it leaves the file open.
         with (
-            path.open("rb") as file,
+            open_regular(path) as file,
             closing(
                 openpyxl.load_workbook(file, read_only=True, data_only=False, keep_links=False)
             ) as book,
@@ -242,11 +368,9 @@ def _read_sheet(path: Path, bounds: TableBounds) -> Iterator[tuple[int, TableRow
                     yield number, {name: cell for name, cell in named if name}
                 elif number - last > _EMPTY_ROWS:
                     break
-    except (zipfile.BadZipFile, defusedxml.common.DefusedXmlException, IndexError) as error:
-        raise DataError(path.name, f"is not a valid Excel file: {error}") from error
     except DataError:
         raise
-    except faults as error:
+    except Exception as error:  # zip, zlib, XML and openpyxl raise any error for damaged files
         raise DataError(path.name, f"is not a valid Excel file: {error!r}"[:200]) from error
 
 

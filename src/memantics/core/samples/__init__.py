@@ -258,7 +258,7 @@ def copy(folder: Annotated[str | Path, Argument("Folder to copy the sample data 
         InputError: ``folder`` is an existing file.
 
     Example:
-        >>> mm.samples.copy("sample")  # doctest: +SKIP
+        >>> mm.samples.copy("sample")
         PosixPath('sample')
     """
     target = Path(folder)
