@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import sqlite3
+import time
 import unicodedata
-from collections import Counter
+from collections import Counter, OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
@@ -19,9 +22,9 @@ from PIL import Image as Pillow
 from memantics.core import errors
 from memantics.core.errors import ImageError, MissingExtra, Unavailable
 from memantics.core.lines import ImageReading, TextLine, order_lines
-from memantics.models.embedded import ocr
+from memantics.models.embedded import encoder, ocr
 from memantics.models.embedded.choices import spell
-from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder
+from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, Vectors
 from memantics.models.embedded.lexicon import MoodLexicon, PunReading
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr, open_reader
 from memantics.models.embedded.reader import open_senses
@@ -284,3 +287,26 @@ def test_real_captions_are_read(eye: RapidReader) -> None:
 def test_pinyin_is_spelled_where_it_is_asked_for() -> None:
     assert spell("今晚又狮眠了!") == "jīn wǎn yòu shī mián le"
     assert spell("") == ""
+
+
+def test_threads_share_one_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread drops vectors while another one looks them up."""
+
+    class Plain:
+        def encode(self, text: str) -> list[float]:
+            return [float(len(text)), 1.0]
+
+    class Slow(OrderedDict[str, Vectors]):
+        def get(self, key: str, default: Any = None) -> Any:
+            found = super().get(key, default)
+            time.sleep(0.0005)
+            return found
+
+    monkeypatch.setattr(encoder, "_REMEMBERED", 2)
+    shared = SentenceEncoder()
+    monkeypatch.setattr(shared, "_model", Plain())
+    monkeypatch.setattr(shared, "_recent", Slow())
+    texts = ["a" * (number % 4 + 1) for number in range(400)]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda text: float(shared.encode([text])[0, 0]), texts))
+    assert found == [len(text) for text in texts]

@@ -99,7 +99,7 @@ def test_the_chain_is_kept_and_folded_in_the_report(tmp_path: Path) -> None:
     run = ask("mquest/qa", tmp_path, think("secret words", "Answer: B"), limit=1)
     page = mm.report(run, tmp_path / "report.html").read_text()
     assert "secret words" in page
-    assert 'fold("Reasoning"' in page
+    assert 'fold(T("Reasoning")' in page
 
 
 @pytest.mark.parametrize(

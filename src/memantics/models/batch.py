@@ -32,8 +32,15 @@ import orjson
 from aiohttp.payload import Payload
 from yarl import URL
 
-from memantics.core.errors import ModelError, Rejected, StoreError, Transient, Unavailable
-from memantics.core.files import lock_folder, replace_file
+from memantics.core.errors import (
+    InputError,
+    ModelError,
+    Rejected,
+    StoreError,
+    Transient,
+    Unavailable,
+)
+from memantics.core.files import lock_folder, open_regular, read_regular, replace_file
 from memantics.core.records import Reply, Request
 from memantics.core.registry import home
 from memantics.models.kinds import ModelSettings
@@ -146,13 +153,13 @@ class BatchModel(OpenAIModel):
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = lock_folder(self._folder)
         for path in sorted(self._folder.glob("*.json")):
-            known = orjson.loads(path.read_bytes())
+            known = orjson.loads(read_regular(path))
             batch = _RequestBatch(path.stem, known["step"], known["file"], known["batch"])
             if batch.step == "written" or time.time() - path.stat().st_mtime > _KEPT:
                 self._drop(batch)
                 continue
             self._batches[batch.name] = batch
-            with self._place(batch, "requests").open("rb") as lines:
+            with open_regular(self._place(batch, "requests")) as lines:
                 batch.covers = {orjson.loads(line)["custom_id"] for line in lines}
             if batch.step == "collected":
                 self._take_answers(batch)
@@ -178,7 +185,7 @@ class BatchModel(OpenAIModel):
 
     def _take_answers(self, batch: _RequestBatch) -> None:
         """Load the answers of a batch; requests without an answer are sent again."""
-        with self._place(batch, "answers").open("rb") as lines:
+        with open_regular(self._place(batch, "answers")) as lines:
             for line in lines:
                 self._answers[orjson.loads(line)["custom_id"]] = line
         for key in batch.covers - self._answers.keys():
@@ -252,7 +259,7 @@ class BatchModel(OpenAIModel):
             self._news.set()
 
     async def _upload(self, batch: _RequestBatch) -> str:
-        data = self._place(batch, "requests").read_bytes()
+        data = read_regular(self._place(batch, "requests"))
 
         def make() -> Payload:
             form = aiohttp.FormData()
@@ -348,4 +355,8 @@ class BatchModel(OpenAIModel):
 
 def open_batch(name: str, settings: ModelSettings) -> BatchModel:
     """Open a model on a server that is called in batches."""
+    if settings.params.get("api") == "responses":
+        raise InputError(
+            "batches use chat completions", hint="leave out --param api=responses, or --batch"
+        )
     return open_server(name, settings, BatchModel)

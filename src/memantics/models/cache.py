@@ -34,6 +34,13 @@ def request_digest(request: Request) -> str:
     return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def picture_digest(request: Request) -> str:
+    """Hash the image bytes and the schema of a request, without its texts."""
+    images = [_address(p) for m in request.messages for p in m.parts if not isinstance(p, str)]
+    body = {"schema": request.schema, "images": images}
+    return hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def _address(part: MessagePart) -> str | dict[str, str]:
     if isinstance(part, str):
         return part

@@ -21,7 +21,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.errors import ImageError, InputError, StoreError, first_fault
-from memantics.core.files import AppendOnlyFile, opening, read_whole_lines
+from memantics.core.files import AppendOnlyFile, open_regular, opening, read_whole_lines
 from memantics.core.images import load_images, probe, read_bytes
 from memantics.core.model import Model, Step, Taken, Value, ask_again
 from memantics.core.parameters import Flag
@@ -259,7 +259,7 @@ class ModelClient:
         return _Got(called.reply, called.reason, called.calls, when)
 
     def _load(self, place: int) -> Call:
-        with (self.folder / CALLS).open("rb") as file:
+        with open_regular(self.folder / CALLS) as file:
             file.seek(place)
             return _CALL.validate_json(file.readline())
 

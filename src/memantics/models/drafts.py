@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import JsonValue
 
 from memantics.core.data import inside
+from memantics.core.files import read_regular
 from memantics.core.images import probe, read_bytes
 from memantics.core.language import UNKNOWN, count_scripts, guess_language
 from memantics.core.memes import Meme
@@ -81,11 +82,13 @@ def make_request(
     meme: Meme | None = None,
     language: str = "en",
     sampling: Sampling | None = None,
+    system: str = "",
 ) -> Request:
-    """Build a request with one user turn; the image comes first if the step uses it."""
+    """Build a request: the role if there is one, then a user turn with the image first."""
     parts = (body,) if meme is None else (Image(meme.image), body)
     form = Form("", (), language, "json", {"text": meme.text if meme else ""})
-    return Request((Message("user", parts),), form, sampling or Sampling(), schema)
+    role = (Message("system", (system,)),) if system else ()
+    return Request((*role, Message("user", parts)), form, sampling or Sampling(), schema)
 
 
 def text(longest: int = 0) -> JsonValue:
@@ -224,7 +227,7 @@ def queue_images(memes: Iterable[Meme], folder: Path) -> dict[str, str]:
         probe(data, meme.image.name)
         name = f"{IMAGES}/{meme.id}{meme.image.suffix.lower()}"
         place = inside(folder, name)
-        if not (place.is_file() and place.read_bytes() == data):
+        if not (place.is_file() and read_regular(place) == data):
             place.write_bytes(data)
         names[meme.id] = name
     return names

@@ -35,7 +35,7 @@ from memantics.core.errors import (
     Unavailable,
     UnknownName,
 )
-from memantics.core.files import hide, learn_environment, learn_named, learn_secrets
+from memantics.core.files import hide, learn_environment, learn_named, learn_secrets, read_regular
 from memantics.core.images import decode, encode_png
 from memantics.core.model import Editor, EditRequest
 from memantics.core.records import Closed, Lenient
@@ -254,7 +254,7 @@ class DiffusersEditor:
     @property
     def identity(self) -> Mapping[str, JsonValue]:
         """The pipeline's index file and the settings of the editor."""
-        index = (self._path / "model_index.json").read_bytes()
+        index = read_regular(self._path / "model_index.json")
         return {
             "name": self.name,
             "index": hashlib.sha256(index).hexdigest()[:16],

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from memantics.core.errors import InputError, StoreError, need_packages
+from memantics.core.files import read_regular
 from memantics.core.images import load
 from memantics.models.chat import quiet_transformers
 from memantics.models.embedded.encoder import SentenceEncoder, Vectors
@@ -163,7 +164,7 @@ def _pools_first(folder: Path) -> bool:
     if not place.is_file():
         return False
     try:
-        return bool(orjson.loads(place.read_bytes()).get("pooling_mode_cls_token"))
+        return bool(orjson.loads(read_regular(place)).get("pooling_mode_cls_token"))
     except (orjson.JSONDecodeError, AttributeError) as error:
         raise InputError(
             f"{place} is not a valid JSON object", hint="download the model again"
@@ -266,7 +267,7 @@ class LocalClassifier:
 def find_kind(folder: Path, prompts: bool = False) -> tuple[str, ClassifierKind]:
     """Return the architecture in a model's config, and whether it uses text, image or both."""
     place = folder / "config.json"  # A LoRA adapter has no config.json.
-    config = orjson.loads(place.read_bytes()) if place.is_file() else {}
+    config = orjson.loads(read_regular(place)) if place.is_file() else {}
     architecture = str((config.get("architectures") or [""])[0])
     for ending, kind in _ENDINGS.items():
         if architecture.endswith(ending):

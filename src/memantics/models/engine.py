@@ -20,8 +20,10 @@ from memantics.core import errors
 from memantics.core.errors import StoreError
 from memantics.core.model import Model
 from memantics.core.records import STATUSES, Reply, Request, Status
+from memantics.core.refusals import find_refusal
 from memantics.core.task import Unparsed
 from memantics.core.text import repair_surrogates
+from memantics.core.tracing import trace_call
 from memantics.models.cache import Cache, cache_key
 
 CallOutcome = Literal["answered", "overloaded", "other"]
@@ -216,7 +218,9 @@ class Caller:
             self.busy.add(task)
             begin = self._clock.now()
             try:
-                reply = await self._model.answer(request)
+                with trace_call(self._model.name, request) as trace:
+                    reply = await self._model.answer(request)
+                    trace.add(reply)
                 verdict = "answered"
                 return Called(reply, "", tries, self._clock.now() - begin)
             except errors.Refused as error:
@@ -478,13 +482,18 @@ class Engine:
 def read_reply(reply: Reply, parse: Callable[[str], Value]) -> tuple[Status, Value | None, str]:
     """Return the status of a reply, its value, and the reason if it has none.
 
+    A reply is refused if the provider says so, or if its text declines the request. This is checked
+    before parsing, since a refusal is a valid free text and may name a label.
+
     >>> read_reply(Reply("7"), int)
     ('answered', 7, '')
     >>> read_reply(Reply("", refusal="no"), int)
     ('refused', None, 'no')
+    >>> read_reply(Reply("I'm sorry, but I can't help with that."), str)
+    ('refused', None, "I'm sorry, but I can't help with that.")
     """
-    if reply.refusal:
-        return "refused", None, reply.refusal
+    if refusal := reply.refusal or find_refusal(reply.text):
+        return "refused", None, refusal
     worth: object = None
     try:
         return "answered", parse(reply.text), ""

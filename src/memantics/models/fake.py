@@ -50,7 +50,8 @@ def build_reply(request: Request) -> str:
         }
         return render_reply(request.form, values)
     schema = dict(request.schema or _NO_SCHEMA)
-    value = _Generator(schema, _find_words(texts), seed).make(schema, "reply", 0)
+    made = _Generator(schema, _find_words(texts), seed, _find_quotes(texts))
+    value = made.make(schema, "reply", 0)
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -76,11 +77,25 @@ def _find_words(texts: Sequence[str]) -> list[str]:
     return list(dict.fromkeys((*usual, *_WORDS)))
 
 
+def _find_quotes(texts: Sequence[str]) -> dict[str, str]:
+    """Return the label of each known fact of the prompt, to quote it as evidence."""
+    lines = (line for text in texts for line in text.splitlines())
+    found = (re.match(r"(\w+/\S+): ([^(]+)", line) for line in lines)
+    return {match[1]: match[2].strip() for match in found if match}
+
+
 class _Generator:
-    def __init__(self, root: Mapping[str, JsonValue], words: Sequence[str], seed: str) -> None:
+    def __init__(
+        self,
+        root: Mapping[str, JsonValue],
+        words: Sequence[str],
+        seed: str,
+        quotes: Mapping[str, str],
+    ) -> None:
         self._root = root
         self._words = words
         self._seed = seed
+        self._quotes = quotes
 
     def _draw(self, place: str, below: int) -> int:
         digest = hashlib.sha256(f"{self._seed}\0{place}".encode()).digest()
@@ -129,6 +144,8 @@ class _Generator:
             # The verdict and its type must be consistent, which a JSON schema cannot express.
             if {"harmful", "type"} <= made.keys():
                 made["harmful"] = made["type"] != "none"
+            if made.keys() == {"fact", "words"}:
+                made["words"] = self._quotes.get(str(made["fact"]), made["words"])
             return made
         if kind == "array":
             return self._make_list(schema, place, depth)

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError, InputError, Rejected, UnknownName
+from memantics.core.files import read_regular
 from memantics.core.memes import image_key, image_keys, question_key
 from memantics.core.records import Image, Reply, Request
 from memantics.core.tables import TableRow, read_rows
@@ -66,7 +67,7 @@ class HumansModel:
                 hint="choose an annotator in the table: ?only=NAME",
             )
         self.note = "people" if len(people) == 1 else f"human annotators: majority of {len(people)}"
-        self._sum = hashlib.sha256(self._path.read_bytes()).hexdigest()
+        self._sum = hashlib.sha256(read_regular(self._path)).hexdigest()
 
     def _find_columns(self, row: TableRow, wanted: Mapping[str, str]) -> dict[str, str]:
         found = dict(wanted)

@@ -26,6 +26,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from memantics.core.errors import InputError, MissingExtra, Rejected, Unavailable
+from memantics.core.files import open_regular
 from memantics.core.records import Closed, Image, Reply, Request
 from memantics.models.kinds import ModelKind, read_params
 
@@ -79,7 +80,7 @@ class EmbeddedLlm:
 
     @cached_property
     def _identity(self) -> dict[str, JsonValue]:
-        with self._weights.open("rb") as file:
+        with open_regular(self._weights) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         settings = self._settings
         return {

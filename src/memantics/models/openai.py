@@ -1,4 +1,4 @@
-"""``openai/NAME``: any server with the OpenAI chat-completions API.
+"""``openai/NAME``: any server with OpenAI's chat completions or Responses API.
 
 If a server rejects ``response_format``, all later calls omit it. A model name that the server does
 not list is rejected before the first call. A response without an answer becomes a refusal, a
@@ -33,6 +33,7 @@ from memantics.core.errors import ModelError, Refused, Rejected, Transient, Unav
 from memantics.core.model import Model
 from memantics.core.records import Reply, Request
 from memantics.models.kinds import ModelKind, ModelSettings, read_wire_settings
+from memantics.models.responses import decode_response, encode_response_request
 from memantics.models.wire import WireSettings, decode_reply, encode_request, list_keys
 
 _RETRIED = frozenset({408, 409, 425, 429})
@@ -54,7 +55,14 @@ _BLIND_WORDS = ("image input is not supported", "does not support image")
 
 _ORDER = {key: place for place, key in enumerate(("error", "message", "detail", "msg"))}
 NO_FORMAT = "asked without response_format, which the server refuses"
-_FORMAT_WORDS = ("response_format", "json_schema", "json schema", "structured output", "guided")
+_FORMAT_WORDS = (
+    "response_format",
+    "text.format",
+    "json_schema",
+    "json schema",
+    "structured output",
+    "guided",
+)
 # For larger bodies aiohttp expects a file-like object, so that sending does not block the event
 # loop.
 _LARGE_BODY: Final = 2**20
@@ -284,7 +292,8 @@ class OpenAIModel:
         self.settings = settings or OpenAISettings()
         self._model = name
         self._base = _check_url(base_url)
-        self._url = URL(f"{self._base.with_query(None)}".rstrip("/") + "/chat/completions")
+        place = "/responses" if self.settings.wire.api == "responses" else "/chat/completions"
+        self._url = URL(f"{self._base.with_query(None)}".rstrip("/") + place)
         self._url = self._url.with_query(self._base.query) if self._base.query else self._url
         self._key = _check_key(key)
         masking.learn_environment()
@@ -337,13 +346,20 @@ class OpenAIModel:
 
     async def _check_name(self) -> None:
         """Reject a model name that the server does not list; without a list, accept every name."""
-        place = (self._url.parent.parent / "models").with_query(self._url.query)
+        above = self._url.parent if self._wire.api == "responses" else self._url.parent.parent
+        place = (above / "models").with_query(self._url.query)
         listed = await fetch_names(self._open(), place, self.settings.connect_timeout)
         if listed and not match_name(self._model, listed):
             raise refuse_name(self._model, self._base.authority, listed)
 
     async def _ask(self, request: Request, wire: WireSettings) -> Reply:
-        body = encode_request(self._model, request, wire)
+        responds = wire.api == "responses"
+        encode, decode = (
+            (encode_response_request, decode_response)
+            if responds
+            else (encode_request, decode_reply)
+        )
+        body = encode(self._model, request, wire)
         try:
             response = await self._open().post(
                 self._url,
@@ -357,7 +373,7 @@ class OpenAIModel:
         if response.status != 200:
             raise hide_key(judge_status(response.status, response.headers, data), self._key)
         try:
-            return decode_reply(data, list_keys(request.form) if wire.top_logprobs else ())
+            return decode(data, list_keys(request.form) if wire.top_logprobs else ())
         except errors.Transient as error:
             raise hide_key(
                 judge_body(response.content_type, response.headers, data) or error, self._key

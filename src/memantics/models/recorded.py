@@ -4,6 +4,10 @@ A recording is a run directory, its ``answers.jsonl``, or any JSON lines file wi
 ``text`` in each line. ``prompt`` is the hash of the request (messages, image bytes, schema),
 independent of the model. A request that is not in the recording fails with an error. Repeated
 answers to one request are returned in their order.
+
+A line may also have ``picture``, the hash of the images and the schema alone. It then answers every
+request with this image and schema whose texts are not recorded, for example because another
+language model gives another homophone hint.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from memantics.core.errors import DataError, Rejected, first_fault
+from memantics.core.files import open_regular
 from memantics.core.records import Lenient, Reply, Request
 from memantics.core.rundir import ANSWERS
-from memantics.models.cache import request_digest
+from memantics.models.cache import picture_digest, request_digest
 from memantics.models.kinds import ModelKind
 
 
@@ -29,6 +34,7 @@ class _RecordedLine(Lenient):
 
     prompt: str
     reply: Reply
+    picture: str = ""
     status: str = "answered"
 
 
@@ -56,7 +62,7 @@ class RecordedModel:
         self._places: dict[str, list[int]] = {}
         self._turns: dict[str, int] = {}
         try:
-            self._file: IO[bytes] = self._path.open("rb")
+            self._file: IO[bytes] = open_regular(self._path)
         except OSError as error:
             raise DataError(
                 self._path,
@@ -75,6 +81,8 @@ class RecordedModel:
             # A failed call has no answer to replay.
             if line.status != "failed" and line.prompt:
                 self._places.setdefault(line.prompt, []).append(place)
+                if line.picture:
+                    self._places.setdefault(f"picture {line.picture}", []).append(place)
         if not self._places:
             raise DataError(
                 self._path, "contains no answers", hint="record a run with a real model"
@@ -103,14 +111,17 @@ class RecordedModel:
     async def answer(self, request: Request) -> Reply:
         """Return the recorded answer to a request."""
         digest = request_digest(request)
-        places = self._places.get(digest)
-        if places is None:
+        known = next(
+            (key for key in (digest, f"picture {picture_digest(request)}") if key in self._places),
+            None,
+        )
+        if known is None:
             raise Rejected(
                 f"{self._path.name} contains no answer to this request ({digest[:12]})",
                 hint="use the same task, options and data as the recorded run",
             )
-        turn = self._turns.get(digest, 0)
-        self._turns[digest] = turn + 1
+        places, turn = self._places[known], self._turns.get(known, 0)
+        self._turns[known] = turn + 1
         self._file.seek(places[min(turn, len(places) - 1)])
         return self._read(self._file.readline(), 0).reply
 

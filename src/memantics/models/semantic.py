@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from memantics.core.files import open_regular, read_regular_text
 from memantics.core.task import BertSettings, NliSettings
 from memantics.metrics.text import TextPair, split_sentences
 from memantics.models.chat import quiet_transformers
@@ -217,7 +218,7 @@ def describe_folder(path: Path) -> str:
     weights = [p for ending in ("*.safetensors", "*.bin") for p in path.glob(ending)]
     for part in sorted({path / "config.json", *weights}):
         digest.update(part.name.encode() + b"\0")
-        with part.open("rb") as file:
+        with open_regular(part) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return f"{path.resolve().name} (sha256 {digest.hexdigest()[:12]})"
 
@@ -225,7 +226,7 @@ def describe_folder(path: Path) -> str:
 def read_baseline(path: Path, layer: int) -> tuple[float, float, float]:
     """Return the row of a layer in a table of BERTScore baselines: precision, recall, F1."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: cannot be read: {error}") from error
     for line in lines[1:]:

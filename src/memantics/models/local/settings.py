@@ -13,6 +13,7 @@ import orjson
 from pydantic import BeforeValidator, Field, JsonValue
 
 from memantics.core.errors import InputError, UnknownName, need_packages
+from memantics.core.files import open_regular, read_regular
 from memantics.core.records import Closed
 from memantics.models.kinds import json_or_text, read_params
 
@@ -27,7 +28,7 @@ def find_base(folder: Path) -> Path | None:
     if not path.is_file():
         return None
     try:
-        return Path(orjson.loads(path.read_bytes())["base_model_name_or_path"])
+        return Path(orjson.loads(read_regular(path))["base_model_name_or_path"])
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise InputError(f"{path} cannot be read: {error!r}", hint="fine-tune it again") from error
 
@@ -79,7 +80,7 @@ def check_folder(path: Path) -> Path:
     if not path.is_dir():
         raise InputError(f"no such folder: {path}", hint=hint)
     try:
-        config = orjson.loads((path / "config.json").read_bytes())
+        config = orjson.loads(read_regular(path / "config.json"))
     except FileNotFoundError:
         raise InputError(
             f"{path} is not a model folder: config.json is missing", hint=hint
@@ -115,7 +116,7 @@ def digest(folder: Path) -> str:
     for path in sorted(files, key=lambda p: p.name):
         size = path.stat().st_size
         total.update(f"{path.name}\0{size}\0".encode())
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             for start in _slices(size):
                 file.seek(start)
                 total.update(file.read(_SLICE))
