@@ -13,6 +13,7 @@ import orjson
 from memantics.core.files import hide
 
 NAME = "memantics.web"
+_INNERMOST = 8  # a web framework adds dozens of outer calls, which say nothing about the error
 LOGGER = logging.getLogger(NAME)
 
 
@@ -31,7 +32,7 @@ class JsonLines(logging.Formatter):
             line |= facts
         if record.exc_info and record.exc_info[1] is not None:
             line["error"] = name_error(record.exc_info[1])
-            line["where"] = traceback.format_tb(record.exc_info[2])[-6:]
+            line["where"] = traceback.format_tb(record.exc_info[2])
         return hide(orjson.dumps(line, default=str).decode())
 
 
@@ -73,6 +74,14 @@ def note(event: str, **facts: object) -> None:
         LOGGER.handle(LOGGER.makeRecord(NAME, logging.INFO, "", 0, event, (), None, extra=extra))
 
 
+def warn(event: str, **facts: object) -> None:
+    """Log a warning of a web app; on a terminal it is shown, other than events."""
+    LOGGER.warning(event, extra={"facts": facts})
+
+
 def note_failure(event: str, error: BaseException, **facts: object) -> None:
-    """Log an unexpected error with the place in the code where it was raised."""
-    LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, error.__traceback__))
+    """Log an unexpected error with the innermost calls that led to it."""
+    trace = error.__traceback__
+    for _ in range(sum(1 for _ in traceback.walk_tb(trace)) - _INNERMOST):
+        trace = trace.tb_next if trace else None
+    LOGGER.error(event, extra={"facts": facts}, exc_info=(type(error), error, trace))

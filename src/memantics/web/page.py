@@ -12,12 +12,13 @@ import io
 import json
 import os
 import secrets
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -25,11 +26,13 @@ from PIL import Image as Pillow
 from pydantic import JsonValue
 
 from memantics import __version__
-from memantics.core.errors import ImageError
+from memantics.core.errors import ImageError, InputError
 from memantics.core.fonts import embed_chinese
-from memantics.core.images import load
-from memantics.core.records import format_value, show_span
+from memantics.core.images import decode, read_bytes
+from memantics.core.marks import keep_mark
+from memantics.core.records import format_value, show_metric, show_span
 from memantics.core.registry import is_inside
+from memantics.web.phrases import ENGLISH, SEPARATORS, Phrases, read_phrases
 
 _BATCH = 64
 # Pages with more images use smaller ones, so that a page with thousands of images opens quickly.
@@ -86,7 +89,8 @@ def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) 
         # If the path is a pipe or device, reading would block or never end.
         if path.exists() and not path.is_file():
             return Thumbnail(path.name, reason="not a file")
-        image = load(path)
+        data = read_bytes(path)
+        image = decode(data, path.name)
     except ImageError as error:
         return Thumbnail(path.name, reason=error.reason)
     except (OSError, ValueError):
@@ -94,25 +98,25 @@ def make_thumbnail(path: Path, side: int, places: Sequence[Path] | None = None) 
     image.thumbnail((side, side), Pillow.Resampling.BICUBIC, reducing_gap=2.0)
     out = io.BytesIO()
     image.save(out, "WEBP", quality=74, method=2)
-    body = base64.b64encode(out.getvalue()).decode("ascii")
+    body = base64.b64encode(keep_mark(data, out.getvalue())).decode("ascii")
     return Thumbnail(path.name, f"data:image/webp;base64,{body}", image.width, image.height)
 
 
 _TEMPLATES = Path(__file__).with_name("page_templates")
 TemplateValues = Mapping[str, Any]  # values for the placeholders of a template, by name
-_SEPARATORS = dict.fromkeys((0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029), " ")
 
 
 def fill_page(template: str, styles: Sequence[str], script: str = "", **values: object) -> str:
     """Render a page from a template, styles and a script.
 
-    Every template extends ``base.html``, which contains the content security policy. A style may
-    also be given as text.
+    The value ``language`` selects the phrases of templates that use them. Every template extends
+    ``base.html``, which contains the content security policy. A style may also be given as text.
     """
     code = read_asset(script) if script else ""
+    phrases = read_phrases(str(values.get("language", "en")))
     mark = secrets.token_hex(16)  # A mark that cannot occur in the content of a page.
     page = (
-        make_environment()
+        make_environment(phrases)
         .from_string(read_asset(template))
         .render(
             **values,
@@ -154,8 +158,12 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 
 
-def make_environment() -> Environment:
-    """Create a template environment that escapes all values and rejects unknown names."""
+def make_environment(phrases: Phrases = ENGLISH) -> Environment:
+    """Create a template environment that escapes all values and rejects unknown names.
+
+    Templates call ``t("English text")`` or ``attribute("English text")`` for their texts, and the
+    filter ``say`` for sentences of other packages.
+    """
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -164,10 +172,12 @@ def make_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(t=phrases.text, attribute=phrases.attribute)
     made.filters.update(
+        say=phrases.say,
         decimal=format_value,
         span=show_span,
-        words=lambda name: name.replace("_", " "),
+        words=show_metric,
         count=lambda number: f"{number:,}",
         lines=_show_lines,
         moment=_show_moment,
@@ -178,7 +188,7 @@ def make_environment() -> Environment:
 def _keep_in_line(value: object) -> object:
     """Replace paragraph separators with spaces, because they would end a bidirectional isolate."""
     if isinstance(value, str) and not isinstance(value, Markup):
-        return value.translate(_SEPARATORS)
+        return value.translate(SEPARATORS)
     return value
 
 
@@ -199,3 +209,15 @@ def _show_moment(text: str) -> str:
 
 
 PageLanguage = Literal["en", "zh"]
+
+
+def read_page_texts(path: Path, language: str) -> dict[str, str]:
+    """Return the texts of a page in one language, from a TOML file with lines ``name = {en, zh}``.
+
+    Raises:
+        InputError: The page does not exist in this language.
+    """
+    if language not in get_args(PageLanguage):
+        raise InputError(f"{language!r} is not a language of the page", hint="use en or zh")
+    texts = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: text[language] for name, text in texts.items()}

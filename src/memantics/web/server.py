@@ -16,26 +16,26 @@ from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from starlette.applications import Starlette
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
 
 from memantics.core.errors import InputError
-from memantics.web.logs import note, start_logs
-from memantics.web.shell import Limits, RequestWatch, Shell
+from memantics.web import budget
+from memantics.web.budget import Limits
+from memantics.web.logs import note, start_logs, warn
+from memantics.web.shell import RequestWatch, Shell
 
 BACKLOG = 512
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 GRACE = 20
 SWITCH = 0.001  # seconds after which a computing thread yields to another one
-HEAD_SECONDS = 20.0
-WRITE_SECONDS = 30.0
-# Minimum number of response bytes that a client must read within WRITE_SECONDS.
-LEAST_READ = 16 * 1024
-# Requests above this number at once get status 503; from twice the number on, connections fail.
-MOST_CONNECTIONS = 512
 MOST_LOST = 10  # maximum number of worker processes that may die before the server stops
 
 
@@ -168,38 +168,109 @@ class GatheringTransport:
 
 
 def wrap(
-    app: FastAPI,
+    app: Starlette,
     limits: Limits,
     trusted_proxies: Sequence[str] = (),
     watch: RequestWatch | None = None,
 ) -> None:
     """Wrap an app in the shared request checks and the handling of trusted proxies."""
     app.add_middleware(Shell, limits=limits, watch=watch)
+    app.state.trusted_proxies = tuple(map(ipaddress.ip_network, trusted_proxies))
     if trusted_proxies:
         # Untrusted clients could otherwise claim a new address for every guess at a password.
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(trusted_proxies))
 
 
-class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-    """An HTTP protocol with time limits.
+class CountingConnection(h11.Connection):
+    """The HTTP parser of a connection; it rejects bodies of very many very small pieces."""
+
+    _pieces = _bytes = 0
+
+    def next_event(self) -> Any:
+        """Return the next event of a request."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._pieces = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._pieces += 1
+            self._bytes += len(event.data)
+            least = self._pieces * budget.LEAST_PIECE
+            if self._pieces > budget.FEW_PIECES and self._bytes < least:
+                raise h11.RemoteProtocolError("the pieces of the body are too small")
+        return event
+
+
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 2\r\n"
+    b"content-type: text/plain; charset=utf-8\r\ncontent-length: 38\r\n\r\n"
+    b"Too many connections from this address"
+)
+
+
+class PatientProtocol(H11Protocol):
+    """An HTTP protocol with limits, all of them in :mod:`memantics.web.budget`.
 
     A connection is closed if a request's header does not arrive in time, or if the client does not
-    read the response.
+    read the response. If one address has too many connections, or all addresses together, the
+    connection of that address that has waited longest without a request is closed. The protocol is
+    always h11, because httptools has no limit on the length of a head.
     """
 
     _late: asyncio.TimerHandle | None = None
     _beat: asyncio.TimerHandle | None = None
     _unsent = 0
     _moved = False
+    network = ""
+    since = 0.0
+    _surplus = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.conn = CountingConnection(h11.SERVER, budget.HEAD_BYTES)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for a request."""
-        super().connection_made(GatheringTransport(transport, self.loop))
-        if len(self.connections) > 2 * MOST_CONNECTIONS:
-            transport.abort()
+        # A piece is parsed without a break, so other connections wait for it.
+        transport.max_size = budget.HEAD_BYTES  # type: ignore[attr-defined]
+        gathering: Any = GatheringTransport(transport, self.loop)
+        super().connection_made(gathering)
+        self.since = self.loop.time()
+        self.network = budget.name_network(self.client[0]) if self.client else ""
+        if not self._make_room():
+            _TABLES[self.server_state].remove(self)
+            transport.write(_BUSY)
+            transport.close()
             return
         self._watch()
-        self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
+        self._beat = self.loop.call_later(budget.WRITE_SECONDS, self._check_reader)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the connection has no request and no unsent response."""
+        return self._waits and not self.transport.get_write_buffer_size()
+
+    def _make_room(self) -> bool:
+        """Return whether this connection may stay; if needed, close one that has no request."""
+        table = _TABLES.setdefault(self.server_state, ConnectionTable())
+        table.add(self)
+        mine = len(table.networks[self.network])
+        if mine > budget.MOST_PER_ADDRESS and not self._is_proxy():
+            return table.close_idle(self.network)
+        if table.count < budget.MOST_CONNECTIONS:
+            return True
+        # Above this number, uvicorn answers every request with status 503.
+        most = max(table.networks, key=lambda network: len(table.networks[network]))
+        return table.close_idle(most) or table.count <= 2 * budget.MOST_CONNECTIONS
+
+    def _is_proxy(self) -> bool:
+        proxies = getattr(getattr(self.config.app, "state", None), "trusted_proxies", ())
+        if not proxies or self.client is None:
+            return False
+        try:
+            address = ipaddress.ip_address(self.client[0])
+        except ValueError:
+            return False
+        return any(address in network for network in proxies)
 
     def resume_writing(self) -> None:
         """Stop the write timer, because the client has read the buffered data."""
@@ -209,22 +280,44 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def _check_reader(self) -> None:
         """Abort the connection of a client that does not read; ``close`` would wait forever."""
         left = self.transport.get_write_buffer_size()
-        if self._unsent and not self._moved and left > max(0, self._unsent - LEAST_READ):
+        if self._unsent and not self._moved and left > max(0, self._unsent - budget.LEAST_READ):
             self.transport.abort()
             return
         self._unsent, self._moved = left, False
-        self._beat = self.loop.call_later(WRITE_SECONDS, self._check_reader)
+        self._beat = self.loop.call_later(budget.WRITE_SECONDS, self._check_reader)
 
     def data_received(self, data: bytes) -> None:
         """Process received data; between requests, restart the timer."""
+        if self.transport.is_closing():
+            return
+        if self._waits and self.conn.their_state is h11.SEND_BODY:
+            # The request is answered, but its body still arrives.
+            self._surplus += len(data)
+            if self._surplus > budget.LINGER_BYTES:
+                self.transport.abort()
+                return
         super().data_received(data)
         self._watch()
+
+    def on_response_complete(self) -> None:
+        """Count from here how long the connection has no request."""
+        self.since, self._surplus = self.loop.time(), 0
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Reject an invalid request; if it is already answered, only close the connection."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers of the closed connection."""
         for timer in (self._late, self._beat):
             if timer is not None:
                 timer.cancel()
+        if self.server_state in _TABLES:
+            _TABLES[self.server_state].remove(self)
         super().connection_lost(exc)
 
     @property
@@ -236,7 +329,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._late.cancel()
             self._late = None
         elif self._waits and self._late is None:
-            self._late = self.loop.call_later(HEAD_SECONDS, self._cut)
+            self._late = self.loop.call_later(budget.HEAD_SECONDS, self._cut)
 
     def _cut(self) -> None:
         self._late = None
@@ -244,7 +337,48 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self.transport.close()
 
 
-def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
+class ConnectionTable:
+    """The open connections of a server by network, oldest first."""
+
+    def __init__(self) -> None:
+        self.networks: dict[str, dict[PatientProtocol, None]] = {}
+        self.count = 0
+
+    def add(self, one: PatientProtocol) -> None:
+        """Add a new connection."""
+        self.networks.setdefault(one.network, {})[one] = None
+        self.count += 1
+
+    def remove(self, one: PatientProtocol) -> None:
+        """Remove a connection, if it is not yet removed."""
+        found = self.networks.get(one.network, {})
+        if one in found:
+            del found[one]
+            self.count -= 1
+            if not found:
+                del self.networks[one.network]
+
+    def close_idle(self, network: str) -> bool:
+        """Close the longest idle connection of a network; return False if none is idle.
+
+        Connections that never had a request come first. The newest connection is kept.
+        """
+        found = list(self.networks[network])[:-1]
+        chosen = next((one for one in found if one.cycle is None and one.is_idle), None)
+        if chosen is None:
+            idle = [one for one in found if one.is_idle]
+            if not idle:
+                return False
+            chosen = min(idle, key=lambda one: one.since)
+        self.remove(chosen)
+        chosen.transport.close()
+        return True
+
+
+_TABLES: WeakKeyDictionary[ServerState, ConnectionTable] = WeakKeyDictionary()
+
+
+def configure(app: Starlette, grace: int = GRACE) -> uvicorn.Config:
     """Return the server configuration of an app."""
     return uvicorn.Config(
         app,
@@ -255,15 +389,20 @@ def configure(app: FastAPI, grace: int = GRACE) -> uvicorn.Config:
         proxy_headers=False,  # The app itself decides which proxies are trusted.
         date_header=True,
         timeout_graceful_shutdown=grace,
-        timeout_keep_alive=30,
-        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=budget.IDLE_SECONDS,
+        limit_concurrency=budget.MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=budget.HEAD_BYTES,
+        loop="asyncio",  # its transports have the size limit of a read
+        ws="none",  # Requests for WebSockets would bypass all checks.
         backlog=BACKLOG,
     )
 
 
-def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
+def serve(app: Starlette, taken: socket.socket, grace: int = GRACE) -> None:
     """Serve an app until the process is stopped; current requests are finished first."""
     start_logs()
+    if multiprocessing.parent_process() is None:
+        warn_of_python()
     sys.setswitchinterval(SWITCH)
     # While it runs, uvicorn handles these signals, shuts down and raises them again. Resources
     # opened around the server must then still be closed in order.
@@ -272,11 +411,19 @@ def serve(app: FastAPI, taken: socket.socket, grace: int = GRACE) -> None:
     uvicorn.Server(configure(app, grace)).run(sockets=[taken])
 
 
+def warn_of_python() -> None:
+    """Log a warning if this version of Python has known faults that attacks on web apps use."""
+    fault = budget.find_python_fault()
+    if fault:
+        warn("python", problem=fault)
+
+
 def serve_many(
     make: Callable[[], FastAPI], taken: socket.socket, workers: int, grace: int = GRACE
 ) -> None:
     """Serve with several processes, each with its own app; a process that dies is replaced."""
     start_logs()
+    warn_of_python()
     told: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: told.append(number))

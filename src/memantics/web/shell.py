@@ -9,27 +9,37 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl
 
 from python_multipart.multipart import parse_options_header
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
+from memantics.core.tracing import trace_request
+from memantics.web.budget import (
+    FORM_BYTES,
+    SMALL_BYTES,
+    TEXT_BYTES,
+    AsgiScope,
+    Cut,
+    Limits,
+    TooLarge,
+    TooLate,
+    TooMuch,
+    TooSlow,
+    check_head,
+)
 from memantics.web.logs import note, note_failure
 
-AsgiScope = MutableMapping[str, Any]
 AsgiMessage = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[AsgiMessage]]
 Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 
-FORM_BYTES = 1024 * 1024
-UPLOAD_BYTES = 64 * 1024 * 1024
-FLIGHT_BYTES = 256 * 1024 * 1024
-SMALL_BYTES = 64 * 1024
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -45,60 +55,11 @@ HEADERS = (
 )
 RequestWatch = Callable[[AsgiScope, int, float], None]
 PROGRAM_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-SECRET_BYTES = 4096  # maximum length of a form field that contains a token or a password
-TEXT_BYTES = 1024 * 1024
 _NAMES = frozenset({"", "utf-8", "utf8"})
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Request limits of an app.
-
-    ``hosts`` are the allowed Host names (None: any); ``open_paths`` accept any name. Paths that end
-    with one of ``uploads`` accept ``upload_bytes``, others ``form_bytes``. A body must arrive
-    within ``body_seconds``. The bodies of all unanswered requests together are limited to
-    ``flight_bytes``; small ones do not count. The rest of a path below ``secret_paths`` is not
-    logged. Responses below ``program_paths`` are not shown as pages, so they get fewer security
-    headers.
-    """
-
-    hosts: frozenset[str] | None
-    secure: bool = False
-    open_paths: frozenset[str] = frozenset()
-    uploads: tuple[str, ...] = ()
-    form_bytes: int = FORM_BYTES
-    upload_bytes: int = UPLOAD_BYTES
-    flight_bytes: int = FLIGHT_BYTES
-    secret_paths: tuple[str, ...] = ()
-    body_seconds: float = 60.0
-    program_paths: tuple[str, ...] = ()
-
-
-class Cut(Exception):
-    """A request body that is rejected while it is read, with the error response."""
-
-    status: int
-    text: bytes
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-class TooLarge(Cut):
-    """A request body that is longer than its route allows."""
-
-    status, text = 413, b"This is larger than the page takes."
-
-
-class TooMuch(Cut):
-    """A request body that exceeds the total size limit of all current requests."""
-
-    status, text = 503, b"Too much is being sent at once; try again in a moment."
-    headers = ((b"retry-after", b"2"),)
-
-
-class TooSlow(Cut):
-    """A request body that did not arrive in time."""
-
-    status, text = 408, b"The request took too long to arrive."
+_URLENCODED = b"application/x-www-form-urlencoded"
+_SHORT = 8 * 1024  # maximum bytes of a form that is parsed without another thread
+# One thread: parsers hold the interpreter lock, so several at a time would delay other requests.
+_PARSER = ThreadPoolExecutor(1, "forms")
 
 
 class Shell:
@@ -136,8 +97,13 @@ class Shell:
             if not self._is_known(scope):
                 await _refuse(answer, 421, b"This host name is not served here.")
             else:
+                check_head(scope)
                 with self._flying() as arrive:
-                    await self._app(scope, self._bounded(scope, receive, arrive), answer)
+                    bounded = self._bounded(scope, receive, arrive)
+                    with trace_request(scope["method"]) as trace:
+                        await self._run(scope, bounded, answer)
+                        route = getattr(scope.get("route"), "path", "unknown")
+                        trace.add(scope["method"], route, status)
         except Cut as cut:
             if not started:
                 await _refuse(answer, cut.status, cut.text, *cut.headers)
@@ -159,6 +125,19 @@ class Shell:
                 status=status,
                 ms=round(seconds * 1000, 1),
             )
+
+    async def _run(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Call the app; cancel it when the total time of a request is over."""
+        if self._limits.streams and scope["path"].endswith(self._limits.streams):
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._limits.total_seconds) as timer:
+                await self._app(scope, receive, send)
+        except TimeoutError:
+            if timer.expired():
+                raise TooLate from None
+            raise
 
     def _dress(
         self, scope: AsgiScope, headers: list[tuple[bytes, bytes]], request_id: str
@@ -209,8 +188,7 @@ class Shell:
         self, scope: AsgiScope, receive: Receive, arrive: Callable[[int], None]
     ) -> Receive:
         """Stop reading a request body at its size limit, whatever its Content-Length header."""
-        upload = str(scope["path"]).endswith(self._limits.uploads)
-        limit = self._limits.upload_bytes if upload else self._limits.form_bytes
+        limit = self._limits.find_body_bytes(str(scope["path"]))
         declared = next((v for name, v in scope["headers"] if name == b"content-length"), b"0")
         if declared.isdigit() and int(declared) > limit:
             raise TooLarge
@@ -254,14 +232,54 @@ async def open_form(
     """Parse the form of a request; close its uploaded files at the end.
 
     Starlette decodes a form with any Python codec that its header names, on the event loop, and
-    some need quadratic time (punycode). The header is therefore checked first.
+    some need quadratic time (punycode). The header is therefore checked first. A form without files
+    is parsed by :func:`read_form`, since the parser of Starlette takes a third of a second for each
+    megabyte of ``&``, which it does not count as fields.
     """
-    _, options = parse_options_header(request.headers.get("content-type"))
+    kind, options = parse_options_header(request.headers.get("content-type"))
     _check_charset(options.get(b"charset", b"").decode("latin-1"))
-    async with request.form(max_files=files, max_fields=fields, max_part_size=field_bytes) as form:
-        named = form.get("_charset_", "")
-        _check_charset(named if isinstance(named, str) else "a file")
+    if kind == _URLENCODED:
+        form = await read_form(request, fields)
+        if any(len(name) + len(str(text)) > field_bytes for name, text in form.multi_items()):
+            raise HTTPException(400, f"a field of a form has at most {field_bytes:,} characters")
+        _check_named(form)
         yield form
+        return
+    async with request.form(max_files=files, max_fields=fields, max_part_size=field_bytes) as form:
+        _check_named(form)
+        yield form
+
+
+async def read_form(request: Request, fields: int, most: int = FORM_BYTES) -> FormData:
+    """Read a form without files: at most ``most`` bytes; a long one is parsed on a thread."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise TooLarge
+    data = bytes(body)
+    if len(data) <= _SHORT:
+        return parse_form(data, fields)
+    return await asyncio.get_running_loop().run_in_executor(_PARSER, parse_form, data, fields)
+
+
+def parse_form(body: bytes, fields: int) -> FormData:
+    """Parse a form without files; raise an error for too many fields.
+
+    >>> parse_form(b"name=ann&note=a+b%21&empty=", 3).multi_items()
+    [('name', 'ann'), ('note', 'a b!'), ('empty', '')]
+    """
+    try:
+        text = body.decode("ascii", "replace")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=fields)
+    except ValueError:
+        raise HTTPException(413, f"a form has at most {fields:,} fields") from None
+    return FormData(list[tuple[str, str | UploadFile]](pairs))
+
+
+def _check_named(form: FormData) -> None:
+    named = form.get("_charset_", "")
+    _check_charset(named if isinstance(named, str) else "a file")
 
 
 def _check_charset(name: str) -> None:

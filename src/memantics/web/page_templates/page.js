@@ -1,13 +1,18 @@
 "use strict";
 (() => {
   const PER_PAGE = 10;
-  const VERDICTS = ["correct", "wrong", "invalid", "no verdict"];
+  const byId = (id) => document.getElementById(id);
+  const parse = (id) => JSON.parse(byId(id).textContent);
+  const phrases = parse("phrases");
+  // A text of this page in its language; phrases of the English page are empty.
+  const T = (text, values = {}) => (Object.hasOwn(phrases, text) ? phrases[text] : text)
+    .replace(/\{(\w+)\}/g, (all, name) => (Object.hasOwn(values, name) ? String(values[name]) : all));
+  const VERDICTS = [T("correct"), T("wrong"), T("invalid"), T("no verdict")];
   const SIGNS = ["✓", "✗", "!", "·"];
   const RESULTS = [
-    ["", "any result"], ["0", "correct"], ["1", "wrong"], ["2", "invalid"], ["3", "no verdict"],
-    ["differ", "models differ"], ["none", "correct for no model"],
+    ["", T("any result")], ...VERDICTS.map((name, place) => [String(place), name]),
+    ["differ", T("models differ")], ["none", T("correct for no model")],
   ];
-  const byId = (id) => document.getElementById(id);
   const loaded = new Map();
   const toggled = new Set();
   const state = { board: "", run: "", result: "", status: "", tags: {}, text: "", page: 0 };
@@ -28,7 +33,6 @@
   };
   // A paragraph separator ends the isolation of a direction override: inside a line it is a space.
   const isolate = (text, name) => make("bdi", { class: name }, text.replace(/[\u2028\u2029\u0085\u001c-\u001e]/g, " "));
-  const parse = (id) => JSON.parse(byId(id).textContent);
 
   const load = (slug) => {
     if (!loaded.has(slug)) loaded.set(slug, parse("data-" + slug));
@@ -77,12 +81,12 @@
 
   const drawFilters = () => {
     byId("f-board").value = state.board;
-    fill(byId("f-run"), [["", "any model"], ...data.runs.map((run, place) => [String(place), run.name])], state.run);
+    fill(byId("f-run"), [["", T("any model")], ...data.runs.map((run, place) => [String(place), run.name])], state.run);
     fill(byId("f-result"), data.runs.length > 1 ? RESULTS : RESULTS.slice(0, 5), state.result);
-    fill(byId("f-status"), [["", "any status"], ...data.statuses.map((name) => [name, name])], state.status);
+    fill(byId("f-status"), [["", T("any status")], ...data.statuses.map((name) => [name, T(name)])], state.status);
     byId("f-facets").replaceChildren(...data.facets.map(([name, values]) => {
       const select = make("select", { "data-tag": name });
-      fill(select, [["", "any"], ...values.map(([value, count]) => [value, value + " (" + count + ")"])], state.tags[name] || "");
+      fill(select, [["", T("any")], ...values.map(([value, count]) => [value, value + " (" + count + ")"])], state.tags[name] || "");
       return make("label", {}, isolate(name.replaceAll("_", " ")), " ", select);
     }));
     byId("f-text").value = state.text;
@@ -121,22 +125,23 @@
   };
 
   const drawPicture = (number, item, small) => {
-    const facts = typeof number === "number" ? parse("image-" + number) : { name: number, reason: "not included in this page" };
-    if (!facts.uri) return make("div", { class: "lost" }, make("span", {}, isolate(facts.name), make("br"), facts.reason));
+    const facts = typeof number === "number" ? parse("image-" + number) : { name: number, reason: T("not included in this page") };
+    if (!facts.uri) return make("div", { class: "lost" }, make("span", {}, isolate(facts.name), make("br"), T(facts.reason)));
     const image = make("img", { src: facts.uri, width: facts.width, height: facts.height, decoding: "async" });
     if (!data.warning) {
-      image.alt = "Image " + facts.name;
+      image.alt = T("Image {name}", facts);
       return make("div", { class: "picture" }, image);
     }
     const key = state.board + "/" + number;
     const button = make("button", { type: "button", class: "picture" }, image,
-      make("span", { class: "cover", "aria-hidden": "true" }, make("span", {}, small ? "Show" : "Show image")));
+      make("span", { class: "cover", "aria-hidden": "true" }, make("span", {}, small ? T("Show") : T("Show image"))));
     const update = () => {
       const open = revealAll !== toggled.has(key);
       button.classList.toggle("blurred", !open);
       button.setAttribute("aria-pressed", String(open));
-      button.setAttribute("aria-label", (open ? "Blur" : "Show") + " image " + facts.name + " of item " + item.id);
-      image.alt = open ? "Image " + facts.name : "";
+      button.setAttribute("aria-label", open ? T("Blur image {name} of item {item}", { name: facts.name, item: item.id })
+        : T("Show image {name} of item {item}", { name: facts.name, item: item.id }));
+      image.alt = open ? T("Image {name}", facts) : "";
     };
     button.addEventListener("click", () => {
       if (!toggled.delete(key)) toggled.add(key);
@@ -165,7 +170,7 @@
     const fields = data.sheets[sheet];
     const parts = [];
     for (const [place, field] of fields.entries()) {
-      if (fields.length > 1) parts.push(fact("Field", field.name));
+      if (fields.length > 1) parts.push(fact(T("Field"), field.name));
       if (!field.options.length) continue;
       // Bare words stand side by side: nine labels are one line, not nine.
       const bare = field.options.every(([key, text, image]) => data.texts[text] === key && image === null);
@@ -174,12 +179,12 @@
         return make("li", { class: isGold ? "gold" : "" }, isolate(key, "key"),
           data.texts[text] === key ? make("span", { class: "text" }) : isolate(data.texts[text], "text"),
           image === null ? null : drawPicture(image, item, true),
-          isGold ? make("span", { class: "badge v0" }, "gold") : null);
+          isGold ? make("span", { class: "badge v0" }, T("gold")) : null);
       })));
     }
-    const shown = fields.length > 3 ? [fold("Fields of an answer (" + fields.length + ")", ...parts)] : parts;
+    const shown = fields.length > 3 ? [fold(T("Fields of an answer ({count})", { count: fields.length }), ...parts)] : parts;
     const onSheet = keys.length > 0 && keys.every((key) => key !== null);
-    if (gold !== null && !onSheet) shown.push(fact("Gold", data.texts[gold] || "none"));
+    if (gold !== null && !onSheet) shown.push(fact(T("Gold"), data.texts[gold] || T("none")));
     return shown;
   };
 
@@ -187,30 +192,30 @@
     const head = make("h4", {}, isolate(run.name));
     const card = make("article", { class: run.trivial ? "answer trivial" : "answer" }, head);
     if (!answer || answer.verdict === undefined) {
-      head.append(make("span", { class: "badge" }, answer ? "no answer yet" : "not asked"));
+      head.append(make("span", { class: "badge" }, answer ? T("no answer yet") : T("not asked")));
       return card;
     }
     const status = data.statuses[answer.status];
-    const word = answer.mark || (answer.verdict === 2 ? status : VERDICTS[answer.verdict]);
+    const word = answer.mark || (answer.verdict === 2 ? T(status) : VERDICTS[answer.verdict]);
     head.append(make("span", { class: "badge v" + answer.verdict }, SIGNS[answer.verdict] + " " + word));
     if (run.note) card.append(make("p", { class: "fact quiet small" }, isolate(run.note)));
-    if (data.texts[answer.value]) card.append(fact("Parsed", data.texts[answer.value]));
-    if (answer.sheet !== undefined) card.append(fold("Options of this run", ...drawSheet(answer.sheet, answer.gold, answer.keys, item)));
-    if (answer.reason !== undefined) card.append(fact("Reason", data.texts[answer.reason]));
+    if (data.texts[answer.value]) card.append(fact(T("Parsed"), data.texts[answer.value]));
+    if (answer.sheet !== undefined) card.append(fold(T("Options of this run"), ...drawSheet(answer.sheet, answer.gold, answer.keys, item)));
+    if (answer.reason !== undefined) card.append(fact(T("Reason"), data.texts[answer.reason]));
     const text = data.texts[answer.text];
     if (text) {
-      const raw = make("pre", { dir: "auto", tabindex: text.length > 900 ? "0" : null, "aria-label": text.length > 900 ? "Raw answer" : null }, text);
-      card.append(text.length > 900 ? fold("Raw answer", raw) : raw);
-    } else card.append(make("p", { class: "fact quiet" }, "The reply was empty."));
-    if (answer.reasoning !== undefined) card.append(fold("Reasoning", make("pre", { dir: "auto", tabindex: "0", "aria-label": "Reasoning" }, data.texts[answer.reasoning])));
+      const raw = make("pre", { dir: "auto", tabindex: text.length > 900 ? "0" : null, "aria-label": text.length > 900 ? T("Raw answer") : null }, text);
+      card.append(text.length > 900 ? fold(T("Raw answer"), raw) : raw);
+    } else card.append(make("p", { class: "fact quiet" }, T("The reply was empty.")));
+    if (answer.reasoning !== undefined) card.append(fold(T("Reasoning"), make("pre", { dir: "auto", tabindex: "0", "aria-label": T("Reasoning") }, data.texts[answer.reasoning])));
     if (answer.earlier) {
-      card.append(fold("Earlier attempts (" + answer.earlier.length + ")", ...answer.earlier.map(([number, text]) =>
-        make("div", {}, make("span", { class: "badge" }, data.statuses[number]), make("pre", { dir: "auto" }, data.texts[text])))));
+      card.append(fold(T("Earlier attempts ({count})", { count: answer.earlier.length }), ...answer.earlier.map(([number, text]) =>
+        make("div", {}, make("span", { class: "badge" }, T(data.statuses[number])), make("pre", { dir: "auto" }, data.texts[text])))));
     }
     const details = [];
-    if (answer.tokens[0] + answer.tokens[1]) details.push(answer.tokens[0] + " input tokens, " + answer.tokens[1] + " output tokens");
-    if (answer.seconds) details.push(answer.seconds + " s");
-    if (answer.finish && answer.finish !== "stop") details.push("finish reason: " + answer.finish);
+    if (answer.tokens[0] + answer.tokens[1]) details.push(T("{input} input tokens, {output} output tokens", { input: answer.tokens[0], output: answer.tokens[1] }));
+    if (answer.seconds) details.push(T("{seconds} s", answer));
+    if (answer.finish && answer.finish !== "stop") details.push(T("finish reason: {finish}", answer));
     if (details.length) card.append(make("p", { class: "fact quiet small" }, isolate(details.join(" · "))));
     return card;
   };
@@ -221,11 +226,11 @@
       parts.push(make("p", { class: "role" }, role));
       for (const piece of pieces) {
         parts.push(Array.isArray(piece)
-          ? make("p", { class: "fact quiet" }, "[image ", isolate(piece[0]), "]")
+          ? make("p", { class: "fact quiet" }, "[" + T("image") + " ", isolate(piece[0]), "]")
           : make("pre", { dir: "auto" }, data.texts[piece]));
       }
     }
-    return parts.length ? parts : [make("p", { class: "fact quiet" }, "No prompt was recorded.")];
+    return parts.length ? parts : [make("p", { class: "fact quiet" }, T("No prompt was recorded."))];
   };
 
   // A prompt is long and rarely read: it is drawn when it is opened.
@@ -235,8 +240,8 @@
       if (answer) users.set(answer.prompt, [...(users.get(answer.prompt) || []), data.runs[place].name]);
     });
     return [...users].map(([number, names]) => {
-      const title = make("summary", {}, "Prompt");
-      if (users.size > 1) title.append(" for ", isolate(names.join(", ")));
+      const title = make("summary", {}, T("Prompt"));
+      if (users.size > 1) title.append(" " + T("for") + " ", isolate(names.join(", ")));
       const folded = make("details", { class: "prompt" }, title);
       folded.addEventListener("toggle", () => {
         if (folded.open && folded.childElementCount === 1) folded.append(...drawPrompt(number));
@@ -247,7 +252,7 @@
 
   const drawItem = (item) => {
     const link = "#item/" + encodeURIComponent(state.board) + "/" + encodeURIComponent(item.id);
-    const head = make("h3", {}, make("a", { href: link, "aria-label": "Link to item " + item.id }, isolate(item.id)),
+    const head = make("h3", {}, make("a", { href: link, "aria-label": T("Link to item {id}", item) }, isolate(item.id)),
       ...item.tags.map(([name, value]) => make("span", { class: "note" }, isolate(name.replaceAll("_", " ")), ": ", isolate(value))));
     const body = make("div", {}, head, make("p", { class: "question", dir: "auto" }, data.texts[item.question]),
       ...item.context.map(([name, number]) => drawContext(name, data.texts[number])),
@@ -264,15 +269,14 @@
   const draw = (pages) => {
     const start = state.page * PER_PAGE;
     byId("list").replaceChildren(...matches.slice(start, start + PER_PAGE).map(drawItem));
-    const all = data.items.length.toLocaleString("en");
-    byId("count").textContent = matches.length === data.items.length ? all + " items"
-      : matches.length.toLocaleString("en") + " of " + all + " items";
+    const count = { all: data.items.length.toLocaleString("en"), some: matches.length.toLocaleString("en") };
+    byId("count").textContent = matches.length === data.items.length ? T("{all} items", count) : T("{some} of {all} items", count);
     byId("pager").hidden = pages < 2;
-    byId("where").textContent = "Page " + (state.page + 1) + " of " + pages;
+    byId("where").textContent = T("Page {page} of {pages}", { page: state.page + 1, pages });
     byId("prev").disabled = state.page === 0;
     byId("next").disabled = state.page >= pages - 1;
     byId("reveal").hidden = !data.warning || !data.items.some((item) => item.images.some((number) => typeof number === "number"));
-    byId("reveal").textContent = revealAll ? "Blur all images" : "Show all images";
+    byId("reveal").textContent = revealAll ? T("Blur all images") : T("Show all images");
   };
 
   const open = (slug) => {
