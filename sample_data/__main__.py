@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
 
 from memantics.core.samples import DETECTOR_FILE, IMAGES, MEMES_FILE, SampleMeme
 from memantics.moderation.data import read_sample_examples
-from memantics.moderation.fast import train
-from memantics.moderation.heads import find_preset
-from memantics.moderation.storage import load_with_card, save
+from memantics.moderation.detect import Detector
+from memantics.moderation.storage import load_with_card
 from sample_data.export import export_samples
 from sample_data.sheets import Meme, find_memes
 
@@ -63,8 +63,9 @@ def train_detector() -> bool:
     loaded = read_sample_examples()
     if DETECTOR_FILE.exists() and load_with_card(DETECTOR_FILE)[1]["checksum"] == loaded.checksum:
         return False
-    facts = {"sample": True, "languages": loaded.list_languages(), "checksum": loaded.checksum}
-    save(train(loaded.examples, find_preset("ridge")), DETECTOR_FILE, facts)
+    with TemporaryDirectory() as folder:
+        made = Detector.train("sample", "ridge").save(Path(folder) / DETECTOR_FILE.name)
+        DETECTOR_FILE.write_bytes(made.read_bytes())
     return True
 
 

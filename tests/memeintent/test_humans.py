@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
+import memantics as mm
 from memantics.benchmarks.memeintent.humans import export_human_evaluation
 from memantics.core.errors import DataError, InputError, StoreError
 from memantics.core.queue import (
@@ -239,3 +240,17 @@ def test_spearman_is_scipy_s() -> None:
     span = spearman_span(first, second, list(range(6)))
     assert span is not None
     assert span[0] <= span[1] <= 1.0
+
+
+def test_judged_runs_have_corrected_means_of_all_replies(rated: Path, runs: list[Path]) -> None:
+    assert score_human_eval(rated, runs).corrected == ()
+    mm.judge(runs[2], model="baseline/random", image=False)
+    found = score_human_eval(rated, runs).corrected
+    (one,) = (score for score in found if score.key == "correctness")
+    assert "background=human" in one.label
+    assert one.n == 39
+    assert "baseline/random, corrected with ratings of 30 outputs" in one.note
+    assert one.value == pytest.approx(4.5, abs=0.4)
+    assert one.low is not None
+    assert one.value is not None
+    assert one.low < one.value

@@ -25,11 +25,20 @@ from memantics.benchmarks.mer_bench.humans import (
 from memantics.core.data import Source
 from memantics.core.errors import InputError, StoreError
 from memantics.core.labels import OfferedVersion, Preference, append_preference
-from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation, read_queue
+from memantics.core.queue import (
+    AggregatedAnnotation,
+    IndividualAnnotation,
+    read_queue,
+    write_annotations,
+)
 from memantics.core.records import Request
 from memantics.core.rundir import RunWriter, read_items
 from memantics.evaluation.ask import ask
-from memantics.evaluation.human_eval import score_preferences, tabulate_agreement
+from memantics.evaluation.human_eval import (
+    score_human_eval,
+    score_preferences,
+    tabulate_agreement,
+)
 from memantics.models.engine import AskSettings
 from memantics.models.fake import FakeModel
 from tests.mer_bench.samples import reply, write_release
@@ -207,3 +216,22 @@ def test_a_run_of_the_judge_on_versions_is_a_judge_of_choices(
     assert (rfs.label, rfs.n, rfs.note) == ("RFS, v", 0, "1 ties")
     with pytest.raises(InputError, match="has no judgements of version-1"):
         score_preferences(path, [runs["RF-VF"]])
+
+
+def test_ratings_of_a_sample_correct_the_judge_of_all_edits(
+    tmp_path: Path, source: Source, runs: dict[str, Path]
+) -> None:
+    """People rate 10 of 16 edits; the judge that is two steps too low is put right."""
+    done = export_outputs(list(runs.values()), tmp_path / "out", memes=10)
+    rows = [json.loads(line) for line in (tmp_path / "out" / PAIRS).read_text().splitlines()]
+    annotations = rate(done.queue, {row["id"]: row["item"] for row in rows}, targets_of(source))
+    write_annotations(done.queue / "annotations.jsonl", annotations)
+    found = score_human_eval(tmp_path / "out", list(runs.values()))
+    by = {(one.note.partition(",")[0], one.key): one for one in found.corrected}
+    name = runs["RL-VF"].name
+    low = next(one for (judge, key), one in by.items() if key == "vgq" and name in judge)
+    assert low.value == pytest.approx(0.75)
+    assert low.n == 16
+    assert "corrected with ratings of 10 outputs; judge alone 0.25, people alone 0.75" in low.note
+    assert len(found.corrected) == 2 * 8
+    assert "vgq" in str(found.corrected_table().rows)

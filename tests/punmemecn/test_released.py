@@ -79,23 +79,28 @@ def test_released_metrics_stand_beside_ours(
     (run,) = out.iterdir()
     parts = {part.label: part for part in paper("punmemecn", [run], data="release").parts}
     cell = find_cell(parts["Figure 4"], "detection, f1", "GPT-4o-mini", "Prompt 3")
-    assert (cell.paper, cell.printed, cell.status) == (0.462, "released", "empty")
+    assert (cell.paper, cell.released, cell.status) == (None, 0.462, "empty")
     english = parts["Figure 4, English prompts"]
     cell = find_cell(english, "chat, accuracy", "InternVL-2.5-8B", "Prompt 1")
-    assert cell.paper == 0.309
+    assert cell.released == 0.309
     assert "--set prompt=1 --set language=en --set level=hard" in cell.fill
     ours = find_cell(english, "detection, f1", "fake/keys", "Prompt 1")
-    assert (ours.status, ours.paper) == ("computed", None)
+    assert (ours.status, ours.released) == ("computed", None)
     assert not any(row.label == "fake/keys" for row in parts["Figure 4"].rows)
     ways = parts["Table 7, other ways to ask"]
-    assert find_cell(ways, "", "GPT-4o", "OCR, English").paper == 0.883
+    assert find_cell(ways, "", "GPT-4o", "OCR, English").released == 0.883
     assert find_cell(ways, "", "GPT-4o", "OCR, one example").status == "closed"
 
 
 def test_without_results_a_command_asks_in_english() -> None:
     parts = {part.label: part for part in paper("punmemecn", data="sample").parts}
-    for label in ("Figure 4, English prompts", "Table 7, other ways to ask"):
-        assert parts[label].commands == ("memantics run punmemecn --model MODEL --set language=en",)
+    for label, tasks in (
+        ("Figure 4, English prompts", ("detection", "sentiment", "chat")),
+        ("Table 7, other ways to ask", ("ocr", "pinyin")),
+    ):
+        named = " ".join(f"punmemecn/{task}" for task in tasks)
+        command = f"memantics run {named} --model MODEL --set language=en"
+        assert parts[label].commands == (command,)
 
 
 @needs_shared_data

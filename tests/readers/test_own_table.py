@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 import memantics as mm
-from memantics.evaluation.datasets import LabelledColumns, add_release
+from memantics.evaluation.datasets import add_release
+from memantics.evaluation.own_data import LabelledColumns
 from memantics.moderation.data import find_examples
 from tests.commands import Shell
 
@@ -61,8 +62,9 @@ def test_ids_keep_what_they_hold(table: Path) -> None:
     [
         ((), "no label column was found; name the label column with --label NAME; columns: file"),
         (("--label", "humour"), "unknown column of My memes.csv: 'humour'"),
-        (("--label", "humor"), "neither a text column nor an image column was found"),
-        (("--label", "humor", "--text", "caption"), "no id column was found"),
+        (("--label", "humor"), ""),  # the columns caption and file have usual names
+        (("--label", "humor", "--text", "caption"), ""),
+        (("--label", "humor", "--text", "image"), "unknown column of My memes.csv: 'image'"),
         (("--label", "file", "--text", "caption", "--id", "file"), ""),
     ],
 )

@@ -12,12 +12,16 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
+from memantics.core.files import read_regular_text
 from memantics.core.records import Closed
 from memantics.core.task import InvalidPolicy
 
 CardName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 
-CardLanguage = Literal["en", "zh", "ar", "de", "es", "hi"]
+CardLanguage = Literal[
+    "en", "zh", "ar", "de", "es", "hi", "it", "fr", "pt", "bg", "mk", "ro", "ru", "tr", "bn",
+    "ta", "te", "ml", "ur", "id", "ja", "ko", "vi",
+]  # fmt: skip
 
 
 class OptionCard(Closed):
@@ -111,7 +115,7 @@ class Card(Closed):
 def read_card(path: Path) -> Card:
     """Read and validate a dataset card; an error names the invalid key."""
     try:
-        return _parse_card(path.read_text(encoding="utf-8"))
+        return _parse_card(read_regular_text(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, str(error), hint="the card is not UTF-8 TOML") from error
     except ValidationError as error:

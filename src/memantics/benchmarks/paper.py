@@ -6,22 +6,30 @@ function from :class:`PaperMaterial` to a :class:`PaperPart`, in the paper's ord
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from statistics import fmean, stdev
-from typing import Generic, Literal, Protocol, TypeVar, get_args
+from typing import Generic, Literal, TypeVar, get_args
 
 from pydantic import JsonValue
 
+from memantics.benchmarks.paper_runs import (
+    ScoredDetector,
+    ScoredRun,
+    find_score,
+    is_repeat,
+    list_folders,
+    mean_repeats,
+    name_runs,
+    note_unshown,
+    same_system,
+)
+from memantics.benchmarks.protocol import PromptFinder, list_differences
 from memantics.benchmarks.published import Expected, PaperSystem, PublishedRow
-from memantics.core.data import Source, judge
+from memantics.core.data import DigitMatch, Source, match_digits
 from memantics.core.queue import Review
 from memantics.core.records import Score
 from memantics.core.result import Result, show_cell, to_plain
-from memantics.core.rundir import RunFacts, Scores
 
 __all__ = [
     "Cell",
@@ -34,9 +42,11 @@ __all__ = [
     "ScoredDetector",
     "ScoredRun",
     "find_score",
+    "list_folders",
     "list_statistics",
     "mean_repeats",
     "name_runs",
+    "note_unshown",
     "run_cell",
     "same_system",
     "score_cell",
@@ -57,8 +67,10 @@ class Cell:
     comes from other data than the paper's, such as a sample. ``arithmetic`` is True if the value
     follows from other printed values. For a cell without a value, ``fill`` is the command that
     computes it, or ``reason`` states why it cannot be computed. ``origin`` names the source of
-    imported answers; such a value is never compared. ``printed`` states whether ``paper`` comes
-    from the paper or from results that its authors released.
+    imported answers; such a value is never compared. ``released`` is the value in files that the
+    authors released, if the paper does not print it. ``differs`` lists what prevents a comparison:
+    how the run differs from the paper, or what is unknown. ``runs`` are the folders of the runs
+    behind the value.
     """
 
     paper: JsonValue = None
@@ -74,7 +86,9 @@ class Cell:
     reason: str = ""
     note: str = ""
     origin: str = ""
-    printed: Literal["paper", "released"] = "paper"
+    released: JsonValue = None
+    differs: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
 
     @property
     def status(self) -> CellStatus:
@@ -93,7 +107,7 @@ class Cell:
             return "arithmetic"
         if self.paper is None or not self.compared or self.origin:
             return "computed"
-        if judge(self.value, self.paper, self.digits) == "reproduced":
+        if self.digit_match:
             return "reproduced"
         inside = (
             isinstance(self.paper, int | float)
@@ -104,9 +118,23 @@ class Cell:
         return "within interval" if inside else "differs"
 
     @property
+    def digit_match(self) -> DigitMatch:
+        """Return how the printed value follows from the computed one: rounded or truncated.
+
+        >>> Cell(14.65, 100 * 45 / 307, digits=2).digit_match
+        'truncated'
+        """
+        return match_digits(self.value, self.paper, self.digits)
+
+    @property
+    def truncated(self) -> bool:
+        """Return whether the paper's value is the computed one, truncated and not rounded."""
+        return self.status in ("reproduced", "arithmetic") and self.digit_match == "truncated"
+
+    @property
     def agrees(self) -> bool:
         """Return whether printed and computed value are equal at the printed precision."""
-        return self.paper is None or judge(self.value, self.paper, self.digits) == "reproduced"
+        return self.paper is None or bool(self.digit_match)
 
     def show(self, value: JsonValue) -> str:
         """Format a value with the number of decimals of this cell.
@@ -157,7 +185,8 @@ class PaperPart:
     """One table or figure; ``stub`` is the heading of the label column.
 
     With ``plotted``, each row is also drawn on a scale. With ``radar``, each row is a polygon over
-    the columns. With ``shaded``, better values of a column have darker cells.
+    the columns. With ``shaded``, better values of a column have darker cells. ``runs`` are the
+    folders of runs that its texts show.
     """
 
     label: str
@@ -170,6 +199,7 @@ class PaperPart:
     shaded: bool = False
     texts: tuple[PaperText, ...] = ()
     notes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
 
     @property
     def cells(self) -> Iterator[Cell]:
@@ -183,11 +213,12 @@ class PaperPart:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Yield notes that all cells of a row share."""
+        """Yield notes that all cells of a row share, and why values of a row are not compared."""
         found: dict[str, dict[str, list[str]]] = {}
         for row in self.rows:
             notes = {cell.note for cell in row.cells if cell.status != "none"}
-            if len(notes) == 1 and (note := notes.pop()):
+            said = [note for note in notes if note and len(notes) == 1]
+            for note in (*said, *_list_uncompared(self.columns, row)):
                 found.setdefault(note, {}).setdefault(row.section, []).append(row.label)
         return tuple(
             f"{'; '.join(_name_rows(*rows_of_label) for rows_of_label in rows.items())}: {note}"
@@ -212,6 +243,17 @@ class PaperPart:
         return tuple(dict.fromkeys(c.reason for c in self.cells if c.status == "closed"))
 
 
+def _list_uncompared(columns: Sequence[str], row: PaperRow) -> Iterator[str]:
+    """Yield why values of a row are not compared; names the columns if not all are concerned."""
+    named: dict[tuple[str, ...], list[str]] = {}
+    for column, cell in zip(columns, row.cells, strict=False):
+        if cell.value is not None and cell.paper is not None and cell.differs:
+            named.setdefault(cell.differs, []).append(column)
+    for differs, which in named.items():
+        where = "" if len(named) == 1 else f" ({', '.join(which)})"
+        yield f"Not compared with the paper{where}: {'; '.join(differs)}."
+
+
 def _name_rows(section: str, labels: list[str]) -> str:
     few = labels if len(labels) < 5 else [*labels[:2], f"{len(labels) - 2} more rows"]
     return f"{section} ({', '.join(few)})" if section else ", ".join(few)
@@ -219,7 +261,10 @@ def _name_rows(section: str, labels: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PaperSheet(Result):
-    """A paper with filled cells; ``about`` describes the data and runs used."""
+    """The tables and figures of a paper with values from runs.
+
+    ``about`` describes the data and runs used.
+    """
 
     name: str
     title: str
@@ -265,71 +310,13 @@ class PaperSheet(Result):
 R = TypeVar("R")
 
 
-class ScoredRun(Protocol):
-    """A finished run as a source of values for a paper."""
-
-    @property
-    def folder(self) -> Path:
-        """The run folder."""
-        ...
-
-    @property
-    def facts(self) -> RunFacts:
-        """The settings of the run."""
-        ...
-
-    @property
-    def results(self) -> Scores:
-        """The scores of the run."""
-        ...
-
-    @property
-    def task(self) -> str:
-        """The task of the run, ``BENCHMARK/TASK``."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """The model of the run, ``KIND/NAME``."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredDetector:
-    """A trained detector: its name, model card, and metrics by task.
-
-    ``said`` is the proportion of the detector's seeds that predict harmful for each test meme, if
-    known.
-    """
-
-    name: str
-    folder: Path
-    facts: Mapping[str, JsonValue]
-    scores: Mapping[str, tuple[Score, ...]]
-    said: Mapping[str, float] = field(default_factory=dict)
-
-
-def same_system(model: str, system: str) -> bool:
-    """Return whether a model name matches a published system by the last component of its path.
-
-    >>> same_system("openai/Qwen/Qwen2-VL-7B-Instruct", "Qwen2-VL-7B-Instruct")
-    True
-    >>> same_system("openai/gpt-4o-mini", "GPT-4o")
-    False
-    """
-
-    def strip(name: str) -> str:
-        return re.sub(r"[^a-z0-9]+", "", name.rpartition("/")[2].casefold())
-
-    return strip(model) == strip(system)
-
-
 @dataclass(frozen=True)
 class PaperMaterial(Generic[R]):
     """The data, runs and annotations from which a paper is reproduced; ``name`` is the benchmark.
 
     ``compared`` states whether the data are a copy of the paper's data, ``complete`` whether that
-    copy is complete. Values from an incomplete copy match the paper only by chance.
+    copy is complete. Values from an incomplete copy match the paper only by chance. ``checksum``
+    identifies the data; ``prompts`` finds the prompt hashes of a run's options on them.
     """
 
     name: str
@@ -345,23 +332,50 @@ class PaperMaterial(Generic[R]):
     traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     complete: bool = True
     systems: Mapping[str, PaperSystem] = field(default_factory=dict)
+    checksum: str = ""
+    prompts: PromptFinder | None = None
 
     @property
     def comparable(self) -> bool:
         """Whether values can be compared with the paper's: the data are its complete release."""
         return self.compared and self.complete
 
-    def compares(
-        self, run: ScoredRun | None, row: PublishedRow | None, metric: str, score: Score | None
-    ) -> bool:
-        """Return whether a score can be compared with the paper's: both cover the same items.
+    @property
+    def shared_protocol(self) -> dict[str, str]:
+        """Options of all experiments with the authors' prompts; empty on other data."""
+        official = [row.list_protocol() for row in self.published if row.wording == "official"]
+        if not self.compared or not official:
+            return {}
+        first, *others = (protocol.items() for protocol in official)
+        return {name: value for name, value in first if all((name, value) in o for o in others)}
 
-        The run must cover all items of the paper's row, with its options and split, and must not be
-        imported or perturbed. Without a run, the score is a detector's.
+    def protocol_of(self, task: str) -> dict[str, str]:
+        """Options of the authors' experiments on a task, with the wording; empty on other data."""
+        rows = [row for row in self.published if row.task == task and row.wording == "official"]
+        return rows[0].list_protocol() if self.compared and rows else {}
+
+    def find_differences(
+        self, run: ScoredRun | None, row: PublishedRow | None, metric: str, score: Score | None
+    ) -> tuple[str, ...]:
+        """Return what prevents a comparison of a score with the paper's; empty if nothing does.
+
+        The run must use the paper's data, items, options, prompts and decoding parameters. Without
+        a run, the score is a detector's.
         """
-        if row is None or score is None or not self.comparable or not row.is_over(metric, score.n):
-            return False
-        return run is None or (run.facts.whole and row.fits(run.facts.options, run.facts.split))
+        if row is None or score is None:
+            return ("the paper prints no value",)
+        if not self.comparable:
+            return ("data: not the paper's complete release",)
+        found = list(self.list_run_differences(run, row)) if run is not None else []
+        if not row.is_over(metric, score.n):
+            known = row.counted.get(metric, row.sizes.get(metric))
+            wanted = f"instead of {known:,}" if known else "; the paper does not state its number"
+            found.append(f"items: {score.n:,}{'' if wanted[0] == ';' else ' '}{wanted}")
+        return tuple(found)
+
+    def list_run_differences(self, run: ScoredRun, row: PublishedRow) -> Iterator[str]:
+        """Yield how a run differs from a published row, apart from the number of items."""
+        return list_differences(run.facts, row, self.checksum, self.prompts)
 
     def statistic(self, key: str, fill: str = "", reason: str = "") -> Cell:
         """Return the table cell of a statistic: the paper's value and that of this copy."""
@@ -389,15 +403,18 @@ class PaperMaterial(Generic[R]):
         return tuple(run for run in self.runs if run.task == f"{self.name}/{task}")
 
     def repeats_of(self, run: ScoredRun) -> tuple[ScoredRun, ...]:
-        """Return runs that differ from a run only in their seed, including itself."""
-        first = run.facts.repeat_of or run.facts.fingerprint
-        same = (
-            other
-            for other in self.runs
-            if (other.task, other.model) == (run.task, run.model)
-            and first
-            and first in (other.facts.repeat_of, other.facts.fingerprint)
-        )
+        """Return runs that differ from a run only in their seed, including itself.
+
+        Two runs with the same number of repeat, such as a run and a later copy of it, or runs on
+        other items, are not repeats of each other.
+        """
+        numbered: dict[int, list[ScoredRun]] = {}
+        for other in self.runs:
+            if is_repeat(other, run):
+                numbered.setdefault(other.facts.repeat, []).append(other)
+        twins = numbered.get(run.facts.repeat, [run])
+        place = next((place for place, twin in enumerate(twins) if twin is run), 0)
+        same = (runs[place] for runs in numbered.values() if len(runs) > place)
         return tuple(same) or (run,)
 
     def rows_of(self, task: str, source: str) -> tuple[PublishedRow, ...]:
@@ -418,10 +435,16 @@ class PaperMaterial(Generic[R]):
         return next((name for name in self.systems if self.is_system(model, name)), "")
 
     def find_run(
-        self, task: str, system: str, options: Mapping[str, str], split: str = ""
+        self,
+        task: str,
+        system: str,
+        options: Mapping[str, str],
+        split: str = "",
+        row: PublishedRow | None = None,
     ) -> ScoredRun | None:
-        """Return the run of a system, by any of its names, with these options.
+        """Return the run of a system with these options, by any of the system's names.
 
+        Of several runs, the one with the fewest differences from the published row is returned.
         Data other than the paper's complete release may lack the paper's split; any split matches
         then.
         """
@@ -432,23 +455,10 @@ class PaperMaterial(Generic[R]):
             and all(run.facts.options.get(name) == value for name, value in options.items())
         ]
         found = [run for run in fits if split in ("", run.facts.split)]
-        return next(iter(found if found or self.comparable else fits), None)
-
-
-def name_runs(runs: Sequence[ScoredRun]) -> list[str]:
-    """Return display names of runs; equal names get the option, split or folder that differs."""
-    named = Counter(run.model for run in runs)
-    labels = []
-    for run in runs:
-        others = [scored_run.facts for scored_run in runs if scored_run.model == run.model]
-        marks = [
-            f"{name}={value}"
-            for name, value in {**run.facts.options, "split": run.facts.split}.items()
-            if len({{**facts.options, "split": facts.split}.get(name) for facts in others}) > 1
-        ]
-        apart = ", ".join(marks) or run.folder.name
-        labels.append(f"{run.model} ({apart})" if named[run.model] > 1 else run.model)
-    return labels
+        found = found if found or self.comparable else fits
+        if row is None or len(found) < 2:
+            return next(iter(found), None)
+        return min(found, key=lambda run: len(list(self.list_run_differences(run, row))))
 
 
 def list_statistics(
@@ -460,17 +470,6 @@ def list_statistics(
         for key in keys
         if key in material.expected
     )
-
-
-def find_score(scores: Sequence[Score], name: str) -> Score | None:
-    """Return a score by name; a score of a category is named ``name[breakdown=part]``.
-
-    >>> find_score([Score("f1", 0.5, 3, by="type", label="sexual")], "f1[type=sexual]").value
-    0.5
-    """
-    key, _, part = name.removesuffix("]").partition("[")
-    by, _, label = part.partition("=")
-    return next((s for s in scores if (s.key, s.by, s.label) == (key, by, label)), None)
 
 
 def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0) -> Cell:
@@ -487,21 +486,11 @@ def score_cell(score: Score | None, digits: int | None = 2, scale: float = 100.0
     return Cell(value=value, low=low, high=high, n=score.n, digits=digits)
 
 
-def mean_repeats(runs: Sequence[ScoredRun], name: str) -> tuple[Score | None, float | None]:
-    """Return a score of a run, or its mean and SD over repeats (without confidence interval)."""
-    found = [find_score(run.results.scores, name) for run in runs]
-    known = [score for score in found if score is not None and score.value is not None]
-    values = [score.value for score in known if score.value is not None]
-    if len(values) < 2:
-        return next(iter(known or found), None), None
-    mean = replace(known[0], value=fmean(values), low=None, high=None)
-    return replace(mean, note=f"mean of {len(values)} runs"), stdev(values)
-
-
 def run_cell(run: ScoredRun, name: str, digits: int | None = 2, scale: float = 100.0) -> Cell:
     """Return the table cell of a run's score, with the source of imported answers."""
     score = find_score(run.results.scores, name)
-    return replace(score_cell(score, digits, scale), origin=run.facts.origin if score else "")
+    origin = run.facts.origin if score else ""
+    return replace(score_cell(score, digits, scale), origin=origin, runs=(str(run.folder),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ R = TypeVar("R")
 FILE = "paper.toml"
 # Placeholders in a command: benchmark, task, model, options.
 _PLACEHOLDERS = frozenset(
-    ("name", "task", "model", "server", "options", "split", "extra", "input", "style")
+    ("name", "task", "model", "server", "options", "split", "extra", "input", "style", "protocol")
 )
 
 
@@ -176,9 +176,10 @@ class DeclaredPart(Closed):
         """Return the table or figure for these data, with its notes and its commands filled in."""
         named = self.official_split and material.compared
         split = f"--split {self.official_split}" if named else ""
+        protocol = write_options(material.shared_protocol)
         told = {"fill": self.fill, **file.commands}
         commands = {
-            key: Template(text).safe_substitute(name=material.name, split=split)
+            key: Template(text).safe_substitute(name=material.name, split=split, protocol=protocol)
             for key, text in told.items()
         }
         changes = {
@@ -295,6 +296,15 @@ def show_cells(
 Aside = Callable[[DeclaredRow, PaperMetric], Score | None]
 
 
+def write_options(options: Mapping[str, str]) -> str:
+    """Return task options as flags of a command.
+
+    >>> write_options({"prompt": "1", "wording": "official"})
+    '--set prompt=1 --set wording=official'
+    """
+    return " ".join(f"--set {name}={value}" for name, value in options.items())
+
+
 def find_published(
     material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> PublishedRow | None:
@@ -311,9 +321,14 @@ def write_command(
     material: paper.PaperMaterial[R], part: DeclaredPart, row: DeclaredRow, metric: PaperMetric
 ) -> str:
     """Return the command that fills a cell of a system's row."""
-    options = row.options | metric.options
+    published = find_published(material, part, row, metric)
+    if published is None:  # a column without a printed value asks as the row's other columns
+        rows = material.rows_of(metric.task, part.label)
+        published = next((other for other in rows if other.system == row.system), None)
+    protocol = published.list_protocol() if published and material.compared else {}
+    options = row.options | metric.options | protocol
     system = material.systems.get(row.system)
-    chosen = " ".join(f"--set {name}={value}" for name, value in options.items())
+    chosen = write_options(options)
     return part.command(
         row.fill,
         task=metric.task,
@@ -338,9 +353,8 @@ def fill_systems(
         for metric in part.metrics:
             published = find_published(material, part, row, metric)
             asked = published.options if published else row.options | metric.options
-            run = material.find_run(
-                metric.task, row.system, asked, published.split if published else ""
-            )
+            split = published.split if published else ""
+            run = material.find_run(metric.task, row.system, asked, split, published)
             score, sd = aside(row, metric) if aside else None, None
             if run:
                 repeats = material.repeats_of(run)
@@ -348,6 +362,9 @@ def fill_systems(
                 # A run that fills no cell here used other options, so it gets its own row.
                 taken |= {repeat.folder for repeat in repeats if score is not None}
             cell = show_system(material, part, metric, published, run, score)
+            if run and score is not None:
+                folders = tuple(str(repeat.folder) for repeat in material.repeats_of(run))
+                cell = replace(cell, runs=folders)
             if sd is not None and score is not None:
                 cell = replace(cell, sd=part.scale * sd, note=cell.note or score.note)
             if not (cell.reason or cell.fill):
@@ -371,10 +388,12 @@ def show_system(
     printed = published.metrics.get(metric.key) if published else None
     said = score.note if score and part.score_notes else ""
     reason = published.reason if published else part.unprinted
+    differs = material.find_differences(run, published, metric.key, score)
     return replace(
         spread_cell(score, part.digits, part.scale),
         paper=None if printed is None else round(part.scale * printed, part.digits),
-        compared=material.compares(run, published, metric.key, score),
+        compared=not differs,
+        differs=differs if score is not None and printed is not None else (),
         origin=run.facts.origin if run and score else "",
         reason=part.lacking if run or score else "",
         note="; ".join(text for text in (said, reason) if text),
@@ -393,12 +412,18 @@ def spread_cell(score: Score | None, digits: int = 2, scale: float = 100.0) -> C
 
 
 def show_scores(
-    part: DeclaredPart, scores: Mapping[str, Sequence[Score]], origin: str = ""
+    part: DeclaredPart, scores: Mapping[str, Sequence[Score]], run: paper.ScoredRun | None = None
 ) -> tuple[Cell, ...]:
     """Return the cells of a system that is not in the paper; ``scores`` are by task."""
     found = (paper.find_score(scores.get(metric.task, ()), metric.key) for metric in part.metrics)
+    runs = (str(run.folder),) if run else ()
+    origin = run.facts.origin if run else ""
     return tuple(
-        replace(paper.score_cell(score, part.digits, part.scale), origin=origin if score else "")
+        replace(
+            paper.score_cell(score, part.digits, part.scale),
+            origin=origin if score else "",
+            runs=runs,
+        )
         for score in found
     )
 
@@ -439,7 +464,9 @@ def _list_means(
         runs = asked.get(metric.task, ())
         score, sd = paper.mean_repeats(runs, metric.key)
         origin = next((run.facts.origin for run in runs if score and run.facts.origin), "")
-        cell = replace(paper.score_cell(score, part.digits, part.scale), origin=origin)
+        folders = tuple(str(run.folder) for run in runs)
+        cell = paper.score_cell(score, part.digits, part.scale)
+        cell = replace(cell, origin=origin, runs=folders)
         yield (
             cell
             if sd is None or score is None

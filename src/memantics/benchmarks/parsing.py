@@ -19,6 +19,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from memantics.core.errors import DataError
+from memantics.core.files import read_regular_text
 from memantics.core.task import Unparsed
 
 _MAX_TEXT = 100_000
@@ -290,7 +291,7 @@ def parse_file(path: Path) -> ast.Module:
     try:
         if path.stat().st_size > _LARGEST:
             raise DataError(path, "is too large for a script")
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(read_regular_text(path))
     except (OSError, UnicodeDecodeError, SyntaxError, ValueError, RecursionError) as error:
         raise DataError(path, f"is not valid Python: {error}") from error
 

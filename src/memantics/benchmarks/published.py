@@ -21,10 +21,12 @@ from pydantic import (
     model_validator,
 )
 
-from memantics.core.data import Reproduction, Statistic, judge
+from memantics.core.data import Reproduction, Statistic, judge, match_digits
 from memantics.core.errors import DataError, first_fault
+from memantics.core.files import read_regular
 from memantics.core.records import Score
 
+TRUNCATES = "The paper truncates."  # ends the note of a statistic
 _KEY = re.compile(r"([a-z][a-z0-9_]*)(?:\[([^=\[\]]+)=([^\[\]]+)\])?")
 
 
@@ -44,6 +46,9 @@ class PaperSystem(BaseModel):
     traits: dict[str, str] = {}
 
 
+Wording = Literal["official", "ours", "printed", "unstated", "none"]
+
+
 class PublishedRow(BaseModel):
     """One row of a published table, on the scale of the metrics of Memantics.
 
@@ -52,6 +57,11 @@ class PublishedRow(BaseModel):
     ``name[breakdown=part]``. ``digits`` are the printed decimals on that scale. ``sizes``,
     ``parts`` and ``classes`` are the paper's statements about the items. ``counted`` is the number
     of items of the computed metric over the same items, if the paper does not state it.
+    ``wording`` is the source of the row's prompts: ``official`` (in the authors' release), ``ours``
+    (the built-in ones), ``printed`` (in the paper only), ``unstated``, or ``none`` (the system has
+    no prompt). ``decoding`` are the stated decoding parameters (None as a value: the server's
+    default); it is None if the paper states none. ``protocol`` are further options of the authors'
+    experiment. A run is compared only if it matches all of them.
     ``feasible`` is False if the values cannot all be true (``reason`` explains it), and None if the
     table gives nothing to check.
     """
@@ -70,6 +80,9 @@ class PublishedRow(BaseModel):
     counted: dict[str, int] = {}
     parts: dict[str, tuple[str, ...]] = {}
     classes: tuple[int, int] | None = None
+    wording: Wording = "unstated"
+    decoding: dict[str, JsonValue] | None = None
+    protocol: dict[str, str] = {}
     feasible: bool | None
     reason: str = ""
 
@@ -117,6 +130,11 @@ class PublishedRow(BaseModel):
             options.get(name) == value for name, value in self.options.items()
         )
 
+    def list_protocol(self) -> dict[str, str]:
+        """Return the options that a command needs for the authors' experiment, with the wording."""
+        named = {"wording": "official"} if self.wording == "official" else {}
+        return {**named, **self.protocol}
+
 
 _TABLE = TypeAdapter(tuple[PublishedRow, ...])
 
@@ -126,7 +144,7 @@ def read_published(path: Path, hint: str = "reinstall memantics") -> tuple[Publi
     if not path.is_file():
         return ()
     try:
-        return _TABLE.validate_json(path.read_bytes())
+        return _TABLE.validate_json(read_regular(path))
     except OSError as error:
         raise DataError(path.name, f"cannot be read: {error.strerror}", hint=hint) from error
     except ValidationError as error:
@@ -158,7 +176,7 @@ _STATISTICS = TypeAdapter(tuple[Expected, ...])
 def read_expected(path: Path) -> tuple[Expected, ...]:
     """Read the expected statistics of a benchmark's data."""
     try:
-        return _STATISTICS.validate_json(path.read_bytes())
+        return _STATISTICS.validate_json(read_regular(path))
     except (OSError, ValidationError) as error:
         raise DataError(path, str(error).splitlines()[0], hint="reinstall memantics") from error
 
@@ -182,10 +200,16 @@ def compare(expected: tuple[Expected, ...], values: Mapping[str, JsonValue]) -> 
             value=values.get(row.key),
             verdict=_verdict(row, values.get(row.key)),
             definition=row.definition,
-            note=row.note,
+            note=_note(row, values.get(row.key)),
         )
         for row in expected
     ]
+
+
+def _note(row: Expected, value: JsonValue) -> str:
+    """Return the note of a statistic, which also says whether the paper truncated its value."""
+    cut = match_digits(value, row.paper, row.digits) == "truncated" and row.basis == "copy"
+    return " ".join(text for text in (row.note, TRUNCATES if cut else "") if text)
 
 
 def _verdict(row: Expected, value: JsonValue) -> Reproduction:

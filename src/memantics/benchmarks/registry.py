@@ -23,12 +23,8 @@ from pydantic import JsonValue
 
 from memantics import __version__
 from memantics.benchmarks.card import Card, TaskCard, read_card, read_policy, resolve_options
-from memantics.benchmarks.dataset_config import (
-    list_expected,
-    make_card,
-    make_plugin,
-    read_dataset_config,
-)
+from memantics.benchmarks.dataset_config import read_dataset_config
+from memantics.benchmarks.dataset_tasks import list_expected, make_card, make_plugin
 from memantics.benchmarks.paper import Paper
 from memantics.benchmarks.paper_file import FILE, read_paper
 from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
@@ -269,11 +265,23 @@ def find_dataset_configs() -> dict[str, Benchmark]:
     A config that ``data add`` wrote for a user's table replaces one of the same name.
     """
     roots = [DATASET_CONFIGS, *list_roots()[1:], find_own_dataset_configs()]
-    paths = [path for root in roots for path in list_dataset_configs(root)]
-    return {
-        path.stem: Benchmark(path.parent, make_card(path.stem, read_dataset_config(path)), path)
-        for path in paths
-    }
+    found, own = {}, roots[-1]
+    for path in (path for root in roots for path in list_dataset_configs(root)):
+        try:
+            card = make_card(path.stem, read_dataset_config(path))
+        except InputError as error:
+            if path.parent != own:
+                raise
+            _warn_once(f"{path} is ignored: {error.what}")
+            continue
+        found[path.stem] = Benchmark(path.parent, card, path)
+    return found
+
+
+@cache
+def _warn_once(problem: str) -> None:
+    """Say once that a config in the home folder is damaged; other data sets are not affected."""
+    print(f"warning: {problem}", file=sys.stderr)
 
 
 def find_own_dataset_configs() -> Path:
@@ -373,7 +381,11 @@ def find_writer(workflow: str) -> tuple[Benchmark, Writer]:
         for name in (benchmark.card.publish.workflows if benchmark.card.publish else ())
     }
     if workflow not in known:
-        raise UnknownName("workflow that can be published:", workflow, sorted(known))
+        raise InputError(
+            f"workflow {workflow!r} has no benchmark format; known: {', '.join(sorted(known))}",
+            hint="memantics annotate export N --what huggingface --out FOLDER, then"
+            " memantics data add FOLDER --label FIELD gives a benchmark of any choice field",
+        )
     benchmark = known[workflow]
     writer = getattr(benchmark.load_part("write"), "WRITER", None)
     if not isinstance(writer, Writer):

@@ -22,6 +22,7 @@ from memantics.benchmarks.plugin import BenchmarkPlugin, TaskSetup
 from memantics.core import data
 from memantics.core.data import read_record_lines
 from memantics.core.errors import DataError
+from memantics.core.ids import find_id_fault
 from memantics.core.records import Form, Image, Item
 from memantics.core.task import ItemWalk, Task
 
@@ -190,6 +191,8 @@ def read_table(
     known: dict[str, None] = {}
     missing: dict[str, None] = {}
     for number, row in data.read_records(shape, path):
+        if fault := find_id_fault(row.id):
+            raise DataError(file, f"id {row.id[:60]!a} {fault}", row=number, hint="change the id")
         if row.id in known:
             raise DataError(file, f"meme {row.id} appears twice", row=number)
         known[row.id] = None

@@ -7,12 +7,11 @@ format.
 
 from __future__ import annotations
 
-import io
 import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +19,9 @@ from pydantic import JsonValue
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError
-from memantics.core.images import decode, probe, read_bytes
+from memantics.core.images import decode, encode_png, probe, read_bytes
+from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.marks import keep_mark
 from memantics.core.queue import Review, Reviewed
 
 Record = Mapping[str, JsonValue]
@@ -64,6 +65,7 @@ class Made:
 class Writer:
     """The writer of a benchmark's format; ``add_chats`` adds the chats of another review.
 
+    ``list_chat_memes`` returns the ids of the memes that these chats may contain.
     ``split`` divides the memes into a training and a test split without dividing template clusters.
     The proportions (8, 2) mean 8 and 2 of every 10 memes.
     """
@@ -71,8 +73,10 @@ class Writer:
     write: Callable[[Review], Made]
     add_chats: Callable[[Made, Review], Made] | None = None
     split: Callable[[Made, Sequence[int]], Made] | None = None
+    list_chat_memes: Callable[[Made], Collection[str]] | None = None
 
 
+_FAULTS_SHOWN = 50
 # The file in the queue folder with groups of a pun and its two hard negatives.
 HARD_NEGATIVES = "hard-negatives.jsonl"
 _LACKING = {
@@ -100,10 +104,20 @@ def gather_memes(review: Review) -> dict[str, PublishedMeme]:
                 names[reviewed.item.group],
                 _find_image(reviewed, review.folder),
                 take_text(reviewed, "text", default=""),
-                take_text(reviewed, "language", default=review.card.language),
+                _find_language(reviewed, review.card.language),
                 take_text(reviewed, "template_cluster", default=""),
             )
     return memes
+
+
+def _find_language(reviewed: Reviewed, default: str) -> str:
+    """Return the language of a meme: as stored, else that of its text, else the queue's."""
+    stored = take_text(reviewed, "language", default="")
+    if stored:
+        return stored
+    text = next((t for n in ("caption", "text") if (t := take_text(reviewed, n, default=""))), "")
+    guessed = guess_language(text).language
+    return default if guessed == UNKNOWN else guessed
 
 
 def walk_kept(
@@ -193,6 +207,20 @@ def find_lacking(reviewed: Reviewed, *names: str) -> str:
     return ""
 
 
+def refuse_faults(review: Review, faults: Iterable[str]) -> None:
+    """Raise one error that lists all items that cannot be published, each with its reason."""
+    found = list(faults)
+    if not found:
+        return
+    shown = "; ".join(found[:_FAULTS_SHOWN])
+    more = f"; and {len(found) - _FAULTS_SHOWN:,} more" if len(found) > _FAULTS_SHOWN else ""
+    raise DataError(
+        review.folder,
+        f"{len(found):,} annotations cannot be published: {shown}{more}",
+        hint="correct or drop these items in the annotation app, and export again",
+    )
+
+
 def refuse_nothing(review: Review, base: str, skipped: Mapping[str, int]) -> DataError:
     """Return the error that explains why no meme of a review fits a format."""
     why = ", ".join(f"{count:,} with {name}" for name, count in skipped.items())
@@ -218,9 +246,7 @@ def read_png(path: Path) -> bytes:
     data = read_bytes(path)
     if probe(data, path.name).format == "PNG":
         return data
-    out = io.BytesIO()
-    decode(data, path.name).save(out, "PNG")
-    return out.getvalue()
+    return keep_mark(data, encode_png(decode(data, path.name), 6))
 
 
 def name_memes(ids: Iterable[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from memantics.benchmarks.memeintent.load import IntentMeme, open_release
 from memantics.benchmarks.plugin import TaskSetup
 from memantics.core.data import Source, inside, load_toml, open_once
 from memantics.core.errors import DataError, InputError, MissingExtra, first_fault
+from memantics.core.files import read_regular
 from memantics.core.images import read_bytes
 from memantics.core.language import read_script
 from memantics.core.prompt import Prompt
@@ -64,7 +65,7 @@ class _Demonstrations(BaseModel):
 def read_demonstrations(path: Path) -> tuple[tuple[Demonstration, ...], str]:
     """Read few-shot examples from a TOML file, with a hash that covers their images."""
     try:
-        body = path.read_bytes()
+        body = read_regular(path)
         shown = _Demonstrations.model_validate(load_toml(body.decode())).demonstration
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(path, f"cannot be read: {error}", hint=_SHAPE) from error

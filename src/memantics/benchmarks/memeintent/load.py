@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from memantics.core.data import Source, conform, find_file, list_names, read_file, read_json
 from memantics.core.errors import DataError, require_known
+from memantics.core.files import read_regular
 from memantics.core.language import read_script
 from memantics.core.records import Lenient
 
@@ -123,7 +124,7 @@ def _refuse_repeats(index: Path) -> None:
         # Inner objects are parsed first, so the last one is the outermost.
         outer[:] = [key for key, _ in pairs]
 
-    json.loads(index.read_bytes(), object_pairs_hook=remember)
+    json.loads(read_regular(index), object_pairs_hook=remember)
     for key, count in Counter(outer).items():
         if count > 1:
             raise DataError(index.name, "the key appears twice", row=key)

@@ -24,6 +24,8 @@ from memantics.benchmarks.paper import (
     PaperText,
     ScoredRun,
     find_score,
+    list_folders,
+    note_unshown,
     score_cell,
 )
 from memantics.benchmarks.paper_file import (
@@ -33,12 +35,14 @@ from memantics.benchmarks.paper_file import (
     show_declared,
     show_scores,
 )
+from memantics.core.files import read_regular
 from memantics.core.queue import IndividualAnnotation, Review
 from memantics.core.records import Outcome
 from memantics.core.rundir import last_answers, read_bare_items
 from memantics.core.task import Services
 from memantics.metrics.agreement import spearman
-from memantics.metrics.comparison import contrast_pairs, correct_known
+from memantics.metrics.comparison import correct_known
+from memantics.metrics.paired import contrast_pairs
 
 IntentMaterial = PaperMaterial[IntentRelease]
 _SETTING = ("role", "shots", "background")
@@ -137,7 +141,7 @@ def table_of_systems(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
         options = run.facts.options
         names = _SETTING if task == "intent" else _SETTING[:2]
         told = [part.names.get(options[n], options[n]) for n in names if n in options]
-        found = show_scores(part, {task: run.results.scores}, run.facts.origin)
+        found = show_scores(part, {task: run.results.scores}, run)
         ask = f"memantics run {run.task} --model {run.model}"
         cells = (
             replace(c, fill=f"{ask} {m.extra}" if m.extra else f"memantics score {run.folder}")
@@ -154,7 +158,7 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
     """Return questions RQ1 and RQ2: effects of background, set-up and model on ROUGE-L."""
     runs = material.of_task("intent")
     marks = {run.folder: _mark(run) for run in runs}
-    found = []
+    found, used = [], set[Path]()
     for factor in ("background", "shots", "role", "model"):
         grid: dict[str, dict[str, ScoredRun]] = {}
         for run in runs:
@@ -171,6 +175,7 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
                 )
                 if made is not None and made.p is not None:
                     found.append((factor, f"{first} → {second} ({setting})", made))
+                    used |= {runs_by_level[level].folder for level in (first, second)}
     adjusted = correct_known([made.p for *_, made in found])
     rows = []
     for (factor, label, made), p in zip(found, adjusted, strict=True):
@@ -180,7 +185,12 @@ def contrasts(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
             for value in (p, made.t_paired, made.t_unpaired)
         )
         rows.append(PaperRow(label, (size, *chances), "own", factor))
-    return part.show(rows or part.empty("all"))
+    if not rows:
+        return part.show(part.empty("all"))
+    others = (run for run in runs if run.folder not in used)
+    notes = note_unshown(others, "no run differs in one factor only, or another run is the same")
+    shown = (run for run in runs if run.folder in used)
+    return replace(part.show(rows, notes=notes), runs=list_folders(shown))
 
 
 # Levels of a factor in increasing order: a contrast is the higher level minus the lower one.
@@ -226,7 +236,11 @@ def across_settings(material: IntentMaterial, part: DeclaredPart) -> PaperPart:
             for found in (next(iter(wrote), None), run)
         ]
         fill = f"memantics run {material.name}/background --model {run.model}"
-        cells = [replace(score_cell(score, part.digits, part.scale), fill=fill) for score in scores]
+        folders = [list_folders(wrote[:1]), list_folders([run])]
+        cells = [
+            replace(score_cell(score, part.digits, part.scale), fill=fill, runs=folder)
+            for score, folder in zip(scores, folders, strict=True)
+        ]
         label = f"{run.model}, {asked.get('role')}, {asked.get('shots')}-shot"
         rows.append(PaperRow(label, tuple(cells), "own"))
         values = [score.value for score in scores if score and score.value is not None]
@@ -252,7 +266,7 @@ def _rate(review: Review) -> Iterator[PaperRow]:
     key = review.folder.parent / "key.jsonl"
     if not key.is_file():
         return
-    lines = [orjson.loads(line) for line in key.read_bytes().splitlines() if line.strip()]
+    lines = [orjson.loads(line) for line in read_regular(key).splitlines() if line.strip()]
     named = {
         line["id"]: " · ".join(
             [line["model"], *(line["options"][o] for o in _SETTING if o in line["options"])]

@@ -112,9 +112,10 @@ def pictures(release: IntentRelease) -> Iterator[str]:
     return (row.file for row in release.rows)
 
 
-def makers(release: IntentRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+def makers(release: IntentRelease) -> tuple[Maker, ...]:
     """Return the model that wrote the image descriptions used as references for captioning."""
-    return (Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited"),)
+    maker = Maker("image descriptions", "LLaVA-1.6", ("caption",), "the paper; some are edited")
+    return (maker,) if release.source.official else ()
 
 
 def narrow(release: IntentRelease, split: str) -> IntentRelease:
@@ -150,7 +151,7 @@ def _judge_constant(release: IntentRelease, *, keep: bool) -> Finding:
     plains = [_rouge(plain, intents) for intents in references]
     groups = [row.id for row in release.rows]
     score = mean_score("rouge_l", values, groups)
-    published = _published() if release.source.kind == "release" else []
+    published = _published() if release.source.official else []
     beaten = sum(row <= (score.value or 0) for row in published)
     top = max(published, default=None)
     beats = top is not None and (score.value or 0) > top

@@ -23,10 +23,11 @@ from memantics.metrics.reappraisal import METRICS, components
 ReappraisalMaterial = paper.PaperMaterial[ReappraisalRelease]
 _SPREAD = re.compile(r"± ([\d.]+)")
 _JUDGE = ("gemini-3-pro-preview",)
+_SHORTEST = 4  # letters of an abbreviated folder name
 _INVALID = ("a rule still broken", "no judgement")
 
 
-def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
+def _choose_judges(material: ReappraisalMaterial) -> list[paper.ScoredRun]:
     """Return one run per judge model and configuration: the run with the most judgements."""
     best: dict[tuple[str, ...], paper.ScoredRun] = {}
     for run in material.of_task("judge"):
@@ -35,8 +36,19 @@ def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
         key = (run.model, *setting)
         if key not in best or _judged(run) > _judged(best[key]):
             best[key] = run
-    runs = list(best.values())
+    return list(best.values())
+
+
+def _judges(material: ReappraisalMaterial) -> dict[str, Path]:
+    """Return the folder of the chosen run of each judge, by its name."""
+    runs = _choose_judges(material)
     return dict(zip(_name(runs), (run.folder for run in runs), strict=True))
+
+
+def _note_twins(material: ReappraisalMaterial) -> tuple[str, ...]:
+    chosen = _choose_judges(material)
+    others = (run for run in material.of_task("judge") if run not in chosen)
+    return paper.note_unshown(others, "another run of this judge and configuration was used")
 
 
 def _judged(run: paper.ScoredRun) -> int:
@@ -98,7 +110,8 @@ def figure_4(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
         paper.PaperRow(name.upper(), tuple(_people_cells(studies[0], name, part.command())))
         for name in humans.DIMENSIONS
     )
-    return part.show(rows, columns=columns)
+    shown = part.show(rows, notes=_note_twins(material), columns=columns)
+    return replace(shown, runs=paper.list_folders(_choose_judges(material)))
 
 
 def _people_cells(study: humans.JudgeStudy, name: str, fill: str) -> Iterator[paper.Cell]:
@@ -125,9 +138,9 @@ def figure_4_wins(material: ReappraisalMaterial, part: DeclaredPart) -> paper.Pa
     if not studies or len(studies[0].judges) < 2:
         return part.show(part.empty(*(row.label for row in part.rows)), drawn=False)
     rates = humans.win_rates(studies[0])
-    return part.show(
-        paper.PaperRow(rate.label, (paper.score_cell(rate, 1),), "own") for rate in rates
-    )
+    rows = (paper.PaperRow(rate.label, (paper.score_cell(rate, 1),), "own") for rate in rates)
+    shown = part.show(rows, notes=_note_twins(material))
+    return replace(shown, runs=paper.list_folders(_choose_judges(material)))
 
 
 def judges(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
@@ -145,7 +158,11 @@ def judges(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart
         scores = {score.key: score for score in found if score.label == name}
         cells = (_plain(scores["alpha"]), paper.score_cell(scores["sd"], 3, 1.0)) if scores else ()
         rows += [paper.PaperRow(name.upper(), cells)] if cells else part.empty(name.upper())
-    return part.show(rows)
+    if not found:
+        return part.show(rows)
+    others = (run for run in material.of_task("judge") if run not in runs)
+    notes = paper.note_unshown(others, "other outputs: the runs have another view")
+    return replace(part.show(rows, notes=notes), runs=paper.list_folders(runs))
 
 
 def _of_view(material: ReappraisalMaterial, view: str) -> list[paper.ScoredRun]:
@@ -165,7 +182,7 @@ def _metric_cells(
     ``printed_as`` is the name of an editor in the paper.
     """
     printed = {k: v for row in material.published for k, v in row.metrics.items()}
-    theirs = run is not None and _is_theirs(material, run, part.label)
+    differs = list_judge_differences(material, run, part.label) if run is not None else ()
     cells = []
     for metric in part.metrics:
         name = f"{metric.key}[{where}]" if where else metric.key
@@ -178,7 +195,9 @@ def _metric_cells(
                 paper.score_cell(score, part.digits),
                 paper=None if known is None else round(100 * known, part.digits),
                 sd=float(spread[1]) if spread else None,
-                compared=theirs,
+                compared=not differs,
+                differs=differs if known is not None else (),
+                runs=(str(run.folder),) if run else (),
                 origin=run.facts.origin if run and score else "",
                 fill=part.command(fill) if run is None else "",
                 reason="" if run is None else part.lacking,
@@ -187,37 +206,83 @@ def _metric_cells(
     return tuple(cells)
 
 
-def _is_theirs(material: ReappraisalMaterial, run: paper.ScoredRun, table: str) -> bool:
-    """Return whether a run matches the paper's experiment: judge, options, editors and memes."""
+def list_judge_differences(
+    material: ReappraisalMaterial, run: paper.ScoredRun, table: str
+) -> tuple[str, ...]:
+    """Return how a run differs from the paper's experiment: judge, prompts, options and memes.
+
+    Table II has a row per editor, so the editors that are there are compared. Table III pools all
+    editors, so they must be those of the paper.
+    """
     rows = [row for row in material.published if row.source == table]
-    if not (material.comparable and run.facts.whole and rows):
-        return False
+    if not rows:
+        return ("the paper prints no value",)
+    if not material.comparable:
+        return ("data: not the paper's complete release",)
+    found = list(material.list_run_differences(run, rows[0]))
+    if not any(paper.same_system(run.model, name) for name in _JUDGE):
+        found.append(f"judge: {run.model} instead of {_JUDGE[0]}")
     items = list(read_bare_items(run.folder))
     editors = {item.tags.get("editor", "") for item in items}
+    theirs = _are_theirs(material, editors)
+    if table != "Table II" and not theirs:
+        found.append(f"editors: {_count_editors(material, editors)}, and the value pools them")
+    printed = material.expected["kept"].paper
     kept = {item.tags.get("kept", "").partition("/")[0] for item in items}
-    return (
-        any(paper.same_system(run.model, name) for name in _JUDGE)
-        and rows[0].fits(run.facts.options, run.facts.split)
-        and _are_theirs(material, editors)
-        and kept == {str(material.expected["kept"].paper)}
-    )
+    wanted = int(printed) if isinstance(printed, int | float) else 0
+    # Fewer editors keep more memes: a meme is kept if all editors have edited it.
+    enough = all(count.isdecimal() and int(count) >= wanted for count in kept)
+    if kept != {str(printed)} and (theirs or not enough):
+        found.append(f"memes: {', '.join(sorted(kept))} kept instead of {wanted:,}")
+    return tuple(found)
+
+
+def name_editor(material: ReappraisalMaterial, folder: str) -> str:
+    """Return the paper's name of an editor's folder; empty if it is not in the paper.
+
+    The release abbreviates folder names, such as ``In-Co…``: a beginning that only one editor has
+    is enough.
+    """
+    if named := material.name_system(folder):
+        return named
+    start = _strip(folder)
+    if len(start) < _SHORTEST or not folder.endswith(("…", "...", "_")):
+        return ""
+    found = [
+        name
+        for name in material.systems
+        if any(_strip(known).startswith(start) for known in material.names_of(name))
+    ]
+    return found[0] if len(found) == 1 else ""
+
+
+def _strip(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", name.casefold())
+
+
+def _count_editors(material: ReappraisalMaterial, editors: Collection[str]) -> str:
+    found = {name_editor(material, editor) for editor in editors} - {""}
+    others = sum(not name_editor(material, editor) for editor in editors)
+    more = f" and {others} other{'s' if others > 1 else ''}" if others else ""
+    return f"{len(found)} of the paper's {len(material.systems)}{more}"
 
 
 def _are_theirs(material: ReappraisalMaterial, editors: Collection[str]) -> bool:
     """Return whether the editors are exactly those of the paper."""
-    found = {material.name_system(editor) for editor in editors} - {""}
+    found = {name_editor(material, editor) for editor in editors} - {""}
     return len(editors) == len(material.systems) == len(found)
 
 
 def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
     """Return Table 2: editors by metric; ten runs of a hundred memes that all editors share."""
     runs = _of_view(material, "model")
-    rows = []
+    rows, notes = [], list[str]()
     for run, judge in zip(runs, _name(runs), strict=True):
-        found = {s.label for s in run.results.scores if s.by == "editor"}
-        named = {editor: material.name_system(editor) for editor in sorted(found)}
-        order = [*material.systems, ""]
         section = f"judged by {run.model} ({judge})" if judge != run.model else f"judged by {judge}"
+        found = {s.label for s in run.results.scores if s.by == "editor"}
+        named = {editor: name_editor(material, editor) for editor in sorted(found)}
+        notes.append(f"{section}: {_count_editors(material, found)} editors.")
+        order = [*material.systems, ""]
         for editor in sorted(named, key=lambda e: (order.index(named[e]), e)):
             cells = _metric_cells(material, part, run, f"editor={editor}", printed_as=named[editor])
             kind: RowKind = "paper" if named[editor] else "own"
@@ -228,7 +293,7 @@ def table_2(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
             if name not in known:
                 cells = _metric_cells(material, part, None, f"editor={name}", "edit")
                 rows.append(paper.PaperRow(name, cells, section="the paper's editors"))
-    return part.show(rows)
+    return part.show(rows, notes=notes)
 
 
 def table_3(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
@@ -257,8 +322,10 @@ def figure_5(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
                 score = paper.find_score(run.results.scores, f"rfs_run[{by}={editor} × {level}]")
                 origin = run.facts.origin if score else ""
                 missing = "" if score else part.lacking
-                cells.append(replace(paper.score_cell(score), reason=missing, origin=origin))
-            label = material.name_system(editor) or editor
+                runs_of = (str(run.folder),)
+                cell = replace(paper.score_cell(score), reason=missing, origin=origin, runs=runs_of)
+                cells.append(cell)
+            label = name_editor(material, editor) or editor
             rows.append(paper.PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty(*material.systems))
 
@@ -304,7 +371,7 @@ def repeated(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
                 paper.Cell(value=100 * float(v), n=len(units), digits=part.digits) for v in values
             )
             rows.append(paper.PaperRow(label, tuple(cells), "own", section))
-    return part.show(rows or part.empty("a judge"))
+    return replace(part.show(rows or part.empty("a judge")), runs=paper.list_folders(runs))
 
 
 def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPart:
@@ -319,10 +386,9 @@ def figure_6(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPa
             for name in part.columns:
                 score = paper.find_score(run.results.scores, f"proportion[{by}={name}]")
                 missing = "" if score else part.lacking
-                cells.append(
-                    replace(paper.score_cell(score, 1), reason=missing, origin=run.facts.origin)
-                )
-            label = material.name_system(editor) or editor or "all editors"
+                cell = replace(paper.score_cell(score, 1), reason=missing)
+                cells.append(replace(cell, origin=run.facts.origin, runs=(str(run.folder),)))
+            label = name_editor(material, editor) or editor or "all editors"
             rows.append(paper.PaperRow(label, tuple(cells), "own", f"judged by {judge}"))
     return part.show(rows or part.empty("an editor"))
 
@@ -342,7 +408,7 @@ def invalid(material: ReappraisalMaterial, part: DeclaredPart) -> paper.PaperPar
             for way in part.columns[1:]
         ]
         n = shares[0].n if shares[0] else 0
-        first = paper.Cell(value=100 * share, digits=1, n=n)
+        first = paper.Cell(value=100 * share, digits=1, n=n, runs=(str(run.folder),))
         rows.append(paper.PaperRow(judge, (first, *map(paper.score_cell, ways)), "own"))
     return part.show(rows or part.empty("a judge"))
 

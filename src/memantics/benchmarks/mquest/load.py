@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue
 from memantics.benchmarks.mquest import knowledge
 from memantics.core.data import Source, conform, list_names, read_json
 from memantics.core.errors import DataError, require_known
+from memantics.core.files import read_regular_text
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.records import Closed
 from memantics.core.releases import FOLDERS, RAW, REFINED, meme_of, read_file
@@ -72,7 +73,7 @@ def read_log(path: Path) -> tuple[str, ...]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular_text(path, errors="replace")
     except OSError as error:
         raise DataError(path.name, f"cannot be read: {error.strerror}") from error
 

@@ -21,12 +21,19 @@ from memantics.benchmarks.paper import (
     PaperText,
     ScoredRun,
     find_score,
+    list_folders,
     list_statistics,
     name_runs,
     run_cell,
     score_cell,
 )
-from memantics.benchmarks.paper_file import DeclaredPart, fill_systems, list_others, read_paper
+from memantics.benchmarks.paper_file import (
+    DeclaredPart,
+    fill_systems,
+    list_others,
+    read_paper,
+    write_options,
+)
 from memantics.core.queue import JudgedQuestion, list_judged_questions
 from memantics.core.records import Image, Item
 from memantics.core.rundir import last_answers, read_bare_items, read_items
@@ -155,9 +162,9 @@ def table_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
 def traits(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Return Table 2 by the training properties of models that the paper discusses."""
     known: dict[str, Mapping[str, str]] = {n: s.traits for n, s in material.systems.items()}
-    for model, model_traits in material.traits.items():
-        name = material.name_system(model) or model
-        known[name] = {**known.get(name, {}), **model_traits}
+    # The paper states the traits of its models; a table of the user describes further models only.
+    ignored = [model for model in material.traits if material.name_system(model)]
+    known |= {m: told for m, told in material.traits.items() if m not in ignored}
     rows = []
     for trait in dict.fromkeys(name for model_traits in known.values() for name in model_traits):
         for value in sorted(
@@ -167,7 +174,8 @@ def traits(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
                 model for model, model_traits in known.items() if model_traits.get(trait) == value
             ]
             rows += _trait_rows(material, part, f"{trait}: {value}", members)
-    return part.show(rows)
+    note = f"Ignored in --traits, since the paper states their traits: {', '.join(ignored)}."
+    return part.show(rows, notes=[note] if ignored else [])
 
 
 def _trait_rows(
@@ -194,16 +202,19 @@ def _mean(runs: Sequence[ScoredRun], metric: str) -> Cell:
     found = [find_score(run.results.scores, metric) for run in runs]
     values = [score.value for score in found if score is not None and score.value is not None]
     origin = next((run.facts.origin for run in runs if run.facts.origin), "")
-    cell = Cell(value=100 * fmean(values), n=len(values), digits=2, origin=origin)
-    return cell if values else Cell()
+    if not values:
+        return Cell()
+    folders = tuple(str(run.folder) for run in runs)
+    return Cell(value=100 * fmean(values), n=len(values), digits=2, origin=origin, runs=folders)
 
 
 def figure_2(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     """Return accuracy by dimension (Figure 2); the paper plots these values without numbers."""
     runs, names = material.of_task("qa"), part.names | _own_dimensions(material, part)
     if not runs:
+        asking = write_options(material.shared_protocol)
         asked = tuple(
-            Cell(fill=part.command(model=system.model, extra=system.extra))
+            Cell(fill=part.command(model=system.model, extra=system.extra, options=asking))
             for system in material.systems.values()
         )
         lacking = (Cell(reason=part.reason),) * len(asked)
@@ -256,7 +267,8 @@ def _show_case(material: MquestMaterial, part: DeclaredPart, kind: str) -> Paper
         PaperText(name, group[item.id].reply.text[:_CHARACTERS] or f"({group[item.id].status})")
         for name, group in zip(_name(material, runs), said, strict=True)
     ]
-    return part.show(texts=[PaperText(title, head), *answers])
+    shown = part.show(texts=[PaperText(title, head), *answers])
+    return replace(shown, runs=list_folders(runs))
 
 
 def figure_5(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
@@ -300,7 +312,7 @@ def figure_6(material: MquestMaterial, part: DeclaredPart) -> PaperPart:
     if not texts:
         path = Path(__file__).with_name("prompts") / "explain_first.md"
         texts.append(PaperText("our template", path.read_text(encoding="utf-8")))
-    return part.show(texts=texts)
+    return replace(part.show(texts=texts), runs=list_folders(runs))
 
 
 def figure_8(material: MquestMaterial, part: DeclaredPart) -> PaperPart:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -69,7 +69,7 @@ def survey(release: MquestRelease) -> Found:
     """Summarise a copy of the data: counts, errors, repairs, and the effect of missing files."""
     skips: list[Skip] = []
     repairs: Counter[str] = Counter()
-    grounded = 0
+    grounded, details = 0, dict[str, JsonValue]()
     for file in release.files:
         question = release.read_question(file)
         grounded += bool(question.related)
@@ -81,11 +81,11 @@ def survey(release: MquestRelease) -> Found:
         "questions": len(release.files),
         "questions with related individuals": grounded,
         "knowledge bases": len(release.raw),
-        "individuals": _count(release, "raw", repairs),
+        "individuals": _count(release, "raw", repairs, details),
         "refined graphs": len(release.refined),
     }
     if find_spec("pyoxigraph") is not None:
-        counts["individuals in refined graphs"] = _count(release, "refined", repairs)
+        counts["individuals in refined graphs"] = _count(release, "refined", repairs, details)
     data = [file.path for file in release.files] + [*release.raw, *release.refined]
     found = sum(f"{meme}.png" in release.pictures for meme in release.memes)
     return Found(
@@ -98,16 +98,39 @@ def survey(release: MquestRelease) -> Found:
         skips=tuple(skips),
         repairs={name: count for name, count in sorted(repairs.items()) if count},
         notes=tuple(_notes(release, found)),
+        details=details,
     )
 
 
-def _count(release: MquestRelease, kind: Literal["raw", "refined"], repairs: Counter[str]) -> int:
+def _count(
+    release: MquestRelease,
+    kind: Literal["raw", "refined"],
+    repairs: Counter[str],
+    details: dict[str, JsonValue],
+) -> int:
+    """Count individuals; ``details`` gets relations by name, and memes that have none of a kind."""
     total = 0
+    relations: Counter[str] = Counter()
+    seen: defaultdict[str, set[str]] = defaultdict(set)
+    related: set[str] = set()
     for individual in release.individuals(kind):
         total += 1
+        seen[individual.dimension].add(individual.meme)
+        relations.update(relation.name for relation in individual.relations)
+        if individual.relations:
+            related.add(individual.meme)
         repairs[f"{individual.declared} read as {individual.dimension}"] += (
             individual.declared in ALIASES
         )
+    paths = release.raw if kind == "raw" else release.refined
+    named = "knowledge bases" if kind == "raw" else "refined graphs"
+    memes = {meme_of(path) for path in paths}
+    ordered = sorted(relations.items(), key=lambda pair: (-pair[1], pair[0]))
+    details[f"relations of {named}"] = dict(ordered)
+    details[f"{named} without a relation"] = len(memes - related)
+    details[f"{named} without an individual, by dimension"] = {
+        name: len(memes - seen[name]) for name in DIMENSIONS
+    }
     return total
 
 

@@ -33,9 +33,9 @@ def pictures(release: PunRelease) -> Iterator[str]:
     return (meme.file for meme in release.memes)
 
 
-def makers(release: PunRelease) -> tuple[Maker, ...]:  # noqa: ARG001 - the same for every copy
+def makers(release: PunRelease) -> tuple[Maker, ...]:
     """Return the model that wrote the chats and checked distractors; the paper evaluates it too."""
-    return (Maker("chats", "GPT-4o", ("chat",), "the paper"),)
+    return (Maker("chats", "GPT-4o", ("chat",), "the paper"),) if release.official else ()
 
 
 def narrow(release: PunRelease, split: str) -> PunRelease:
@@ -65,7 +65,7 @@ def _judge_always_pun(release: PunRelease) -> Finding:
     value = f1(counts)
     words = ""
     verdict: FindingVerdict = "worth knowing"
-    if release.folder != FOLDER / "sample":
+    if release.official:
         published, alone = _published(), _published("1")
         below, bare = (sum(row <= (value or 0) for row in rows) for rows in (published, alone))
         words = (

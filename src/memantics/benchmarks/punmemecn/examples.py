@@ -292,6 +292,8 @@ def _wanted(brief: words.Brief) -> tuple[Who, ...]:
         brief.options.get("wording") == "official"
     ):  # the authors' prompts describe their own examples
         return ("authors",)
+    if brief.published:  # equal file names are other memes
+        return ("ours",)
     chosen: dict[str, tuple[Who, ...]] = {"authors": ("authors",), "ours": ("ours",)}
     return chosen.get(brief.options["shots"], ("authors", "ours"))
 

@@ -315,7 +315,11 @@ def _drop(
     def drop(sums: Floats) -> Floats:
         return sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
 
-    span = bootstrap(sum_by_cluster(rows, memes), drop) if value is not None else None
+    span = (
+        bootstrap(sum_by_cluster(rows, memes), drop, bounds=(-1.0, 1.0))
+        if value is not None
+        else None
+    )
     low, high = span or (None, None)
     note = f"recall of {WORDS_OF[pair[0]]} minus that of {WORDS_OF[pair[1]]}"
     return records.Score(key, value, len(found), low, high, note=note)

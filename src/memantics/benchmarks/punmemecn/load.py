@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from memantics.benchmarks.chats import ChatTopic
 from memantics.core.data import Skip, Source, read_json
 from memantics.core.errors import DataError, first_row_fault, require_known
+from memantics.core.files import read_regular
 from memantics.core.releases import META, ReleaseRow, ReleaseText, find_folder
 
 GroupRole = Literal["pun", "similar_image", "similar_text"]
@@ -336,7 +337,7 @@ def _entries(path: Path) -> Iterator[tuple[str, JsonValue]]:
         names[:] = [name for name, _ in pairs]
 
     try:
-        json.loads(path.read_bytes(), object_pairs_hook=keep_names)
+        json.loads(read_regular(path), object_pairs_hook=keep_names)
     except RecursionError as error:
         raise DataError(path.name, "is nested too deeply", hint="download it again") from error
     name, times = Counter(names).most_common(1)[0]
@@ -480,7 +481,11 @@ CHATS: Mapping[Difficulty, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class PunRelease:
-    """A copy of PunMemeCN: all memes in file order, their conversations, chats by level."""
+    """A copy of PunMemeCN: all memes in file order, their conversations, chats by level.
+
+    ``official`` is False for the sample and for a user's set in this format: the paper's values are
+    not about them.
+    """
 
     folder: Path
     files: tuple[Path, ...]
@@ -490,6 +495,7 @@ class PunRelease:
     hard: tuple[ChatRecord, ...]
     skips: tuple[Skip, ...]
     repairs: Mapping[str, int]
+    official: bool = False
 
     def chats(self, level: str) -> tuple[ChatRecord, ...]:
         """Return the chats of a difficulty level whose four options are in this copy."""
@@ -528,6 +534,7 @@ def open_release(source: Source) -> PunRelease:
         hard=chats["hard"],
         skips=tuple(findings.skips),
         repairs=MappingProxyType(dict(repairs)),
+        official=source.official,
     )
 
 

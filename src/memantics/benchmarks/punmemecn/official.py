@@ -213,7 +213,42 @@ def read_released(release: PunRelease) -> tuple[PublishedRow, ...]:
                 rows += _list_rows(task, _fields(models), metrics, {"level": level})
         else:
             rows += _list_rows(task, whole, metrics, {})
-    return tuple(rows)
+    return (*rows, *_list_harmful(release))
+
+
+def _list_harmful(release: PunRelease) -> Iterator[PublishedRow]:
+    """Yield the released proportions of harmful memes that each system detects, and the drops."""
+    told = _RELEASED["harmful"]
+    places = (root / "results" / told["file"] for root in list_roots(release.folder))
+    path = next((place for place in places if place.is_file()), None)
+    for system, sets in _fields(read_json(path) if path else None).items():
+        known = {told["sets"][name]: _fields(v) for name, v in _fields(sets).items()
+                 if name in told["sets"]}  # fmt: skip
+        asked = any(f"Acc_{code}" in found for found in known.values() for code in _LANGUAGES)
+        for code, language in _LANGUAGES.items() if asked else (("", ""),):
+            key = f"Acc_{code}" if code else "Acc"
+            rates = {
+                name: float(rate)
+                for name, found in known.items()
+                if isinstance(rate := found.get(key), int | float)
+            }
+            first = rates.get("toxicn")
+            metrics = {f"recall_{name}": rate for name, rate in rates.items()}
+            if first is not None:
+                others = ((name, rate) for name, rate in rates.items() if name != "toxicn")
+                metrics |= {f"drop_{name}": round(first - rate, 3) for name, rate in others}
+            if metrics:
+                yield PublishedRow(
+                    task="harmful",
+                    system=system,
+                    options={"language": language} if language else {},
+                    metrics=metrics,
+                    digits=3,
+                    source=SOURCE,
+                    wording="official" if language else "none",
+                    decoding={"temperature": 0.0} if language else None,
+                    feasible=None,
+                )
 
 
 def _list_rows(
@@ -238,6 +273,7 @@ def _list_rows(
                         metrics=known,
                         digits=3,
                         source=SOURCE,
+                        wording="official",
                         feasible=None,
                     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from memantics.benchmarks.paper_file import (
     read_paper,
     show_declared,
     show_scores,
+    write_options,
 )
 from memantics.benchmarks.published import PublishedRow
 from memantics.benchmarks.punmemecn.load import PunRelease
@@ -120,23 +121,40 @@ def _fits(run: papers.ScoredRun, options: Mapping[str, str]) -> bool:
     return all(run.facts.options.get(name, value) == value for name, value in wanted.items())
 
 
+def _find_runs(
+    material: PunMaterial, metric: PaperMetric, model: str, options: Mapping[str, str]
+) -> list[papers.ScoredRun]:
+    """Return all runs of a model, or of a system of the paper, with these options."""
+    wanted = {**options, **metric.options}
+    return [
+        run
+        for run in material.of_task(metric.task)
+        if _fits(run, wanted)
+        and (papers.same_system(run.model, model) or material.name_system(run.model) == model)
+    ]
+
+
 def _ask_model(
     material: PunMaterial,
     part: DeclaredPart,
     metric: PaperMetric,
     model: str,
     options: Mapping[str, str],
+    place: int = 0,
 ) -> papers.Cell:
-    """Return the cell of a model, or of a system for which the paper prints no score."""
-    wanted = {**options, **metric.options}
-    named = [r for r in material.of_task(metric.task) if _fits(r, wanted)]
-    runs = [
-        r
-        for r in named
-        if papers.same_system(r.model, model) or material.name_system(r.model) == model
-    ]
+    """Return the cell of a model, or of a system for which the paper prints no score.
+
+    ``place`` selects one of several runs with the same options.
+    """
+    runs = _find_runs(material, metric, model, options)[place:]
     cell = papers.run_cell(runs[0], metric.key, part.digits, part.scale) if runs else papers.Cell()
-    chosen = " ".join(f"--set {name}={value}" for name, value in wanted.items())
+    if place and not runs:
+        return cell
+    wanted = {**options, **metric.options}
+    system = material.systems.get(model)
+    if not (system and system.model.startswith("detector/")):
+        wanted |= material.protocol_of(metric.task)
+    chosen = write_options(wanted)
     asked = material.systems[model].model if model in material.systems else model
     asked = asked if "/" in asked else f"openai/{asked}"
     fill = "" if runs else part.command(task=metric.task, options=chosen, model=asked)
@@ -144,32 +162,82 @@ def _ask_model(
     return replace(cell, fill=fill, reason=reason)
 
 
+def _name_place(label: str, cells: Sequence[papers.Cell], place: int) -> str:
+    """Return the label of a further run of a model, which names its folder."""
+    folders = dict.fromkeys(Path(run).name for cell in cells for run in cell.runs)
+    return f"{label} ({', '.join(folders)})" if place and folders else label
+
+
 def _others(
-    material: PunMaterial, part: DeclaredPart, options: Mapping[str, str], section: str = ""
+    material: PunMaterial,
+    part: DeclaredPart,
+    options: Mapping[str, str],
+    section: str = "",
+    taken: Collection[Path] = (),
 ) -> Iterator[papers.PaperRow]:
-    """Return the rows of the user's models that are not in the paper."""
-    models = dict.fromkeys(
-        run.model
-        for metric in part.metrics
-        for run in material.of_task(metric.task)
-        if _fits(run, {**options, **metric.options})
-        and material.name_system(run.model) not in {row.system for row in part.rows}
-    )
-    for model in models:
-        cells = (_ask_model(material, part, metric, model, options) for metric in part.metrics)
-        yield papers.PaperRow(model, tuple(cells), "own", section)
+    """Return the rows of runs that are in no row of the paper: other models, further runs."""
+    found: dict[str, dict[tuple[str, str], list[papers.ScoredRun]]] = {}
+    for metric in part.metrics:
+        for run in material.of_task(metric.task):
+            if run.folder not in taken and _fits(run, {**options, **metric.options}):
+                key = (metric.task, str(metric.options))
+                runs = found.setdefault(run.model, {}).setdefault(key, [])
+                runs += [run] if run not in runs else []
+    for model, by_task in found.items():
+        theirs = material.name_system(model) in {row.system for row in part.rows}
+        for place in range(max(map(len, by_task.values()))):
+            cells = []
+            for metric in part.metrics:
+                runs = by_task.get((metric.task, str(metric.options)), [])[place:]
+                cell = papers.Cell(
+                    fill="" if place or theirs else _fill(part, metric, model, options)
+                )
+                if runs:
+                    cell = papers.run_cell(runs[0], metric.key, part.digits, part.scale)
+                    cell = replace(cell, reason=part.lacking)
+                cells.append(cell)
+            label = _name_place(model, cells, place or int(theirs))
+            yield papers.PaperRow(label, tuple(cells), "own", section)
+
+
+def _fill(part: DeclaredPart, metric: PaperMetric, model: str, options: Mapping[str, str]) -> str:
+    chosen = write_options({**options, **metric.options})
+    asked = model if "/" in model else f"openai/{model}"
+    return part.command(task=metric.task, options=chosen, model=asked)
 
 
 def table_2(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Return Table 2: zero-shot results with image only and with caption; models and annotators."""
     rows: list[papers.PaperRow] = []
-    shown, _ = fill_systems(material, part)
+    shown, taken = fill_systems(material, part)
     sections = {row.section: row.options for row in part.rows}
     for section, options in sections.items():
         rows += [row for row in shown if row.section == section]
-        rows += _others(material, part, options, section)
+        rows += _others(material, part, options, section, taken)
         rows += _people_rows(material, part, section)
     return part.show(rows)
+
+
+def table_2_released(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
+    """Return released results of models that Table 2 does not print; their runs are in Table 2."""
+    released = read_released(material.release)
+    return part.show(_beside_released(material, part, released, {"language": "zh"}))
+
+
+def _beside_released(
+    material: PunMaterial,
+    part: DeclaredPart,
+    released: Sequence[PublishedRow],
+    other: Mapping[str, str],
+) -> Iterator[papers.PaperRow]:
+    """Return the declared rows: released values, with the runs of their systems beside them."""
+    for row in part.rows:
+        cells = []
+        for metric in part.metrics:
+            cell = _ask_model(material, part, metric, row.system, row.options)
+            told = _find_released(material, released, row.system, metric, {**other, **row.options})
+            cells.append(_put_beside(cell, told, part))
+        yield papers.PaperRow(row.label, tuple(cells), row.kind, row.section)
 
 
 def _people_rows(material: PunMaterial, part: DeclaredPart, section: str) -> list[papers.PaperRow]:
@@ -234,8 +302,26 @@ def _show_prompts(
                 cells.append(_put_beside(cell, told, part))
             kind: RowKind = "paper" if name in explored else "own"
             rows.append(papers.PaperRow(name, tuple(cells), kind, section))
-    bare = papers.Cell(fill=part.command("english"))
+            rows += _more_prompts(material, part, metric, name, language, section)
+    tasks = " ".join(dict.fromkeys(f"{material.name}/{m.task}" for m in _PROMPTED))
+    bare = papers.Cell(fill=part.command("english", task=tasks))
     return part.show(rows or [papers.PaperRow("a model", (bare,) * len(part.columns))])
+
+
+def _more_prompts(
+    material: PunMaterial,
+    part: DeclaredPart,
+    metric: PaperMetric,
+    name: str,
+    language: str,
+    section: str,
+) -> Iterator[papers.PaperRow]:
+    """Return rows of the second and further runs of a model with the same prompt."""
+    asked = [{"prompt": number, "language": language} for number in STYLES]
+    most = max(len(_find_runs(material, metric, name, options)) for options in asked)
+    for place in range(1, most):
+        cells = [_ask_model(material, part, metric, name, options, place) for options in asked]
+        yield papers.PaperRow(_name_place(name, cells, place), tuple(cells), "own", section)
 
 
 def _find_released(
@@ -255,7 +341,7 @@ def _find_released(
 
 def _put_beside(cell: papers.Cell, told: float | None, part: DeclaredPart) -> papers.Cell:
     """Return the computed value beside a released one, without a comparison."""
-    return replace(cell, paper=told, compared=False, digits=part.digits, printed="released")
+    return replace(cell, released=told, compared=False, digits=part.digits)
 
 
 def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
@@ -266,7 +352,7 @@ def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
         named = (d for d in tuned if material.is_system(d.name, row.system))
         detector = next((d for d in named if d.facts["style"] == row.key), None)
         taken |= {detector.folder} if detector else set()
-        cells = _tuned_cells(part, detector, row.key)
+        cells = _tuned_cells(material, part, detector, row.key)
         pairs = zip(cells, row.printed, strict=True)
         rows.append(
             papers.PaperRow(row.label, tuple(replace(cell, paper=told) for cell, told in pairs))
@@ -274,7 +360,7 @@ def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     for detector in tuned:
         if detector.folder not in taken:
             style = str(detector.facts["style"])
-            cells = _tuned_cells(part, detector, style)
+            cells = _tuned_cells(material, part, detector, style)
             rows.append(papers.PaperRow(f"{detector.name}: {part.names[style]}", cells, "own"))
     runs = [run for run in material.of_task("detection") if run.facts.split == "test"]
     for run, label in zip(runs, papers.name_runs(runs), strict=True):
@@ -284,16 +370,20 @@ def table_4(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
 
 
 def _tuned_cells(
-    part: DeclaredPart, detector: papers.ScoredDetector | None, style: str
+    material: PunMaterial,
+    part: DeclaredPart,
+    detector: papers.ScoredDetector | None,
+    style: str,
 ) -> tuple[papers.Cell, ...]:
     """Return TPR and TNR on held-out groups, and TNR on other memes."""
+    chosen = f"{style} --wording official" if material.compared else style
     places = (("held out", "tpr"), ("held out", "tnr"), ("external", "tnr"))
     scores = [
         papers.find_score(detector.scores.get(name, ()), key) if detector else None
         for name, key in places
     ]
     return tuple(
-        replace(papers.score_cell(score, 3, 1.0), compared=False, fill=part.command(style=style))
+        replace(papers.score_cell(score, 3, 1.0), compared=False, fill=part.command(style=chosen))
         for score in scores
     )
 
@@ -314,12 +404,21 @@ def table_5(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     runs = material.of_task("harmful")
     for run, label in zip(runs, papers.name_runs(runs), strict=True):
         if run.folder not in taken:
-            found = show_scores(part, {"harmful": run.results.scores}, run.facts.origin)
+            found = show_scores(part, {"harmful": run.results.scores}, run)
             empty = tuple(replace(cell, fill=part.command(model=run.model)) for cell in found)
             shown.append(papers.PaperRow(label, empty, "own"))
     if material.source.kind == "sample":
         shown = [_close(row, part.reason) if _answered(row) else row for row in shown]
     return part.show(shown)
+
+
+def table_5_released(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
+    """Return the released results of Table 5: all systems, and both languages of the prompt."""
+    released = [row for row in read_released(material.release) if row.task == "harmful"]
+    rows = list(_beside_released(material, part, released, {}))
+    if material.source.kind == "sample":
+        rows = [_close(row, part.reason) for row in rows]
+    return part.show(rows)
 
 
 def _answered(row: papers.PaperRow) -> bool:
@@ -333,8 +432,8 @@ def _close(row: papers.PaperRow, reason: str) -> papers.PaperRow:
 
 def table_7(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     """Return Table 7: results of caption transcription and pinyin."""
-    rows, _ = fill_systems(material, part)
-    return part.show([*rows, *_others(material, part, {})])
+    rows, taken = fill_systems(material, part)
+    return part.show([*rows, *_others(material, part, {}, taken=taken)])
 
 
 def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
@@ -363,7 +462,8 @@ def table_7_ways(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
             told = _find_released(material, released, name, metric, {})
             cells.append(_put_beside(cell, told, part))
         rows.append(papers.PaperRow(name, tuple(cells), "paper" if name in systems else "own"))
-    bare = papers.Cell(fill=part.command("english"))
+    tasks = " ".join(dict.fromkeys(f"{material.name}/{m.task}" for m in part.metrics))
+    bare = papers.Cell(fill=part.command("english", task=tasks))
     return part.show(rows or [papers.PaperRow("a model", (bare,) * len(part.columns))])
 
 
@@ -372,7 +472,7 @@ def table_8(material: PunMaterial, part: DeclaredPart) -> papers.PaperPart:
     runs = material.of_task("punchline")
     rows, texts = [], []
     for run, label in zip(runs, papers.name_runs(runs), strict=True):
-        cells = show_scores(part, {"punchline": run.results.scores}, run.facts.origin)
+        cells = show_scores(part, {"punchline": run.results.scores}, run)
         told = tuple(replace(cell, reason=part.lacking) for cell in cells)
         rows.append(papers.PaperRow(label, told, "own"))
         listed = [s.label for s in run.results.scores if s.by == "confused"]
@@ -386,13 +486,15 @@ PAPER = read_paper(
     {
         "Figure 1": figure_1,
         "Section 3.1": annotation,
-        "Look-alikes": hard_negatives,
+        "Hard negatives": hard_negatives,
         "Table 1": table_1,
         "Table 2": table_2,
+        "Table 2, released models": table_2_released,
         "Figure 4": figure_4,
         "Figure 4, English prompts": figure_4_english,
         "Table 4": table_4,
         "Table 5": table_5,
+        "Table 5, released": table_5_released,
         "Table 7": table_7,
         "Table 7, other ways to ask": table_7_ways,
         "Table 8": table_8,

@@ -190,7 +190,8 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
         if brief.show(meme) is not None
     ]
     drawn = [(meme, 0) for meme in puns]
-    if brief.options["set"] == "balanced":
+    repeats = brief.options["per_target"] != "auto" or not brief.published
+    if brief.options["set"] == "balanced" and repeats:
         drawn = examples.balance(puns, _per_target(brief, puns))
     memes = [meme for meme, _ in drawn]
     fields = tuple(_field(brief.language, part, memes, names[part]) for part in VALUES)
@@ -220,7 +221,10 @@ def _items(brief: Brief, names: Mapping[str, str]) -> Iterator[Item]:
 
 
 def _per_target(brief: Brief, puns: Sequence[PunMeme]) -> int:
-    """Return the number of items per target; sample data are too small for the paper's number."""
+    """Return the number of items per target; sample data are too small for the paper's number.
+
+    A user's set repeats puns only if this option gives a number.
+    """
     if brief.options["per_target"] != "auto":
         return brief.read_whole("per_target", 1, 100_000)
     if brief.source is not None and brief.source.kind == "release":

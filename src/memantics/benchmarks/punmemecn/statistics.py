@@ -25,6 +25,7 @@ from memantics.benchmarks.punmemecn.load import (
 from memantics.core.data import Found, checksum
 from memantics.core.releases import META
 from memantics.core.text import cut_chinese
+from memantics.metrics.classification import ClassCounts, f1
 from memantics.metrics.text import measure_distinct
 
 COMPLETE = 1959
@@ -50,6 +51,12 @@ def survey(release: PunRelease) -> Found:
         skips=release.skips,
         repairs=dict(release.repairs),
         notes=tuple(_notes(release, images)),
+        details={
+            "chats in the order of the authors, with their orders of options": {
+                chat: list(order) for chat, order in examples.authors_orders().items()
+            },
+            "transcribed puns in the order of the authors": list(examples.draw_transcribed()),
+        },
     )
 
 
@@ -208,13 +215,12 @@ def _best_f1(as_pun: Counter[str], as_other: Counter[str]) -> float | None:
         key=lambda caption: as_other[caption] / as_pun[caption],
     )
     hits = as_pun.total() - sum(as_pun[caption] for caption in mixed)
-    best, false = hits, 0
-    missed = as_pun.total() - hits
-    top = 2 * best / (2 * best + missed) if best else 0.0
+    missed, false = as_pun.total() - hits, 0
+    top = f1(ClassCounts(hits, false, missed)) or 0.0
     for caption in mixed:  # in increasing order of the cost of calling a caption a pun
         hits, missed = hits + as_pun[caption], missed - as_pun[caption]
         false += as_other[caption]
-        top = max(top, 2 * hits / (2 * hits + missed + false))
+        top = max(top, f1(ClassCounts(hits, false, missed)) or 0.0)
     return round(top, 3) if as_pun else None
 
 

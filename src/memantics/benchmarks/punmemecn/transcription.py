@@ -58,10 +58,14 @@ def _make(
 
 
 def choose_puns(brief: Brief) -> list[PunMeme]:
-    """Return the authors' 200 test puns if this copy has any of them, else every pun."""
+    """Return the authors' 200 test puns if this copy has any of them, else every pun.
+
+    File names of a user's set may equal the authors', so their sample is not drawn there.
+    """
     puns = {meme.id: meme for meme in brief.release.memes if meme.is_pun}
     drawn = [puns[name] for name in draw_transcribed() if name in puns]
-    return drawn if drawn and brief.options["set"] == "paper" else list(puns.values())
+    theirs = brief.options["set"] == "paper" and not brief.published
+    return drawn if drawn and theirs else list(puns.values())
 
 
 def _items(brief: Brief, task: str) -> Iterator[Item]:

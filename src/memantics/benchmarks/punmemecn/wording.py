@@ -113,9 +113,14 @@ class Brief(TaskSetup):
         return prompt
 
     @property
+    def published(self) -> bool:
+        """Whether the data are a user's set in this format: the authors' samples do not apply."""
+        return self.source is not None and self.source.published
+
+    @property
     def excludes(self) -> bool:
-        """Whether the few-shot examples are excluded from evaluation."""
-        return self.options["examples"] == "exclude"
+        """Whether the few-shot examples are excluded from evaluation; a user's set has none."""
+        return self.options["examples"] == "exclude" and not self.published
 
     def show(self, meme: PunMeme) -> Image | None:
         """Return the image of a meme; if missing, raise an error or return None (item skipped)."""

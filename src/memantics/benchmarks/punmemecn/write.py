@@ -49,9 +49,7 @@ def add_chats(made: Made, review: Review) -> Made:
 
     A distractor meme that is not published cannot be an option, so its chat is skipped.
     """
-    # The format allows chats about puns only, also for distractors.
-    puns = [row for row in made.tables["puns"] if row["pun"] == "yes"]
-    names = {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
+    names = name_puns(made)
     kept = {reviewed.item.id: reviewed for reviewed in review.items if reviewed.kept}
     wanted = [_edit(line, kept[line.id]) for line in _read(review.folder) if line.id in kept]
     lines = [line for line in wanted if _fits(line, names)]
@@ -59,7 +57,7 @@ def add_chats(made: Made, review: Review) -> Made:
         raise DataError(
             review.folder,
             "no kept chat has its meme and all distractors published as puns",
-            hint="build chats and fill in the pun form for the same memes",
+            hint="write the chats with 'memantics build chats --annotations FILE', the pun form's",
         )
     files = {file: pack(_write(lines, names, level)) for level, file in chats.LEVELS.items()}
     table: list[Record] = [
@@ -73,6 +71,15 @@ def add_chats(made: Made, review: Review) -> Made:
         tables={**made.tables, "chats": table},
         skipped={**made.skipped, _UNFIT: len(wanted) - len(lines)},
     )
+
+
+def name_puns(made: Made) -> dict[str, str]:
+    """Return the file names of the published puns, by meme id.
+
+    The format allows chats about puns only, also for distractors.
+    """
+    puns = [row for row in made.tables["labels"] if row["pun"] == "yes"]
+    return {str(row["known_as"]): f"{row['meme']}.png" for row in puns}
 
 
 def _edit(line: _ChatLine, reviewed: Reviewed) -> _ChatLine:
@@ -149,6 +156,9 @@ def write_puns(review: Review) -> writing.Made:
     table: list[writing.Record] = []
     named: list[writing.PublishedMeme] = []
     kept = list(writing.walk_kept(review, memes))
+    writing.refuse_faults(
+        review, (fault for reviewed, _ in kept for fault in _find_faults(reviewed))
+    )
     names = _name_groups(review.folder, kept)
     for reviewed, meme in kept:
         if reviewed.item.id not in names:
@@ -164,7 +174,7 @@ def write_puns(review: Review) -> writing.Made:
         (*TASKS, *(["punchline"] if any(map(_has_homophone, meta.values())) else [])),
         tuple(named),
         {"_Meta.json": writing.pack(meta)},
-        {"puns": table},
+        {"labels": table},
         skipped={"memes not in a group of three": len(kept) - len(names)},
     )
 
@@ -223,6 +233,21 @@ _COLUMNS = (
 )
 
 
+def _find_faults(reviewed: Reviewed) -> Iterator[str]:
+    """Yield what prevents the publication of an item, in words."""
+    name = reviewed.item.id
+    texts = {key: reviewed.values.get(key) for key in ("caption", "pun_word", "homophone")}
+    caption, word = texts["caption"], texts["pun_word"]
+    if not isinstance(caption, str) or not caption:
+        yield f"{name}: no caption"
+        return
+    if reviewed.values.get("pun") != "yes":
+        return
+    yield from (f"{name}: no {key}" for key, text in texts.items() if not text)
+    if isinstance(word, str) and word and word not in caption:
+        yield f"{name}: pun word {word!r} is not in its caption {caption!r}"
+
+
 def _entry(reviewed: Reviewed, *, is_pun: bool) -> writing.Record:
     caption = writing.take_text(reviewed, "caption")
     label = _label(reviewed.values)
@@ -236,8 +261,6 @@ def _entry(reviewed: Reviewed, *, is_pun: bool) -> writing.Record:
     if not is_pun:
         return entry
     word, sound = writing.take_text(reviewed, "pun_word"), writing.take_text(reviewed, "homophone")
-    if word not in caption:
-        raise DataError(reviewed.item.id, f"pun word {word!r} is not in its caption {caption!r}")
     return entry | {
         "caption_2": caption.replace(word, sound, 1),
         "meme_chat": dict.fromkeys(TOPICS),
@@ -262,4 +285,4 @@ def _votes(reviewed: Reviewed, label: str) -> dict[str, str]:
     return {f"annotator_{number}": vote for number, vote in enumerate(cast, 1)}
 
 
-WRITER = writing.Writer(write_puns, add_chats)
+WRITER = writing.Writer(write_puns, add_chats, list_chat_memes=name_puns)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from memantics.core.data import Source, read_json, toml_beside
 from memantics.core.errors import DataError, first_row_fault, require_known
+from memantics.core.files import open_regular_text
 from memantics.core.releases import ReleaseRow, ReleaseText
 from memantics.metrics.grouping import find_near_duplicates
 
@@ -304,7 +305,7 @@ def _refuse_overlap(parts: Mapping[tuple[ReleaseVersion, HarmSplit], tuple[HarmM
 def _check_code_book(path: Path) -> None:
     """Raise an error unless the code book lists the 15 known targets."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_regular_text(path, "utf-8-sig", newline="") as file:
             codes = [row[0] for row in csv.reader(file) if row and row[0].isdecimal()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(path.name, f"cannot be read: {error}") from error

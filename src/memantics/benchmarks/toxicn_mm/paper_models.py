@@ -15,7 +15,9 @@ from memantics.benchmarks.paper import (
     PaperRow,
     PaperText,
     ScoredDetector,
+    ScoredRun,
     find_score,
+    list_folders,
     name_runs,
 )
 from memantics.benchmarks.paper_file import (
@@ -65,7 +67,7 @@ def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     rows = [
         row
         if not declared.key or declared.key in theirs
-        else replace(row, cells=tuple(replace(cell, compared=False) for cell in row.cells))
+        else replace(row, cells=tuple(_set_apart(cell) for cell in row.cells))
         for row, declared in zip(rows, part.rows, strict=True)
     ]
     for detector in material.detectors:
@@ -82,6 +84,13 @@ def table_5(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
             "The paper selected models by test scores; here a validation split is used.",
         ),
     )
+
+
+def _set_apart(cell: Cell) -> Cell:
+    """Return the cell of a detector with other encoders, which is not compared."""
+    known = cell.value is not None and cell.paper is not None
+    differs = (*cell.differs, "encoders: others than the paper's") if known else cell.differs
+    return replace(cell, compared=False, differs=differs)
 
 
 def _is_theirs(material: HarmMaterial, row: DeclaredRow, detector: ScoredDetector | None) -> bool:
@@ -158,8 +167,12 @@ def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     rows = []
     for row in part.rows:
         if not row.key:
-            cell = Cell(row.cells[0], digits=1, reason=part.reason)
+            digits = 2 if isinstance(row.cells[0], float) and row.cells[0] < 1 else 1
+            cell = Cell(row.cells[0], digits=digits, reason=part.reason)
             rows.append(PaperRow(row.label, (cell,)))
+            continue
+        if row.key.startswith("share "):
+            rows.append(PaperRow(row.label, (_share_harmful(material, row),)))
             continue
         task, key, sort = row.key.split()
         metric = PaperMetric(task=task, key=key)
@@ -180,6 +193,25 @@ def in_the_text(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
         cell = Cell(row.cells[0], value, digits=digits, compared=False, arithmetic=not known)
         rows.append(PaperRow(row.label, (cell,)))
     return part.show(rows)
+
+
+def _share_harmful(material: HarmMaterial, row: DeclaredRow) -> Cell:
+    """Return the proportion of harmful memes of a kind, for a statement without an exact value."""
+    parts = material.release.parts
+    known = [memes for (version, _), memes in parts.items() if version == "v1"]
+    whole = not material.comparable or len(known) == 2
+    harmful = [meme for memes in known for meme in memes if meme.harmful] if whole else []
+    if row.key == "share offence":
+        found = sum(meme.type == "offence" for meme in harmful)
+    else:
+        found = sum(meme.modality in ("text", "both") for meme in harmful)
+    fill = f"memantics data add {material.name} DIR"
+    differs = ("the paper states no exact value",)
+    cell = Cell(row.cells[0], compared=False, fill=fill)
+    if not harmful:
+        return cell
+    value = round(100 * found / len(harmful), 2)
+    return replace(cell, value=value, n=len(harmful), digits=2, fill="", differs=differs)
 
 
 _VARIANTS = (
@@ -232,7 +264,7 @@ def case_study(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
         for name in sorted(memes, key=lambda name: (spread(name), name))[:3]
     ]
     note = part.lacking if texts else f"Filled by: {part.command()}."
-    return part.show(texts=texts, notes=[note])
+    return replace(part.show(texts=texts, notes=[note]), runs=list_folders(every if texts else ()))
 
 
 def _explain(
@@ -253,23 +285,23 @@ def _predict(name: str, verdicts: Mapping[str, Mapping[str, float]]) -> str:
 def figure_c1(material: HarmMaterial, part: DeclaredPart) -> PaperPart:
     """Return Figure C1: proportion of harmful memes detected, by modality of the harm."""
     runs = material.of_task("detection")
-    named: dict[str, tuple[Sequence[Score], str]] = {
-        detector.name: (detector.scores["detection"], "")
+    named: dict[str, tuple[Sequence[Score], ScoredRun | None]] = {
+        detector.name: (detector.scores["detection"], None)
         for detector in material.detectors
         if "detection" in detector.scores
     }
     for run, label in zip(runs, name_runs(runs), strict=True):
-        named[label] = (run.results.scores, run.facts.origin)
+        named[label] = (run.results.scores, run)
     rows = [
         PaperRow(
             name,
             tuple(
                 replace(cell, reason=part.lacking)
-                for cell in show_scores(part, {"detection": scores}, origin)
+                for cell in show_scores(part, {"detection": scores}, ran)
             ),
             "own",
         )
-        for name, (scores, origin) in named.items()
+        for name, (scores, ran) in named.items()
     ]
     return part.show(rows or part.empty("all"))
 
