@@ -22,7 +22,8 @@ from memantics.core.finding import Finding
 from memantics.core.waiting import run_sync
 from memantics.evaluation.audit import AuditSettings, audit
 from memantics.evaluation.audits.benchmark import audit as audit_tasks
-from memantics.evaluation.datasets import LabelledColumns, add_release
+from memantics.evaluation.datasets import add_release
+from memantics.evaluation.own_data import LabelledColumns
 from tests.audit.planted import make_memes, write_table
 from tests.audit.toys import CARD, make_items, make_subject, name_pictures, trivial
 

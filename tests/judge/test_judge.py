@@ -3,82 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import krippendorff
 import numpy as np
 import orjson
 import pytest
-from pydantic import JsonValue
 
 import memantics as mm
 from memantics.core.errors import InputError
-from memantics.core.model import Model
-from memantics.core.records import Image, Reply, Request
+from memantics.core.records import Field as FormField
+from memantics.core.records import Form, Image, Item, Option, Outcome
 from memantics.core.rundir import read_items
-from memantics.evaluation.rubric import ENOUGH, SCHEMA, measure_agreement
-from memantics.models import kinds as registered
-from memantics.models.kinds import ModelKind
+from memantics.evaluation.judging.rubrics import built_in_rubric
+from memantics.evaluation.rubric import ENOUGH, measure_agreement, need_text
 from tests.commands import Shell
-
-TASK = "memeintent/intent"
-MEMES = 12
-
-
-class Scripted:
-    """A judge whose verdict is a function of the answer that it is shown."""
-
-    note, cacheable = "scripted", False
-
-    def __init__(self, name: str, verdict: Callable[[str], str]) -> None:
-        self.name, self._verdict = name, verdict
-        self.requests: list[Request] = []
-
-    @property
-    def identity(self) -> Mapping[str, JsonValue]:
-        return {"name": self.name}
-
-    async def answer(self, request: Request) -> Reply:
-        self.requests.append(request)
-        return Reply(self._verdict(request.form.context["answer"]))
-
-    async def close(self) -> None:
-        pass
-
-
-@pytest.fixture
-def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
-    planted: dict[str, Model] = {}
-    kind = ModelKind("judge", "judge/NAME", "", lambda name, _: planted[name])
-    monkeypatch.setitem(globals(), "KIND", kind)
-    monkeypatch.setitem(registered.MODEL_KINDS.ours, "judge", f"{__name__}:KIND")
-
-    def add(name: str, verdict: Callable[[str], str]) -> Scripted:
-        model = Scripted(f"judge/{name}", verdict)
-        planted[model.name] = model
-        return model
-
-    return add
+from tests.judge.conftest import MEMES, Scripted
 
 
 def say(correctness: int, coverage: int) -> str:
     return orjson.dumps({"reason": "x", "correctness": correctness, "coverage": coverage}).decode()
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> mm.Run:
-    """Answers ``the meme says 0`` to ``the meme says 11``."""
-    items = list(mm.load_dataset(TASK))[:MEMES]
-    rows = [
-        {"image": item.images[0].path.name, "answer": f"the meme says {n}"}
-        for n, item in enumerate(items)
-    ]
-    path = tmp_path / "said.jsonl"
-    path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    return mm.evaluate(
-        TASK, f"humans/{path}", out=tmp_path / "runs", settings=mm.EvaluationSettings(limit=MEMES)
-    )
 
 
 def number(answer: str) -> int:
@@ -111,7 +57,7 @@ def test_metrics_of_judges_stand_beside_the_runs_own(
     # Asked once with picture, references and answer, by a strict schema, blind to the model.
     assert len(first.requests) == MEMES
     request = first.requests[0]
-    assert request.schema == SCHEMA
+    assert request.schema == built_in_rubric().schema
     text = next(part for part in request.messages[0].parts if isinstance(part, str))
     assert any(isinstance(part, Image) for part in request.messages[0].parts)
     gold = next(iter(read_items(run.folder))).item.gold
@@ -138,7 +84,7 @@ def test_judges_are_checked_against_people_and_put_on_their_scale(
     ]
     path = tmp_path / "ratings.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    (done,) = mm.judge(run, model="judge/kind", ratings=path)
+    (done,) = mm.judge(run, model="judge/kind", people=path)
     correctness, coverage = done.agreement
     marks = [3 + n % 3 for n in range(MEMES)]
     assert done.run.scores["judge_correctness"].value == pytest.approx(np.mean(marks))
@@ -177,6 +123,23 @@ def test_a_verdict_out_of_form_is_asked_again_and_then_not_counted(
         mm.judge(run, model="judge/mute")
 
 
+@pytest.mark.parametrize(
+    ("gold", "field", "free"),
+    [
+        (["a", "b"], FormField("answer", "choice", (Option("A", "a"),)), True),
+        ("one reference", FormField("answer", "text"), True),
+        ("A", FormField("answer", "choice", (Option("A", "a"),)), False),
+        (3, FormField("answer", "text"), False),
+    ],
+)
+def test_free_text_of_a_task_of_ones_own(
+    tmp_path: Path, gold: str | int, field: FormField, free: bool
+) -> None:
+    item = Item("i", "i", gold, Form("?", (field,)))
+    with nullcontext() if free else pytest.raises(InputError, match="no free-text answers"):
+        need_text([Outcome(item, "answered", "said")], tmp_path)
+
+
 def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     shell = Shell(tmp_path)
     choice = mm.evaluate(
@@ -189,5 +152,5 @@ def test_what_cannot_be_judged_says_why(tmp_path: Path, run: mm.Run) -> None:
     assert "no free-text answers" in line
     path = tmp_path / "r.csv"
     path.write_text("item,correctness,coverage\na,7,1\n", encoding="utf-8")
-    line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--ratings", path)
+    line = shell.refused("judge", run.folder, "--model", "fake/drafter", "--people", path)
     assert "'7' is not a rating from 1 to 5" in line

@@ -7,7 +7,9 @@ import io
 import json
 import random
 from collections.abc import Mapping
+from math import sqrt
 from pathlib import Path
+from statistics import fmean, pvariance
 
 import pytest
 from scipy import stats
@@ -19,11 +21,21 @@ from statsmodels.stats import (  # type: ignore[import-untyped,unused-ignore]
 import memantics as mm
 from memantics.core.records import Outcome
 from memantics.evaluation.report import render_table, tabulate_models
-from memantics.evaluation.reports.model_table import MetricCell, ModelTable
+from memantics.evaluation.reports.model_table import (
+    MetricCell,
+    ModelRow,
+    ModelTable,
+    TaskColumn,
+    render_csv_table,
+    render_html_table,
+    render_latex_table,
+    render_markdown_table,
+)
 from memantics.web.plot import ForestLine, draw_forest
 from tests.commands import Shell
 from tests.compare.test_compare import choices, puns, side
 from tests.latex import check_latex
+from tests.runs import pick, write_run
 
 ITEMS = [f"m{n:03}" for n in range(120)]
 
@@ -70,7 +82,7 @@ def test_marks_equal_those_of_statsmodels_on_made_up_runs(made_up: list[Path]) -
         cells = [[0, 0], [0, 0]]
         for item in ITEMS:
             cells[rights[one][item]][rights[other][item]] += 1
-        plain.append(contingency_tables.mcnemar(cells, exact=True).pvalue)
+        plain.append(contingency_tables.mcnemar(cells, exact=False, correction=False).pvalue)
     corrected = dict(zip(pairs, multitest.multipletests(plain, method="holm")[1], strict=True))
     best = max(names, key=lambda name: sum(rights[name].values()))
     table = tabulate_models(made_up)
@@ -104,15 +116,19 @@ def test_marks_equal_an_independent_computation_on_real_runs(tmp_path: Path) -> 
     plain = []
     for place, first in enumerate(folders):
         for second in folders[place + 1 :]:
-            net: dict[str, int] = {}
+            net: dict[str, list[int]] = {}
             answers = {o.item.id: o for o in side(second).outcomes}
             for outcome in side(first).outcomes:
                 other = answers[outcome.item.id]
                 gain = (other.value == other.item.gold) - (outcome.value == outcome.item.gold)
-                net[outcome.item.group] = net.get(outcome.item.group, 0) + gain
-            squared = sum(value**2 for value in net.values())
-            statistic = sum(net.values()) ** 2 / squared if squared else 0.0
-            plain.append(stats.chi2.sf(statistic, 1))
+                net.setdefault(outcome.item.group, []).append(gain)
+            left = [
+                fmean(gain for meme, gains in net.items() if meme != out for gain in gains)
+                for out in net
+            ]
+            error = sqrt((len(left) - 1) * pvariance(left))
+            mean = fmean(gain for gains in net.values() for gain in gains)
+            plain.append(2 * stats.t.sf(abs(mean) / error, len(left) - 1))
     expected = multitest.multipletests(plain, method="holm")[1]
     found = mm.compare(folders)
     # Rows stand in the order of the table, pairs in both orders.
@@ -260,3 +276,51 @@ def test_runs_and_results_are_data_frames(tmp_path: Path, made_up: list[Path]) -
     assert repr(run) == f"<Run mquest/qa fake/weak: accuracy {chosen.value.iloc[0]:.3f}, n = 120>"
     with pytest.raises(mm.InputError, match="has no run directories"):
         mm.results(tmp_path / "nothing")
+
+
+def test_every_kind_of_footnote_comes_once_and_memes_stand_beside_items(tmp_path: Path) -> None:
+    """Three models with other rates of invalid replies: one footnote, with proportions of items."""
+    names = [f"{n}-{k}" for n in range(5) for k in range(4)]
+    folders = []
+    for label, invalid in (("a", 2), ("b", 5), ("c", 1)):
+        answers = {n: "no idea" if p < invalid else "Answer: A" for p, n in enumerate(names)}
+        folder = write_run(
+            tmp_path / label,
+            "mquest/qa",
+            answers,
+            golds=dict.fromkeys(names, "A"),
+            groups={name: name[0] for name in names},
+            tags={"dimension": "Scene", "kind": "R"},
+            form=pick("A", "B", "C", "D"),
+            model=f"fake/{label}",
+        )
+        mm.score(folder)
+        folders.append(folder)
+    table = tabulate_models(folders)
+    (column,) = table.columns
+    assert (column.n, column.memes, column.size) == (20, 5, "n = 20, 5 memes")
+    invalid_notes = [note for note in table.notes if "invalid" in note]
+    assert len(invalid_notes) == 1
+    for part in ("as a proportion of items", "fake/a: 10.0 %", "fake/b: 25.0 %", "fake/c: 5.0 %"):
+        assert part in invalid_notes[0]
+    for render in (render_markdown_table, render_latex_table, render_html_table):
+        assert "5 memes" in str(render(table))
+    assert "mquest/qa memes" in render_csv_table(table)
+
+
+def test_footnotes_of_many_tasks_break_into_lines() -> None:
+    """A footnote with a value per task is one paragraph whose lines fit a terminal."""
+    models = [f"provider/a-model-with-a-long-name-{n}" for n in range(4)]
+    parts = "; ".join(f"{name}, 谐音/task: - 12.5 %" for name in models)
+    note = f"invalid replies (refused or unparsed): {parts}"
+    cell = MetricCell(0.5, 0.4, 0.6, 9, notes=(note, "short"))
+    table = ModelTable(
+        (TaskColumn("a/task", "accuracy", 9, ""),), (ModelRow("model", (cell,)),), ()
+    )
+    _, *lines = render_markdown_table(table).rpartition("\n\n")[2].splitlines()
+    assert len(lines) > 3
+    for line in lines:
+        assert sum(1 + (char in "谐音") for char in line) <= 80
+        assert line[0].isalpha() or line.startswith("<sup>b</sup>")
+    read = " ".join(render_markdown_table(table).rpartition("\n\n")[2].split())
+    assert read == f"<sup>a</sup> {note} <sup>b</sup> short"

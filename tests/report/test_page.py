@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +29,8 @@ ATTACK = (
 )
 
 
-@pytest.fixture(scope="module")
-def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["en", "zh"])
+def hostile_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in which every text that comes from outside attacks the page."""
     root = tmp_path_factory.mktemp("hostile")
     name = "x\" onerror='window.hacked=1' <b>.png"
@@ -70,7 +71,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = replace(facts, model=ATTACK + "2")
     second = write_run(root / "b&amp;", other, items, answers, baseline, scores)
     out = root / "report.html"
-    build_report([first, second], out, ReportSettings(title=ATTACK))
+    build_report([first, second], out, ReportSettings(ATTACK, request.param))
     return out
 
 
@@ -185,6 +186,7 @@ def test_page_is_quiet_complete_and_says_what_it_is(opener: Opener, demo_page: P
         assert first.locator("tr.trivial").count() == 2
         expect(first.locator("tbody tr").nth(1)).to_contain_text("baseline, not a VLM")
         assert first.locator("tbody .strip .mark").count() == 4
+        assert first.locator("td[data-name=memes]").all_inner_texts() == ["24", "24", "24", "–"]
         assert page.locator("#provenance dl").count() == 6
         open_everything(page)
         expect(page.locator("#provenance")).to_contain_text("ab12" * 16)
@@ -219,6 +221,15 @@ def test_nothing_overflows(opener: Opener, demo_page: Path, width: int, scheme: 
         )
         assert wide == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+        # Where a row is stacked, its counts fill whole lines.
+        heads, tops = seen.page.evaluate(
+            "[getComputedStyle(document.querySelector('.board thead')).position,"
+            " [...document.querySelector('.board tbody tr').querySelectorAll('td[data-name]')]"
+            ".map((e) => e.getBoundingClientRect().top)]"
+        )
+        if heads == "absolute":
+            lines = Counter(tops)
+            assert len(set(lines.values())) == 1, lines
         seen.assert_quiet()
 
 
@@ -319,3 +330,22 @@ def test_free_text_shows_its_score_and_its_gold_as_text(tmp_path: Path) -> None:
     took = page.partition("Cost and time")[2]
     assert "call time (s)" in took
     assert re.search(r'<td class="number">0:00:0\d</td></tr>', took), "wall time is told apart"
+
+
+@pytest.mark.slow
+def test_links_to_commands_stay_on_one_line_and_in_their_table(
+    opener: Opener, tmp_path: Path
+) -> None:
+    """M-QUEST's Table 1 has twelve columns of links."""
+    mm.paper("mquest", data="sample", parts=["Table 1"]).save(tmp_path / "paper.html")
+    with opener() as seen:
+        seen.page.goto((tmp_path / "paper.html").as_uri())
+        lines = seen.page.evaluate(
+            "[...document.querySelectorAll('td a.small')].map((e) => e.getClientRects().length)"
+        )
+        assert len(lines) > 12
+        assert set(lines) == {1}
+        wide, shown = seen.page.locator(".scroll").first.evaluate(
+            "(e) => [e.scrollWidth, e.clientWidth]"
+        )
+        assert wide <= shown

@@ -26,7 +26,7 @@ def test_every_system_of_a_table_has_metrics_that_the_paper_prints(path: Path) -
     published = (home / "expected" / "published.json").read_text(encoding="utf-8")
     for part in read_paper_file(path).part:
         for row in part.rows:
-            if part.metrics and row.system:
+            if part.metrics and row.system and "released" not in part.label:
                 assert f'"system": "{row.system}"' in published, (part.label, row.label)
 
 

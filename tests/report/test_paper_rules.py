@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from memantics.benchmarks.mer_bench.paper import PAPER, _are_theirs, _is_theirs
+from memantics.benchmarks.mer_bench.paper import (
+    PAPER,
+    _are_theirs,
+    list_judge_differences,
+    name_editor,
+)
 from memantics.benchmarks.paper import Cell, PaperMaterial, ScoredDetector
 from memantics.benchmarks.paper_file import (
     DeclaredPart,
@@ -24,7 +30,7 @@ from memantics.benchmarks.toxicn_mm.paper_models import _is_theirs as stands_on_
 from memantics.core.data import Source
 from memantics.core.records import Score
 from memantics.core.rundir import RunFacts, Scores
-from memantics.evaluation.paper import describe_cell, paper
+from memantics.evaluation.paper import ReproducedPaper, describe_cell, paper
 from memantics.evaluation.reports.runs import load_runs
 from tests.commands import Shell
 from tests.places import ROOT
@@ -32,7 +38,8 @@ from tests.places import ROOT
 FACTS = RunFacts(
     benchmark="mquest", task="qa", title="", main="accuracy", unit="", model="openai/org/vlm-7b",
     model_note="", identity={}, options={"order": "explain"}, split="all", limit=None, invalid="",
-    prompts={}, data={}, warning="", version="", fingerprint="", started="", finished="now",
+    prompts={"ask": "1"}, data={}, warning="", version="", fingerprint="", started="",
+    finished="now", wording="official", decoding={"temperature": 0.0, "max_tokens": None},
 )  # fmt: skip
 
 
@@ -60,7 +67,7 @@ class Ran:
 ROW = PublishedRow(
     task="qa", system="VLM 7B", options={"order": "explain"}, split="all",
     metrics={"accuracy": 0.5, "macro_accuracy": 0.5}, digits=4, source="Table 2", feasible=None,
-    sizes={"accuracy": 307},
+    sizes={"accuracy": 307}, wording="official", decoding={"temperature": 0.0},
 )  # fmt: skip
 PART = DeclaredPart(
     label="Table 2", caption="", columns=("All", "Macro"),
@@ -73,6 +80,7 @@ def material(*runs: Any, **changes: Any) -> PaperMaterial[None]:
     made: PaperMaterial[None] = PaperMaterial(
         "mquest", Source("release", Path()), None, {}, {}, (ROW,), compared=True, runs=runs,
         systems={"VLM 7B": PaperSystem(model="openai/org/vlm-7b", names=("vlm_seven",))},
+        checksum="abc", prompts=lambda _: {"ask": "1"},
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -103,6 +111,82 @@ def test_another_number_of_items_is_not_compared(n: int) -> None:
 )  # fmt: skip
 def test_a_run_that_did_not_ask_all_items_here_is_not_compared(changed: dict[str, Any]) -> None:
     assert cells(Ran(replace(FACTS, **changed)))[0].status == "computed"
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({"wording": ""}, "wording: ours instead of the authors' prompts"),
+        ({"wording": "own (p)"}, "wording: own (p) instead of the authors' prompts"),
+        ({"prompts": {"ask": "2"}}, "prompts: other text than in the registered data (ask)"),
+        ({"prompts": {}}, "prompts: other text than in the registered data (ask)"),
+        ({"decoding": {"temperature": 1.5}}, "temperature: 1.5 instead of 0"),
+        ({"decoding": {"temperature": None}}, "temperature: the server's default instead of 0"),
+        ({"decoding": {"temperature": 0.0, "top_p": 0.5}}, "top_p: 0.5 instead of 1"),
+        (
+            {"decoding": {"temperature": 0.0, "max_tokens": 9}},
+            "max_tokens: 9 instead of the server's default",
+        ),
+        ({"decoding": {}}, "decoding: unknown, since this run does not record it (run it again)"),
+        ({"data": {"checksum": "x"}}, "data: the run uses another copy than the registered one"),
+        ({"limit": 307}, "items: at most 307"),
+    ],
+)
+def test_a_run_that_differs_from_the_protocol_is_not_compared_and_says_how(
+    changed: dict[str, Any], differs: str
+) -> None:
+    made = material(Ran(replace(FACTS, **changed)))
+    (row,), _ = fill_systems(made, PART)
+    assert (row.cells[0].status, row.cells[0].differs) == ("computed", (differs,))
+    assert f"Not compared with the paper (All): {differs}." in PART.show([row]).remarks
+    for form in ("md", "csv", "json", "html"):
+        told = ReproducedPaper("mquest", "", "", "", (), (PART.show([row]),), sample=False)
+        text = html.unescape(told.render(form)).replace("\\_", "_")
+        assert differs.split(": ")[1] in text, form
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({"wording": "unstated"}, "unknown in the paper, which does not state its prompts"),
+        ({"wording": "printed"}, "the paper prints other prompts"),
+        ({"wording": "ours"}, "wording: the authors' prompts instead of ours"),
+        ({"decoding": None}, "decoding: unknown in the paper, which does not state it"),
+        ({"protocol": {"order": "letter"}}, "order: explain instead of letter"),
+    ],
+)
+def test_what_a_paper_does_not_state_is_unknown(changed: dict[str, Any], differs: str) -> None:
+    row = ROW.model_copy(update=changed)
+    cell = cells(Ran(FACTS), published=(row,))[0]
+    assert cell.status == "computed"
+    assert differs in "; ".join(cell.differs)
+
+
+def test_prompts_that_cannot_be_found_prevent_a_comparison() -> None:
+    cell = cells(Ran(FACTS), prompts=lambda _: "the clone lacks its script")[0]
+    assert cell.differs == ("prompts: unknown, since the clone lacks its script",)
+    assert cells(Ran(FACTS), prompts=None)[0].status == "computed"
+
+
+def test_the_run_nearest_to_the_paper_fills_its_row_and_the_other_has_a_row() -> None:
+    ours = Ran(replace(FACTS, wording=""), folder=Path("ours"), value=0.25)
+    theirs = Ran(FACTS, folder=Path("theirs"))
+    made = material(ours, theirs)
+    (row,), taken = fill_systems(made, PART)
+    assert (row.cells[0].status, row.cells[0].runs) == ("reproduced", ("theirs",))
+    (other,) = list_others(made, PART, taken)
+    assert (other.cells[0].value, other.cells[0].runs) == (25.0, ("ours",))
+    assert "ours" in other.label
+
+
+def test_a_value_printed_truncated_agrees_and_says_so() -> None:
+    cut = Cell(14.65, 100 * 45 / 307, digits=2)
+    assert (cut.status, cut.digit_match) == ("reproduced", "truncated")
+    assert describe_cell(cut).endswith("paper 14.65, reproduced, truncated in the paper")
+    assert Cell(14.66, 100 * 45 / 307, digits=2).digit_match == "rounded"
+    assert Cell(14.64, 100 * 45 / 307, digits=2).status == "differs"
+    assert Cell(-0.112, -0.1129, digits=3).digit_match == "truncated"
+    assert Cell(0.0, -0.4, digits=0).digit_match == "rounded"
 
 
 @pytest.mark.parametrize(
@@ -170,41 +254,79 @@ def judge_run(folder: Path, editors: list[str], kept: str, **changes: Any) -> An
         for e in editors
     ]  # fmt: skip
     (folder / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    options = {"view": "category", "rationale": "RF", "placement": "VF"}
+    options = {
+        "view": "category", "rationale": "RF", "placement": "VF", "references": "on",
+        "checks": "schema", "after_retries": "drop", "layout": "off",
+    } | changes.pop("options", {})  # fmt: skip
     facts = replace(
         FACTS, benchmark="mer_bench", task="judge", model="openai/gemini-3-pro-preview",
-        options=options,
+        options=options, decoding={"temperature": 0.0, "max_tokens": 900},
     )  # fmt: skip
     return Ran(replace(facts, **changes), folder=folder)
 
 
-@pytest.mark.parametrize(
-    ("changed", "theirs"),
-    [
-        ({}, True),
-        ({"model": "baseline/random"}, False),
-        ({"limit": 9}, False),
-        ({"options": {"view": "category", "rationale": "RL", "placement": "VF"}}, False),
-        ({"editors": ["Flux9B", "mine"]}, False),
-        ({"editors": [*PAPER.systems, "mine"]}, False),
-        ({"editors": list(PAPER.systems)[1:]}, False),
-        ({"kept": "16/24"}, False),
-    ],
-)
-def test_mer_bench_compares_its_judge_editors_and_memes_alone(
-    changed: dict[str, Any], theirs: bool, tmp_path: Path
-) -> None:
+def judge_material(run: Any, **changes: Any) -> PaperMaterial[Any]:
     home = find_benchmark("mer_bench")
-    editors = changed.pop("editors", list(PAPER.systems))
-    run = judge_run(tmp_path / "run", editors, changed.pop("kept", "2711/3117"), **changed)
     made: PaperMaterial[Any] = PaperMaterial(
         "mer_bench", Source("release", Path()), None, {row.key: row for row in home.expect()}, {},
         read_published(home.home / "expected" / "published.json"), compared=True, runs=(run,),
-        systems=PAPER.systems,
+        systems=PAPER.systems, prompts=lambda _: {"ask": "1"},
     )  # fmt: skip
-    assert _is_theirs(made, run, "Table III") is theirs
-    assert not _is_theirs(replace(made, complete=False), run, "Table III")
+    return replace(made, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "differs"),
+    [
+        ({}, ""),
+        ({"model": "baseline/random"}, "judge: baseline/random instead of gemini-3-pro-preview"),
+        ({"limit": 9}, "items: at most 9"),
+        ({"options": {"rationale": "RL"}}, "rationale: RL instead of RF"),
+        ({"options": {"checks": "all"}}, "checks: all instead of schema"),
+        ({"wording": ""}, "wording: ours instead of the authors' prompts"),
+        ({"editors": ["Flux9B", "mine"]}, "editors: 1 of the paper's 14 and 1 other, and the"),
+        ({"editors": [*PAPER.systems, "mine"]}, "editors: 14 of the paper's 14 and 1 other"),
+        ({"editors": list(PAPER.systems)[1:]}, "editors: 13 of the paper's 14, and the value"),
+        ({"kept": "16/24"}, "memes: 16 kept instead of 2,711"),
+    ],
+)
+def test_mer_bench_compares_its_judge_editors_and_memes_alone(
+    changed: dict[str, Any], differs: str, tmp_path: Path
+) -> None:
+    editors = changed.pop("editors", list(PAPER.systems))
+    run = judge_run(tmp_path / "run", editors, changed.pop("kept", "2711/3117"), **changed)
+    made = judge_material(run)
+    found = list_judge_differences(made, run, "Table III")
+    assert "; ".join(found).startswith(differs) if differs else not found
+    assert len(found) <= 1
+    assert list_judge_differences(replace(made, complete=False), run, "Table III")
     assert _are_theirs(made, editors) is (sorted(editors) == sorted(PAPER.systems))
+
+
+@pytest.mark.parametrize(
+    ("editors", "kept", "compared"),
+    [
+        (list(PAPER.systems)[:3], "2900/3117", True),
+        (["Flux9B", "mine"], "2711/3117", True),
+        (["Flux9B"], "16/24", False),
+    ],
+)
+def test_a_row_per_editor_is_compared_with_the_editors_that_are_there(
+    editors: list[str], kept: str, compared: bool, tmp_path: Path
+) -> None:
+    run = judge_run(tmp_path / "run", editors, kept, options={"view": "model"})
+    assert (not list_judge_differences(judge_material(run), run, "Table II")) is compared
+
+
+def test_an_abbreviated_folder_is_known_if_only_one_editor_begins_so() -> None:
+    made = judge_material(None)
+    names = {folder: name_editor(made, folder) for folder in (
+        "In-Co…", "In-Co...", "FLUX.2-klein-9B", "FLUX…", "In-Co", "mine…", "Step1X-E…",
+    )}  # fmt: skip
+    assert names == {
+        "In-Co…": "ICEdit", "In-Co...": "ICEdit", "FLUX.2-klein-9B": "Flux9B", "FLUX…": "",
+        "In-Co": "", "mine…": "", "Step1X-E…": "Step1X",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -234,7 +356,7 @@ def test_models_of_ones_own_choice_measure_no_perplexity_of_the_papers(tmp_path:
 
 
 def rows_of(name: str, label: str) -> dict[str, tuple[Cell, ...]]:
-    (part,) = paper(name, data="sample", parts=[label]).parts
+    part, *_ = paper(name, data="sample", parts=[label]).parts
     return {row.label: row.cells for row in part.rows}
 
 

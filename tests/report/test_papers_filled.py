@@ -52,7 +52,12 @@ EXPLORED = (
     *("GPT-4o-mini", "GPT-4o"),
 )
 # What English runs and 'build check-hard-negatives' fill: tests/punmemecn.
-ASIDE = {"Figure 4, English prompts", "Table 7, other ways to ask", "Look-alikes"}
+ASIDE = {"Figure 4, English prompts", "Table 7, other ways to ask", "Hard negatives"}
+# Tables with rows of systems that only the paper's authors ran.
+PRINTED = (
+    *("Table 1", "Table 2", "Table 2, released models", "Figure 4", "Table 4"),
+    *("Table 5", "Table 5, released", "Table 7"),
+)
 
 __all__ = ["encoder", "plain_arithmetic"]
 
@@ -352,8 +357,7 @@ def test_the_released_part_of_punmemecn_leaves_only_published_systems_empty(
     empty = find_empty(sheet)
     parts = {part.label: part for part in sheet.parts}
     published = {
-        label: {row.label for row in parts[label].rows if row.kind == "paper"}
-        for label in ("Table 1", "Table 2", "Figure 4", "Table 4", "Table 5", "Table 7")
+        label: {row.label for row in parts[label].rows if row.kind == "paper"} for label in PRINTED
     }
     left = {label: rows - published.get(label, set()) for label, rows in empty.items()}
     assert {label for label, rows in left.items() if rows} == ASIDE, left

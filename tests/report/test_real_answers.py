@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 from playwright.sync_api import Browser
 
 from memantics.core.records import Score
+from memantics.core.rundir import read_items, read_scores, write_scores
 from memantics.evaluation.evaluate import EvaluationSettings, evaluate
 from memantics.evaluation.report import report
 from memantics.evaluation.reports.leaderboard import make_boards
 from memantics.evaluation.reports.page import make_section
 from memantics.evaluation.reports.payload import OPEN, RIGHT, WRONG, judge_answer
-from memantics.evaluation.reports.runs import Run
+from memantics.evaluation.reports.runs import Run, load_run
 from memantics.evaluation.scoring import average
 from tests.browser import watch
 
@@ -108,7 +110,7 @@ def test_the_mean_of_draws() -> None:
     assert average([(undefined,), (undefined,)])[0].value is None
 
 
-def test_the_invalid_rate_counts_attempts() -> None:
+def test_the_invalid_rate_counts_items_and_not_attempts() -> None:
     run = ask("mquest/qa", limit=3)
     lines = [json.loads(line) for line in (run.folder / "answers.jsonl").read_bytes().splitlines()]
     bad = {"status": "unparsed", "reply": {"text": "?"}, "value": None}
@@ -116,12 +118,18 @@ def test_the_invalid_rate_counts_attempts() -> None:
     failed = lines[2] | {"status": "failed", "attempt": 1}
     text = "".join(json.dumps(line) + "\n" for line in [*again, failed])
     (run.folder / "answers.jsonl").write_text(text, encoding="utf-8")
+    counts = {"answered": 2, "refused": 0, "unparsed": 1, "failed": 0}
+    write_scores(run.folder, replace(read_scores(run.folder), counts=counts))
+    run = load_run(run.folder)
     (row,) = (row for row in make_boards([run])[0].rows if row.run is not None)
-    # Four replies, one of them invalid; the failed call is none.
-    assert row.invalid_rate == 0.25
+    # Three items, one of them without a valid answer at the end; five attempts do not matter.
+    assert row.invalid_rate == pytest.approx(1 / 3)
     table = report(run, "t.csv").read_text(encoding="utf-8").splitlines()
     place = table[0].split(",").index("invalid_rate")
-    assert table[1].split(",")[place] == "0.25"
+    assert float(table[1].split(",")[place]) == pytest.approx(1 / 3)
+    place = table[0].split(",").index("memes")
+    assert table[1].split(",")[place] == str(row.memes)
+    assert row.memes == len({line.item.group for line in read_items(run.folder)})
 
 
 def test_chats_read_as_chats_and_gold_is_highlighted(browser: Browser) -> None:

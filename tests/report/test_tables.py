@@ -60,7 +60,7 @@ def test_markdown_is_tables_that_hold_their_columns(demo_runs: list[Path]) -> No
     assert text.count(SAMPLE_NOTE) == 2
     board = text.split("## ")[1]
     lines = [line.replace(r"\|", "") for line in board.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in lines[:6]} == {10}
+    assert {line.count("|") for line in lines[:6]} == {11}
 
 
 def test_csv_has_a_line_per_metric_and_runs_no_formula(demo_runs: list[Path]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.audit import describe_finding as describe_finding
     from memantics.evaluation.audit import tabulate_gaps as tabulate_gaps
     from memantics.evaluation.browse import RunFolder as RunFolder
+    from memantics.evaluation.browse import RunRow as RunRow
     from memantics.evaluation.compare import Against as Against
     from memantics.evaluation.compare import AgainstFirst as AgainstFirst
     from memantics.evaluation.compare import ComparedRuns as ComparedRuns
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from memantics.evaluation.compare import tabulate_pairs as tabulate_pairs
     from memantics.evaluation.contrasts import FactorContrasts as FactorContrasts
     from memantics.evaluation.contrasts import SuiteComparison as SuiteComparison
+    from memantics.evaluation.data_page import DatasetProfile as DatasetProfile
+    from memantics.evaluation.data_page import profile_dataset as profile_dataset
     from memantics.evaluation.datasets import BenchmarkInfo as BenchmarkInfo
     from memantics.evaluation.datasets import Dataset as Dataset
     from memantics.evaluation.datasets import ModelKindInfo as ModelKindInfo
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
     from memantics.evaluation.evaluate import results as results
     from memantics.evaluation.evaluate import score as score
     from memantics.evaluation.evaluate import tabulate_estimates as tabulate_estimates
+    from memantics.evaluation.export_results import export_results as export_results
     from memantics.evaluation.facts import Scope as Scope
     from memantics.evaluation.facts import Variation as Variation
     from memantics.evaluation.facts import read_settings as read_settings
@@ -96,12 +100,22 @@ if TYPE_CHECKING:
     from memantics.evaluation.judge import Judgement as Judgement
     from memantics.evaluation.judge import judge as judge
     from memantics.evaluation.judge import judge_async as judge_async
+    from memantics.evaluation.judging.audit import compare_judges as compare_judges
+    from memantics.evaluation.judging.audit import compare_judges_async as compare_judges_async
+    from memantics.evaluation.judging.drift import JudgeDrift as JudgeDrift
+    from memantics.evaluation.judging.drift import judge_drift as judge_drift
+    from memantics.evaluation.judging.drift import judge_drift_async as judge_drift_async
+    from memantics.evaluation.judging.open_items import tabulate_open as tabulate_open
+    from memantics.evaluation.judging.page import JudgeComparison as JudgeComparison
+    from memantics.evaluation.judging.plan import RatingPlan as RatingPlan
+    from memantics.evaluation.judging.plan import plan_ratings as plan_ratings
     from memantics.evaluation.options import AskedModels as AskedModels
     from memantics.evaluation.options import Folders as Folders
     from memantics.evaluation.options import MetricNames as MetricNames
     from memantics.evaluation.options import ScoringOptions as ScoringOptions
     from memantics.evaluation.options import TaskOptions as TaskOptions
     from memantics.evaluation.options import find_folder as find_folder
+    from memantics.evaluation.own_data import tabulate_sets as tabulate_sets
     from memantics.evaluation.paired import Comparison as Comparison
     from memantics.evaluation.paired import Side as Side
     from memantics.evaluation.paired import compare_sides as compare_sides
@@ -138,8 +152,11 @@ if TYPE_CHECKING:
     from memantics.evaluation.reports.tables import table as table
     from memantics.evaluation.run import Job as Job
     from memantics.evaluation.run import RunEnd as RunEnd
+    from memantics.evaluation.subsets import SubsetScores as SubsetScores
+    from memantics.evaluation.subsets import score_subsets as score_subsets
     from memantics.evaluation.tuning import WriterOptions as WriterOptions
     from memantics.evaluation.tuning import tune_intents as tune_intents
+    from memantics.web.page import PageLanguage as PageLanguage
 else:
     from memantics.core.lazy import offer
 

@@ -12,7 +12,6 @@ An exported task contains the prompts of Memantics, so that another tool can mak
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from pydantic import JsonValue
 from memantics.benchmarks.card import resolve_options
 from memantics.benchmarks.registry import find_tasks
 from memantics.core.errors import DataError, InputError, require_known
-from memantics.core.files import refuse_unwritable, replace_file, whole_file
+from memantics.core.files import open_regular, refuse_unwritable, replace_file, whole_file
 from memantics.core.images import probe, read_bytes
 from memantics.core.parameters import (
     Argument,
@@ -41,6 +40,7 @@ from memantics.core.parameters import (
 from memantics.core.records import NO_REPLY, Answer, Image, Item, Message, Reply, Request
 from memantics.core.result import Result
 from memantics.core.rundir import RunFacts, RunWriter, dump_line
+from memantics.core.tables import make_csv_writer
 from memantics.core.task import Task
 from memantics.core.waiting import run_sync
 from memantics.evaluation.exchange import (
@@ -136,7 +136,7 @@ def _write_table(path: Path, asked: AskedItems) -> Path:
     """Write VLMEvalKit's table with an id column, which VLMEvalKit returns with the predictions."""
 
     def write(file: IO[str]) -> None:
-        rows = csv.writer(file, delimiter="\t", lineterminator="\n")
+        rows = make_csv_writer(file, "\t")
         rows.writerow(["index", "id", "meme", "image", "question", "answer"])
         for number, (item, request) in enumerate(asked, 1):
             images, text = _read_turn(item, request)
@@ -339,7 +339,8 @@ def import_answers(
         DataError: The file is damaged, or no row matches an item.
 
     Example:
-        >>> mm.import_answers("answers.csv", task="mquest/qa", model="pilot").run  # doctest: +SKIP
+        >>> mm.import_answers("answers.csv", task="mquest/qa", model="pilot").run
+        <Run mquest/qa pilot: accuracy 0.625, n = 8>
     """
     wanted, path = settings or ImportSettings(), Path(file)
     if not model.strip():
@@ -429,7 +430,7 @@ def _explain_nothing(path: Path, joined: Joined) -> InputError:
 def _describe(
     path: Path, kind: AnswerFormat, model: str, posed: PosedTask, reading: ReadSettings
 ) -> RunFacts:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     source: dict[str, JsonValue] = {"format": kind, "file": path.name, "sha256": digest}
     source |= {"columns": dict(reading.columns), "values": dict(reading.values)}
@@ -498,7 +499,8 @@ def export_task(
         InputError: The format cannot express the task.
 
     Example:
-        >>> mm.export_task("mquest/qa", format="openai-batch", out="batch").items  # doctest: +SKIP
+        >>> mm.export_task("mquest/qa", format="lm-eval", out="exported").items
+        72
     """
     wanted = settings or ExportSettings()
     posed = pose_one(task, wanted)

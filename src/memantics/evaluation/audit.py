@@ -61,7 +61,7 @@ _BADGES: dict[FindingVerdict, str] = {"broken": "v1", "worth knowing": "v2", "so
 
 @dataclass(frozen=True, slots=True)
 class Audit(Result):
-    """The result of an audit: findings, broken ones first, and ``gaps``, the checks not possible.
+    """The result of an audit: findings, most severe first, and ``gaps``, the checks not possible.
 
     ``failed`` counts failed model calls; running the same audit again repeats only these. ``files``
     maps each file type to the written file.
@@ -307,7 +307,8 @@ async def audit_async(
         DataError: The data are missing or damaged.
 
     Example:
-        >>> mm.audit("mquest").findings[0].title  # doctest: +SKIP
+        >>> mm.audit("mquest").findings[0].title
+        'Published tables'
     """
     models = [model] if isinstance(model, str) else list(model)
     wanted = settings or AuditSettings()
@@ -387,7 +388,9 @@ def _wish(name: str, warning: str, wanted: AuditSettings) -> label_audit.LabelWi
     kinds = GROUP_KINDS if wanted.everything else (wanted.resplit,) if wanted.resplit else ()
     doubts = wanted.labels or wanted.everything
     runs, folder = tuple(wanted.perturbed), wanted.runs / name
-    return label_audit.LabelWishes(kinds, doubts, folder, wanted.reviewed, warning, runs)
+    return label_audit.LabelWishes(
+        kinds, doubts, folder, wanted.reviewed, warning, runs, wanted.everything
+    )
 
 
 def _show(

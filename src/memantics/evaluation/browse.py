@@ -27,7 +27,7 @@ from memantics.core.errors import (
     first_fault,
     require_known,
 )
-from memantics.core.files import read_whole_lines
+from memantics.core.files import read_regular_text, read_whole_lines
 from memantics.core.records import STATUSES, Answer, Item, Score
 from memantics.core.registry import find_places, is_inside
 from memantics.core.result import Result
@@ -43,7 +43,7 @@ from memantics.evaluation.reports.payload import (
 )
 from memantics.evaluation.tasks import pose_task
 from memantics.understanding.kb import show_picture
-from memantics.web.page import Thumbnail
+from memantics.web.page import PageLanguage, Thumbnail
 
 RunState = Literal["finished", "running", "stopped", "damaged"]
 AnswerVerdict = Literal["right", "wrong", "invalid", "open", "waiting"]
@@ -208,7 +208,7 @@ class RunFolder:
             except StoreError:
                 continue
             # A damaged file of another run is reported on the page of that run.
-            with contextlib.suppress(ValidationError):
+            with contextlib.suppress(ValidationError, StoreError):
                 if told.benchmark == facts.benchmark:
                     same |= _list_same(other, folder, told, line.item)
                 if _ground(told) == _ground(facts):
@@ -229,12 +229,12 @@ class RunFolder:
             return Thumbnail(path.name, reason="outside the registered data")
         return show_picture(path)
 
-    def report(self, names: Sequence[str]) -> str:
+    def report(self, names: Sequence[str], language: PageLanguage = "en") -> str:
         """Render the report on some runs as one self-contained page."""
         folders = [self.path(name) for name in names]
         with tempfile.TemporaryDirectory(prefix="memantics-") as place:
-            page = report(folders, Path(place) / "report.html")
-            return page.read_text(encoding="utf-8")
+            page = report(folders, Path(place) / "report.html", language=language)
+            return read_regular_text(page)
 
 
 def _walk(folder: Path, depth: int = _DEPTH) -> Iterator[Path]:

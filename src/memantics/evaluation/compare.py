@@ -28,11 +28,13 @@ from memantics.evaluation.contrasts import contrast as contrast_sides
 from memantics.evaluation.facts import Scope
 from memantics.evaluation.options import RunLike, find_folder
 from memantics.evaluation.paired import (
+    CompareProgress,
     Comparison,
     Difference,
     Side,
     compare_sides,
     open_side,
+    show_nothing,
     show_p,
 )
 from memantics.evaluation.reports.leaderboard import Board, make_boards
@@ -116,7 +118,8 @@ def compare(
         InputError: The runs share no items, or the list contains fewer than two models.
 
     Example:
-        >>> mm.compare("runs/one", "runs/other").differences[0].p  # doctest: +SKIP
+        >>> round(mm.compare("runs/one", "runs/other").differences[0].p, 3)
+        0.069
     """
     if not isinstance(first, RunLike):
         return compare_models(first, against=against, correction=correction)
@@ -135,17 +138,21 @@ def compare_all(
     return compare_sides(sides, metrics, against_first=against_first)
 
 
-def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[str, tuple[Run, ...]]]:
+def group_runs(runs: Sequence[RunLike]) -> tuple[tuple[Board, ...], dict[Path, tuple[Run, ...]]]:
     """Group runs into leaderboards; a run and its repeats are one row."""
     groups = group_repeats([find_folder(run) for run in runs])
     loaded = [load_runs(group) for group in groups]
     heads = [group[0] for group in loaded]
     boards = make_boards(heads, find_published(run.task for run in heads))
-    return boards, {group[0].name: group for group in loaded}
+    return boards, {group[0].folder: group for group in loaded}
 
 
 def compare_models(
-    runs: Sequence[RunLike], *, against: Against = "", correction: CorrectionFlag = "holm"
+    runs: Sequence[RunLike],
+    *,
+    against: Against = "",
+    correction: CorrectionFlag = "holm",
+    progress: CompareProgress = show_nothing,
 ) -> SuiteComparison:
     """Compare models on every shared task; p-values are corrected over all tasks.
 
@@ -157,15 +164,15 @@ def compare_models(
     if against and against not in labels:
         raise UnknownName("model", against, dict.fromkeys(labels))
     contests = [open_contest(board, repeats) for board in boards if not board.judges]
-    return compare_suite(contests, against=against, correction=correction)
+    return compare_suite(contests, against=against, correction=correction, progress=progress)
 
 
-def open_contest(board: Board, repeats: dict[str, tuple[Run, ...]]) -> Contest:
+def open_contest(board: Board, repeats: dict[Path, tuple[Run, ...]]) -> Contest:
     """List the models of a leaderboard, each with its repeated runs."""
     rows = [row for row in board.ours if row.source is not None]
     if len(rows) < 2:
         return board.slug, ()
-    named = [(row.label, repeats[row.source.name]) for row in rows if row.source]
+    named = [(row.label, repeats[row.source.folder]) for row in rows if row.source]
     return board.slug, [(label, [open_run(run.folder) for run in runs]) for label, runs in named]
 
 
@@ -206,7 +213,9 @@ def contrast(runs: ComparedRuns, factor: str, *, metrics: MetricsFlag = ()) -> F
         InputError: The factor has only one level, or no two runs differ in this factor alone.
 
     Example:
-        >>> mm.contrast(runs, "background").effects[0].difference  # doctest: +SKIP
+        >>> found = mm.contrast(["runs/one", "runs/other"], "model")
+        >>> round(found.effects[0].difference, 3)
+        0.111
     """
     return contrast_sides([open_run(find_folder(run)) for run in runs], factor, metrics)
 
@@ -242,7 +251,7 @@ def list_remarks(found: Sequence[Comparison], names: Mapping[str, str]) -> list[
 
 def _describe(row: Difference, *, brief: bool) -> str:
     """Describe in one line how a difference was tested; shorter if there are many pairs of runs."""
-    words = [f"{row.items} items of {row.memes} memes", row.test]
+    words = [f"{row.items} items of {row.memes} {row.grouped}", row.test]
     if brief:
         return ", ".join([*words, "t-tests and effect sizes with --json"])
     if row.t_test is not None:
@@ -376,7 +385,8 @@ def power(
         InputError: The folder does not contain two runs of the task.
 
     Example:
-        >>> mm.power("mquest/qa", effect=5).table()  # doctest: +SKIP
+        >>> mm.power("memeintent/intent", effect=5, runs="runs").rows[0].needed
+        145
     """
     if not 0 < effect <= 100:
         raise InputError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import combinations
 from statistics import fmean
 from typing import Any
@@ -20,15 +21,18 @@ from memantics.core.result import Result, Table, make_frame
 from memantics.core.rundir import RunFacts
 from memantics.evaluation.paired import (
     RIGHT,
+    CompareProgress,
     Comparison,
     Difference,
     Side,
     compare_pairs,
     correct,
+    show_nothing,
     show_p,
 )
 from memantics.evaluation.scoring import counts
-from memantics.metrics.comparison import Correction, correct_known, paired_bootstrap
+from memantics.metrics.comparison import Correction, correct_known
+from memantics.metrics.paired import compare_means
 
 # A model's name, and its run on a task with the repeats of that run.
 Contestant = tuple[str, Sequence[Side]]
@@ -69,12 +73,14 @@ class SuiteComparison(Result):
     def table(self) -> Table:
         """One row per pair of models on each task."""
         name = "Holm" if self.correction == "holm" else "BH"
-        columns = ("task", "metric", "models", ">first", ">second", "difference (95 %)")
+        columns = ("task", "metric", "models", ">items", ">memes", ">first", ">second")
         lines = [
             (
                 row.task,
                 row.found.key.replace("_", " "),
                 f"{row.first} → {row.second}",
+                str(row.found.items),
+                str(row.found.memes),
                 f"{row.found.first:.3f}",
                 f"{row.found.second:.3f}",
                 row.found.span,
@@ -83,7 +89,8 @@ class SuiteComparison(Result):
             )
             for row in self.rows
         ]
-        return Table((*columns, ">p", f">{name}", ">effect"), tuple(lines))
+        more = ("difference (95 %)", ">p", f">{name}", ">effect")
+        return Table((*columns, *more), tuple(lines))
 
     def to_pandas(self) -> Any:
         """Convert to a data frame with one row per pair of models on each task."""
@@ -127,7 +134,11 @@ def _number(outcome: Outcome, place: int) -> Outcome:
 
 
 def compare_suite(
-    contests: Sequence[Contest], *, against: str = "", correction: Correction = "holm"
+    contests: Sequence[Contest],
+    *,
+    against: str = "",
+    correction: Correction = "holm",
+    progress: CompareProgress = show_nothing,
 ) -> SuiteComparison:
     """Compare the main metrics of runs that answer the same questions.
 
@@ -136,15 +147,14 @@ def compare_suite(
     """
     found: list[Comparison] = []
     names: list[tuple[str, str, str]] = []
-    for ground, group in contests:
-        labels = [label for label, _ in group]
-        places = list(combinations(range(len(group)), 2))
-        if against:
-            base = [place for place, label in enumerate(labels) if label == against]
-            places = [(one, place) for one in base for place in range(len(group)) if place != one]
+    planned = [_plan_pairs([label for label, _ in group], against) for _, group in contests]
+    total = sum(map(len, planned))
+    for (ground, group), places in zip(contests, planned, strict=True):
         if places:
+            labels = [label for label, _ in group]
             sides = pool_repeats([runs for _, runs in group])
-            found += compare_pairs(sides, places, [sides[0].task.main])
+            count_on = partial(_count_on, progress, len(found), total)
+            found += compare_pairs(sides, places, [sides[0].task.main], count_on)
             names += [(ground, labels[one], labels[other]) for one, other in places]
     if not found:
         what = (
@@ -162,6 +172,19 @@ def compare_suite(
     return SuiteComparison(correction, tuple(rows), tuple(found))
 
 
+def _count_on(progress: CompareProgress, before: int, total: int, done: int, _: int) -> None:
+    """Report progress over all tasks, from that within one task."""
+    progress(before + done, total)
+
+
+def _plan_pairs(labels: Sequence[str], against: str) -> list[tuple[int, int]]:
+    """List the pairs of models to compare, by index."""
+    if not against:
+        return list(combinations(range(len(labels)), 2))
+    base = [place for place, label in enumerate(labels) if label == against]
+    return [(one, place) for one in base for place in range(len(labels)) if place != one]
+
+
 MODEL = "model"
 
 
@@ -169,8 +192,8 @@ MODEL = "model"
 class FactorEffect:
     """Mean difference of a metric between two levels, over all settings of the other factors.
 
-    Memes are resampled with all their differences; ``corrected`` is the Holm-corrected p-value over
-    all effects.
+    The test is a jackknife over memes, each with all its differences. ``corrected`` is the
+    Holm-corrected p-value over all effects.
     """
 
     key: str
@@ -213,12 +236,15 @@ class FactorContrasts(Result):
                 row.span,
                 *map(show_p, (row.p, row.corrected, row.t_test_corrected)),
                 show_p(row.t_unpaired_corrected),
+                str(row.items),
+                str(row.memes),
             )
             for contrast in self.contrasts
             for row in contrast.comparison.differences
         ]
         columns = ("setting", self.factor, "metric", "difference (95 %)", ">p", ">Holm")
-        return Table((*columns, ">paired t", ">unpaired t"), tuple(rows))
+        more = (">paired t", ">unpaired t", ">items", ">memes")
+        return Table((*columns, *more), tuple(rows))
 
     def effect_table(self) -> Table:
         """The effect of the factor over all settings."""
@@ -228,10 +254,17 @@ class FactorContrasts(Result):
             levels = f"{effect.first} → {effect.second}"
             ps = (show_p(effect.p), show_p(effect.corrected))
             rows.append(
-                (levels, effect.key, f"{effect.difference:+.3f}{span}", str(effect.settings), *ps)
+                (
+                    levels,
+                    effect.key,
+                    f"{effect.difference:+.3f}{span}",
+                    str(effect.settings),
+                    str(effect.memes),
+                    *ps,
+                )
             )
-        columns = (self.factor, "metric", "mean difference (95 %)", ">settings", ">p", ">Holm")
-        return Table(columns, tuple(rows), "Over all settings")
+        columns = (self.factor, "metric", "mean difference (95 %)", ">settings", ">memes")
+        return Table((*columns, ">p", ">Holm"), tuple(rows), "Over all settings")
 
     def _repr_html_(self) -> str:
         return self.effect_table()._repr_html_() + self.table()._repr_html_()
@@ -320,7 +353,7 @@ def _pool(
                         memes.append(meme)
             if not gains:
                 continue
-            span = paired_bootstrap(gains, memes)
+            span = compare_means([0.0] * len(gains), gains, memes)
             effects.append(
                 FactorEffect(
                     key=key,

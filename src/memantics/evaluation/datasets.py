@@ -1,13 +1,9 @@
-"""List benchmarks, data sets and model types, and register dataset releases or your own tables.
-
-``data add FILE`` detects the columns of a table and writes its dataset config.
-"""
+"""List benchmarks, data sets and model types, and register dataset releases or your own tables."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,6 +13,13 @@ from typing import Annotated, Any, overload
 import orjson
 from pydantic import JsonValue
 
+from memantics.benchmarks.dataset_config import DatasetConfig, read_dataset_config
+from memantics.benchmarks.dataset_reader import (
+    ConfiguredRelease,
+    find_data_files,
+    probe_dataset_config,
+)
+from memantics.benchmarks.published import TRUNCATES
 from memantics.benchmarks.registry import (
     Benchmark,
     find_benchmark,
@@ -27,187 +30,26 @@ from memantics.benchmarks.registry import (
     find_tasks,
 )
 from memantics.core.data import DataKind, Found, Source, Statistic
-from memantics.core.errors import DataError, InputError, MissingExtra, UnknownName
-from memantics.core.files import replace_file
-from memantics.core.language import read_script
+from memantics.core.errors import InputError, MissingExtra
 from memantics.core.parameters import Argument, DataFlag, Flag, MadeBy
 from memantics.core.records import Item
 from memantics.core.registry import Registered, find_registered, read_registry, write_registered
 from memantics.core.result import Result, Table, html_table, make_frame, show_cell, to_plain
-from memantics.core.tables import TABLE_ENDINGS, TableRow, read_rows
+from memantics.evaluation.data_page import write_page
 from memantics.evaluation.facts import Scope
-from memantics.evaluation.options import complete_tasks
+from memantics.evaluation.own_data import (
+    AddedSet,
+    FoundSet,
+    LabelledColumns,
+    find_sets,
+    is_table,
+    make_name,
+    name_split,
+    write_own_config,
+    write_tree_config,
+)
 from memantics.evaluation.tasks import pose_task
 from memantics.models.kinds import MODEL_KINDS
-
-_IDS, _SPLITS = ("id", "ID", "item", "name"), ("split", "set", "partition")
-_MOST_VALUES = 26
-_SHARE = 0.05
-_LATIN = "Latin letters"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledColumns:
-    """Names of the columns of a table; empty names are detected where possible."""
-
-    labels: Sequence[str] = ()
-    image: str = ""
-    text: str = ""
-    id: str = ""
-    split: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnTable(Result):
-    """The detected columns of a user's table, and the dataset config written for it."""
-
-    name: str
-    dataset_config: Path
-    rows: int
-    splits: dict[str, int]
-    languages: dict[str, int]
-    duplicates: int
-    labels: dict[str, dict[str, int]]
-
-    def lines(self) -> Iterator[str]:
-        """Summarise the detected columns in readable lines."""
-        yield f"{self.rows:,} rows; dataset config: {self.dataset_config}"
-        yield "splits: " + ", ".join(f"{name} {count:,}" for name, count in self.splits.items())
-        if self.languages:
-            told = (f"{name} {n:,}" for name, n in self.languages.items())
-            yield "languages of the texts: " + ", ".join(told)
-        if self.duplicates:
-            yield f"{self.duplicates:,} rows repeat a text or an image of another row"
-        for label, counts in self.labels.items():
-            whole = sum(counts.values())
-            shares = (f"{value} {100 * n / whole:.1f} %" for value, n in counts.items())
-            yield f"{label}: " + ", ".join(shares)
-
-
-def is_table(word: str) -> bool:
-    """Whether the first argument of ``data add`` is a table rather than a benchmark name."""
-    return Path(word).suffix.lower() in TABLE_ENDINGS and Path(word).is_file()
-
-
-def write_dataset_config(file: Path, columns: LabelledColumns) -> OwnTable:
-    """Detect the columns of a table and write its dataset config, named after the file."""
-    rows = [row for _, row in read_rows(file)]
-    if not rows:
-        raise DataError(file.name, "has no rows", hint="give a table with one row per meme")
-    known = _find_columns(file, rows[0], columns)
-    name = re.sub(r"[^a-z0-9_]+", "_", file.stem.lower()).strip("_") or "table"
-    if any(task == name for task in complete_tasks(name)):
-        raise InputError(f"the name {name} is taken by a benchmark", hint="rename the file")
-    labels = {label: _count_values(file, rows, label) for label in known.labels}
-    splits = (
-        Counter(row.get(known.split, "") for row in rows) if known.split else {"test": len(rows)}
-    )
-    if "" in splits:
-        hint = "fill it, or name another split column with --split-column NAME"
-        raise DataError(
-            file.name, f"{splits['']} rows have no value in the column {known.split!r}", hint=hint
-        )
-    scripts = Counter(_tell_script(row[known.text]) for row in rows) if known.text else Counter()
-    told = scripts.most_common()
-    dataset_config = find_own_dataset_configs() / f"{name}.toml"
-    body = _dump_dataset_config(file, known, list(splits), _pick_languages(scripts), labels)
-    replace_file(dataset_config, body.encode(), "dataset config")
-    return OwnTable(
-        name,
-        dataset_config,
-        len(rows),
-        dict(splits),
-        dict(told),
-        _count_duplicates(rows, known),
-        labels,
-    )
-
-
-def _find_columns(file: Path, row: TableRow, wanted: LabelledColumns) -> LabelledColumns:
-    """Find the columns that the user named, and detect the others by their column names."""
-    for named in (*wanted.labels, wanted.image, wanted.text, wanted.id, wanted.split):
-        if named and named not in row:
-            raise UnknownName(f"column of {file.name}:", named, row)
-    if not wanted.labels:
-        hint = f"name the label column with --label NAME; columns: {', '.join(list(row)[:12])}"
-        raise InputError(f"{file.name}: no label column was found", hint=hint)
-    if not (wanted.text or wanted.image):
-        hint = "name one with --text NAME or --image NAME"
-        raise InputError(
-            f"{file.name}: neither a text column nor an image column was found", hint=hint
-        )
-    found = wanted.id or next((name for name in _IDS if name in row), "") or wanted.image
-    if not found:
-        raise InputError(f"{file.name}: no id column was found", hint="name it with --id NAME")
-    split = wanted.split or next((name for name in _SPLITS if name in row), "")
-    return LabelledColumns(wanted.labels, wanted.image, wanted.text, found, split)
-
-
-def _count_values(file: Path, rows: Sequence[TableRow], label: str) -> dict[str, int]:
-    counts = Counter(row.get(label, "") for row in rows)
-    del counts[""]
-    if not 2 <= len(counts) <= _MOST_VALUES:
-        raise DataError(
-            file.name,
-            f"column {label!r} has {len(counts)} different values",
-            hint=f"a label column has 2 to {_MOST_VALUES} values: name another column",
-        )
-    return dict(counts.most_common())
-
-
-def _count_duplicates(rows: Sequence[TableRow], known: LabelledColumns) -> int:
-    """Count rows that repeat the text or image of an earlier row."""
-    seen: set[tuple[str, str]] = set()
-    count = 0
-    for row in rows:
-        keys = {(name, row[name].strip()) for name in (known.text, known.image) if name}
-        keys = {key for key in keys if key[1]}
-        count += bool(keys & seen)
-        seen |= keys
-    return count
-
-
-def _tell_script(text: str) -> str:
-    """Guess the language of texts from their script; Latin letters count as English."""
-    return read_script(text) or (_LATIN if any(map(str.isalpha, text)) else "no letters")
-
-
-def _pick_languages(scripts: Counter[str]) -> list[str]:
-    whole = sum(scripts.values())
-    names = {"en": _LATIN, "zh": "zh"}
-    return [key for key, name in names.items() if scripts[name] > _SHARE * whole] or ["en"]
-
-
-def _dump_dataset_config(
-    file: Path,
-    known: LabelledColumns,
-    splits: Sequence[str],
-    languages: Sequence[str],
-    labels: dict[str, dict[str, int]],
-) -> str:
-    """Write the dataset config as TOML; JSON strings are valid TOML strings."""
-
-    def text(value: object) -> str:
-        return orjson.dumps(value).decode()
-
-    names = {"id": known.id, "text": known.text, "image": known.image, "split": known.split}
-    told = ", ".join(f"{name} = {text(value)}" for name, value in names.items() if value)
-    lines = [
-        "# Written by 'memantics data add'; docs/how-to/use-your-data.md explains the fields.",
-        f"title = {text(file.stem)}",
-        f"summary = {text(f'The table {file.name}.')}",
-        f"languages = {text(list(languages))}",
-        'source = "your own table"',
-        'licence = "unknown"',
-        'citation = "none"',
-        *(f"files.{text(split)} = [{text(file.name)}]" for split in splits),
-        f"columns = {{ {told} }}",
-    ]
-    for label in labels:
-        key = re.sub(r"[^A-Za-z0-9_]+", "_", label).strip("_").lower() or "label"
-        lines += ["", f"[label.{text(key)}]", f"what = {text(label)}", f"column = {text(label)}"]
-    return "\n".join(lines) + "\n"
-
 
 _SHOWN = 5
 
@@ -244,7 +86,7 @@ def list_benchmarks() -> list[BenchmarkInfo]:
         One record per benchmark: name, title, tasks, languages and the registered release.
 
     Example:
-        >>> [benchmark.name for benchmark in mm.list_benchmarks()]  # doctest: +SKIP
+        >>> [benchmark.name for benchmark in mm.list_benchmarks()]
         ['memeintent', 'mer_bench', 'mquest', 'punmemecn', 'toxicn_mm']
     """
     registered = read_registry()
@@ -283,7 +125,7 @@ def list_models() -> list[ModelKindInfo]:
         One record per model type. For a plug-in that cannot be loaded, the record gives the reason.
 
     Example:
-        >>> [kind.name for kind in mm.list_models()][:1]  # doctest: +SKIP
+        >>> [kind.name for kind in mm.list_models()][:1]
         ['openai/NAME']
     """
     return [
@@ -354,8 +196,6 @@ def _flatten(item: Item) -> dict[str, JsonValue]:
 
 def _write(gold: JsonValue) -> JsonValue:
     """Convert lists and records to text, since a column contains values of one type."""
-    import orjson
-
     return None if gold is None else orjson.dumps(gold).decode()
 
 
@@ -382,8 +222,9 @@ def load_dataset(
         DataError: The data are missing or damaged.
 
     Example:
-        >>> data = mm.load_dataset("punmemecn", split="test")  # doctest: +SKIP
-        >>> len(data), data[0]  # doctest: +SKIP
+        >>> data = mm.load_dataset("punmemecn", split="test")
+        >>> len(data), data[0].id, data[0].gold
+        (9, 'CN90003', 'pun')
     """
     found = find_tasks([name if task is None else f"{name}/{task}"])[0]
     posed = pose_task(found, {}, Scope(data, split))
@@ -399,6 +240,17 @@ class Survey(Result):
     found: Found
     statistics: tuple[Statistic, ...]
     told: tuple[str, ...] = ()
+    sets: tuple[AddedSet, ...] = ()
+    profile: tuple[str, ...] = ()
+    page: Path | None = None
+    split: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that scores a baseline on the data, with a split that has labels."""
+        split = f" --split {self.split}" if self.split else ""
+        name = self.benchmark.card.name
+        return f"memantics run {name} --model baseline/majority --data release{split}"
 
     def to_dict(self) -> dict[str, JsonValue]:
         """Convert to plain data."""
@@ -411,6 +263,7 @@ class Survey(Result):
             "checksum": self.found.checksum,
             "found": to_plain(self.found),
             "statistics": to_plain(self.statistics),
+            **({"sets": to_plain(self.sets)} if self.sets else {}),
         }
 
 
@@ -433,7 +286,7 @@ def describe_found(survey: Survey) -> Iterator[str]:
     if survey.data == "sample":
         size += " (sample, not the release)"
     elif release is not None and found.records < release.complete:  # 0: the images were not counted
-        size += f" of {release.complete:,}: an incomplete copy, so counts differ from the paper"
+        size += f" of {release.complete:,}: an incomplete copy, not compared with the paper"
     yield f"{card.title}: {size}"
     yield ", ".join(f"{name} {count:,}" for name, count in found.counts.items())
     if found.images_expected:
@@ -443,6 +296,7 @@ def describe_found(survey: Survey) -> Iterator[str]:
     for reason, count in Counter(skip.reason for skip in found.skips).items():
         yield f"excluded: {count:,} × {reason}"
     yield from survey.told
+    yield from survey.profile
     yield from (f"note: {note}" for note in found.notes)
 
 
@@ -460,25 +314,166 @@ def add_release(
     ] = None,
     images: Annotated[Path | None, Flag("Image folder, if separate from the release.")] = None,
     columns: Annotated[LabelledColumns, MadeBy(make_columns)] | None = None,
+    called: Annotated[
+        str, Flag("Name of your data set. Default: that of the file or folder.", flags="--name")
+    ] = "",
 ) -> Survey:
-    """Check and register an official release; for your own table, write a dataset config."""
-    told: tuple[str, ...] = ()
-    if is_table(name):
-        if folder is not None:
+    """Check and register an official release; for your own data, write a dataset config.
+
+    Args:
+        name: A benchmark, or a path: a table, a folder of tables, or a tree of data sets.
+        folder: The folder of the release, if ``name`` is a benchmark.
+        images: The folder of images. Default: images are searched beside the tables.
+        columns: The columns of your own data. Default: detected, except for labels.
+        called: The name of your own data set. Default: made from the file or folder.
+
+    Returns:
+        The content of the data. ``sets`` lists the data sets of a tree, one per folder.
+
+    Raises:
+        InputError: The data are not recognised, or something about them is ambiguous.
+
+    Example:
+        >>> survey = add_release("mquest", Path("clone"))  # doctest: +SKIP
+    """
+    images = _find_folder(images) if images else None
+    if folder is not None:
+        if is_table(name):
             raise InputError("a table needs no folder", hint=f"memantics data add {name} --label …")
-        made = write_dataset_config(Path(name), columns or LabelledColumns())
-        told, folder, name = tuple(made.lines()), Path(name).resolve().parent, made.name
-    elif folder is None:
-        if not Path(name).is_dir():
-            known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
-            raise InputError(
-                f"the folder of {name} is missing", hint=f"memantics data add NAME FOLDER: {known}"
-            )
-        folder, name = Path(name), _recognise(Path(name))
-        told = (f"recognised by its files: {name}",)
-    benchmark = find_benchmark(name)
-    source = Source("release", _find_folder(folder), _find_folder(images) if images else None)
-    survey = replace(_survey(benchmark, source), told=told)
+        return _register(name, Source("release", _find_folder(folder), images))
+    path = Path(name)
+    if not path.is_dir() and not is_table(name):
+        known = "give the folder you cloned or unpacked, or a table (.csv, .tsv, .json, .jsonl)"
+        raise InputError(
+            f"the folder of {name} is missing", hint=f"memantics data add NAME FOLDER: {known}"
+        )
+    return _add_path(path.resolve(), images, columns or LabelledColumns(), called)
+
+
+def _add_path(path: Path, images: Path | None, columns: LabelledColumns, called: str) -> Survey:
+    """Register the data at a path: with a known config, as a tree, or as data of your own."""
+    root = path if path.is_dir() else path.parent
+    own = columns.labels or columns.votes
+    recognised = [] if own else _recognise(path)
+    if len(recognised) > 1 and _are_disjoint(recognised, root):
+        return _add_all(recognised, root, images)
+    if len(recognised) == 1:
+        survey = _register(recognised[0], Source("release", root, images))
+        return replace(survey, told=(f"recognised by its files: {recognised[0]}",))
+    if path.is_file():
+        split = name_split(path, root)[0]
+        found = [FoundSet(root, {split: (path,)})]
+    else:
+        found = find_sets(path)
+    if recognised or not found:
+        problem = (
+            "several data sets have files with these names"
+            if recognised
+            else "no data set has these files"
+        )
+        names = ", ".join(recognised or sorted(find_benchmarks() | find_dataset_configs()))
+        hint = f"run memantics data add NAME {root}, where NAME is one of {names}"
+        raise InputError(f"the data set in {path} is not recognised: {problem}", hint=hint)
+    if len(found) > 1:
+        return _add_tree(path, found, images, columns, called)
+    name = make_name(called or (path.stem if path.is_file() else path.name))
+    return _add_own(FoundSet(root, found[0].files), images, columns, name)
+
+
+def _are_disjoint(names: Sequence[str], root: Path) -> bool:
+    """Return whether recognised data sets have no file in common."""
+    files: list[Path] = []
+    for name in names:
+        path = find_benchmark(name).dataset_config
+        if path is None:
+            return False
+        files += dict.fromkeys(file for _, file in find_data_files(read_dataset_config(path), root))
+    return len(files) == len(set(files))
+
+
+def _add_all(names: Sequence[str], root: Path, images: Path | None) -> Survey:
+    """Register several data sets of one folder."""
+    surveys = [_register(name, Source("release", root, images)) for name in names]
+    sets = [_describe_added(n, ".", survey) for n, survey in zip(names, surveys, strict=True)]
+    return replace(surveys[-1], sets=tuple(sets))
+
+
+def _describe_added(name: str, place: str, survey: Survey) -> AddedSet:
+    found = survey.found
+    splits = {k.removeprefix("split "): n for k, n in found.counts.items() if k != "memes"}
+    pictures = f"{found.images_found:,} of {found.images_expected:,}"
+    return AddedSet(name, place, found.records, splits, pictures)
+
+
+def _add_own(found: FoundSet, images: Path | None, columns: LabelledColumns, name: str) -> Survey:
+    """Register one data set without a config; a config for trees also fits one folder."""
+    entry = read_registry().get(name)
+    if entry is not None and entry.root != found.root and entry.root.is_dir():
+        raise InputError(
+            f"the name {name} belongs to the data in {entry.root}",
+            hint="name these data with --name NAME",
+        )
+    known = None if columns.labels or columns.votes else _find_tree_config(found)
+    if known is not None:
+        write_tree_config(known, found, found.root.name, name)
+        told = [f"recognised by its columns: {known.title}"]
+    else:
+        told = list(write_own_config(found, columns, name).lines())
+    try:
+        survey = _register(name, Source("release", found.root, images))
+    except InputError:
+        if name not in read_registry():
+            (find_own_dataset_configs() / f"{name}.toml").unlink(missing_ok=True)
+        raise
+    return replace(survey, told=tuple(told))
+
+
+def _find_tree_config(found: FoundSet) -> DatasetConfig | None:
+    """Return the dataset config for trees of data sets whose columns a folder has."""
+    for benchmark in find_dataset_configs().values():
+        if benchmark.dataset_config is None:
+            continue
+        config = read_dataset_config(benchmark.dataset_config)
+        if config.tree:
+            files = {split or "test": tuple(found.list_names(split)) for split in found.files}
+            with suppress(InputError):
+                probe_dataset_config(
+                    config.model_copy(update={"files": files}), Source("release", found.root)
+                )
+                return config
+    return None
+
+
+def _add_tree(
+    root: Path,
+    found: Sequence[FoundSet],
+    images: Path | None,
+    columns: LabelledColumns,
+    called: str,
+) -> Survey:
+    """Register every data set of a tree; those that cannot be read are listed with the reason."""
+    sets: list[AddedSet] = []
+    last: Survey | None = None
+    for one in found:
+        place = one.root.relative_to(root).as_posix()
+        first = called or root.name
+        name = make_name(first if place == "." else f"{first}_{place}")
+        try:
+            last = _add_own(one, images, columns, name)
+            sets.append(_describe_added(name, place, last))
+        except InputError as error:
+            sets.append(AddedSet(name, place, 0, {}, "", str(error)))
+    if last is None:
+        raise InputError(
+            f"{root}: none of {len(found)} data sets could be read; {sets[0].folder}:"
+            f" {sets[0].problem}",
+            hint="name the label column with --label NAME",
+        )
+    return replace(last, sets=tuple(sets), told=())
+
+
+def _register(name: str, source: Source) -> Survey:
+    survey = _survey(find_benchmark(name), source)
     write_registered(
         Registered(
             name=name,
@@ -489,10 +484,26 @@ def add_release(
             added=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     )
-    return survey
+    if survey.benchmark.dataset_config is None:
+        return survey
+    profile, page = write_page(name)
+    lines = tuple(profile.lines())
+    return replace(survey, page=page, profile=lines, split=_find_split(survey.benchmark, source))
+
+
+def _find_split(benchmark: Benchmark, source: Source) -> str:
+    """Return the first split with labels if the default split has none, else ''."""
+    release = benchmark.open(source)
+    assert isinstance(release, ConfiguredRelease)
+    default = benchmark.card.task[0].splits[0]
+    tally = release.tally
+    labelled = {split for _, split, _ in tally.labels} or set(tally.splits)
+    first = next((split for split in release.config.files if split in labelled), "")
+    return "" if default in labelled else first
 
 
 def make_columns(
+    *,
     label: Annotated[Sequence[str], Flag("Label column of your table; repeatable.")] = (),
     image: Annotated[str, Flag("Column with image files.", metavar="COLUMN")] = "",
     text: Annotated[str, Flag("Column with captions.", metavar="COLUMN")] = "",
@@ -502,9 +513,15 @@ def make_columns(
     split_column: Annotated[
         str, Flag("Column with split names. Default: split.", metavar="COLUMN")
     ] = "",
+    votes: Annotated[
+        Sequence[str], Flag("Column with a list of labels, one per annotator; repeatable.")
+    ] = (),
+    encoding: Annotated[
+        str, Flag("Encoding of a table of separated values. Default: detected.")
+    ] = "",
 ) -> LabelledColumns:
     """Collect the column names that a user gives on the command line."""
-    return LabelledColumns(tuple(label), image, text, id, split_column)
+    return LabelledColumns(tuple(label), image, text, id, split_column, tuple(votes), encoding)
 
 
 def check_release(name: BenchmarkArgument) -> tuple[Survey, Registered]:
@@ -526,27 +543,46 @@ def refuse_changed(survey: Survey, entry: Registered) -> None:
 
 def _survey(benchmark: Benchmark, source: Source) -> Survey:
     release = benchmark.open(source)
-    statistics = benchmark.compare(benchmark.recompute(release))
-    return Survey(benchmark, source.kind, benchmark.survey(release), tuple(statistics))
+    statistics: Iterable[Statistic] = benchmark.compare(benchmark.recompute(release))
+    found, official = benchmark.survey(release), benchmark.card.release
+    if source.kind == "sample" or (official is not None and found.records < official.complete):
+        statistics = map(_do_not_compare, statistics)
+    return Survey(benchmark, source.kind, found, tuple(statistics))
 
 
-def _recognise(folder: Path) -> str:
-    """Find the data set whose files are in a folder; raise an error if none or several match."""
-    known, found = find_benchmarks() | find_dataset_configs(), []
-    for name, benchmark in known.items():
+def _do_not_compare(row: Statistic) -> Statistic:
+    """A value of a part of the release equals the paper's only by chance."""
+    if row.verdict not in ("reproduced", "differs"):
+        return row
+    return replace(row, verdict="not compared", note=row.note.removesuffix(TRUNCATES).strip())
+
+
+def _recognise(path: Path) -> list[str]:
+    """Return the data sets whose files are at a path and have the columns of their configs."""
+    own, registered = find_own_dataset_configs(), read_registry()
+    root = path if path.is_dir() else path.parent
+    found = []
+    for name, benchmark in (find_benchmarks() | find_dataset_configs()).items():
+        source = Source("release", root)
         with suppress(InputError):
-            benchmark.open(Source("release", folder.resolve()))
+            if benchmark.dataset_config is None:
+                if path.is_dir():
+                    benchmark.open(source)
+                    found.append(name)
+                continue
+            if benchmark.folder == own and (
+                name not in registered or registered[name].root != root
+            ):
+                continue  # a config that was written for other data
+            config = read_dataset_config(benchmark.dataset_config)
+            if config.tree:
+                continue
+            files = {file for _, file in find_data_files(config, root)}
+            if path.is_file() and path not in files:
+                continue
+            probe_dataset_config(config, source)
             found.append(name)
-    if len(found) != 1:
-        problem = (
-            "several data sets have files with these names"
-            if found
-            else "no data set has these files"
-        )
-        names = ", ".join(found or sorted(known))
-        hint = f"run memantics data add NAME {folder}, where NAME is one of {names}"
-        raise InputError(f"the data set in {folder} is not recognised: {problem}", hint=hint)
-    return found[0]
+    return found
 
 
 def _find_folder(path: Path) -> Path:

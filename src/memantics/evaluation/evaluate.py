@@ -176,7 +176,8 @@ def results(folder: str | Path = "runs") -> Runs:
         InputError: The folder contains no run directory.
 
     Example:
-        >>> [run.model for run in mm.results("runs")]  # doctest: +SKIP
+        >>> [run.model for run in mm.results("runs")]
+        ['baseline/constant', 'baseline/majority']
     """
     folders = [path for path in sorted(Path(folder).glob("*")) if (path / RUN).is_file()]
     if not folders:
@@ -297,8 +298,9 @@ async def evaluate_async(
         ModelError: The model cannot be reached, or it answers no item.
 
     Example:
-        >>> run = mm.evaluate("mquest/qa", "baseline/longest")  # doctest: +SKIP
-        >>> run.scores["accuracy"].value, run.counts  # doctest: +SKIP
+        >>> run = mm.evaluate("mquest/qa", "baseline/longest")
+        >>> round(run.scores["accuracy"].value, 3), run.counts["answered"]
+        (0.292, 72)
     """
     for name, given in (("task", task), ("model", model)):
         if not isinstance(given, str):
@@ -352,8 +354,9 @@ async def evaluate_suite_async(
 
     Example:
         >>> models = ["baseline/majority", "baseline/random"]
-        >>> runs = mm.evaluate_suite("punmemecn", models)  # doctest: +SKIP
-        >>> [(run.task, run.model) for run in runs]  # doctest: +SKIP
+        >>> runs = mm.evaluate_suite("punmemecn/detection", models)
+        >>> [(run.task, run.model) for run in runs]
+        [('punmemecn/detection', 'baseline/majority'), ('punmemecn/detection', 'baseline/random')]
     """
     wanted = (settings or EvaluationSettings()).plan(tasks, models, calls, out)
     jobs, skipped = await asyncio.to_thread(plan_evaluation, wanted)
@@ -503,7 +506,8 @@ def score(
         StoreError: The folder is not a run directory, or is damaged.
 
     Example:
-        >>> mm.score("runs/mquest-qa", invalid="drop").scores["accuracy"].value  # doctest: +SKIP
+        >>> round(mm.score("runs/one", invalid="drop").scores["rouge_l"].value, 3)
+        0.376
     """
     folder = run.folder if isinstance(run, Run) else Path(run)
     ref, task = open_task_of_run(read_facts(folder), invalid, options)

@@ -29,6 +29,7 @@ from memantics.core.errors import (
     ModelError,
     UnknownName,
 )
+from memantics.core.files import open_regular, read_regular
 from memantics.core.memes import image_key, item_images, question_key
 from memantics.core.records import Item, Reply
 from memantics.core.tables import TableRow, check_archive, check_size, read_rows, write_cell
@@ -240,7 +241,7 @@ def find_format(path: Path) -> AnswerFormat:
     if ending == ".eval":
         return "inspect"
     if ending == ".json":
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if file.read(64).lstrip().startswith(b"{"):
                 return _check_log(path)
     names = set(next(iter(read_rows(path)), (0, {}))[1])
@@ -254,7 +255,7 @@ def find_format(path: Path) -> AnswerFormat:
 def _check_log(path: Path) -> AnswerFormat:
     """Check that a single JSON object is an Inspect log; an error names the actual content."""
     try:
-        held = orjson.loads(path.read_bytes())
+        held = orjson.loads(read_regular(path))
     except ValueError:
         return "inspect"  # The reader of the format reports where the file is damaged.
     if {"eval", "samples"} & set(held):

@@ -21,6 +21,7 @@ from memantics import __version__
 from memantics.benchmarks.card import Card, TaskCard
 from memantics.benchmarks.registry import DataFacts
 from memantics.core.errors import DataError, InputError, UnknownName, first_fault, require_known
+from memantics.core.files import read_regular_text
 from memantics.core.images import read_bytes
 from memantics.core.model import Answerer
 from memantics.core.parameters import (
@@ -231,7 +232,7 @@ class Shots:
 def read_shots(path: Path) -> Shots:
     """Read few-shot examples: JSON lines with ``text``, ``answer`` and ``images``."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(path, f"cannot be read: {error}", hint="check --shots") from error
     messages: list[Message] = []
@@ -411,3 +412,14 @@ def fix(task: str, card: TaskCard, settings: Sequence[Setting]) -> dict[str, str
                 hint=f"--set {task}:{setting.option}={setting.values[0]}",
             )
     return expand(task, card, named)[0]
+
+
+def name_groups(unit: str, items: int, groups: int) -> str:
+    """Name what a task's items are grouped by: memes, or groups of memes if an item is a meme.
+
+    A group of PunMemeCN is a pun with the two memes made from it.
+
+    >>> name_groups("questions", 152, 14), name_groups("memes", 60, 20)
+    ('memes', 'groups of memes')
+    """
+    return "groups of memes" if unit == "memes" and groups < items else "memes"

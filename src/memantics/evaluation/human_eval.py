@@ -16,7 +16,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from memantics.benchmarks.mer_bench.humans import agree_with_choices
+from memantics.benchmarks.mer_bench.humans import PAIRS, agree_with_choices
 from memantics.benchmarks.plugin import HumanExport
 from memantics.benchmarks.registry import Benchmark, find_benchmark, find_benchmarks
 from memantics.core.data import conform, read_jsonl
@@ -28,6 +28,7 @@ from memantics.core.records import Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
 from memantics.evaluation.compare import open_run
+from memantics.evaluation.judging.corrected import correct_edits, correct_intents
 from memantics.evaluation.options import RunFolders, RunLike, find_folder
 from memantics.evaluation.paired import show_p
 from memantics.metrics.agreement import (
@@ -36,8 +37,9 @@ from memantics.metrics.agreement import (
     spearman,
     spearman_span,
 )
-from memantics.metrics.comparison import PairedContrast, contrast_pairs, correct_known
+from memantics.metrics.comparison import correct_known
 from memantics.metrics.interval import bootstrap
+from memantics.metrics.paired import PairedContrast, contrast_pairs
 
 __all__ = [
     "HumanExport",
@@ -112,6 +114,7 @@ class HumanScores(Result):
     contrasts: tuple[RatingContrast, ...]
     agreement: tuple[Score, ...]
     correlations: tuple[MetricCorrelation, ...]
+    corrected: tuple[Score, ...] = ()
 
     @property
     def scales(self) -> tuple[str, ...]:
@@ -179,8 +182,20 @@ class HumanScores(Result):
         columns = ("metric", "scale", "over", ">Spearman", ">95 %", ">n")
         return Table(columns, tuple(rows), "Correlation of metrics with human ratings")
 
+    def corrected_table(self) -> Table:
+        """Means over all outputs, from the judge's marks and people's ratings of a sample."""
+        rows = [(one.label, one.key, _show(one), str(one.n), one.note) for one in self.corrected]
+        columns = ("setting", "scale", ">mean (95 %)", ">outputs", "from")
+        return Table(columns, tuple(rows), "Means of all outputs, corrected with human ratings")
+
     def _repr_html_(self) -> str:
-        tables = (self.table(), self.contrast_table(), self.agreement_table(), self.metric_table())
+        tables = (
+            self.table(),
+            self.contrast_table(),
+            self.agreement_table(),
+            self.metric_table(),
+            self.corrected_table(),
+        )
         return "".join(table._repr_html_() for table in tables if table.rows)
 
 
@@ -326,7 +341,8 @@ def export_human_eval(
         InputError: The runs contain no answers that people can rate.
 
     Example:
-        >>> mm.export_human_eval(["runs/one", "runs/other"], memes=10).queue  # doctest: +SKIP
+        >>> mm.export_human_eval(["runs/one", "runs/other"], memes=10).queue
+        PosixPath('humans/queue')
     """
     folders = [find_folder(run) for run in runs]
     name = read_facts(folders[0]).benchmark
@@ -357,7 +373,7 @@ def score_human_eval(
     folder: Annotated[Path | str, Argument("Folder written by 'human-eval export'.")],
     runs: Annotated[
         Sequence[RunLike],
-        Argument("Exported run directories; adds the correlation of metrics with ratings."),
+        Argument("Exported or judged runs; adds correlations with metrics, and corrected means."),
     ] = (),
     *,
     annotations: QueueAnnotations = None,
@@ -366,7 +382,9 @@ def score_human_eval(
 
     Args:
         folder: The folder written by the export.
-        runs: The exported runs; if given, each metric is compared with the human ratings.
+        runs: The exported runs; if given, each metric is compared with the human ratings. The means
+            over all outputs are corrected if a judge has rated the runs (``judge``). For MER-Bench:
+            the runs of its judge.
         annotations: Annotations of the queue. Default: ``annotations.jsonl`` in the queue.
 
     Returns:
@@ -376,6 +394,7 @@ def score_human_eval(
         InputError: The folder is not an export, or has no annotations.
 
     Example:
+        >>> # after people have rated the answers in the queue humans/queue
         >>> mm.score_human_eval("humans", ["runs/one", "runs/other"]).table()  # doctest: +SKIP
     """
     place = Path(folder)
@@ -387,7 +406,9 @@ def score_human_eval(
             hint="rate the queue (memantics annotate QUEUE) and export its annotations",
         )
     names = name_settings(list(keys.values()))
-    marks = _read_marks(keys, [find_folder(run) for run in runs])
+    folders = [find_folder(run) for run in runs]
+    edits = (place / PAIRS).is_file()  # MER-Bench: the runs are judges, not editors
+    marks = {} if edits else _read_marks(keys, folders)
     rated = []
     for row, annotation in enumerate(read_annotations(given), 1):
         key = keys.get(annotation.item)
@@ -407,7 +428,26 @@ def score_human_eval(
             "has no ratings",
             hint="rate the queue first (memantics annotate QUEUE), then export",
         )
-    return score_ratings(rated)
+    scores = score_ratings(rated)
+    if not folders:
+        return scores
+    if edits:
+        corrected = correct_edits(place / QUEUE, list(read_annotations(given)), folders)
+    else:
+        corrected = correct_intents(
+            {folder: names[folder.name] for folder in folders}, _average_by_meme(rated)
+        )
+    return replace(scores, corrected=tuple(corrected))
+
+
+def _average_by_meme(rated: Sequence[Rated]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return mean ratings by setting, scale and meme."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for one in rated:
+        for scale in one.ratings:
+            if (mean := one.mean(scale)) is not None:
+                found.setdefault(one.setting, {}).setdefault(scale, {})[one.meme] = mean
+    return found
 
 
 def _read_keys(path: Path) -> Mapping[str, _KeyRow]:
@@ -479,7 +519,7 @@ def score_preferences(
     ],
     runs: Annotated[
         Sequence[RunLike],
-        Argument("Runs of a judge on the edits version-1, version-2, …; repeatable."),
+        Argument("Runs of a judge on the versions that `reappraise --versions` wrote; repeatable."),
     ] = (),
 ) -> list[Score]:
     """Compare people's choices among versions of a meme with the ranking by judges.
@@ -499,6 +539,7 @@ def score_preferences(
         DataError: The file is missing or damaged.
 
     Example:
+        >>> # after people have chosen between versions of rewritten memes
         >>> mm.score_preferences("preferences.jsonl")[0].value  # doctest: +SKIP
     """
     found = [choice for choice in read_choices(Path(file)).values() if choice.chosen is not None]

@@ -57,7 +57,8 @@ class Metric:
     predictions. ``answers`` are the types of answers that it supports (``choice``: the key of an
     option; ``record``: several fields). ``tasks`` are patterns of task names such as
     ``toxicn_mm/*`` (empty: all tasks). ``resamples`` is the number of bootstrap resamples over
-    memes for the 95% confidence interval; 0 means no interval.
+    memes for the 95% confidence interval; 0 means no interval. ``bounds`` are the smallest and the
+    largest possible value; without them, a metric whose resamples are all equal has no interval.
 
     >>> rate = Metric("yes_rate", "proportion of answers that are yes",
     ...               lambda rows: sum(row.predicted == "yes" for row in rows) / len(rows))
@@ -71,6 +72,7 @@ class Metric:
     answers: frozenset[AnswerKind] = ANSWER_KINDS
     tasks: tuple[str, ...] = ()
     resamples: int = 2000
+    bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.answers) - ANSWER_KINDS)
@@ -214,6 +216,7 @@ def _score(metric: Metric, rows: Sequence[PredictedAnswer], *, intervals: bool) 
             [row.group for row in rows],
             lambda places: _compute(metric, [rows[place] for place in places]),
             resamples=metric.resamples,
+            bounds=metric.bounds,
         )
     low, high = span or (None, None)
     return Score(metric.name, value, len(rows), low, high, note=metric.what)
@@ -285,31 +288,45 @@ def _find_best_rouge_l(text: str, references: tuple[str, ...]) -> float:
     return max((rouge_l(text, reference).f1 for reference in references), default=0.0)
 
 
+_UNIT = (0.0, 1.0)
 _LABELS: frozenset[AnswerKind] = frozenset({"choice", "boolean"})
 ACCURACY = Metric(
     "accuracy",
     "proportion of answers equal to the gold answer",
     _match_gold,
     frozenset({"choice", "boolean", "integer", "record"}),
+    bounds=_UNIT,
 )
 EXACT_MATCH = Metric(
     "exact_match",
     "proportion of texts equal to a reference",
     _match_gold,
     frozenset({"text"}),
+    bounds=_UNIT,
 )
 BALANCED_ACCURACY = Metric(
-    "balanced_accuracy", "mean recall of the gold classes", _compute_balanced_accuracy, _LABELS
+    "balanced_accuracy",
+    "mean recall of the gold classes",
+    _compute_balanced_accuracy,
+    _LABELS,
+    bounds=_UNIT,
 )
-MACRO_F1 = Metric("macro_f1", "mean F1 of the classes that occur", _compute_macro_f1, _LABELS)
+MACRO_F1 = Metric(
+    "macro_f1", "mean F1 of the classes that occur", _compute_macro_f1, _LABELS, bounds=_UNIT
+)
 COHEN_KAPPA = Metric(
-    "cohen_kappa", "agreement with the gold labels, corrected for chance", _compute_kappa, _LABELS
+    "cohen_kappa",
+    "agreement with the gold labels, corrected for chance",
+    _compute_kappa,
+    _LABELS,
+    bounds=(-1.0, 1.0),
 )
 ROUGE_L = Metric(
     "rouge_l",
     "mean ROUGE-L F1 with the best reference, without stemming",
     _compute_rouge_l,
     frozenset({"text"}),
+    bounds=_UNIT,
 )
 METRICS = Plugins(
     "memantics.metrics",

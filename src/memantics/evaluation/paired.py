@@ -1,17 +1,14 @@
 """Compare two runs of one task item by item: differences, confidence intervals, changed items.
 
-The confidence interval of a difference of metrics comes from resampling memes and scoring both runs
-again. Up to ``SMALL`` items, a bootstrap over memes is used. Larger runs use a jackknife over fifty
-random blocks of memes, since a bootstrap would take minutes.
+Interval and p-value of a difference come from one test (:mod:`memantics.metrics.paired`). Most main
+metrics are means or F1 scores; they are recognized by their values and computed in arrays. Any
+other metric is scored again without each of at most fifty blocks of memes.
 """
 
 from __future__ import annotations
 
-import math
-import random
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -24,15 +21,33 @@ from memantics.core.records import Outcome
 from memantics.core.result import Result, Table
 from memantics.core.rundir import SCORES, RunFacts, read_scores
 from memantics.core.task import Task
-from memantics.evaluation.scoring import DEVIATION, REPEATS, counts, read_outcomes
+from memantics.evaluation.facts import name_groups
+from memantics.evaluation.judging.setups import compare_judging
+from memantics.evaluation.main_metric import (
+    BLOCKS,
+    Recognized,
+    find_main,
+    leave_out_blocks,
+    recognize_metric,
+)
+from memantics.evaluation.scoring import DEVIATION, REPEATS, counts, keep_scored, read_outcomes
 from memantics.metrics import comparison
-from memantics.metrics.comparison import resampled_p, student_bound, student_tails
-from memantics.metrics.interval import percentile_span
+from memantics.metrics.paired import (
+    BY_MEME,
+    Clusters,
+    PairedTest,
+    compare_auroc,
+    compare_hits,
+    compare_left_out,
+    compare_means,
+    compare_ratios,
+    macro_auroc,
+)
+from memantics.metrics.rounding import Floats
 
-SMALL = 300
-_RESAMPLES, _BLOCKS = 1000, 50
-OutcomePair = tuple[Outcome, Outcome]
-RIGHT = "right"
+RIGHT, AUROC = "right", "auroc"
+# Called with the number of finished comparisons and their total.
+CompareProgress = Callable[[int, int], None]
 PERMUTED = "options=permuted"
 
 
@@ -42,7 +57,8 @@ class Difference:
 
     ``p`` is the p-value of the named test. ``t_test`` is the p-value of a paired t-test over memes,
     if the metric is a mean. ``t_unpaired`` is the p-value of Welch's test, which ignores the
-    pairing. The corrected values are Holm-corrected over all metrics of all pairs.
+    pairing. The corrected values are Holm-corrected over all metrics of all pairs. ``memes`` counts
+    what the items are grouped by, which ``grouped`` names (groups of memes, if an item is a meme).
     """
 
     key: str
@@ -62,6 +78,7 @@ class Difference:
     t_test_corrected: float | None = None
     t_unpaired: float | None = None
     t_unpaired_corrected: float | None = None
+    grouped: str = "memes"
 
     @property
     def ps(self) -> tuple[float | None, float | None]:
@@ -107,7 +124,9 @@ class Comparison(Result):
             (row.key, f"{row.first:.3f}", f"{row.second:.3f}", row.span, *map(show_p, row.ps))
             for row in self.differences
         )
-        return Table(columns, tuple(rows))
+        sizes = dict.fromkeys((row.items, row.memes, row.grouped) for row in self.differences)
+        title = "; ".join(f"{items:,} items of {memes:,} {name}" for items, memes, name in sizes)
+        return Table(columns, tuple(rows), title)
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -125,127 +144,6 @@ def show_p(value: float | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """95% confidence interval and p-value of a difference, and the name of the test."""
-
-    low: float
-    high: float
-    p: float
-    test: str
-
-
-def find_main(task: Task, outcomes: Sequence[Outcome]) -> float | None:
-    """Compute the main metric of a task over these outcomes."""
-    for row in task.score(outcomes):
-        if row.key == task.main and not row.by:
-            return row.value
-    return None
-
-
-def resample_metric(
-    task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
-) -> Moved | None:
-    """Compute interval and p-value of a difference of main metrics; None for a single meme."""
-    groups: dict[str, list[OutcomePair]] = {}
-    for before, bare in zip(pairs, _drop_groups(task, pairs, main), strict=True):
-        groups.setdefault(before[0].item.group, []).append(bare)
-    if len(groups) < 2:
-        return None
-    difference = main[1] - main[0]
-    if len(pairs) <= SMALL:
-        return _bootstrap(task, list(groups.values()), difference)
-    return _jackknife(task, list(groups.values()), difference)
-
-
-def _bootstrap(
-    task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
-) -> Moved | None:
-    """Bootstrap over memes, with the same resamples for both runs; p as in ``paired_bootstrap``."""
-    chance = random.Random(0)
-    drawn = []
-    for _ in range(_RESAMPLES):
-        counts = Counter(chance.choices(range(len(memes)), k=len(memes)))
-        sample = [
-            _rename(pair, copy) if copy else pair
-            for place, count in counts.items()
-            for copy in range(count)
-            for pair in memes[place]
-        ]
-        value = _differ(task, sample)
-        if value is not None:
-            drawn.append(value)
-    if not drawn:
-        return None
-    values = np.array(drawn)
-    p = resampled_p(values, difference)
-    return Moved(*percentile_span(values), p, "bootstrap of the metric over memes")
-
-
-def _jackknife(
-    task: Task, memes: Sequence[Sequence[OutcomePair]], difference: float
-) -> Moved | None:
-    """Jackknife: leave out one block of memes at a time; use Student's t over the blocks."""
-    order = random.Random(0).sample(range(len(memes)), len(memes))
-    blocks = min(_BLOCKS, len(memes))
-    values = []
-    for block in range(blocks):
-        skipped = set(order[block::blocks])
-        kept = [pair for n, meme in enumerate(memes) if n not in skipped for pair in meme]
-        value = _differ(task, kept)
-        if value is None:
-            return None
-        values.append(value)
-    error = math.sqrt((blocks - 1) / blocks * float(np.var(values)) * blocks)
-    reach = student_bound(blocks - 1) * error
-    alike = 0.0 if difference else 1.0
-    p = student_tails(difference / error, blocks - 1) if error > 1e-12 else alike
-    return Moved(difference - reach, difference + reach, p, f"jackknife over {blocks} meme blocks")
-
-
-def _differ(task: Task, pairs: Sequence[OutcomePair]) -> float | None:
-    first = find_main(task, [pair[0] for pair in pairs])
-    second = find_main(task, [pair[1] for pair in pairs])
-    return None if first is None or second is None else second - first
-
-
-def _drop_groups(
-    task: Task, pairs: Sequence[OutcomePair], main: tuple[float, float]
-) -> Sequence[OutcomePair]:
-    """Put all items into one group if that does not change the main metrics, to save time.
-
-    Scoring spends most of its time on confidence intervals, which need groups and are not used in
-    this comparison.
-    """
-    bare = [_regroup(pair, "") for pair in pairs]
-    for side in (0, 1):
-        value = find_main(task, [pair[side] for pair in bare])
-        if value is None or abs(value - main[side]) > 1e-12:
-            return pairs
-    return bare
-
-
-def _regroup(pair: OutcomePair, group: str) -> OutcomePair:
-    first, second = (replace(outcome, item=replace(outcome.item, group=group)) for outcome in pair)
-    return first, second
-
-
-def _rename(pair: OutcomePair, copy: int) -> OutcomePair:
-    """Give the copies of a resampled meme distinct ids, since some tasks use ids or groups."""
-    first, second = (
-        replace(
-            outcome,
-            item=replace(
-                outcome.item,
-                id=f"{outcome.item.id}#{copy}",
-                group=outcome.item.group and f"{outcome.item.group}#{copy}",
-            ),
-        )
-        for outcome in pair
-    )
-    return first, second
-
-
-@dataclass(frozen=True, slots=True)
 class Side:
     """One run of a comparison, with the task that parses its answers."""
 
@@ -255,7 +153,8 @@ class Side:
     outcomes: tuple[Outcome, ...]
 
 
-Pairs = Sequence[tuple[Outcome, Outcome]]
+OutcomePair = tuple[Outcome, Outcome]
+Pairs = Sequence[OutcomePair]
 
 
 def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
@@ -263,8 +162,16 @@ def open_side(folder: Path, facts: RunFacts, task: Task) -> Side:
     return Side(folder, facts, task, tuple(read_outcomes(folder, task)))
 
 
+def show_nothing(_done: int, _total: int) -> None:
+    """Ignore the progress of comparisons."""
+
+
 def compare_sides(
-    sides: Sequence[Side], metrics: Sequence[str] = (), *, against_first: bool = False
+    sides: Sequence[Side],
+    metrics: Sequence[str] = (),
+    *,
+    against_first: bool = False,
+    progress: CompareProgress = show_nothing,
 ) -> list[Comparison]:
     """Compare every pair of runs, or each with the first; p-values are corrected over all pairs.
 
@@ -274,25 +181,49 @@ def compare_sides(
     places = list(combinations(range(len(sides)), 2))
     if against_first:
         places = [(0, place) for place in range(1, len(sides))]
-    return compare_pairs(sides, places, metrics)
+    return compare_pairs(sides, places, metrics, progress)
 
 
 def compare_pairs(
-    sides: Sequence[Side], places: Sequence[tuple[int, int]], metrics: Sequence[str] = ()
+    sides: Sequence[Side],
+    places: Sequence[tuple[int, int]],
+    metrics: Sequence[str] = (),
+    progress: CompareProgress = show_nothing,
 ) -> list[Comparison]:
     """Compare the given pairs of runs, by index; p-values are corrected over all of them."""
     _check(sides)
     task = sides[0].task
+    form = None
+    if task.marks is None:
+        kept = [keep_scored(side.outcomes, side.task.invalid) for side in sides]
+        form = recognize_metric(task, kept)
     marked = [_mark(task, side) for side in sides]
-    return correct([_compare_two(task, marked[a], marked[b], metrics) for a, b in places])
+    found = []
+    for done, (a, b) in enumerate(places):
+        progress(done, len(places))
+        found.append(_compare_two(_Scorer(task, form), marked[a], marked[b], metrics))
+    progress(len(places), len(places))
+    return correct(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scorer:
+    """The task that scores all runs, and the array form of its main metric if it has one."""
+
+    task: Task
+    form: Recognized | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """A run with per-item values, by metric and item; None if the task defines no such values."""
+    """A run with per-item values, by metric and item; None if the task defines no such values.
+
+    ``without_blocks`` keeps the values of :func:`leave_out_blocks` by the compared items.
+    """
 
     side: Side
     marks: Mapping[str, Mapping[str, float | None]] | None
+    without_blocks: dict[tuple[str, ...], tuple[float, Floats] | None] = field(default_factory=dict)
 
 
 def _mark(task: Task, side: Side) -> _Marked:
@@ -335,7 +266,9 @@ def _check(sides: Sequence[Side]) -> None:
         )
 
 
-def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str]) -> Comparison:
+def _compare_two(
+    scorer: _Scorer, one: _Marked, other: _Marked, metrics: Sequence[str]
+) -> Comparison:
     first, second = one.side, other.side
     pairs, skipped = _match(first, second)
     if not pairs:
@@ -344,19 +277,29 @@ def _compare_two(task: Task, one: _Marked, other: _Marked, metrics: Sequence[str
             hint="compare runs on the same data and split",
         )
     if one.marks is not None and other.marks is not None:
-        differences, changes = _measure_marks(task, pairs, (one.marks, other.marks), metrics)
+        marks = (one.marks, other.marks)
+        differences, changes = _measure_marks(scorer.task, pairs, marks, metrics)
     else:
-        differences, changes = _measure(task, pairs, metrics)
+        differences, changes = _measure(scorer, pairs, (one, other), metrics)
     return Comparison(
         first=str(first.folder),
         second=str(second.folder),
         task=first.facts.task,
         shared=len(pairs),
         skipped={reason: count for reason, count in skipped.items() if count},
-        differences=tuple(differences),
+        differences=tuple(_name_groups(row, first.facts.unit) for row in differences),
         changes=tuple(changes),
-        notes=(*_note(first.facts, second.facts), *_note_repeats(first), *_note_repeats(second)),
+        notes=(
+            *_note(first.facts, second.facts),
+            *filter(None, [compare_judging([first.folder, second.folder])]),
+            *_note_repeats(first),
+            *_note_repeats(second),
+        ),
     )
+
+
+def _name_groups(row: Difference, unit: str) -> Difference:
+    return replace(row, grouped=name_groups(unit, row.items, row.memes))
 
 
 def _match(first: Side, second: Side) -> tuple[list[tuple[Outcome, Outcome]], dict[str, int]]:
@@ -435,24 +378,116 @@ def _measure_marks(
 
 
 def _measure(
-    task: Task, pairs: Pairs, metrics: Sequence[str]
+    scorer: _Scorer, pairs: Pairs, sides: tuple[_Marked, _Marked], metrics: Sequence[str]
 ) -> tuple[list[Difference], list[Change]]:
-    """Compare the proportion of correct answers, if it is defined, and the main metric."""
+    """Compare the main metric, the proportion of correct answers and AUROC, if they are defined."""
+    task = scorer.task
     first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     right = None
     if all(isinstance(outcome.item.gold, str | int | float) for outcome in first):
         right = hits(first), hits(second)
-    main = find_main(task, first), find_main(task, second)
-    same = right is not None and _same(main[0], right[0]) and _same(main[1], right[1])
-    wanted = _choose(metrics, [task.main] if right is None or same else [task.main, RIGHT])
+    main = _compare_main(scorer, pairs, sides)
+    same = right is not None and main is not None and _is_mean(main, right)
+    odds = _stack_odds(first, second)
+    known = [task.main] if right is None or same else [task.main, RIGHT]
     rows = []
-    for key in wanted:
-        if right is not None and (same or key == RIGHT):
+    for key in _choose(metrics, [*known, AUROC] if odds is not None else known):
+        if right is not None and (same or key == RIGHT) and key != AUROC:
             rows.append(_compare_hits(key, pairs, *right))
-        elif main[0] is not None and main[1] is not None:
-            rows.append(_compare_metric(task, pairs, main[0], main[1]))
+        elif key == AUROC and odds is not None:
+            rows += _compare_odds(pairs, *odds)
+        elif main is not None:
+            rows.append(main)
     changes = _list_flips(pairs, *right) if right is not None else _list_values(pairs)
     return rows, changes
+
+
+def _is_mean(main: Difference, right: tuple[Sequence[bool], Sequence[bool]]) -> bool:
+    return _same(main.first, right[0]) and _same(main.second, right[1])
+
+
+def _compare_main(
+    scorer: _Scorer, pairs: Pairs, sides: tuple[_Marked, _Marked]
+) -> Difference | None:
+    """Compare the main metric in arrays, or by scoring again without each block of memes."""
+    parts = [[pair[side] for pair in pairs] for side in (0, 1)]
+    if scorer.form is not None:
+        one, two = (scorer.form(part) for part in parts)
+        if one.value is None or two.value is None:
+            return None
+        found = compare_ratios(one, two, Clusters.of(_memes(pairs)), bound=1.0)
+        return _describe(scorer.task.main, (one.value, two.value), found, pairs)
+    values = [_leave_out(scorer.task, *both) for both in zip(sides, parts, strict=True)]
+    if values[0] is None or values[1] is None:
+        mains = [find_main(scorer.task, part) for part in parts]
+        if mains[0] is None or mains[1] is None:
+            return None
+        return _describe(scorer.task.main, (mains[0], mains[1]), None, pairs)
+    (before, left), (after, right) = values[0], values[1]
+    name = BY_MEME if len(left) < BLOCKS else f"jackknife over {len(left)} blocks of memes"
+    found = compare_left_out(after - before, right - left, name=name)
+    return _describe(scorer.task.main, (before, after), found, pairs)
+
+
+def _leave_out(
+    task: Task, marked: _Marked, outcomes: Sequence[Outcome]
+) -> tuple[float, Floats] | None:
+    """Values without each block of memes, computed once for all comparisons of a run."""
+    names = tuple(outcome.item.id for outcome in outcomes)
+    if names not in marked.without_blocks:
+        marked.without_blocks[names] = leave_out_blocks(task, outcomes)
+    return marked.without_blocks[names]
+
+
+def _describe(
+    key: str, values: tuple[float, float], found: PairedTest | None, pairs: Pairs
+) -> Difference:
+    """Make the row of a metric without an effect size."""
+    return Difference(
+        key=key,
+        first=values[0],
+        second=values[1],
+        difference=values[1] - values[0],
+        low=found.low if found else None,
+        high=found.high if found else None,
+        test=found.name if found else "",
+        p=found.p if found else None,
+        effect="",
+        size=None,
+        items=len(pairs),
+        memes=len(set(_memes(pairs))),
+    )
+
+
+def _stack_odds(
+    first: Sequence[Outcome], second: Sequence[Outcome]
+) -> tuple[Floats, Floats, Floats] | None:
+    """Probabilities of both runs (items × labels) and the gold columns; None if there are none.
+
+    Every item must have the same options. Lettered answers that differ between items are not
+    classes, so they have no AUROC.
+    """
+    odds = [outcome.odds for outcome in (*first, *second)]
+    stated = [one.stated for one in odds if one is not None]
+    if not stated or len(stated) < len(odds) or len({frozenset(one) for one in stated}) > 1:
+        return None
+    some = [first[place].item for place in sorted({0, len(first) // 2, len(first) - 1})]
+    if len({tuple(option.text for option in item.form.fields[0].options) for item in some}) > 1:
+        return None
+    keys = list(stated[0])
+    rows = np.array([[one[key] for key in keys] for one in stated])
+    gold = np.array([keys.index(one.gold) for one in odds[: len(first)] if one is not None])
+    return rows[: len(first)], rows[len(first) :], gold
+
+
+def _compare_odds(pairs: Pairs, first: Floats, second: Floats, gold: Floats) -> list[Difference]:
+    """Compare the AUROC of stated probabilities; with three labels or more, its mean over them."""
+    columns = gold.astype(np.int64)
+    one, two = macro_auroc(first, columns), macro_auroc(second, columns)
+    if one is None or two is None:
+        return []
+    found = compare_auroc(first, second, columns, _memes(pairs))
+    return [_describe(AUROC, (one[0], two[0]), found, pairs)]
 
 
 def _choose(metrics: Sequence[str], known: Sequence[str]) -> Sequence[str]:
@@ -472,36 +507,19 @@ def _memes(pairs: Pairs) -> list[str]:
 def _compare_hits(
     key: str, pairs: Pairs, first: Sequence[bool], second: Sequence[bool]
 ) -> Difference:
-    """Compare correct and wrong answers by McNemar's test; exact if each meme has one item."""
-    memes = _memes(pairs)
+    """Compare correct and wrong answers: McNemar's test, or a jackknife for clustered items."""
     lost = sum(a and not b for a, b in zip(first, second, strict=True))
     won = sum(b and not a for a, b in zip(first, second, strict=True))
-    if len(set(memes)) == len(memes):
-        test, found = "McNemar's exact test", comparison.mcnemar(lost, won)
-    else:
-        test, found = "McNemar's test by meme", comparison.clustered_mcnemar(first, second, memes)
-    gains = [float(b) - float(a) for a, b in zip(first, second, strict=True)]
-    span = comparison.paired_bootstrap(gains, memes)
-    return Difference(
-        key=key,
-        first=sum(first) / len(first),
-        second=sum(second) / len(second),
-        difference=sum(gains) / len(gains),
-        low=span.low if span else None,
-        high=span.high if span else None,
-        test=test,
-        p=found.p,
-        effect="odds ratio",
-        size=comparison.odds_ratio(lost, won),
-        items=len(pairs),
-        memes=len(set(memes)),
-    )
+    found = compare_hits(first, second, _memes(pairs))
+    values = sum(first) / len(first), sum(second) / len(second)
+    row = _describe(key, values, found, pairs)
+    return replace(row, effect="odds ratio", size=comparison.odds_ratio(lost, won))
 
 
 def _compare_means(
     key: str, pairs: Pairs, first: Sequence[float | None], second: Sequence[float | None]
 ) -> Difference | None:
-    """Compare means of per-item values by a bootstrap over memes, plus a paired t-test."""
+    """Compare means of per-item values by a jackknife over memes, plus t-tests of meme means."""
     kept = [
         (a, b, meme)
         for a, b, meme in zip(first, second, _memes(pairs), strict=True)
@@ -511,43 +529,19 @@ def _compare_means(
         return None
     before, after, memes = [a for a, _, _ in kept], [b for _, b, _ in kept], [m for *_, m in kept]
     gains = [b - a for a, b, _ in kept]
-    span = comparison.paired_bootstrap(gains, memes)
+    found = compare_means(before, after, memes)
     means = comparison.mean_by_cluster(before, memes), comparison.mean_by_cluster(after, memes)
     student, welch = comparison.paired_t_test(*means), comparison.welch_t_test(*means)
-    return Difference(
-        key=key,
-        first=sum(before) / len(before),
-        second=sum(after) / len(after),
+    values = sum(before) / len(before), sum(after) / len(after)
+    return replace(
+        _describe(key, values, found, pairs),
         difference=sum(gains) / len(gains),
-        low=span.low if span else None,
-        high=span.high if span else None,
-        test="paired bootstrap over memes",
-        p=span.p if span else None,
         effect="Cohen's d (paired)",
         size=comparison.cohen_d_z(comparison.mean_by_cluster(gains, memes)),
         items=len(kept),
         memes=len(set(memes)),
         t_test=student.p if student else None,
         t_unpaired=welch.p if welch else None,
-    )
-
-
-def _compare_metric(task: Task, pairs: Pairs, first: float, second: float) -> Difference:
-    """Compare any other metric, such as F1, by scoring both runs on resampled memes."""
-    span = resample_metric(task, pairs, (first, second))
-    return Difference(
-        key=task.main,
-        first=first,
-        second=second,
-        difference=second - first,
-        low=span.low if span else None,
-        high=span.high if span else None,
-        test=span.test if span else "",
-        p=span.p if span else None,
-        effect="",
-        size=None,
-        items=len(pairs),
-        memes=len(set(_memes(pairs))),
     )
 
 

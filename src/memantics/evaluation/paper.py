@@ -6,18 +6,14 @@ LaTeX, CSV or JSON.
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from markupsafe import Markup
-from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from memantics.benchmarks.card import Card
-from memantics.benchmarks.factories import proportion_score
 from memantics.benchmarks.paper import (
     Cell,
     CellStatus,
@@ -25,48 +21,62 @@ from memantics.benchmarks.paper import (
     PaperPart,
     PaperRow,
     PaperSheet,
-    ScoredDetector,
 )
+from memantics.benchmarks.protocol import PromptFinder
 from memantics.benchmarks.published import read_published
-from memantics.benchmarks.registry import Benchmark, describe_data, find_benchmark, find_source
-from memantics.core.data import Source, conform, dump_json, read_json, read_jsonl
-from memantics.core.errors import DataError, InputError, UnknownName, first_fault
+from memantics.benchmarks.registry import (
+    Benchmark,
+    describe_data,
+    find_benchmark,
+    find_source,
+    find_tasks,
+)
+from memantics.core.data import Source, dump_json
+from memantics.core.errors import (
+    InputError,
+    MemanticsError,
+    UnknownName,
+)
 from memantics.core.files import write_text
 from memantics.core.parameters import Argument, DataFlag, Flag
 from memantics.core.prompt import fill_template
-from memantics.core.queue import ANNOTATIONS, CARD, Review, read_review
 from memantics.core.records import Score
 from memantics.core.result import to_plain
+from memantics.core.rundir import RunFacts
 from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
 from memantics.evaluation.options import RunLike, find_folder
+from memantics.evaluation.paper_inputs import (
+    read_annotations,
+    read_detectors,
+    read_traits,
+    read_values,
+)
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
 from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
-from memantics.moderation.card import place_card
-from memantics.moderation.lora.judging import FACTS as TUNED
-from memantics.moderation.study.running import STUDY, read_study, read_verdicts
 from memantics.web import plot
 from memantics.web.page import TemplateValues, fill_page
 
 __all__ = ["PaperForm", "ReproducedPaper", "paper"]
 
 STATUS_WORDS: Mapping[CellStatus, str] = {
-    "reproduced": "computed here; equal to the paper's value at the printed precision",
+    "reproduced": "computed here as in the paper; equal to its value, rounded or truncated",
     "within interval": "computed here; the paper's value is inside the 95 % confidence interval",
     "differs": "computed here; differs from the paper's value",
-    "computed": "computed here from other data than the paper's, or without a printed value",
+    "computed": "computed here; not compared, because prompts, decoding, items or data differ "
+    "from the paper's or are unknown, or because the paper prints no value",
     "arithmetic": "derived from other values in the paper, without data",
     "empty": "not computed yet; run the command shown to fill it",
     "closed": "cannot be computed from the release; the note gives the reason",
     "none": "not in the paper's table",
 }
 _CSV_COLUMNS = (
-    *("part", "section", "row", "kind", "column", "paper", "value", "low", "high", "sd", "n"),
-    *("status", "fill", "reason", "note", "origin"),
+    *("part", "section", "row", "kind", "column", "paper", "released", "value"),
+    *("low", "high", "sd", "n", "status", "rounding", "differs", "fill", "reason", "note"),
+    *("origin", "runs"),
 )
 PaperForm = Literal["html", "md", "latex", "csv", "json"]
 Paths = str | Path | Sequence[str | Path]
-_SCORES = TypeAdapter(dict[str, tuple[Score, ...]])
 
 
 def describe_cell(cell: Cell) -> str:
@@ -83,14 +93,33 @@ def describe_cell(cell: Cell) -> str:
     parts = (spread, cell.span, f"n = {cell.n:,}" if cell.n else "")
     inside = ", ".join(part for part in parts if part)
     text = cell.show(cell.value) + (f" ({inside})" if inside else "")
-    printed = [f"{cell.printed} {cell.show(cell.paper)}"] if cell.paper is not None else []
+    printed = [f"paper {cell.show(cell.paper)}"] if cell.paper is not None else []
     state = [] if cell.status == "computed" and not printed else [str(cell.status)]
+    if cell.truncated:
+        state.append("truncated in the paper")
     if cell.origin:
         state.append("imported answers")
     if cell.status == "arithmetic" and not cell.agrees:
         state.append("does not agree")
     said = ", ".join(printed + state)
     return f"{text}; {said}" if said else text
+
+
+def list_columns(part: PaperPart) -> list[tuple[str, int, bool]]:
+    """Return the columns of a table: title, place of its cells, and whether values are released.
+
+    A column of released values follows each column whose cells have some.
+    """
+    found: list[tuple[str, int, bool]] = []
+    for place, title in enumerate(part.columns):
+        found.append((title, place, False))
+        if any(row.cells[place].released is not None for row in part.rows):
+            found.append((f"{title}, released", place, True))
+    return found
+
+
+def _show_released(cell: Cell) -> str:
+    return cell.show(cell.released)
 
 
 def list_sections(part: PaperPart) -> Iterator[tuple[str, PaperRow]]:
@@ -126,13 +155,17 @@ def _choose_fence(body: str) -> str:
 
 
 def _tabulate(part: PaperPart) -> str:
-    lines = []
+    lines, columns = [], list_columns(part)
     for section, row in list_sections(part):
         if section:
-            lines.append([f"**{quote_markdown(section)}**", *("" for _ in part.columns)])
-        cells = (quote_markdown(describe_cell(cell)) for cell in row.cells)
-        lines.append([quote_markdown(row.label), *cells])
-    return md_table([quote_markdown(name) for name in (part.stub, *part.columns)], lines)
+            lines.append([f"**{quote_markdown(section)}**", *("" for _ in columns)])
+        cells = (
+            _show_released(row.cells[place]) if released else describe_cell(row.cells[place])
+            for _, place, released in columns
+        )
+        lines.append([quote_markdown(row.label), *map(quote_markdown, cells)])
+    titles = [part.stub, *(title for title, _, _ in columns)]
+    return md_table([quote_markdown(title) for title in titles], lines)
 
 
 def render_latex(paper: PaperSheet) -> str:
@@ -143,6 +176,8 @@ def render_latex(paper: PaperSheet) -> str:
         {"latex": quote_latex, "mask": mask_unseen, "cell": _latex_cell},
         paper=paper,
         sections=list_sections,
+        columns=list_columns,
+        released=_show_released,
         line=lambda *cells: " & ".join(map(quote_latex, cells)) + r" \\",
     )
 
@@ -165,10 +200,13 @@ def _list_cells(paper: PaperSheet) -> Iterator[tuple[object, ...]]:
             for column, cell in zip(part.columns, row.cells, strict=True):
                 if cell.status != "none":
                     place = (part.label, row.section, row.label, row.kind, column)
-                    said = (cell.paper, cell.value, cell.low, cell.high, cell.sd, cell.n or None)
+                    said = (cell.paper, cell.released, cell.value, cell.low, cell.high, cell.sd)
+                    rounding = cell.digit_match if cell.status == "reproduced" else ""
+                    state = (cell.n or None, cell.status, rounding, "; ".join(cell.differs))
                     fill = cell.fill if cell.status == "empty" else ""
                     reason = cell.reason if cell.status == "closed" else ""
-                    yield (*place, *said, cell.status, fill, reason, cell.note, cell.origin)
+                    source = (cell.note, cell.origin, "; ".join(cell.runs))
+                    yield (*place, *said, *state, fill, reason, *source)
 
 
 def render_json(paper: PaperSheet) -> str:
@@ -230,6 +268,7 @@ def _make_block(place: int, part: PaperPart) -> TemplateValues:
         **dict.fromkeys(("axis", "strips", "legend"), ""),
         "radars": _draw_radars(part) if part.radar else (),
         "shades": _shade(part),
+        "columns": list_columns(part),
         "remarks": list_remarks(part),
     }
     if not part.plotted:
@@ -313,7 +352,7 @@ def paper(
     ] = (),
     traits: Annotated[
         str | Path | None,
-        Flag("CSV table of model properties to group results by."),
+        Flag("CSV table of properties of further models, to group results by."),
     ] = None,
     statistics: Annotated[
         Paths, Flag("Values measured by another command (JSON); repeatable.")
@@ -336,7 +375,8 @@ def paper(
         data: ``release`` or ``sample``. Default: a registered release, else the sample data.
         annotations: Reviewed annotation queues, or their ``annotations.jsonl``.
         detectors: Trained detectors, or folders of a detector study.
-        traits: CSV table of models and their properties; results are grouped by these.
+        traits: CSV table of further models and their properties; results are grouped by these.
+            The properties of the paper's models are those that the paper states.
         statistics: JSON file with values that another command measured.
         parts: Only these tables or figures, such as ``Table 5``.
 
@@ -348,7 +388,8 @@ def paper(
         DataError: A run or a file does not fit the benchmark.
 
     Example:
-        >>> mm.paper("mquest", ["runs/mquest-qa"]).save("paper.html")  # doctest: +SKIP
+        >>> mm.paper("memeintent", ["runs/one"]).save("paper.html")
+        PosixPath('paper.html')
     """
     benchmark = find_benchmark(name)
     card, declared = benchmark.card, benchmark.paper
@@ -360,15 +401,17 @@ def paper(
         source=source,
         release=release,
         expected={row.key: row for row in benchmark.expect()},
-        values={**benchmark.recompute(release), **_read_values(_list(statistics))},
+        values={**benchmark.recompute(release), **read_values(_list(statistics))},
         published=read_published(benchmark.home / "expected" / "published.json"),
         compared=source.official,
         complete=_is_whole(benchmark, source),
         runs=_load(folders, benchmark) if folders else (),
-        reviews=[_read_annotations(path) for path in _list(annotations)],
-        detectors=[row for path in _list(detectors) for row in _read_detectors(path)],
-        traits=_read_traits(Path(traits)) if traits else {},
+        reviews=[read_annotations(path) for path in _list(annotations)],
+        detectors=[row for path in _list(detectors) for row in read_detectors(path)],
+        traits=read_traits(Path(traits)) if traits else {},
         systems=declared.systems,
+        checksum=describe_data(benchmark, source).checksum,
+        prompts=_find_prompts(source),
     )
     return _fill(benchmark, material, declared, parts)
 
@@ -377,15 +420,48 @@ def _fill(
     benchmark: Benchmark, material: PaperMaterial[Any], declared: Any, parts: Sequence[str]
 ) -> ReproducedPaper:
     card, source = benchmark.card, material.source
+    chosen = _choose(declared.fill(material), parts)
     return ReproducedPaper(
         name=card.name,
         title=_title(card, declared.title),
         citation=card.citation,
         warning=card.warning if source.kind == "release" else "",
-        about=tuple(_describe(benchmark, material)),
-        parts=_choose(declared.fill(material), parts),
+        about=(*_describe(benchmark, material), *_list_left_out(material, chosen, parts)),
+        parts=chosen,
         sample=source.kind == "sample",
     )
+
+
+def _find_prompts(source: Source) -> PromptFinder:
+    """Return a function that finds the prompt hashes of a run's options on the registered data."""
+    known: dict[tuple[str, str, str], Mapping[str, str] | str] = {}
+
+    def find(facts: RunFacts) -> Mapping[str, str] | str:
+        key = (facts.task, facts.split, dump_json(to_plain(facts.options)))
+        if key not in known:
+            try:
+                (ref,) = find_tasks([facts.task])
+                task = ref.make(facts.options, facts.split, source, facts.invalid or None)
+                known[key] = task.prompts
+            except MemanticsError as error:
+                known[key] = f"the task cannot be opened on these data: {error}"
+        return known[key]
+
+    return find
+
+
+def _list_left_out(
+    material: PaperMaterial[Any], parts: Sequence[PaperPart], wanted: Sequence[str]
+) -> Iterator[str]:
+    """Name the runs that no table or figure on the page shows, with the reason."""
+    shown = {folder for part in parts for cell in part.cells for folder in cell.runs}
+    shown |= {folder for part in parts for folder in part.runs}
+    tables = f"the selected part ({', '.join(wanted)})" if wanted else "any table"
+    for run in material.runs:
+        if str(run.folder) not in shown:
+            options = ", ".join(f"{name}={value}" for name, value in run.facts.options.items())
+            asked = f"{run.task} with {options}" if options else run.task
+            yield f"Left out: {run.folder} ({run.model}): {asked} is not in {tables}."
 
 
 def _choose(parts: tuple[PaperPart, ...], wanted: Sequence[str]) -> tuple[PaperPart, ...]:
@@ -444,141 +520,3 @@ def _describe(benchmark: Benchmark, material: PaperMaterial[Any]) -> Iterator[st
     )
     if any(run.facts.data.get("checksum") != facts.checksum for run in material.runs):
         yield "Some runs use other data than the statistics."
-
-
-def _read_annotations(path: Path) -> Review:
-    """Read a reviewed annotation queue from its folder or its annotations file."""
-    if path.is_dir():
-        return read_review(path, None)
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", hint="give a queue's folder or its annotations")
-    for queue in (path.parent, path.parent / "queue"):
-        if (queue / CARD).is_file():
-            return read_review(queue, path)
-    raise InputError(
-        f"{path}: there is no queue in the folder of these annotations",
-        hint=f"move {ANNOTATIONS} into the folder of its queue",
-    )
-
-
-def _read_detectors(path: Path) -> list[ScoredDetector]:
-    """Read the detectors of a study by variant, a LoRA model, or a single detector."""
-    if (path / TUNED).is_file():
-        return [_read_tuned(path)]
-    if not (path / STUDY).is_file():
-        return [_read_detector(path)]
-    study = read_study(path)
-    said = read_verdicts(path, study)
-    names = {"harmful": "detection", "type": "type"}
-    facts: dict[str, JsonValue] = {"study": study.data, "tested_on": study.tested_on}
-    found = []
-    for variant in dict.fromkeys(row.variant for row in study.rows):
-        rows = [row for row in study.rows if row.variant == variant]
-        contrasts = [
-            to_plain(contrast) for contrast in study.contrasts if contrast.second == variant
-        ]
-        detector_facts = {**facts, "settings": dict(rows[0].settings), "contrasts": contrasts}
-        scores = {names[row.task]: row.scores for row in rows}
-        found.append(ScoredDetector(variant, path, detector_facts, scores, said.get(variant, {})))
-    return found
-
-
-def _read_detector(path: Path) -> ScoredDetector:
-    """Read the metrics of a detector from its model card."""
-    card = path if path.name.endswith(".card.json") else place_card(path)[1]
-    try:
-        facts: Mapping[str, JsonValue] = json.loads(card.read_bytes())
-        scores = _SCORES.validate_python(facts["metrics"])
-    except FileNotFoundError:
-        raise InputError(
-            f"{path} has no model card",
-            hint="train the detector with memantics detector train, which writes the card",
-        ) from None
-    except ValidationError as error:
-        raise DataError(card, first_fault(error), hint="train the detector again") from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise DataError(card, f"is not a valid detector card: {error}") from error
-    return ScoredDetector(str(facts.get("name", path.stem)), path, facts, scores)
-
-
-class _TunedVerdict(BaseModel):
-    """One prediction of a fine-tuned model."""
-
-    part: str
-    id: str
-    gold: bool
-    said: bool | None
-
-
-def _read_tuned(path: Path) -> ScoredDetector:
-    """Read the predictions of a LoRA model on held-out groups and on other data."""
-    facts = read_json(path / TUNED)
-    if not isinstance(facts, dict) or not isinstance(wording := facts.get("wording"), dict):
-        raise DataError(
-            path / TUNED,
-            "does not record the prompt of the model",
-            hint="fine-tune the model again with this version",
-        )
-    if "task" in wording:
-        raise InputError(
-            f"{path} generates answers, so it has no verdicts",
-            hint=f"run memantics run {wording['task']} --model detector/{path}, and give that run",
-        )
-    lines = path / "verdicts.jsonl"
-    rows = [conform(_TunedVerdict, value, lines, number) for number, value in read_jsonl(lines)]
-    scores: dict[str, tuple[Score, ...]] = {}
-    for name, part in (("held out", "valid"), ("external", "external")):
-        found = []
-        for key, gold in (("tpr", True), ("tnr", False)):
-            verdicts = [row for row in rows if row.part == part and row.gold is gold]
-            found.append(
-                proportion_score(
-                    key, [row.said is gold for row in verdicts], [row.id for row in verdicts]
-                )
-            )
-        scores[name] = tuple(found)
-    asked = {"question": wording.get("question"), "style": wording.get("style")}
-    return ScoredDetector(str(facts.get("model", path.name)), path, {**facts, **asked}, scores)
-
-
-def _read_values(paths: Sequence[Path]) -> dict[str, JsonValue]:
-    """Read measured values by key, as ``build chat-quality --out`` writes them."""
-    found: dict[str, JsonValue] = {}
-    for path in paths:
-        measured = read_json(path)
-        if not isinstance(measured, dict):
-            raise DataError(
-                path,
-                "is not a JSON object of values by key, as build chat-quality --out writes",
-            )
-        found |= measured
-    return found
-
-
-def _read_traits(path: Path) -> dict[str, dict[str, str]]:
-    """Read a table of models and their properties; the first column is the model."""
-    try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(
-            f"{path}: cannot be read: {error}", hint="give a CSV file in UTF-8 with a header"
-        ) from error
-    found: dict[str, dict[str, str]] = {}
-    for number, row in enumerate(rows, 2):
-        names = [name for name in row if name is not None]
-        if None in row or None in row.values() or len(names) < 2:
-            raise DataError(
-                path,
-                "has another number of cells than the header",
-                row=number,
-                hint="model,trait,…",
-            )
-        first, *traits = names
-        found[row[first].strip()] = {name.strip(): row[name].strip() for name in traits}
-    if not found:
-        raise DataError(
-            path,
-            "has no models",
-            hint="start with the header model,PROPERTY,… and add one line per model",
-        )
-    return found

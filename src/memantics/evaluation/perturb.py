@@ -122,7 +122,10 @@ async def perturb_async(
         InputError: No perturbation is given, or the task does not support it.
 
     Example:
-        >>> mm.perturbation("mquest/qa", model="baseline/longest").table()  # doctest: +SKIP
+        >>> wanted = ["options=permuted"]
+        >>> made = mm.perturb("mquest/qa", model="baseline/longest", perturbations=wanted)
+        >>> round(made.found[0].difference.difference, 3)
+        0.028
     """
     wanted = (settings or EvaluationSettings()).plan(task, model, calls, out)
     return await perturb_evaluation(wanted, perturbations, progress)

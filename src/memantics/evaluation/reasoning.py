@@ -118,6 +118,7 @@ def audit_reasoning(run: RunLike) -> ChainAudit:
         InputError: The run contains no chain of thought.
 
     Example:
+        >>> # after a run with a reasoning model, which needs a server
         >>> mm.audit_reasoning("runs/mquest-qa").cut_off  # doctest: +SKIP
     """
     folder = find_folder(run)

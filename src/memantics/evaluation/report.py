@@ -40,6 +40,8 @@ from memantics.evaluation.reports.runs import Run, load_runs, split_unfinished
 from memantics.evaluation.reports.tables import REPORT_FORMS
 from memantics.evaluation.scoring import read_outcomes
 from memantics.evaluation.tasks import open_task_of_run
+from memantics.web.page import PageLanguage
+from memantics.web.phrases import read_phrases
 
 __all__ = [
     "RunLike",
@@ -102,6 +104,7 @@ def report(
     images: bool = True,
     table: bool = False,
     style: TableStyle | None = None,
+    language: PageLanguage = "en",
 ) -> Path:
     """Write runs to one self-contained page, or to a table.
 
@@ -115,6 +118,8 @@ def report(
         images: Whether the page shows memes.
         table: Write only the table of models × tasks; LaTeX contains only this table.
         style: Style of the LaTeX table: ``booktabs``, ``acl`` or ``neurips``.
+        language: Language of the page: ``en`` or ``zh``. Names, notes and answers from the data
+            keep theirs.
 
     Returns:
         The file that was written.
@@ -123,7 +128,7 @@ def report(
         InputError: No run is finished, or the format is unknown.
 
     Example:
-        >>> mm.report(["runs/one", "runs/other"], "report.html")  # doctest: +SKIP
+        >>> mm.report(["runs/one", "runs/other"], "report.html")
         PosixPath('report.html')
     """
     folders = [find_folder(r) for r in ([runs] if isinstance(runs, RunLike) else runs)]
@@ -135,16 +140,19 @@ def report(
         known = named == "latex" or (named not in _PAGE and REPORT_FORMS.find(named))
         form = named if known else "html"
     if form != "html" or table:
+        if language != "en":
+            raise InputError("--language works with the HTML page only", hint="leave it out")
         write_text(path, render_report(folders, form, table=table, style=style), "report")
     else:
         published = find_published(run.task for run in load_runs(folders))
         settings = ReportSettings(
+            language=language,
             images=images,
             published=published,
             find_gold=_GoldFinder(),
-            find_marks=_find_marks,
+            find_marks=find_marks,
             places=find_run_places(folders),
-            models=render_html_table(tabulate_models(folders)),
+            models=render_html_table(tabulate_models(folders), read_phrases(language)),
         )
         build_report(folders, path, settings)
     return path
@@ -232,7 +240,7 @@ def _mark(run: Run) -> dict[str, float | None]:
     return {outcome.item.id: mark for outcome, mark in zip(outcomes, marks, strict=True)}
 
 
-def _find_marks(run: Run) -> dict[str, float | None]:
+def find_marks(run: Run) -> dict[str, float | None]:
     """Compute per-item values of the main metric; empty if the run's benchmark is not installed."""
     with suppress(InputError):
         return _mark(run)

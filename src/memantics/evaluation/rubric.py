@@ -14,64 +14,73 @@ from pathlib import Path
 
 import numpy as np
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from memantics.benchmarks.factories import mean_score
 from memantics.core.errors import InputError
-from memantics.core.files import replace_file
-from memantics.core.prompt import Prompt, enclose, read_prompts
+from memantics.core.files import read_regular, replace_file
+from memantics.core.prompt import enclose
 from memantics.core.records import Field as FormField
 from memantics.core.records import Form, Item, Message, Outcome, Request, Sampling, Score
-from memantics.core.reply import describe_reply, read_object
 from memantics.core.task import InvalidPolicy, Task
+from memantics.evaluation.judging.rubrics import Rubric, built_in_rubric
 from memantics.metrics.agreement import krippendorff_alpha
 
 JUDGED = "judged.json"
 QUALITIES = ("correctness", "coverage")
-_SCORES = TypeAdapter(tuple[Score, ...])
 # Minimum number of human ratings for a linear fit.
 ENOUGH = 10
 Ratings = Mapping[str, Mapping[str, Sequence[float]]]
 
 
-class JudgeReply(BaseModel):
-    """The reply of a judge model."""
+@dataclass(frozen=True, slots=True)
+class JudgeSetup:
+    """What a mark depends on besides the answer: judge, version, prompt, image and parameters.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    ``version`` is what the user or the server says about the model's version.
+    """
 
-    reason: str
-    correctness: int = Field(ge=1, le=5)
-    coverage: int = Field(ge=1, le=5)
+    name: str
+    identity: Mapping[str, JsonValue]
+    prompt: str
+    rubric: str
+    image: bool
+    version: str = ""
 
 
-_MARK: JsonValue = {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-_, SCHEMA = describe_reply(JudgeReply, correctness=_MARK, coverage=_MARK)
+class _JudgedFile(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    scores: tuple[Score, ...] = ()
+    judges: tuple[JudgeSetup, ...] = ()
 
 
-def make_judging(name: str, outcomes: Sequence[Outcome], *, image: bool) -> Task:
+def make_judging(
+    name: str, outcomes: Sequence[Outcome], *, image: bool, rubric: Rubric | None = None
+) -> Task:
     """Make the task of rating a run's answers; items without an answer are skipped."""
-    prompt = read_prompts(Path(__file__).parent / "judge_prompts")["judge"]
+    used = rubric or built_in_rubric()
 
     def items() -> Iterator[Item]:
         for outcome in outcomes:
             if outcome.status == "answered" and isinstance(outcome.value, str):
-                item = _make_item(outcome, outcome.value, image)
+                item = _make_item(outcome, outcome.value, image, used)
                 if item is not None:
                     yield item
 
     return Task(
         name=name,
         items=items,
-        ask=lambda item, complaint: _ask(prompt, item, complaint),
-        parse=lambda text, _: read_object(text, JudgeReply).model_dump(),
-        score=lambda judged: tuple(_average(key, judged) for key in QUALITIES),
-        main="correctness",
+        ask=lambda item, complaint: _ask(used, item, complaint),
+        parse=lambda text, _: used.parse(text),
+        score=lambda judged: tuple(_average(key, judged) for key in used.qualities),
+        main=used.qualities[0],
         invalid=InvalidPolicy(3, "drop"),
-        prompts={"judge": prompt.hash},
+        prompts=used.prompts,
     )
 
 
-def _make_item(outcome: Outcome, answer: str, image: bool) -> Item | None:
+def _make_item(outcome: Outcome, answer: str, image: bool, rubric: Rubric) -> Item | None:
     item = outcome.item
     gold = item.gold if isinstance(item.gold, list) else [item.gold]
     references = [text for text in gold if isinstance(text, str) and text.strip()]
@@ -79,7 +88,7 @@ def _make_item(outcome: Outcome, answer: str, image: bool) -> Item | None:
         return None
     fields = (
         FormField("reason", "text"),
-        *(FormField(key, "integer", low=1, high=5) for key in QUALITIES),
+        *(FormField(one.id, "integer", low=one.low, high=one.high) for one in rubric.dimensions),
     )
     told = "\n".join(f"{key}: {text}" for key, text in item.form.context.items() if text)
     context = {
@@ -92,9 +101,9 @@ def _make_item(outcome: Outcome, answer: str, image: bool) -> Item | None:
     return Item(item.id, item.group, None, form, item.images if image else ())
 
 
-def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
+def _ask(rubric: Rubric, item: Item, complaint: str | None) -> Request:
     told = item.form.context
-    text = prompt.fill(
+    text = rubric.fill(
         question=told["question"],
         context=f"\n{enclose('told about it', told['context'])}\n" if told["context"] else "",
         references=told["references"],
@@ -103,10 +112,12 @@ def _ask(prompt: Prompt, item: Item, complaint: str | None) -> Request:
     if complaint:
         text += f"\n\nYour last reply could not be read ({complaint}). Reply with that JSON alone."
     message = Message("user", (*item.images, text))
-    return Request((message,), item.form, Sampling(temperature=0.0), SCHEMA)
+    return Request((message,), item.form, Sampling(temperature=0.0), rubric.schema)
 
 
-def read_marks(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
+def read_marks(
+    outcomes: Sequence[Outcome], qualities: Sequence[str] = QUALITIES
+) -> dict[str, dict[str, float]]:
     """Read the ratings of a judge model, by quality (such as correctness) and item."""
     return {
         key: {
@@ -114,12 +125,12 @@ def read_marks(outcomes: Sequence[Outcome]) -> dict[str, dict[str, float]]:
             for o in outcomes
             if o.status == "answered" and isinstance(o.value, dict)
         }
-        for key in QUALITIES
+        for key in qualities
     }
 
 
 def _average(key: str, judged: Sequence[Outcome]) -> Score:
-    marks = read_marks(judged)[key]
+    marks = read_marks(judged, [key])[key]
     kept = [o for o in judged if o.item.id in marks]
     return mean_score(key, [marks[o.item.id] for o in kept], [o.item.group for o in kept])
 
@@ -142,7 +153,10 @@ class Agreement:
 
 
 def measure_agreement(
-    quality: str, judges: Sequence[Mapping[str, float]], people: Mapping[str, Sequence[float]]
+    quality: str,
+    judges: Sequence[Mapping[str, float]],
+    people: Mapping[str, Sequence[float]],
+    scale: tuple[float, float] = (1.0, 5.0),
 ) -> Agreement:
     """Measure the agreement of judges with each other and with human ratings."""
     names = sorted(set().union(*judges))
@@ -158,7 +172,7 @@ def measure_agreement(
         len(rated),
         krippendorff_alpha(pairs, "interval") if rated else None,
         fsum(abs(a - b) for a, b in zip(found, said, strict=True)) / len(rated) if rated else None,
-        _calibrate(found, said, list(means.values())),
+        _calibrate(found, said, list(means.values()), scale),
     )
 
 
@@ -174,30 +188,37 @@ def mean_marks(judges: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 def _calibrate(
-    found: Sequence[float], said: Sequence[float], everything: Sequence[float]
+    found: Sequence[float],
+    said: Sequence[float],
+    everything: Sequence[float],
+    scale: tuple[float, float],
 ) -> float | None:
     """Map the mean of all judge ratings to the human scale; None with too few human ratings."""
     if len(found) < ENOUGH or len(set(found)) < 2:
         return None
     slope, start = np.polyfit(found, said, 1)
-    return float(np.clip(slope * np.array(everything) + start, 1, 5).mean())
+    return float(np.clip(slope * np.array(everything) + start, *scale).mean())
 
 
 def make_scores(
-    outcomes: Sequence[Outcome], judges: Mapping[str, Sequence[Outcome]], people: Ratings
+    outcomes: Sequence[Outcome],
+    judges: Mapping[str, Sequence[Outcome]],
+    people: Ratings,
+    rubric: Rubric | None = None,
 ) -> tuple[tuple[Score, ...], tuple[Agreement, ...]]:
     """Make the judges' scores that are shown beside a run's metrics, with their agreement."""
     groups = {outcome.item.id: outcome.item.group for outcome in outcomes}
     scores: list[Score] = []
     agreements: list[Agreement] = []
-    for quality in QUALITIES:
-        marks = [read_marks(judge)[quality] for judge in judges.values()]
+    for one in (rubric or built_in_rubric()).dimensions:
+        quality = one.id
+        marks = [read_marks(judge, [quality])[quality] for judge in judges.values()]
         means = mean_marks(marks)
-        agreed = measure_agreement(quality, marks, people.get(quality, {}))
+        agreed = measure_agreement(quality, marks, people.get(quality, {}), one.scale)
         agreements.append(agreed)
         key = f"judge_{quality}"
         names = [groups[name] for name in means]
-        note = f"1 to 5, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
+        note = f"{one.low} to {one.high}, mean of {', '.join(judges)}; {describe_agreement(agreed)}"
         scores.append(mean_score(key, list(means.values()), names, note=note))
         for name, marks_by_item in zip(judges, marks, strict=True):
             where = [groups[item] for item in marks_by_item]
@@ -225,21 +246,45 @@ def describe_agreement(agreed: Agreement) -> str:
     return f"{first}, alpha with human ratings {alpha} on {agreed.rated} answers"
 
 
-def write_judged(folder: Path, scores: tuple[Score, ...]) -> None:
+def write_judged(
+    folder: Path, scores: tuple[Score, ...], judges: Sequence[JudgeSetup] = ()
+) -> None:
     """Store the judges' scores beside the run, so that scoring again shows them too."""
-    replace_file(folder / JUDGED, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
+    found = {"scores": scores, "judges": tuple(judges)}
+    replace_file(folder / JUDGED, orjson.dumps(found, option=orjson.OPT_INDENT_2))
 
 
 def read_judged(folder: Path) -> tuple[Score, ...]:
     """Read the judges' scores of a run; empty if it was not judged."""
+    return _read_judged(folder).scores
+
+
+def read_setups(folder: Path) -> tuple[JudgeSetup, ...]:
+    """Read how a run was judged; empty if it was not judged, or by version 0.3 or earlier."""
+    return _read_judged(folder).judges
+
+
+def _read_judged(folder: Path) -> _JudgedFile:
     path = folder / JUDGED
-    return _SCORES.validate_json(path.read_bytes()) if path.is_file() else ()
+    if not path.is_file():
+        return _JudgedFile()
+    found = orjson.loads(read_regular(path))
+    # Version 0.3 wrote the scores alone, as a list.
+    return _JudgedFile.model_validate({"scores": found} if isinstance(found, list) else found)
 
 
 def need_text(outcomes: Sequence[Outcome], folder: Path) -> None:
     """Raise an error if a run's answers are not free text."""
-    if not any(isinstance(o.item.gold, list) and isinstance(o.value, str) for o in outcomes):
+    if not any(isinstance(o.value, str) and _is_free(o.item) for o in outcomes):
         raise InputError(
             f"run {folder} has no free-text answers to judge",
             hint="give a run of a free-text task, such as memeintent/intent",
         )
+
+
+def _is_free(item: Item) -> bool:
+    """Whether an item asks for free text: it has a list of references, or one and no options."""
+    if isinstance(item.gold, list):
+        return True
+    asked = item.form.fields
+    return isinstance(item.gold, str) and any(f.kind == "text" and not f.options for f in asked)

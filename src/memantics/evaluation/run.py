@@ -17,7 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from memantics.benchmarks.card import Card, TaskCard
+from memantics.benchmarks.protocol import find_decoding
 from memantics.benchmarks.registry import DataFacts
 from memantics.core.errors import DataError, InputError, MemanticsError, StoreError, Unavailable
 from memantics.core.language import read_script
@@ -25,6 +28,7 @@ from memantics.core.model import Model
 from memantics.core.records import Item
 from memantics.core.rundir import RunFacts, RunWriter, Scores, read_facts, write_facts
 from memantics.core.task import ItemWalk, Task
+from memantics.core.tracing import trace_run
 from memantics.core.waiting import raise_first
 from memantics.evaluation.ask import ask
 from memantics.evaluation.facts import Scope, add_needs, describe, folder_name, now
@@ -192,11 +196,17 @@ class Ended:
 
 
 def pose(
-    cards: tuple[Card, TaskCard], task: Task, describe_data: Callable[[], DataFacts], scope: Scope
+    cards: tuple[Card, TaskCard],
+    task: Task,
+    describe_data: Callable[[], DataFacts],
+    scope: Scope,
+    *,
+    images: bool = False,
 ) -> PosedTask:
     """Limit a task to its scope and count its items, so that damaged data fail before paid calls.
 
-    The data are described afterwards, from the records that were read for counting.
+    The data are described afterwards, from the records that were read for counting. ``images``
+    states that items without an image were skipped.
     """
     if scope.sample is not None:
         memes, total = draw_memes(task.items(), scope.sample, scope.seed or 0)
@@ -212,9 +222,10 @@ def pose(
         items = task.items
         total = items.count() if isinstance(items, ItemWalk) else sum(1 for _ in items())
     if not total:
-        raise DataError(
-            task.name, f"split {scope.split!r} has no items", hint="choose another --split"
-        )
+        what, hint = "items", "choose another --split"
+        if images:
+            what, hint = "item with an image", f"add the images (data add --images DIR), or {hint}"
+        raise DataError(task.name, f"split {scope.split!r} has no {what}", hint=hint)
     return PosedTask(cards, task, describe_data(), scope, total)
 
 
@@ -307,8 +318,14 @@ async def evaluate(
     finished = "" if waiting else was_finished or now()
     adapted = tuple(dict.fromkeys([*facts.adapted, *progress.adapted]))
     facts = replace(facts, finished=finished, prices=job.facts.prices, adapted=adapted)
-    write_facts(job.folder, facts)
+    write_facts(job.folder, replace(facts, decoding=_find_decoding(task, job.model)))
     return Ended(progress, await score(job), waiting)
+
+
+def _find_decoding(task: Task, model: Model) -> Mapping[str, JsonValue]:
+    """Return the decoding parameters of a task's requests, as the model sends them."""
+    item = next(iter(task.items()), None)
+    return {} if item is None else find_decoding(task.ask(item, None).sampling, model.identity)
 
 
 def feed_needs(job: Job) -> tuple[Task, int]:
@@ -512,7 +529,9 @@ class _Suite:
         settings = replace(self._settings.ask, limiter=limiter)
         show = partial(self._watch.show, job)
         try:
-            ended = await evaluate(job, self._cache, settings, show, self._settings.score)
+            with trace_run(job.facts.task, job.facts.model, job.folder.name) as trace:
+                ended = await evaluate(job, self._cache, settings, show, self._settings.score)
+                trace.add(ended.scores.scores if ended.scores is not None else ())
             result = RunEnd(job, ended)
         except MemanticsError as error:
             result = RunEnd(job, error=error)

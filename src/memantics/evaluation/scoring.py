@@ -13,6 +13,7 @@ from typing import IO
 from memantics.benchmarks.factories import hits
 from memantics.core import records, rundir
 from memantics.core.errors import StoreError
+from memantics.core.files import open_regular
 from memantics.core.model import Model
 from memantics.core.records import Answer, Outcome, Reply, Score
 from memantics.core.rundir import read_facts, read_scores, write_scores
@@ -243,7 +244,7 @@ async def _score_baselines(
     drawn = [
         baseline for name in names for baseline in [m for m in models if _base(m) == name][:most]
     ]
-    with next(iter(items)).path.open("rb") as file:
+    with open_regular(next(iter(items)).path) as file:
         said = await _ask_baselines(file, items, task, drawn)
     scored: dict[str, list[tuple[Score, ...]]] = {name: [] for name in names}
     for model, outcomes in zip(drawn, said, strict=True):
@@ -308,11 +309,20 @@ REPEATS, DEVIATION = "repeats", "SD across repeats"
 
 
 def group_repeats(folders: Sequence[Path]) -> list[list[Path]]:
-    """Group runs that are repeats of each other, in the order of their numbers."""
-    found: dict[str, list[tuple[int, Path]]] = {}
+    """Group runs that are repeats of each other, in the order of their numbers.
+
+    Two runs with the same number, such as a run and a later copy of it, belong to different groups,
+    and so do runs on other items.
+    """
+    found: dict[tuple[object, ...], list[tuple[int, Path]]] = {}
     for folder in folders:
         facts = read_facts(folder)
-        found.setdefault(facts.repeat_of or facts.fingerprint, []).append((facts.repeat, folder))
+        first = facts.repeat_of or facts.fingerprint
+        asked = (first, facts.limit, facts.sample, facts.perturbation)
+        place = 0
+        while any(number == facts.repeat for number, _ in found.get((*asked, place), ())):
+            place += 1
+        found.setdefault((*asked, place), []).append((facts.repeat, folder))
     return [[folder for _, folder in sorted(pairs)] for pairs in found.values()]
 
 

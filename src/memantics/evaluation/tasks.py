@@ -200,7 +200,9 @@ def pose_task(
         )
         task = perturb_task(task, change.perturbation, tools)
     describe, cards = partial(describe_data, ref.benchmark, source), (ref.benchmark.card, ref.card)
-    return replace(pose(cards, task, describe, replace(scope, split=split)), wording=wording)
+    images = chosen.get("images") == "present"
+    posed = pose(cards, task, describe, replace(scope, split=split), images=images)
+    return replace(posed, wording=wording)
 
 
 def _find_prompts(folder: Path | None, ref: TaskRef) -> Path | None:

@@ -25,6 +25,13 @@ from memantics.evaluation.audits.blind import (
     judge_contamination,
     judge_needs,
 )
+from memantics.evaluation.audits.metadata import judge_metadata, list_names, read_source
+from memantics.evaluation.audits.pictures import (
+    PictureFacts,
+    find_shared_images,
+    part_by_image,
+    read_pictures,
+)
 from memantics.evaluation.compare import open_run
 from memantics.moderation import label_errors as mislabels
 from memantics.moderation.classifier import find_labelled
@@ -62,7 +69,8 @@ class LabelWishes:
     """Settings of a label audit.
 
     ``folder`` receives the files; ``warning`` is shown with the annotation queue. ``runs`` are run
-    directories whose answers serve as additional predictions.
+    directories whose answers serve as additional predictions. ``metadata`` adds the checks of
+    metadata and of images across splits.
     """
 
     kinds: tuple[GroupKind, ...]
@@ -71,6 +79,7 @@ class LabelWishes:
     reviewed: Path | None = None
     warning: str = ""
     runs: tuple[Path, ...] = ()
+    metadata: bool = False
 
 
 def is_table(name: str) -> bool:
@@ -135,13 +144,24 @@ def audit_label(name: str, kind: DataKind | None, wishes: LabelWishes) -> AuditN
         },
     )
     runs = _read_runs(data, wishes.runs, notes)
+    table = Path(name.rpartition("/")[0]) if is_table(name) else None
+    pictures = read_pictures(data) if wishes.metadata or wishes.doubts else {}
     drafts = list(_draft_splits(data, groupings, held, wishes, notes))
     drafts = [_add_runs(draft, data, groupings, runs) for draft in drafts]
     if wishes.doubts:
         texts, judged = groupings["text"], held["text"]
         joined = (*judged.judges, *(weigh_answers(data, run, texts.folds) for run in runs))
-        drafts += _draft_label_issues(data, texts, replace(judged, judges=joined), wishes, notes)
-    notes.findings = [replace(found, task=name) for found in settle_verdicts(drafts)]
+        copies = _find_copies(data, table, pictures)
+        drafts += _draft_label_issues(
+            data, texts, replace(judged, judges=joined), copies, wishes, notes
+        )
+    shared: list[Finding] = []
+    if wishes.metadata:
+        drafts += judge_metadata(data, table, pictures)
+        shared, gaps = find_shared_images(data, pictures)
+        notes.gaps += gaps
+    found = [*settle_verdicts(drafts), *shared]
+    notes.findings = [replace(finding, task=name) for finding in found]
     if wishes.reviewed is not None:
         notes.findings += mislabels.judge_reviews(
             data, groupings["text"], held["text"], wishes.reviewed
@@ -224,17 +244,25 @@ def _draft_splits(
     return drafts
 
 
+def _find_copies(
+    data: Loaded, table: Path | None, pictures: Mapping[int, PictureFacts]
+) -> tuple[str, ...]:
+    """Group memes with nearly the same text and the same image."""
+    names = list_names(data, read_source(data, table))
+    return part_by_image(data, find_copies(data), pictures, names)
+
+
 def _draft_label_issues(
     data: Loaded,
     texts: Grouping,
     held: HeldOutVerdicts,
+    copies: Sequence[str],
     wishes: LabelWishes,
     notes: AuditNotes,
 ) -> list[Draft]:
     noise, gap = mislabels.judge_noise(data, texts, held)
     if noise is None:
         notes.gaps.append(gap)
-    copies = find_copies(data)
     doubts = mislabels.rank_label_issues(data, copies, held.mean)
     if doubts:
         folder = wishes.folder / "review"

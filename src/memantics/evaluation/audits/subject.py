@@ -12,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from memantics.benchmarks.card import Card, TaskCard
 from memantics.benchmarks.plugin import AuditHooks
 from memantics.benchmarks.published import PublishedRow
@@ -26,11 +28,12 @@ from memantics.core.task import Task
 from memantics.evaluation.ask import ask
 from memantics.evaluation.facts import Scope, describe, folder_name
 from memantics.evaluation.scoring import keep_scored
-from memantics.metrics.comparison import paired_bootstrap
+from memantics.metrics.interval import bootstrap, sum_by_cluster
 from memantics.metrics.rounding import settle
 from memantics.models.cache import Cache
 from memantics.models.engine import AskSettings, Progress
 
+_RESAMPLES = 10_000
 _SURE = 3.291 / 1.96  # ratio of the half-widths of a 99.9 % and a 95 % confidence interval
 
 
@@ -42,8 +45,15 @@ def mean(
     >>> mean([1.0, 3.0], ["a", "a"]).value
     2.0
     """
-    found = paired_bootstrap(values, groups)
-    low, high = (found.low, found.high) if found else (None, None)
+    rows = np.column_stack([np.asarray(values, float), np.ones(len(values))])
+    bounds = (0.0, 1.0) if all(0 <= value <= 1 for value in values) else None
+    span = bootstrap(
+        sum_by_cluster(rows, groups),
+        lambda sums: np.asarray(sums[:, 0] / sums[:, 1], float),
+        resamples=_RESAMPLES,
+        bounds=bounds,
+    )
+    low, high = span or (None, None)
     value = sum(values) / len(values) if values else None
     return Score(key, value, len(values), low, high, by, label)
 

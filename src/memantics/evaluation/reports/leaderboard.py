@@ -13,14 +13,18 @@ from datetime import datetime
 
 from memantics.benchmarks.published import PublishedRow
 from memantics.core.records import CALIBRATED, STATUSES, Score
-from memantics.core.rundir import RunFacts, Usage
+from memantics.core.rundir import RunFacts, Usage, name_folders
+from memantics.core.text import mask_unseen
+from memantics.evaluation.judging.setups import describe_parts
 from memantics.evaluation.reports.runs import Run, differing_options
+from memantics.evaluation.rubric import read_setups
 from memantics.metrics.feasibility import Claims, is_impossible
 
 PublishedRows = Mapping[str, Sequence[PublishedRow]]
 TRIVIAL = "baseline/"
 EDITOR = "editor"
 _NONE: PublishedRows = {}
+_RANGE = re.compile(r"\d+–\d+ %")  # a range of proportions
 
 
 def match_published(
@@ -81,6 +85,7 @@ def _tell_rows_apart(rows: Sequence[PublishedRow], taken: set[str]) -> list[str]
 class LeaderboardRow:
     """One line of a leaderboard.
 
+    ``memes`` is the number of memes that the items of a run are about.
     ``label`` is the model's name, with settings added if the name is not unique. A computed trivial
     baseline has no ``run`` (the index in ``Board.runs``), no ``counts`` and no ``usage``. The same
     applies to a ``published`` row, which comes from a paper.
@@ -97,6 +102,7 @@ class LeaderboardRow:
     finished: bool = True
     published: PublishedRow | None = None
     source: Run | None = None
+    memes: int | None = None
 
     @property
     def trivial(self) -> bool:
@@ -105,8 +111,8 @@ class LeaderboardRow:
 
     @property
     def invalid_rate(self) -> float | None:
-        """The proportion of invalid replies among all attempts, if there were any."""
-        return None if self.source is None else invalid_rate(self.source.replies)
+        """The proportion of items whose final reply is refused or unparsed."""
+        return None if self.counts is None else invalid_rate(self.counts)
 
     @property
     def wall(self) -> str:
@@ -228,12 +234,14 @@ class Board:
         return tuple(sorted(pairs, key=lambda pair: pair[0] != self.main))
 
     def labels(self, key: str, by: str) -> tuple[str, ...]:
-        """The categories of a breakdown, largest first."""
+        """The categories of a breakdown, largest first; ranges in ascending order."""
         sizes: dict[str, int] = {}
         for row in self.ours:
             for score in row.scores:
                 if (score.key, score.by) == (key, by):
                     sizes[score.label] = max(score.n, sizes.get(score.label, 0))
+        if all(_RANGE.fullmatch(label) for label in sizes):
+            return tuple(sorted(sizes, key=lambda label: int(label.partition("–")[0])))
         return tuple(sorted(sizes, key=lambda label: -sizes[label]))
 
 
@@ -299,6 +307,7 @@ def _run_row(place: int, run: Run, label: str, main: str) -> LeaderboardRow:
         usage=run.results.usage,
         finished=bool(run.facts.finished),
         source=run,
+        memes=run.memes,
     )
     return replace(row, main=row.find(main))
 
@@ -353,9 +362,10 @@ def _tell_apart(runs: Sequence[Run]) -> list[str]:
             namesakes = [r.facts for r in runs if r.facts.model == run.facts.model]
             labels[place] = " · ".join([run.facts.model, *_special(run.facts, namesakes)])
     doubled = Counter(labels)
+    folders = name_folders([run.folder for run in runs])
     return [
-        f"{label} · {run.name}" if doubled[label] > 1 else label
-        for label, run in zip(labels, runs, strict=True)
+        f"{label} · {mask_unseen(folder)}" if doubled[label] > 1 else label
+        for label, folder in zip(labels, folders, strict=True)
     ]
 
 
@@ -376,12 +386,17 @@ def _differences(runs: Sequence[Run]) -> tuple[str, ...]:
         "prompts": {tuple(sorted(r.facts.prompts.items())) for r in runs},
         "policy for invalid answers": {r.facts.invalid for r in runs},
         "package version": {r.facts.version for r in runs},
+        "judging of answers (judge_* scores are not comparable)": {
+            tuple(describe_parts(setups).values())
+            for r in runs
+            if (setups := read_setups(r.folder))
+        },
     }
     return tuple(name for name, values in parts.items() if len(values) > 1)
 
 
 def invalid_rate(counts: Mapping[str, int]) -> float | None:
-    """Return the proportion of refused or unparsed replies; failed calls are not replies.
+    """Return the proportion of items with a refused or unparsed reply; a failed call has none.
 
     >>> invalid_rate({"answered": 6, "refused": 1, "unparsed": 1, "failed": 2})
     0.25

@@ -6,25 +6,34 @@ if it is significantly better than every other. P-values are corrected over all 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import Literal
+from unicodedata import east_asian_width
 
 from markupsafe import Markup
 
 from memantics.core.prompt import fill_template
-from memantics.core.records import format_value
+from memantics.core.records import format_value, show_metric
 from memantics.core.tables import dump_csv
+from memantics.evaluation.facts import name_groups
 from memantics.evaluation.reports.leaderboard import Board, LeaderboardRow, show_scope
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run
 from memantics.evaluation.reports.tables import md_table, quote_latex, quote_markdown
+from memantics.web.phrases import ENGLISH, Phrases
 from memantics.web.plot import draw
 
 LEVELS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 # Corrected p-values by task and by the labels of two rows, in either order.
 Tested = Mapping[tuple[str, str, str], float | None]
 _BEST_TRIVIAL = "best trivial baseline"
+# Kinds of footnotes with a value per cell; each kind is one footnote that lists all its cells.
+_INVALID = "invalid replies (refused or unparsed), as a proportion of items"
+_FEWER = "fewer items than other models"
+_TRIVIAL = "the best trivial baseline of each task"
 TableStyle = Literal["booktabs", "acl", "neurips"]
 TABLE_STYLES: tuple[TableStyle, ...] = ("booktabs", "acl", "neurips")
 # Number of task columns that fit side by side, with intervals below the values.
@@ -39,6 +48,7 @@ class MetricCell:
     low: float | None = None
     high: float | None = None
     n: int | None = None
+    memes: int | None = None
     invalid: float | None = None
     deviation: float | None = None
     seeds: int = 1
@@ -62,12 +72,20 @@ class MetricCell:
 
 @dataclass(frozen=True, slots=True)
 class TaskColumn:
-    """A task column with its main metric and its number of items."""
+    """A task column with its main metric and its numbers of items and memes."""
 
     task: str
     metric: str
     n: int
     scope: str
+    memes: int = 0
+    unit: str = ""
+
+    @property
+    def size(self) -> str:
+        """The numbers of items and memes, as text."""
+        grouped = f", {self.memes:,} {name_groups(self.unit, self.n, self.memes)}"
+        return f"n = {self.n:,}" + (grouped if self.memes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +138,7 @@ def show_mark(p: float | None) -> str:
 
 
 def make_table(
-    boards: Sequence[Board], repeats: Mapping[str, Sequence[Run]], tested: Tested
+    boards: Sequence[Board], repeats: Mapping[Path, Sequence[Run]], tested: Tested
 ) -> ModelTable:
     """Make the models × tasks table; ``repeats`` maps the first run of a row to all its runs."""
     labels = dict.fromkeys(
@@ -150,21 +168,46 @@ def make_table(
         rows.append(ModelRow(_BEST_TRIVIAL, computed, trivial=True))
     several = any(cell.seeds > 1 for cell in found.values())
     legend = _explain(boards, tested, several=several)
+    rows = _list_notes(boards, rows)
     return ModelTable(tuple(map(_make_column, boards)), tuple(rows), legend)
+
+
+def _list_notes(boards: Sequence[Board], rows: Sequence[ModelRow]) -> list[ModelRow]:
+    """Write the footnotes that have a value per cell: one per kind, with all values."""
+    listed: dict[str, list[str]] = {_INVALID: [], _FEWER: [], _TRIVIAL: []}
+    for row in rows:
+        for board, cell in zip(boards, row.cells, strict=True):
+            where = f"{row.label}, {board.task}" if len(boards) > 1 else row.label
+            for note in cell.notes if cell else ():
+                if note == _INVALID and cell and cell.invalid:
+                    listed[note].append(f"{where}: {100 * cell.invalid:.1f} %")
+                elif note == _FEWER and cell:
+                    listed[note].append(f"{where}: {cell.n or 0:,}")
+                elif note == _TRIVIAL and board.best_baseline:
+                    listed[note].append(f"{board.task}: {board.best_baseline.label}")
+    texts = {kind: f"{kind}: {'; '.join(parts)}" for kind, parts in listed.items()}
+
+    def fill(cell: MetricCell | None) -> MetricCell | None:
+        if cell is None:
+            return None
+        return replace(cell, notes=tuple(texts.get(note, note) for note in cell.notes))
+
+    return [replace(row, cells=tuple(map(fill, row.cells))) for row in rows]
 
 
 def _make_column(board: Board) -> TaskColumn:
     n = max((row.n or 0 for row in board.ours if row.run is not None), default=0)
-    return TaskColumn(board.task, board.main.replace("_", " "), n, show_scope(board))
+    memes = max((row.memes or 0 for row in board.ours), default=0)
+    return TaskColumn(board.task, show_metric(board.main), n, show_scope(board), memes, board.unit)
 
 
-def _make_cell(row: LeaderboardRow, repeats: Mapping[str, Sequence[Run]]) -> MetricCell:
-    runs = repeats.get(row.source.name, ()) if row.source else ()
+def _make_cell(row: LeaderboardRow, repeats: Mapping[Path, Sequence[Run]]) -> MetricCell:
+    runs = repeats.get(row.source.folder, ()) if row.source else ()
     key = row.main.key if row.main else ""
     values = [run.scores[key].value for run in runs if key in run.scores]
     known = [value for value in values if value is not None]
     low, high = (row.main.low, row.main.high) if row.main else (None, None)
-    cell = MetricCell(row.value, low, high, row.n, row.invalid_rate)
+    cell = MetricCell(row.value, low, high, row.n, row.memes, row.invalid_rate)
     if len(known) > 1:
         cell = replace(cell, value=fmean(known), deviation=stdev(known), seeds=len(known))
     return cell
@@ -182,9 +225,9 @@ def _mark_column(board: Board, found: dict[tuple[str, str], MetricCell], tested:
         cell = found[board.slug, label]
         notes = []
         if cell.invalid:
-            notes.append(f"{100 * cell.invalid:.1f} % of the replies are invalid")
+            notes.append(_INVALID)
         if cell.n and cell.n != size:
-            notes.append(f"over {cell.n:,} of {size:,} items")
+            notes.append(_FEWER)
         if board.judges:
             notes.append("a judge's ratings of edits: judges are not ranked")
         elif base is not None and label not in trivial:
@@ -217,8 +260,7 @@ def _best_trivial(board: Board) -> MetricCell | None:
     row = board.best_baseline
     if row is None or row.main is None:
         return None
-    note = (f"{board.task}: {row.label}",)
-    return MetricCell(row.value, row.main.low, row.main.high, row.n, notes=note)
+    return MetricCell(row.value, row.main.low, row.main.high, row.n, notes=(_TRIVIAL,))
 
 
 def _note_model(label: str, boards: Sequence[Board]) -> tuple[str, ...]:
@@ -278,17 +320,43 @@ def render_markdown_table(made: ModelTable) -> str:
     """Render the models × tasks table in Markdown with footnotes."""
     head = [
         "model",
-        *(
-            f"{quote_markdown(c.task)} ({quote_markdown(c.metric)}, n = {c.n})"
-            for c in made.columns
-        ),
+        *(f"{quote_markdown(c.task)} ({quote_markdown(c.metric)}, {c.size})" for c in made.columns),
     ]
     lines = [
         [_md_label(made, row), *(_md_cell(made, cell) for cell in row.cells)] for row in made.rows
     ]
-    notes = [f"<sup>{letter}</sup> {quote_markdown(note)}" for note, letter in made.notes.items()]
+    notes = [
+        "\n".join(break_lines(f"<sup>{letter}</sup> {quote_markdown(note)}"))
+        for note, letter in made.notes.items()
+    ]
     parts = [md_table(head, lines), *(quote_markdown(text) for text in made.legend)]
     return "\n\n".join([*parts, *(["  \n".join(notes)] if notes else [])]) + "\n"
+
+
+def break_lines(text: str, width: int = 78) -> list[str]:
+    """Break Markdown text into lines of at most ``width`` columns; wide characters take two.
+
+    A line begins with a letter, so that it does not become a list, a heading or a quotation.
+
+    >>> break_lines("the best of each task: qa: longest - 1. baseline; ocr: constant", 32)
+    ['the best of each task: qa:', 'longest - 1. baseline; ocr:', 'constant']
+    """
+    lines: list[str] = []
+    for part in re.split(r" (?=[^\W\d_])", text):
+        if lines and count_columns(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def count_columns(text: str) -> int:
+    """Count the columns of text in a terminal.
+
+    >>> count_columns("谐音 pun")
+    8
+    """
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def _md_label(made: ModelTable, row: ModelRow) -> str:
@@ -311,8 +379,9 @@ def _md_marks(made: ModelTable, notes: Sequence[str]) -> str:
 
 
 def render_csv_table(made: ModelTable) -> str:
-    """Render one line per model: value, bounds, n, invalid rate, mark and notes of each task."""
-    parts = ("value", "low", "high", "n", "invalid", "deviation", "seeds", "mark", "best", "notes")
+    """Render one line per model: value, bounds, n, invalid rate, stars and notes of each task."""
+    sizes = ("n", "memes", "invalid", "deviation", "seeds")
+    parts = ("value", "low", "high", *sizes, "mark", "best", "notes")
     heads = [f"{column.task} {part}" for column in made.columns for part in parts]
     lines = []
     for row in made.rows:
@@ -324,9 +393,9 @@ def render_csv_table(made: ModelTable) -> str:
     return dump_csv(["model", "trivial", *heads], lines)
 
 
-def render_html_table(made: ModelTable) -> Markup:
+def render_html_table(made: ModelTable, phrases: Phrases = ENGLISH) -> Markup:
     """Render the models × tasks table as HTML; all data are escaped."""
-    return draw("models", made)
+    return draw("models", made, phrases)
 
 
 TABLE_FORMS: Mapping[str, Callable[[ModelTable], str]] = {

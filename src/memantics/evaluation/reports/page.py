@@ -29,7 +29,14 @@ from memantics.evaluation.reports.payload import (
     embed_json,
 )
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run, load_runs
-from memantics.web.page import TemplateValues, Thumbnail, fill_page, make_thumbnails
+from memantics.web.page import (
+    PageLanguage,
+    TemplateValues,
+    Thumbnail,
+    fill_page,
+    make_thumbnails,
+)
+from memantics.web.phrases import read_phrases
 from memantics.web.plot import Mark, Scale, draw_axis, draw_key, draw_strip, fit_scale
 
 _PLOTTED = 8
@@ -46,6 +53,7 @@ class ReportSettings:
     """
 
     title: str = "Memantics report"
+    language: PageLanguage = "en"
     images: bool = True
     max_image_bytes: int = 48 * 1024 * 1024
     max_text_chars: int = 6_000
@@ -91,11 +99,15 @@ def render_page(runs: Sequence[Run], settings: ReportSettings) -> str:
         for board in boards
     ]
     paths = images.values if images else ()
+    phrases = read_phrases(settings.language)
+    script_phrases: JsonValue = dict(phrases.script)
     return fill_page(
         "page.html",
         ("page.css",),
         "page.js",
-        title=settings.title,
+        phrases_json=Markup(embed_json(script_phrases)),  # noqa: S704 - escaped for a script
+        language=settings.language,
+        title=phrases.say(settings.title),
         sections=[make_section(board) for board in boards],
         payloads=list(zip(boards, payloads, strict=True)),
         thumbnails=[

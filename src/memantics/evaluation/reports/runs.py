@@ -78,10 +78,12 @@ class Run(Result):
         return dict(reasons.most_common(_SHOWN))
 
     @property
-    def replies(self) -> dict[str, int]:
-        """Counts of statuses over all attempts, including retries."""
-        last = {(a.item, a.attempt): a.status for a in rundir.read_answers(self.folder)}
-        return {str(status): count for status, count in Counter(last.values()).items()}
+    def memes(self) -> int | None:
+        """Number of memes that the items are about; None if the items cannot be read."""
+        try:
+            return len({item.group for item, _ in rundir.read_stored_items(self.folder)})
+        except (StoreError, OSError):
+            return None
 
     @property
     def kind(self) -> str:
@@ -182,7 +184,8 @@ def load_run(folder: str | Path) -> Run:
         StoreError: The folder is not a run directory, or is damaged.
 
     Example:
-        >>> mm.load_run("runs/mquest-qa-longest").counts  # doctest: +SKIP
+        >>> mm.load_run("runs/one").counts
+        {'answered': 12, 'refused': 0, 'unparsed': 0, 'failed': 0}
     """
     return load_runs([Path(folder)])[0]
 

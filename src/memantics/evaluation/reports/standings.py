@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from memantics.benchmarks.published import PublishedRow
 from memantics.core.records import Score
+from memantics.metrics.classification import f1_by_class
 from memantics.metrics.feasibility import Claims, is_impossible
 from memantics.metrics.interval import wilson
 from memantics.metrics.rounding import settle
@@ -130,6 +131,6 @@ def simulate_f1(tpr: float, tnr: float, classes: tuple[int, int]) -> tuple[float
     draw = np.random.default_rng(0)
     hits = draw.binomial(positives, tpr, _RESAMPLES)
     alarms = negatives - draw.binomial(negatives, tnr, _RESAMPLES)
-    f1 = 2 * hits / (positives + hits + alarms)
-    low, high = np.quantile(f1, (0.025, 0.975))
+    table = (np.asarray(n, float) for n in (hits, hits + alarms, np.full_like(hits, positives)))
+    low, high = np.quantile(f1_by_class(*table), (0.025, 0.975))
     return float(low), float(high)

@@ -17,6 +17,7 @@ from memantics.core.records import STATUSES, format_value, show_span
 from memantics.core.rundir import RunFacts
 from memantics.core.tables import dump_csv
 from memantics.core.text import mask_unseen
+from memantics.evaluation.facts import name_groups
 from memantics.evaluation.reports.leaderboard import (
     Board,
     LeaderboardRow,
@@ -27,7 +28,7 @@ from memantics.evaluation.reports.leaderboard import (
 from memantics.evaluation.reports.runs import SAMPLE_NOTE, Run
 
 _RARE = frozenset(
-    {"adapted", "imported", "perturbation", "repeat", "repeat_of", "spread", "wording"}
+    {"adapted", "decoding", "imported", "perturbation", "repeat", "repeat_of", "spread", "wording"}
 )
 _MARKDOWN = str.maketrans(
     {mark: f"\\{mark}" for mark in "\\`*_[]|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
@@ -41,7 +42,7 @@ _LATEX = str.maketrans(
 )
 _CSV_COLUMNS = (
     *("task", "data", "split", "limit", "model", "label", "note", "trivial", "finished"),
-    *("metric", "by", "part", "value", "low", "high", "n", *STATUSES),
+    *("metric", "by", "part", "value", "low", "high", "n", "memes", *STATUSES),
     *("invalid_rate", "attempts", "tokens_in", "tokens_out", "cost"),
     *("published", "infeasible"),
 )
@@ -67,7 +68,7 @@ def render_markdown(runs: Sequence[Run], published: PublishedRows = _NONE) -> st
 def _leaderboard_lines(board: Board) -> str:
     beside = [board.beside] if board.beside else []
     head = ["model", *(name.replace("_", " ") for name in (board.main, *beside))]
-    head += ["95 % CI", "n", *STATUSES, "invalid"]
+    head += ["95 % CI", "n", _name_groups(board), *STATUSES, "invalid"]
     lines = [
         [
             quote_markdown(row.label) + (f" ({quote_markdown(row.note)})" if row.note else ""),
@@ -75,6 +76,7 @@ def _leaderboard_lines(board: Board) -> str:
             *(_show_beside(row, name) for name in beside),
             show_span(row.main),
             "" if row.n is None else str(row.n),
+            "" if row.memes is None else str(row.memes),
             *(str(row.counts[status]) if row.counts else "" for status in STATUSES),
             format_value(row.invalid_rate) if row.counts else "",
         ]
@@ -132,7 +134,7 @@ def list_metrics(
         for row in board.rows:
             before, after = _csv_row(board, row)
             for s in row.scores:
-                values = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s)]
+                values = [s.key, s.by, s.label, s.value, s.low, s.high, row.size(s), row.memes]
                 yield dict(zip(_CSV_COLUMNS, (*before, *values, *after), strict=True))
 
 
@@ -180,6 +182,7 @@ def _row_json(row: LeaderboardRow) -> JsonValue:
         "finished": row.finished,
         "run": row.run,
         "counts": dict(row.counts) if row.counts else None,
+        "memes": row.memes,
         "invalid_rate": row.invalid_rate,
         "usage": asdict(row.usage) if row.usage else None,
         "published": row.published.model_dump(mode="json") if row.published else None,
@@ -215,11 +218,18 @@ def list_named_metrics(board: Board) -> Iterator[str]:
                 yield f"{name}: {row.label} {format_value(score.value)}{interval}"
 
 
+def _name_groups(board: Board) -> str:
+    sizes = [(row.n or 0, row.memes) for row in board.rows if row.memes is not None]
+    return name_groups(board.unit, *max(sizes, default=(0, 0)))
+
+
 def _terminal_table(board: Board) -> Table:
     title = Text(mask_unseen(board.title), style="bold")
     title.append(
         f"\n{mask_unseen(board.task)}, {mask_unseen(show_scope(board))}", style="dim not bold"
     )
+    if (memes := max((row.memes or 0 for row in board.rows), default=0)) > 0:
+        title.append(f"; {memes:,} {_name_groups(board)}", style="dim not bold")
     title.append(f"; score: {mask_unseen(board.main).replace('_', ' ')}", style="dim not bold")
     # The box adds a space between columns; more would leave too little room for names.
     made = Table(title=title, title_justify="left", title_style="", box=box.SIMPLE_HEAD)

@@ -1,0 +1,1 @@
+"""Judges that one may quote: rubrics, people's ratings, estimates, plans, audits and drift."""
