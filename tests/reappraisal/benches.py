@@ -82,8 +82,20 @@ MOOD = {"faces": "relaxed", "captions": "relaxed", "fit": True, "reason": "Both 
 Script = Callable[[Request], ScriptedReply]
 
 
+def choose(*order: int, topic: str = "none", **faults: str) -> str:
+    """A critic's reply: the plans in this order; ``v2="nonsense"`` is a fault of plan 2."""
+    versions = [
+        {"number": number, "fault": faults.get(f"v{number}", "none"), "why": "it is"}
+        for number in order
+    ]
+    return json.dumps({"topic": topic, "versions": versions, "reason": "The joke is heard."})
+
+
 def answer(
-    feeling: Script | None = None, plan: Script | None = None, mood: Script | None = None
+    feeling: Script | None = None,
+    plan: Script | None = None,
+    mood: Script | None = None,
+    choice: Script | None = None,
 ) -> Script:
     """A model that answers each stage as told, well by default."""
 
@@ -93,6 +105,8 @@ def answer(
         assert isinstance(properties, dict)
         if "fit" in properties:
             return mood(request) if mood else json.dumps(MOOD)
+        if "topic" in properties:
+            return choice(request) if choice else choose(1)
         if "captions" in properties:
             return plan(request) if plan else json.dumps(PLAN)
         return feeling(request) if feeling else json.dumps(FEELING)

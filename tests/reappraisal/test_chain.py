@@ -83,7 +83,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
 def test_a_model_plans_and_all_files_are_there(tmp_path: Path) -> None:
     result, model = run_model(tmp_path, answer())
     assert result.status == "done"
-    assert model.asked == 2
+    assert model.asked == 3
     assert result.checks is not None
     assert result.checks.panels_kept
     assert result.checks.changed_outside == 0
@@ -99,7 +99,7 @@ CAPTIONS_ONLY = "only captions changed; faces, light and colours are unchanged"
 
 def test_a_model_that_sees_is_asked_once_whether_faces_go_with_the_captions(tmp_path: Path) -> None:
     result, model = run_model(tmp_path, answer(), mood=True)
-    assert model.asked == 3
+    assert model.asked == 4
     assert result.checks is not None
     assert result.checks.mood == Mood.model_validate(MOOD)
     assert result.checks.notes == [CAPTIONS_ONLY]
@@ -143,12 +143,12 @@ def test_without_a_judge_it_is_said_that_nothing_can_tell(
 ) -> None:
     plan = json.dumps(PLAN_VALUE | {"visual": visual})
     result, model = run_model(tmp_path, answer(plan=lambda _: plan))
-    assert model.asked == 2
+    assert model.asked == 3
     assert result.checks is not None
     assert (result.checks.mood, result.checks.notes[1:]) == (None, notes)
 
 
-def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> None:
+def test_all_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> None:
     path, lines = draw_meme_file(tmp_path)
     asked: list[str] = []
 
@@ -164,7 +164,7 @@ def test_both_stages_are_told_what_the_caption_sounds_like(tmp_path: Path) -> No
             await reappraise(meme, make_shop(tmp_path, ModelPlanner(client), lines))
 
     asyncio.run(work())
-    assert len(asked) == 2
+    assert len(asked) == 3
     assert all("压力山大 (82% sure)" in text and "stress" not in text for text in asked)
 
 
@@ -279,7 +279,7 @@ def test_the_plan_of_another_planner_is_not_taken_over(tmp_path: Path) -> None:
     second, model = run_model(tmp_path, answer(plan=smile), "other", name="other")
     assert second.feeling == first.feeling
     assert second.plan is not None
-    assert (second.plan.captions["2"], model.asked) == ("I SMILE", 2)
+    assert (second.plan.captions["2"], model.asked) == ("I SMILE", 3)
 
 
 def test_an_edited_feeling_makes_a_new_plan(tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ from memantics.understanding.reappraise import find_memes
 from tests.commands import Shell
 from tests.reappraisal.benches import PLAN
 
+PLANNER = ("--model", "embedded/planner")
+
 
 def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> None:
     meme = shell.folder / "my meme!.png"
     shutil.copy(IMAGES / "en-012.png", meme)
     before = meme.read_bytes()
-    ran = shell.run("reappraise", meme, "--target", "calm")
+    ran = shell.run("reappraise", meme, *PLANNER, "--target", "calm")
     assert ran.code == 0, ran
     assert "angry -> calm" in ran.out
     assert "a baseline" in ran.out
@@ -37,11 +39,19 @@ def test_a_meme_is_turned_around_and_a_second_run_does_nothing(shell: Shell) -> 
     }
     assert meme.read_bytes() == before
     written = (folder / "meme.png").stat().st_mtime_ns
-    again = shell.run("reappraise", meme, "--target", "calm", "--json")
+    again = shell.run("reappraise", meme, *PLANNER, "--target", "calm", "--json")
     (result,) = json.loads(again.out)
     assert (result["status"], result["plan"]["target"]) == ("done", "calm")
     assert result["checks"]["panels_after"] == 1
     assert (folder / "meme.png").stat().st_mtime_ns == written
+
+
+def test_without_a_model_one_line_says_so(shell: Shell) -> None:
+    shutil.copy(IMAGES / "en-012.png", shell.folder / "meme.png")
+    ran = shell.run("reappraise", "meme.png")
+    assert ran.code == 0, ran
+    assert "captions need a model: add --model KIND/NAME" in " ".join(ran.out.split())
+    assert not (shell.folder / "reappraised" / "meme" / "meme.png").exists()
 
 
 def test_hostile_images_are_refused(shell: Shell) -> None:

@@ -180,6 +180,7 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
     params = {"steps": "2", "longest": "32"}
     made = mm.reappraise(
         IMAGES / "en-012.png",
+        model="embedded/planner",
         target="calm",
         editor=f"diffusers/{folder}",
         out=tmp_path / "faces",
@@ -189,7 +190,11 @@ def test_a_pipeline_repaints_the_face_of_a_meme(tmp_path: Path) -> None:
     assert made.checks is not None
     assert any("faces repainted: 1" in note for note in made.checks.notes)
     plain = mm.reappraise(
-        IMAGES / "en-012.png", target="calm", editor="embedded", out=tmp_path / "plain"
+        IMAGES / "en-012.png",
+        model="embedded/planner",
+        target="calm",
+        editor="embedded",
+        out=tmp_path / "plain",
     )
     pictures = [Image.open(own.folder / "meme.png").convert("RGB") for own in (made, plain)]
     one, other = (np.asarray(own).astype(int) for own in pictures)

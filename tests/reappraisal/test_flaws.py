@@ -84,7 +84,7 @@ def test_a_label_rewritten_beside_a_cruel_caption_is_not_done(tmp_path: Path) ->
     plan = ("人民乐口", "缺大德")
     result = turn(tmp_path, image, lines, *plan)
     assert result.status == "flawed"
-    assert "the larger text '缺大德' was not changed" in result.reason
+    assert "the text '缺大德', larger than the rewritten one, was not changed" in result.reason
     # The same caption turned is fine: what decides is which text changed.
     fine = turn(tmp_path / "..", image, lines, "人民路口", "积大德")
     assert (fine.status, fine.reason) == ("done", "")

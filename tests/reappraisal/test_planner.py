@@ -14,25 +14,31 @@ from memantics.understanding.reappraisal import candidates, ranking
 from memantics.understanding.reappraisal.candidates import list_candidates, rewrite, write_things
 from memantics.understanding.reappraisal.kindness import LexiconMeter
 from memantics.understanding.reappraisal.lexicon import read_lexicon
-from memantics.understanding.reappraisal.planner import EmbeddedPlanner, choose_emotion, choose_plan
+from memantics.understanding.reappraisal.planner import (
+    EmbeddedPlanner,
+    NoPlanner,
+    choose_emotion,
+    choose_plan,
+)
 from memantics.understanding.reappraisal.ranking import (
     LEAST,
-    rate_fluency,
     reads_as_intended,
     weigh,
 )
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
     PAIRS,
+    MemeFeeling,
     ReappraisalPlan,
     SourceEmotion,
     TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import find_faults, find_motto, only_adds
+from memantics.understanding.reappraisal.sentences import rate_fluency
 from memantics.understanding.reappraisal.situation import UnderstoodLine, understand
 from memantics.understanding.reappraisal.stages import ReappraisalSubject
 from memantics.understanding.vision.page import MemeStructure, read_page
-from tests.reappraisal.benches import draw_meme_file, make_page
+from tests.reappraisal.benches import FEELING, LOW, draw_meme_file, make_page
 from tests.vision.pictures import BLACK, Print, blank, print_on
 
 
@@ -177,10 +183,8 @@ def test_a_turn_is_whole_or_none() -> None:
 @pytest.mark.parametrize(
     ("texts", "why"),
     [
-        (("THE GARDEN GATE IS GREEN",), "--force rewrites it anyway"),
-        (("我们今天去公园看花",), "--force rewrites it anyway"),
-        (("我抑郁了",), "a grave topic that is never rewritten"),
-        (("NOW I WANT TO DIE",), "a grave topic that is never rewritten"),
+        (("THE GARDEN GATE IS GREEN",), "found it negative"),
+        (("我们今天去公园看花",), "found it negative"),
     ],
 )
 def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: str) -> None:
@@ -190,7 +194,7 @@ def test_it_declines_with_a_reason(tmp_path: Path, texts: tuple[str, ...], why: 
     assert (taken.status, taken.value) == ("answered", None)
     assert why in taken.reason
     told = asyncio.run(EmbeddedPlanner().feel(replace(subject, emotion="sad")))
-    assert (told.value is None) == ("never rewritten" in why)
+    assert told.value is not None
 
 
 @pytest.mark.parametrize("emotion", EMOTIONS)
@@ -290,7 +294,6 @@ def test_the_lexicon_is_sound(language: str) -> None:
     for turn in lexicon.turns:
         for new in turn.new:
             assert find_motto(new) is None
-            assert not lexicon.grave.search(new)
             assert turn.open or "\\" not in new, f"{new!r} takes over what nothing matched"
 
 
@@ -358,12 +361,13 @@ def test_who_says_what_a_meme_feels_like(tmp_path: Path) -> None:
     assert feel("unknown") == (named, "tense", baseline)
 
 
-def test_force_takes_every_meme_for_negative(tmp_path: Path) -> None:
-    blank(80, 60).save(tmp_path / "x.png")
-    subject = ReappraisalSubject("x", tmp_path / "x.png", print_page("THE GARDEN GATE IS GREEN"))
-    assert asyncio.run(EmbeddedPlanner(force=True).feel(subject)).value is not None
-    grave = ReappraisalSubject("x", tmp_path / "x.png", print_page("NOW I WANT TO DIE"))
-    assert asyncio.run(EmbeddedPlanner(force=True).feel(grave)).value is None
+def test_without_a_model_every_meme_is_declined(tmp_path: Path) -> None:
+    subject = ReappraisalSubject("x", tmp_path / "x.png", print_page(LOW))
+    taken = asyncio.run(NoPlanner().feel(subject))
+    assert (taken.status, taken.value) == ("answered", None)
+    assert "--model KIND/NAME" in taken.reason
+    feeling = MemeFeeling.model_validate(FEELING)
+    assert asyncio.run(NoPlanner().plan(subject, feeling)).value is None
 
 
 def test_usual_words_are_more_fluent_than_a_heap_of_words() -> None:

@@ -22,12 +22,14 @@ from memantics.core.memes import Meme
 from memantics.core.model import Editor
 from memantics.core.parameters import Argument, DataFlag, FewMemes, Flag
 from memantics.core.result import Result
+from memantics.core.stamping import ImageStamp, open_stamp
 from memantics.core.waiting import make_sync
 from memantics.models.client import CallSettings, ProgressWatch
 from memantics.models.embedded.ocr import open_reader
 from memantics.models.engine import Progress
 from memantics.understanding.editing import EditorSettings, line_reader, open_painter
 from memantics.understanding.reappraisal.chain import reappraise
+from memantics.understanding.reappraisal.making import describe_making
 from memantics.understanding.reappraisal.records import MEME
 from memantics.understanding.reappraisal.whole import EditWish, WishPlanner, edit_whole
 from memantics.understanding.reappraisal.workshop import Workshop
@@ -100,8 +102,8 @@ async def edit_async(
             reappraisals, or the sample data would be overwritten.
 
     Example:
-        >>> done = mm.edit(editor="none", mode="masked", out="edited")  # doctest: +SKIP
-        >>> done.folder, done.failed  # doctest: +SKIP
+        >>> mm.edit(editor="none", mode="masked", out="edited", limit=1).failed
+        {}
     """
     settings, calls = settings or EditorSettings(), calls or CallSettings()
     if mode == "whole" and editor in ("embedded", "none"):
@@ -121,12 +123,13 @@ async def edit_async(
         raise InputError("the sample data cannot be overwritten", hint="add --out DIR")
     place = _find_place(release, Path(out) if out is not None else None, rows) / short
     width = calls.concurrency if mode == "whole" else 1
+    stamp = open_stamp(settings)
     async with open_painter(editor, settings, calls) as painter:
 
         async def make(row: ReappraisalRow) -> str:
             if mode == "masked":
-                return await _make_masked(row, place, painter, settings.text)
-            return await _make_whole(row, place, painter)
+                return await _make_masked(row, place, (painter, stamp), settings.text)
+            return await _make_whole(row, place, painter, stamp)
 
         return await _edit_all(rows, place, make, width, progress)
 
@@ -149,7 +152,7 @@ def _open_index(name: str, data: DataKind | None) -> tuple[ReappraisalRelease, D
     release = benchmark.open(source)
     if not isinstance(release, ReappraisalRelease):
         raise InputError(
-            f"{name} is not a MER-Bench index of reappraisals",
+            f"{name} has no list of reappraisals as MER-Bench has",
             hint="use mer_bench or a benchmark in the same format",
         )
     return release, source.kind
@@ -226,12 +229,16 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-async def _make_whole(row: ReappraisalRow, place: Path, painter: Editor | None) -> str:
+async def _make_whole(
+    row: ReappraisalRow, place: Path, painter: Editor | None, stamp: ImageStamp
+) -> str:
     """Create one edited image; return the failure reason or nothing."""
     assert row.image is not None  # rows without an image were skipped
     assert painter is not None
     try:
         picture = await edit_whole(_wish(row), row.image, painter)
+        making = await describe_making(Meme(row.id, row.image), "", painter, changed=False)
+        picture = await asyncio.to_thread(stamp.apply, picture, making)
     except Unavailable:
         raise  # the same error would occur for every meme
     except (ModelError, InputError) as error:
@@ -241,12 +248,17 @@ async def _make_whole(row: ReappraisalRow, place: Path, painter: Editor | None) 
 
 
 async def _make_masked(
-    row: ReappraisalRow, place: Path, painter: Editor | None, text: TextChoice
+    row: ReappraisalRow,
+    place: Path,
+    tools: tuple[Editor | None, ImageStamp],
+    text: TextChoice,
 ) -> str:
     assert row.image is not None
     stem = row.id.removesuffix(".png")
     with open_reader(text=text) as ocr:
-        shop = Workshop(WishPlanner(_wish(row)), line_reader(ocr), place / ".stages", painter)
+        painter, stamp = tools
+        planner = WishPlanner(_wish(row))
+        shop = Workshop(planner, line_reader(ocr), place / ".stages", painter, stamp=stamp)
         result = await reappraise(Meme(stem, row.image, row.caption), shop)
     if not result.drawn:
         return f"{result.stage}: {result.reason}"

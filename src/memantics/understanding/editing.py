@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -13,14 +13,20 @@ from memantics.core.labels import find_judges
 from memantics.core.lines import TextLine, explain_unread
 from memantics.core.model import Editor
 from memantics.core.parameters import Flag, TextTaken
-from memantics.models.client import CallSettings, ProgressWatch, open_client
+from memantics.core.stamping import MarkSettings
+from memantics.models.client import CallSettings, ProgressWatch, open_client, split_watch
 from memantics.models.editors import open_editor
 from memantics.models.embedded.ocr import RememberingOcr
 from memantics.models.kinds import ModelSettings
 from memantics.understanding.captions.mine import sees_nothing
 from memantics.understanding.reappraisal.faces import BY_MODEL, FaceEditor, FaceFinder, open_faces
 from memantics.understanding.reappraisal.grading import EmbeddedEditor
-from memantics.understanding.reappraisal.planner import EMBEDDED, EmbeddedPlanner
+from memantics.understanding.reappraisal.planner import (
+    EMBEDDED,
+    NO_MODEL,
+    EmbeddedPlanner,
+    NoPlanner,
+)
 from memantics.understanding.reappraisal.stages import ModelPlanner, MoodJudge, Planner
 from memantics.understanding.vision.regions import ReadLines
 from memantics.understanding.vision.roles import read_image_text
@@ -29,10 +35,12 @@ BEST_OF = 3
 
 
 @dataclass(frozen=True, slots=True)
-class EditorSettings:
-    """Settings for reading captions and for the image editor.
+class EditorSettings(MarkSettings):
+    """Settings for reading captions, for the image editor, and for marks in new images.
 
     Attributes:
+        sign: Certificate chain and private key; see :class:`MarkSettings`.
+        label: Add a visible label; see :class:`MarkSettings`.
         text: Which lines of an image are captions and may be rewritten: those with the role of a
             caption (``"caption"``), or ``"all"``.
         editor_url: URL of an image-edit server. Default: ``OPENAI_BASE_URL``.
@@ -54,11 +62,15 @@ class DraftSettings(EditorSettings):
     """Settings for planning and drawing a reappraisal.
 
     Attributes:
+        sign: See :class:`EditorSettings`.
+        label: See :class:`EditorSettings`.
         text: See :class:`EditorSettings`.
         editor_url: See :class:`EditorSettings`.
         editor_params: See :class:`EditorSettings`.
-        best_of: Plans that a model makes in one call; the best by the checks is taken. 1 asks for
-            a single plan, as the authors of MER-Bench do.
+        best_of: Plans that a model makes in one call. 1 asks for a single plan, as the authors of
+            MER-Bench do.
+        critic_model: Model that picks the best plan or declines the meme. Default: the model that
+            plans.
         mood: Ask a model that sees images whether faces match the new captions.
         face: Let a generative editor repaint faces alone: boxes (``X,Y,W,H`` in pixels),
             ``model``, or the file of a YuNet detector.
@@ -67,12 +79,18 @@ class DraftSettings(EditorSettings):
     best_of: Annotated[
         int,
         Flag(
-            "Number of plans per model call; the plan with the best checks is used. 1 follows the"
-            " MER-Bench paper.",
+            "Number of plans per model call; the critic picks one. 1 follows the MER-Bench paper.",
             min=1,
             max=8,
         ),
     ] = BEST_OF
+    critic_model: Annotated[
+        str | None,
+        Flag(
+            "Model that picks the best plan or declines the meme. Default: the model that plans.",
+            metavar="MODEL",
+        ),
+    ] = None
     mood: Annotated[
         bool, Flag("Ask the model whether faces match the new captions (one more call per meme).")
     ] = True
@@ -91,14 +109,16 @@ class ReappraiseSettings(DraftSettings):
     """Settings of :func:`reappraise`.
 
     Attributes:
+        sign: See :class:`EditorSettings`.
+        label: See :class:`EditorSettings`.
         text: See :class:`EditorSettings`.
         editor_url: See :class:`EditorSettings`.
         editor_params: See :class:`EditorSettings`.
         best_of: See :class:`DraftSettings`.
+        critic_model: See :class:`DraftSettings`.
         mood: See :class:`DraftSettings`.
         face: See :class:`DraftSettings`.
         sticker: Let the embedded editor add a sticker.
-        force: Also reappraise memes in whose words the lexicon finds nothing negative.
         versions: Number of versions that pass every check, with a contact sheet.
         choose: Take this version of the contact sheet and store it as a preference; 0 returns to
             the best version.
@@ -108,9 +128,6 @@ class ReappraiseSettings(DraftSettings):
         bool | None,
         Flag("Add a sticker (embedded editor only).", "--sticker/--no-sticker"),
     ] = None
-    force: Annotated[bool, Flag("Also rewrite memes without a negative word in the lexicon.")] = (
-        False
-    )
     versions: Annotated[
         int,
         Flag("Number of versions that pass all checks, shown on a contact sheet.", min=1, max=8),
@@ -123,7 +140,8 @@ class ReappraiseSettings(DraftSettings):
 
 EMOTION = "emotion"  # topic of the emotion classifiers
 PlanModel = Annotated[
-    str, Flag("Planner: a model KIND/NAME, or 'embedded', the lexicon baseline.", "--model -m")
+    str,
+    Flag("Planner: a model KIND/NAME, or embedded/planner (word lists, a baseline).", "--model -m"),
 ]
 
 
@@ -169,14 +187,24 @@ async def open_planner(
     progress: ProgressWatch | None = None,
 ) -> AsyncIterator[Planner]:
     """Open the planner: a model that logs its calls in the folder, or the package's own planner."""
-    if model == EMBEDDED:
-        force = isinstance(settings, ReappraiseSettings) and settings.force
-        yield EmbeddedPlanner(judge=find_judges([EMOTION]).get(EMOTION), force=force)
+    if model in (EMBEDDED, NO_MODEL):
+        if settings.critic_model is not None:
+            raise InputError("--critic-model needs --model", hint="add --model, or remove it")
+        judge = find_judges([EMOTION]).get(EMOTION)
+        yield NoPlanner() if model == NO_MODEL else EmbeddedPlanner(judge=judge)
         return
-    async with open_client(model, calls, out, progress) as client:
-        planner = ModelPlanner(client, settings.best_of)
-        asked = 2 + (BY_MODEL in settings.face)
-        client.expect((asked + (find_judge(planner, settings) is not None)) * memes)
+    named = settings.critic_model or model
+    watches = split_watch(progress, 2)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(open_client(model, calls, out, watches[0]))
+        critic = client
+        if named != model:  # only one client may write a call log
+            opened = open_client(named, calls, out / "critic", watches[1])
+            critic = await stack.enter_async_context(opened)
+        planner = ModelPlanner(client, settings.best_of, critic)
+        asked = 2 + (BY_MODEL in settings.face) + (find_judge(planner, settings) is not None)
+        client.expect(asked * memes)
+        critic.expect(memes)
         yield planner
 
 

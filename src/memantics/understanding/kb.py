@@ -319,8 +319,9 @@ def retrieve(
         InputError: Neither text nor image is given, or nothing is known there.
 
     Example:
-        >>> near = mm.retrieve("my code at work", known="sample", count=3)  # doctest: +SKIP
-        >>> near[0].meme, near[0].nearness  # doctest: +SKIP
+        >>> near = mm.retrieve("my code at work", known="sample", count=3)
+        >>> near[0].meme, round(near[0].nearness, 2)
+        ('CN90004', 0.27)
     """
     if not text.strip() and image is None:
         raise InputError("no text and no image to search for", hint="pass a text, an image or both")
@@ -352,7 +353,8 @@ def retrieve_background(
         InputError: Nothing is known there.
 
     Example:
-        >>> mm.retrieve_background("work", known="sample")[0].cited  # doctest: +SKIP
+        >>> mm.retrieve_background("work", known="sample")[0].meme
+        'en-022'
     """
     return open_known(known).find_passages(text, count, dimension, without)
 

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from memantics.benchmarks.registry import find_benchmark, find_source
 from memantics.core.errors import ImageError, InputError, MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.language import language_of
-from memantics.core.lines import TextChoice
+from memantics.core.lines import Alternatives, TextChoice
 from memantics.core.memes import HOMOPHONES, TEMPLATE, Meme, read_memes
 from memantics.core.registry import read_registry
 from memantics.core.samples import image_path, read_samples
 from memantics.core.text import cut_short
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
-from memantics.understanding.analysis.records import describe_homophones, find_homophones
+from memantics.understanding.analysis.records import (
+    HomophoneFinding,
+    describe_homophones,
+    find_homophones,
+)
 from memantics.understanding.vision.appearance import list_notes
 from memantics.understanding.vision.roles import read_image_text
 
 SAMPLE = "sample"
 _SIBLINGS, _LONGEST = 3, 80
+_MOST_PARTS = 12  # a bound on the time per caption
+_HAN = "[\u3400-\u9fff]"
+_GAP = re.compile(rf"[\n\u3000]+| +(?={_HAN})|(?<={_HAN}) +")
 
 
 def find_memes(folder: Path, *, notes: bool = True) -> tuple[Meme, ...]:
@@ -97,6 +106,7 @@ async def read_once(
 
 def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
     text, notes = meme.text, dict(meme.notes)
+    unsure: Alternatives = {}
     if not text.strip():
         try:
             data = read_bytes(meme.image)
@@ -105,6 +115,7 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
         except ImageError:
             return meme
         text, notes = found.caption, list_notes(image, found) | notes
+        unsure = found.caption_alternatives
     if not text.strip():
         return meme
     known = replace(meme, text=text, notes=notes)
@@ -113,8 +124,55 @@ def _read(meme: Meme, ocr: RememberingOcr) -> Meme:
         return known
     # Without the phonetics extra, prompts contain no homophone readings.
     with suppress(MissingExtra):
-        notes |= describe_homophones(find_homophones(" ".join(text.split()), known.language))
+        notes |= find_hints(text, known.language, unsure)
     return replace(known, notes=notes)
+
+
+def list_parts(caption: str) -> list[str]:
+    r"""Return the caption, each of its lines, and each join of two neighbouring lines.
+
+    A stored caption may hold more lines than the pun, or break the pun over two lines.
+
+    >>> list_parts("男\n男\n左右为男")
+    ['男\n男\n左右为男', '左右为男', '男左右为男', '男男']
+    >>> list_parts("我好想桃")
+    ['我好想桃']
+    """
+    return list(dict.fromkeys(_cut_caption(caption)))[:_MOST_PARTS]
+
+
+def _cut_caption(caption: str) -> Iterator[str]:
+    yield caption
+    lines = [line for line in (part.strip() for part in _GAP.split(caption)) if line]
+    if len(lines) < 2:
+        return
+    between = "" if re.search(_HAN, caption) else " "
+    yield from sorted((line for line in lines if len(line) > 1), key=len, reverse=True)
+    pairs = (between.join(pair) for pair in pairwise(lines))
+    yield from sorted(pairs, key=len, reverse=True)
+
+
+def find_hints(caption: str, language: str, unsure: Alternatives | None = None) -> dict[str, str]:
+    r"""Return the note for prompts with the confident readings of a caption and of its parts.
+
+    ``unsure`` are characters that OCR considered, by offset into the whole caption.
+
+    The probability in the note depends on the language model that is installed.
+
+    >>> find_hints("男\n男\n左右为男", "zh")["heard as"].partition(" (")[0]
+    '左右为难'
+    """
+    best: dict[str, HomophoneFinding] = {}
+    for part in list_parts(caption):
+        for found in find_homophones(part, language, unsure if part == caption else None):
+            name = re.sub(r"\W", "", found.reading)
+            if name not in best or found.confidence > best[name].confidence:
+                best[name] = found
+    notes = {name: describe_homophones([found]) for name, found in best.items()}
+    sure = {name: text for name, note in notes.items() for text in note.values()}
+    # A longer reading that contains a shorter one adds only other words of the caption.
+    kept = [text for name, text in sure.items() if not any(o != name and o in name for o in sure)]
+    return {HOMOPHONES: "; ".join(kept)} if kept else {}
 
 
 def tell_templates(memes: Sequence[Meme]) -> Iterator[Meme]:

@@ -25,6 +25,7 @@ from memantics.core.parameters import (
     MemeFolder,
 )
 from memantics.core.result import Result
+from memantics.core.stamping import open_stamp
 from memantics.core.waiting import make_sync, run_sync
 from memantics.models.client import CallSettings, ProgressWatch
 from memantics.models.embedded.ocr import RememberingOcr, open_reader
@@ -51,7 +52,7 @@ from memantics.understanding.reappraisal.dataset import (
     write_reappraisal_queue,
 )
 from memantics.understanding.reappraisal.kindness import rate_kindness
-from memantics.understanding.reappraisal.planner import EMBEDDED
+from memantics.understanding.reappraisal.planner import EMBEDDED, NO_MODEL
 from memantics.understanding.reappraisal.records import (
     MEME,
     PAGE,
@@ -145,7 +146,7 @@ async def reappraise_async(
 async def reappraise_async(
     image: ImagePath | ImagePaths,
     *,
-    model: str = EMBEDDED,
+    model: str = NO_MODEL,
     target: TargetEmotion | None = None,
     editor: str = "none",
     out: ImagePath = "reappraised",
@@ -160,7 +161,8 @@ async def reappraise_async(
     See :func:`reappraise` for arguments, result and errors.
 
     Example:
-        >>> kinder = await mm.reappraise_async("meme.png", target="calm")  # doctest: +SKIP
+        >>> asyncio.run(mm.reappraise_async("meme.png", model="embedded/planner")).status
+        'done'
     """
     alone = isinstance(image, Path | str)
     paths = [Path(image)] if isinstance(image, Path | str) else [Path(one) for one in image]
@@ -211,7 +213,7 @@ def reappraise(
         Argument("Image files, or folders of memes.", "images", kind=list[Path]),
     ],
     *,
-    model: PlanModel = EMBEDDED,
+    model: PlanModel = NO_MODEL,
     target: NewEmotion = None,
     editor: EditorName = "none",
     out: OutFolder = "reappraised",
@@ -227,7 +229,8 @@ def reappraise(
 
     Args:
         image: One image file, or a list of image files and folders of memes.
-        model: Model that plans, ``KIND/NAME``. Default: the lexicon, a baseline.
+        model: Model that plans, ``KIND/NAME``, or ``embedded/planner`` (word lists, a baseline).
+            Without one, every meme is declined.
         target: The new emotion. Default: the counterpart of the meme's emotion.
         editor: Who repaints the image: ``none`` (captions only), ``embedded`` (light and
             colours), ``openai-images/NAME`` or ``diffusers/PATH``.
@@ -246,8 +249,9 @@ def reappraise(
         ImageError: An image file does not exist.
 
     Example:
-        >>> kinder = mm.reappraise("meme.png", target="calm")  # doctest: +SKIP
-        >>> kinder.save("kinder.png")  # doctest: +SKIP
+        >>> kinder = mm.reappraise("meme.png", model="embedded/planner", target="calm")
+        >>> kinder.save("kinder.png")
+        PosixPath('kinder.png')
     """
     given: Any = image  # each overload of the async version accepts only one type of argument
     waiting: Coroutine[Any, Any, Reappraisal | Results] = reappraise_async(
@@ -308,6 +312,7 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
             "--choose works only with one meme and several versions",
             hint="give one image and the --versions number of its contact sheet",
         )
+    stamp = open_stamp(settings)
     memes = await _read_for(memes, order.model, settings.text)
     opened = open_reader(text=settings.text) if given.ocr is None else nullcontext(given.ocr)
     with opened as ocr:
@@ -322,7 +327,7 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
             faces = find_faces(planner, settings, len(memes))
             # A person's captions are not scored by the classifier.
             shop = replace(shop, faces=faces, kindness=None if given.review else rate_kindness)
-            shop = replace(shop, versions=wanted, choose=choose or 0)
+            shop = replace(shop, versions=wanted, choose=choose or 0, stamp=stamp)
             results = await _take_all(memes, shop, order)
     for meme, made in zip(memes, results, strict=True):
         show_versions(made, meme.image, wanted)
@@ -332,13 +337,13 @@ async def _reappraise_all(memes: Sequence[Meme], order: _Order, given: _Shop) ->
 
 
 async def _read_for(memes: Sequence[Meme], model: str, text: TextChoice) -> Sequence[Meme]:
-    """Add homophone notes to memes for a model; the embedded planner reads homophones itself."""
-    return memes if model == EMBEDDED else await read_once(memes, text=text)
+    """Add homophone notes to memes for a model; without a model, the planner reads them itself."""
+    return memes if model in (EMBEDDED, NO_MODEL) else await read_once(memes, text=text)
 
 
 async def _take_all(memes: Sequence[Meme], shop: Workshop, order: _Order) -> Results:
     """Reappraise memes in order; with a model, its client reports the progress."""
-    embedded = order.model == EMBEDDED
+    embedded = order.model in (EMBEDDED, NO_MODEL)
     watch = order.progress if embedded and shop.review is None else None
     width = 1 if embedded or shop.review else order.calls.concurrency
     results: list[Reappraisal] = []
@@ -429,8 +434,8 @@ async def draft_reappraisals_async(
         InputError: No folder is named, or it holds no memes.
 
     Example:
-        >>> drafts = mm.draft_reappraisals("memes", limit=1)  # doctest: +SKIP
-        >>> drafts.queue  # doctest: +SKIP
+        >>> drafts = mm.draft_reappraisals("memes", limit=1)
+        >>> drafts.queue
         PosixPath('builds/memes-reappraisal/queue')
     """
     if folder is None:
@@ -439,6 +444,7 @@ async def draft_reappraisals_async(
             hint="name a folder, or use 'sample' for the sample data",
         )
     settings, calls = settings or DraftSettings(), calls or CallSettings()
+    stamp = open_stamp(settings)
     order = _Order(model, settings, calls, progress)
     names = list(dict.fromkeys(editors)) or ["none"]
     place = Path(out or Path("builds") / f"{Path(folder).resolve().name}-reappraisal")
@@ -459,7 +465,11 @@ async def draft_reappraisals_async(
                     shop = Workshop(planner, line_reader(ocr), edited, painter, judge=judge)
                     faces = find_faces(planner, settings, len(memes))
                     shop = replace(
-                        shop, emotions=gate.emotions, faces=faces, kindness=rate_kindness
+                        shop,
+                        emotions=gate.emotions,
+                        faces=faces,
+                        kindness=rate_kindness,
+                        stamp=stamp,
                     )
                     made[short] = await _take_all(memes, shop, order)
         done = {one.meme for results in made.values() for one in results if one.status == "done"}

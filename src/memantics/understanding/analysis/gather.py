@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Any
 
 from PIL.Image import Image
@@ -14,11 +15,12 @@ from PIL.Image import Image
 from memantics.core.errors import MissingExtra
 from memantics.core.images import decode, read_bytes
 from memantics.core.labels import ClassifierPrediction, Judges
-from memantics.core.lines import ImageReading, explain_unread
+from memantics.core.lines import Alternatives, ImageReading, explain_unread
 from memantics.core.meaning import Dimension
 from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.model import Asker, Taken
 from memantics.core.retrieval import NearMeme, TemplateClusterUse
+from memantics.core.stamping import tell_marks
 from memantics.core.text import show_probability
 from memantics.models.embedded.lexicon import MoodLexicon
 from memantics.understanding.analysis.asking import agrees, ask_feeling, ask_harm, ask_pun
@@ -149,15 +151,15 @@ class Tools:
     """Local tools that need no model server; each may be absent.
 
     ``read`` returns the text lines of an image (bytes and name) with their roles, ``tell_language``
-    the language of a text and ``find_homophones`` the homophone readings of a caption. ``screen``
-    returns a detector's verdict on a meme and its text, or the reason why there is none. ``judges``
-    are classifiers by topic, ``retrieve`` finds similar known memes and the template cluster, and
-    ``faces`` detects faces.
+    the language of a text and ``find_homophones`` the homophone readings of a caption, given the
+    characters that OCR considered. ``screen`` returns a detector's verdict on a meme and its text,
+    or the reason why there is none. ``judges`` are classifiers by topic, ``retrieve`` finds similar
+    known memes and the template cluster, and ``faces`` detects faces.
     """
 
     read: Callable[[bytes, str], ImageReading]
     tell_language: Callable[[str], str]
-    find_homophones: Callable[[str, str], Sequence[HomophoneFinding]]
+    find_homophones: Callable[[str, str, Alternatives], Sequence[HomophoneFinding]]
     screen: Callable[[Meme, ImageReading], Harm | str] | None = None
     judges: Judges = field(default_factory=dict)
     retrieve: Callable[[Meme], tuple[tuple[NearMeme, ...], TemplateClusterUse | None]] | None = None
@@ -192,7 +194,9 @@ def look(meme: Meme, tools: Tools) -> Findings:
         missing.append(Missing("harm by a detector", screened))
     homophones: tuple[HomophoneFinding, ...] = ()
     try:
-        homophones = tuple(tools.find_homophones(text, language)) if text else ()
+        # The lines of a caption are read together and alone, so line breaks are kept.
+        said = (meme.text, {}) if meme.text else (printed.caption, printed.caption_alternatives)
+        homophones = tuple(tools.find_homophones(said[0], language, said[1])) if text else ()
     except MissingExtra as error:
         missing.append(Missing("homophone readings", str(error)))
     panels = find_panels(image)
@@ -203,7 +207,7 @@ def look(meme: Meme, tools: Tools) -> Findings:
         lines,
         language,
         len(panels),
-        (*describe_picture(image, panels, printed.lines), *seen),
+        (*describe_picture(image, panels, printed.lines), *seen, *starmap(Sight, tell_marks(data))),
         harms=(screened,) if isinstance(screened, Harm) else (),
         homophones=homophones,
         feelings=tuple(
@@ -255,7 +259,7 @@ def _feel(prediction: ClassifierPrediction) -> Feeling:
 def _list_unsaid(predictions: Sequence[ClassifierPrediction]) -> list[Missing]:
     """List the parts that need a model; the emotion is missing unless a classifier predicts it."""
     parts = [part for part in MODEL_PARTS if part != EMOTION]
-    missing = [Missing(part, "needs --model") for part in parts]
+    missing = [Missing(part, "add --model") for part in parts]
     felt = [prediction for prediction in predictions if prediction.topic == EMOTION]
     if not any(prediction.known for prediction in felt):
         needs = "add --model, or train a classifier: memantics classifier train mer_bench/emotion"

@@ -10,7 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from memantics.core.labels import ClassifierPrediction
 from memantics.core.language import UNKNOWN
-from memantics.core.lines import TextLine
+from memantics.core.lines import Alternatives, TextLine
 from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.result import Result, to_plain
 from memantics.core.retrieval import NearMeme, TemplateClusterUse
@@ -240,18 +240,27 @@ def _tell_baseline(by: str, said: str, other: str, *, same: bool) -> str:
     return f"{by}: {said}, {'like' if same else 'unlike'} {other}; a baseline, not reliable"
 
 
-def find_homophones(text: str, language: str) -> list[HomophoneFinding]:
-    """Find the homophone reading of a caption in Chinese or English; empty for other languages."""
+def find_homophones(
+    text: str, language: str, alternatives: Alternatives | None = None
+) -> list[HomophoneFinding]:
+    """Find the homophone reading of a caption in Chinese or English; empty for other languages.
+
+    ``alternatives`` are characters that OCR considered, by offset into the caption.
+    """
     from memantics.understanding.phonetics.homophones import read_homophones
     from memantics.understanding.phonetics.reading import Settings, explain
 
     if language not in ("en", "zh"):
         return []
-    found = read_homophones(text, settings=Settings(language="zh" if language == "zh" else "en"))
+    settings = Settings(language="zh" if language == "zh" else "en")
+    found = read_homophones(text, settings=settings, alternatives=alternatives or {})
     if not found.intended:
         return []
     return [
         HomophoneFinding(
-            text, found.intended.text, found.reading_probability, tuple(explain(found))
+            " ".join(text.split()),
+            found.intended.text,
+            found.reading_probability,
+            tuple(explain(found)),
         )
     ]

@@ -40,8 +40,8 @@ Refine = Literal["same", "second", "off"]
 # With constrained decoding, a list of allowed targets prevents references to facts that do not
 # exist. Servers limit the length of such lists.
 _MOST_LISTED = 400
-# Maximum description length in later prompts; visible things need no description.
-_TOLD: Mapping[str, int] = {"TextualMaterial": 160, "BackgroundKnowledge": 80}
+# Later steps read whole descriptions; the limit only stops replies that run on.
+_TOLD = 600
 MOST_ARRANGED = 50
 _THINGS: tuple[Dimension, ...] = ("VisualMaterial", "TextualMaterial")
 # Known facts (individuals) by dimension; None if the model gave no answer for the dimension.
@@ -362,7 +362,8 @@ def _request(situation: Situation, before: str, text: str, schema: dict[str, Jso
     form = Form("", (), situation.language, "json", {"text": situation.meme.text})
     texts = (before, text) if before else (text,)
     parts = (Image(situation.meme.image), *texts)
-    return Request((Message("user", parts),), form, situation.sampling, schema)
+    system = Message("system", (find_prompts()["system"].text,))
+    return Request((system, Message("user", parts)), form, situation.sampling, schema)
 
 
 def _show_before(
@@ -389,13 +390,15 @@ def _rank(name: Dimension) -> int:
 
 
 def _list_individuals(entries: Iterable[Individual]) -> str:
-    """List known facts by dimension, one per line, with shortened descriptions."""
+    """List known facts by dimension, one per line, with kinds and whole descriptions."""
     lines, last = [], ""
     for individual in entries:
         if individual.dimension != last:
             lines.append(f"{individual.dimension}/")
             last = individual.dimension
-        told = cut_short(individual.description, _TOLD.get(individual.dimension, 0))
+        told = "; ".join(
+            part for part in (individual.kind, cut_short(individual.description, _TOLD)) if part
+        )
         label = "" if reading.make_name(individual.label) == individual.name else individual.label
         said = f"{label} ({told})" if label and told else label or told
         lines.append(f"{individual.name}: {said}" if said else individual.name)

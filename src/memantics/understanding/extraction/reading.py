@@ -106,7 +106,7 @@ class SaidLink(Closed):
 
 
 class SaidIndividual(Closed):
-    """One entry of a reply; ``arrangement`` is used for scenes."""
+    """One entry of a model reply; ``arrangement`` (how things are placed) is used for scenes."""
 
     name: str = ""
     label: str = Field(min_length=1)

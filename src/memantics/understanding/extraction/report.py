@@ -13,7 +13,13 @@ import orjson
 
 from memantics.core.data import Skip, inside
 from memantics.core.errors import DataError, ImageError, InputError
-from memantics.core.files import refuse_unwritable, replace_file, whole_file
+from memantics.core.files import (
+    open_regular,
+    read_regular,
+    refuse_unwritable,
+    replace_file,
+    whole_file,
+)
 from memantics.core.images import probe, read_bytes
 from memantics.core.meaning import DIMENSIONS
 from memantics.core.memes import ID, LONGEST_ID, MEMES, SUFFIXES, Meme
@@ -188,7 +194,7 @@ def _adopt(meme: Meme, folder: Path, taken: set[str]) -> Meme:
     name = safe_id(meme.id, taken)
     suffix = meme.image.suffix.lower()
     place = inside(folder / IMAGES, name + (suffix if suffix in SUFFIXES else ".img"))
-    if not (place.is_file() and place.read_bytes() == data):
+    if not (place.is_file() and read_regular(place) == data):
         replace_file(place, data, "image")
     return replace(meme, id=name, image=place)
 
@@ -237,7 +243,7 @@ def read_background(place: Path) -> str:
     texts = []
     for path in paths:
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 data = file.read(_MOST_BACKGROUND + 1)
             texts.append(f"[{path.name}]\n{data.decode('utf-8').strip()}")
         except UnicodeDecodeError:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from memantics.core.model import Asker, Step
 from memantics.core.parameters import Attempts, Flag
 from memantics.core.prompt import prompts_beside
 from memantics.core.queue import QueueItem, Shown
-from memantics.core.records import Closed
+from memantics.core.records import Closed, Request
 from memantics.core.reply import read_object
 from memantics.core.task import Unparsed
 from memantics.models import drafts
@@ -33,6 +34,7 @@ _PREFIX = {
     "en": re.compile(r"(?:the|this) meme(?:'s author)?\s+", re.I),
     "zh": re.compile(r"(?:这张|这个|该)(?:表情包|梗图|图片?|meme)\s*"),
 }
+_WORDS, _SAME = re.compile(r"[\u3400-\u9fff]|[^\W_]+"), 0.8
 _END = " .。．!！;；,，"
 _HELPERS = frozenset(["is", "has", "does", "says", "was", "may", "might", "can", "could", "would"])
 _ADVERB = re.compile(r"[a-z]+ly")
@@ -66,10 +68,22 @@ def read_intents(reply: str, language: str, most: int = MOST_INTENTS) -> tuple[s
         raise Unparsed("there is no intent: give at least one")
     if len(made) > most:
         raise Unparsed(f"{len(made)} intents are too many: give the {most} most likely at most")
-    folded = {intent.casefold() for intent in made}
-    if len(folded) < len(made):
-        raise Unparsed("two intents are the same but for capitals")
+    for one, other in combinations(made, 2):
+        if say_same(one, other):
+            raise Unparsed(f"the intents {one[:60]!r} and {other[:60]!r} say the same")
     return tuple(made)
+
+
+def say_same(one: str, other: str) -> bool:
+    """Return whether two texts have nearly the same words, in any order.
+
+    >>> say_same("mocks people who are late", "Mocks people who are always late")
+    True
+    >>> say_same("mocks people who are late", "praises people who wait"), say_same("嘲笑", "同情")
+    (False, False)
+    """
+    first, second = (frozenset(_WORDS.findall(text.casefold())) for text in (one, other))
+    return bool(first) and len(first & second) >= _SAME * len(first | second)
 
 
 def check_intent(said: str, language: str) -> str:
@@ -225,7 +239,7 @@ def make_background_step(
 
     return Step(
         f"{meme.id}/intents/background",
-        drafts.make_request(body, schema, meme=meme, language=language),
+        _request(body, schema, meme, language),
         lambda reply: read_background(reply, language, settings.sentences),
         settings.attempts,
     )
@@ -251,10 +265,15 @@ def make_intent_step(
 
     return Step(
         f"{meme.id}/intents/intents",
-        drafts.make_request(body, schema, meme=meme, language=language),
+        _request(body, schema, meme, language),
         lambda reply: read_intents(reply, language, settings.intents),
         settings.attempts,
     )
+
+
+def _request(body: str, schema: Mapping[str, JsonValue], meme: Meme, language: str) -> Request:
+    system = find_prompts()["system"].text
+    return drafts.make_request(body, schema, meme=meme, language=language, system=system)
 
 
 def _material(meme: Meme) -> dict[str, str]:

@@ -53,9 +53,9 @@ class OfficialFiles:
 
 @dataclass(slots=True)
 class Base:
-    """One knowledge base as stored in a file; ``statements`` are listed by subject position.
+    """One knowledge base as stored in a file; ``statements`` maps each subject to its statements.
 
-    ``copied`` counts statements of the ontology's copy, ``unread`` those of unknown form.
+    ``copied`` counts statements that only repeat the ontology, ``unread`` those that no rule reads.
     """
 
     individuals: list[Individual] = field(default_factory=list)

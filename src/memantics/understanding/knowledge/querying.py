@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -194,12 +195,20 @@ def _call(
 
 def _wait(helper: subprocess.Popen[bytes], said: bytes, timeout: float) -> bytes:
     """Wait for the answer of the query process; a long query gets a lower priority."""
-    with suppress(subprocess.TimeoutExpired):
-        return helper.communicate(said, timeout=min(SHORT, timeout))[0]
-    if hasattr(os, "setpriority"):
+    # One call of communicate: a second one, after a timeout, would not send the rest of the input.
+    later = threading.Timer(SHORT, _lower_priority, (helper,))
+    later.daemon = True
+    later.start()
+    try:
+        return helper.communicate(said, timeout=timeout)[0]
+    finally:
+        later.cancel()
+
+
+def _lower_priority(helper: subprocess.Popen[bytes]) -> None:
+    if helper.returncode is None and hasattr(os, "setpriority"):
         with suppress(OSError):  # the process has just ended
             os.setpriority(os.PRIO_PROCESS, helper.pid, BEHIND)
-    return helper.communicate(timeout=max(timeout - SHORT, 0))[0]
 
 
 def _sound(text: str) -> str:

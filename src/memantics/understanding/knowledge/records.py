@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import DataError, first_fault
+from memantics.core.files import open_regular
 from memantics.core.meaning import DIMENSIONS, Dimension
 from memantics.understanding.knowledge.ontology.vocabulary import ToxicityKind
 
@@ -302,7 +303,7 @@ def read_knowledge(folder: Path) -> Iterator[Knowledge]:
     """Read the knowledge of a build by meme; an invalid line is an error that names it."""
     path = folder / KNOWLEDGE
     try:
-        file = path.open("rb")
+        file = open_regular(path)
     except OSError as error:
         raise DataError(
             folder, f"contains no {KNOWLEDGE}", hint="run 'memantics build knowledge' first"

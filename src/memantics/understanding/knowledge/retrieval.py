@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from memantics.core.data import read_jsonl
-from memantics.core.files import replace_file
+from memantics.core.files import read_regular, replace_file
 from memantics.core.images import load
 from memantics.core.memes import MEMES, read_memes
 from memantics.core.registry import home
@@ -149,7 +149,7 @@ class Pool:
         digest = hashlib.sha256(mark.encode("utf-8", "replace")).hexdigest()[:32]
         place = home() / "retrieval" / f"{digest}.npy"
         try:
-            found = np.load(io.BytesIO(place.read_bytes()), allow_pickle=False)
+            found = np.load(io.BytesIO(read_regular(place)), allow_pickle=False)
             if len(found) == len(texts) and found.dtype == np.float32:
                 return np.asarray(found, np.float32)
         except (OSError, ValueError, EOFError):
@@ -168,7 +168,7 @@ def _rank(meme: NearMeme) -> tuple[bool, float, int, str]:
 
 
 def open_pool(*places: Path | str, encoder: Encoder | None = None) -> Pool:
-    """Open a pool from paths: a knowledge store, a build, a collection, texts, or tables.
+    """Open a pool of passages from knowledge stores, build and collection folders, texts or tables.
 
     Plain texts are split at empty lines; a table needs a column ``text``.
     """

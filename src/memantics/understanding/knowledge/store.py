@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, Self
 
 from memantics.core.errors import DataError, StoreError, UnknownName, need_offline
-from memantics.core.files import replace_file
+from memantics.core.files import read_regular_text, replace_file
 from memantics.core.meaning import Dimension
 from memantics.understanding.knowledge.graph import from_quads, node, to_quads
 from memantics.understanding.knowledge.querying import QueryRows, ask, select, store_errors
@@ -213,7 +213,7 @@ def _with_ontology(graphs: Store) -> Store:
 
 def _check_marker(folder: Path) -> None:
     try:
-        found = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        found = json.loads(read_regular_text(folder / MARKER))
         version = found["format"]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StoreError(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from memantics.core.language import find_converter
+from memantics.core.lines import Alternatives
 from memantics.core.text import UNSEEN, drop_unseen
 from memantics.understanding.phonetics.pinyin import (
     KNOWN_SYLLABLES,
@@ -159,6 +161,10 @@ TokenKind = Literal["han", "latin", "digit", "other"]
 
 _TOKEN = re.compile(r"[a-zA-Z]+|.", re.DOTALL)
 _MAX_LATIN = 12
+# Cost of a character that OCR considered, per factor of ten that it is less probable than the one
+# that was read. Chosen by nested selection on the development set (docs/research/puns-ocr.md).
+OCR_COST = 0.5
+NO_ALTERNATIVES: Alternatives = {}
 _OTHER_READING = 0.2
 _ANY_TONE = range(1, 6)
 # Pairs of syllables that fast speech merges into one; chats write the pair as one character.
@@ -183,13 +189,15 @@ class SyllableSlot:
     """One syllable of a caption; an unpronounced token has one slot without pronunciations.
 
     ``sounds`` maps each possible pronunciation to its cost. ``simple`` is the simplified character;
-    it is empty if the slot is not a character.
+    it is empty if the slot is not a character. ``others`` are simplified characters that OCR
+    considered instead, with their costs.
     """
 
     token: int
     simple: str
     sounds: Mapping[SyllableSound, float]
     main: SyllableSound | None
+    others: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +216,25 @@ def clean_text(text: str) -> str:
     """
     kept = drop_unseen(text, (*UNSEEN, "Co", "Cn"), keep="\n\r\t")
     return re.sub(r"[\n\r\t]", " ", kept).translate(_NARROW)
+
+
+_QUOTES = re.compile('["“”„‘’「」『』＂]')
+
+
+def join_fragments(text: str) -> str:
+    """Remove quotation marks, and blanks beside a single Chinese character.
+
+    Signs with one character per board, and words in quotation marks, are read as one phrase.
+
+    >>> [join_fragments(text) for text in ("禁 止 杯 伤", "沉默“瓜”言", "好南 像生活一样")]
+    ['禁止杯伤', '沉默瓜言', '好南 像生活一样']
+    """
+    joined, before = "", ""
+    for part in _QUOTES.sub("", text).split():
+        glued = any(len(side) == 1 and list_sounds(side) for side in (part, before))
+        joined += part if glued or not joined else f" {part}"
+        before = part
+    return joined
 
 
 # Full-width letters, digits and signs are pronounced like half-width ones; punctuation is kept.
@@ -255,8 +282,13 @@ def simplify(character: str) -> str:
     return character
 
 
-def write_scripts(caption: str) -> Iterator[SpokenCaption]:
-    """Yield the syllables of a caption as written, then with each contracted syllable expanded."""
+def write_scripts(
+    caption: str, alternatives: Alternatives = NO_ALTERNATIVES
+) -> Iterator[SpokenCaption]:
+    """Yield the syllables of a caption as written, then with each contracted syllable expanded.
+
+    ``alternatives`` are characters that OCR considered, by offset into the caption.
+    """
     tokens = split_tokens(caption)
     plain = "".join(simplify(t.text) if t.kind == "han" else "，" * len(t.text) for t in tokens)
     context = read_in_context(plain)
@@ -264,7 +296,7 @@ def write_scripts(caption: str) -> Iterator[SpokenCaption]:
     slots = [
         [SyllableSlot(i, "", {}, None)]
         if token.start in numbers
-        else _slots(i, token, plain, context[token.start])
+        else _slots(i, token, plain, context[token.start], alternatives.get(token.start, {}))
         for i, token in enumerate(tokens)
     ]
     yield SpokenCaption(tokens, tuple(slot for group in slots for slot in group))
@@ -308,7 +340,11 @@ def _any_tone(syllables: frozenset[str]) -> dict[SyllableSound, float]:
 
 
 def _slots(
-    number: int, token: CaptionToken, plain: str, context: SyllableSound | None
+    number: int,
+    token: CaptionToken,
+    plain: str,
+    context: SyllableSound | None,
+    alternatives: Mapping[str, float],
 ) -> list[SyllableSlot]:
     if token.kind == "han":
         character = plain[token.start]
@@ -316,7 +352,11 @@ def _slots(
         for sound in list_sounds(character):
             sounds.setdefault(sound, _OTHER_READING)
         main = context or next(iter(sounds), None)
-        return [SyllableSlot(number, character, sounds, main)]
+        others = rate_alternatives(character, alternatives)
+        for other, cost in others.items():
+            for sound in list_sounds(other):
+                sounds.setdefault(sound, cost)
+        return [SyllableSlot(number, character, sounds, main, others)]
     spoken: tuple[frozenset[str], ...] = ()
     if token.kind == "latin" and len(token.text) <= _MAX_LATIN:
         spoken = _speak_latin(token.text)
@@ -325,6 +365,20 @@ def _slots(
     if not spoken:
         return [SyllableSlot(number, "", {}, None)]
     return [SyllableSlot(number, "", _any_tone(s), SyllableSound(min(s), 5)) for s in spoken]
+
+
+def rate_alternatives(character: str, alternatives: Mapping[str, float]) -> dict[str, float]:
+    """Return the costs of alternative characters, simplified, in units of phonetic distance.
+
+    >>> rate_alternatives("元", {"无": 0.1, "元": 0.5})
+    {'无': 0.5}
+    """
+    found = {}
+    for other, score in alternatives.items():
+        simple = simplify(other)
+        if simple != character and score > 0:
+            found[simple] = round(max(0.0, -OCR_COST * math.log10(score)), 4)
+    return found
 
 
 def _speak_latin(text: str) -> tuple[frozenset[str], ...]:

@@ -15,6 +15,7 @@ import orjson
 
 from memantics.core.result import Result, Table
 from memantics.core.text import show_probability
+from memantics.metrics.classification import f1_by_class
 from memantics.metrics.rounding import Floats
 from memantics.understanding.phonetics.ranking import Linear
 from memantics.understanding.phonetics.reading import (
@@ -240,7 +241,8 @@ def score_detection(
     positives, negatives = float(caption_weights @ truth), float(caption_weights @ ~truth)
     tpr = hits / positives if positives else 0.0
     tnr = 1 - alarms / negatives if negatives else 0.0
-    f1 = 2 * hits / (positives + hits + alarms) if hits else 0.0
+    table = (np.array(count) for count in (hits, hits + alarms, positives))
+    f1 = float(f1_by_class(*table)) if hits else 0.0
     return DetectionScores(tpr, tnr, f1, (tpr + tnr) / 2, len(truth))
 
 

@@ -9,11 +9,14 @@ from functools import cache
 from pathlib import Path as FilePath
 
 from memantics.core.errors import InputError, MissingExtra
+from memantics.core.lines import Alternatives
 from memantics.understanding.phonetics import pinyin, reading
 from memantics.understanding.phonetics.caption import (
+    NO_ALTERNATIVES,
     SpokenCaption,
     SyllableSlot,
     clean_text,
+    join_fragments,
     simplify,
     write_scripts,
 )
@@ -27,6 +30,11 @@ from memantics.understanding.phonetics.evidence import (
 )
 from memantics.understanding.phonetics.language import load_model
 from memantics.understanding.phonetics.lattice import Lattice, Path
+from memantics.understanding.phonetics.lines import (
+    choose_lines,
+    move_alternatives,
+    place_lines,
+)
 from memantics.understanding.phonetics.pinyin import MAX_WORD
 from memantics.understanding.phonetics.ranking import (
     Linear,
@@ -90,14 +98,16 @@ def analyze_caption(
     *,
     order: Linear | None = None,
     pictured: frozenset[str] = frozenset(),
+    alternatives: Alternatives = NO_ALTERNATIVES,
 ) -> HomophoneSearch:
     """Search the homophone readings of a caption and rank them.
 
     ``pictured`` are characters that name things in the image. The caption was probably written to
-    name these things, so readings that replace them rank higher.
+    name these things, so readings that replace them rank higher. ``alternatives`` are characters
+    that OCR considered, by offset into the caption: further paths of the search.
     """
     rank = order or load_weights(lattice.model.name)[0]
-    scripts = list(write_scripts(caption))
+    scripts = list(write_scripts(caption, alternatives))
     script = scripts[0]
     plain = lattice.read_plainly(script)
     found: dict[str, PathCandidate] = {}
@@ -211,12 +221,17 @@ _EVIDENCE = 0.7  # added to the log-odds per supporting word of the description,
 
 
 def read_homophones(
-    caption: str, *, description: str | None = None, settings: Settings = _PLAIN
+    caption: str,
+    *,
+    description: str | None = None,
+    settings: Settings = _PLAIN,
+    alternatives: Alternatives = NO_ALTERNATIVES,
 ) -> reading.HomophoneReadings:
     """Find the homophone readings of a caption.
 
     ``description`` describes the image in Chinese or English; its words support the literal
-    reading. Any text is accepted; ``notes`` explain what was omitted.
+    reading. Any text is accepted; ``notes`` explain what was omitted. The lines of a Chinese
+    caption are read together and alone, since OCR may add lines that are not part of the pun.
 
     >>> readings = read_homophones("年年有鱼", settings=Settings(model="dictionary"))
     >>> readings.pronunciation, readings.language
@@ -231,7 +246,16 @@ def read_homophones(
     language = _choose_language(text, settings)
     if language == "en":
         return _read_english(text, notes, settings)
-    return _read_chinese(text, notes, description, settings)
+    joined = join_fragments(text)
+    unsure = move_alternatives(caption, joined, alternatives)
+    whole = _read_chinese(joined, notes, description, settings, unsure)
+    alone = [
+        _read_chinese(
+            line, (), description, settings, move_alternatives(caption, line, alternatives, start)
+        )
+        for line, start in place_lines(caption[: settings.max_characters])
+    ]
+    return choose_lines(whole, alone, settings.limit) if alone else whole
 
 
 def read_many(
@@ -287,12 +311,18 @@ def _read_english(
 
 
 def _read_chinese(
-    text: str, notes: tuple[str, ...], description: str | None, settings: Settings
+    text: str,
+    notes: tuple[str, ...],
+    description: str | None,
+    settings: Settings,
+    alternatives: Alternatives,
 ) -> reading.HomophoneReadings:
     lattice = load_lattice(settings.model, settings.model_file)
     _, sure = load_weights(lattice.model.name)
     pictured = find_evidence(text, description, lattice) if description else {}
-    analysis = analyze_caption(text, lattice, pictured=frozenset(pictured))
+    analysis = analyze_caption(
+        text, lattice, pictured=frozenset(pictured), alternatives=alternatives
+    )
     readings = tuple(build_reading(c) for c in analysis.candidates[: settings.limit])
     signals = dict(analysis.signals)
     changed = analysis.list_changed()

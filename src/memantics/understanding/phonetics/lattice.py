@@ -117,6 +117,7 @@ class Lattice:
                 ord(slot.simple) if slot.simple else 0,
                 REACH,
                 self.rate_firmness(slot.simple),
+                slot.others,
             )
             if slot.sounds
             else None

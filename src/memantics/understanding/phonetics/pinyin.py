@@ -270,13 +270,17 @@ class _Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearSyllables:
-    """The candidate syllables of one position, with distances, tones and character code."""
+    """The candidate syllables of one position, with distances, tones and character code.
+
+    ``others`` are the codes of further characters that may be written there.
+    """
 
     ids: Ints
     distances: Distances
     tones: int
     code: int
     firmness: float
+    others: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +302,9 @@ class Match:
 
     word: str
     cost: float
+
+
+NONE: Mapping[str, float] = {}
 
 
 class PinyinLexicon:
@@ -359,7 +366,12 @@ class PinyinLexicon:
         return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
 
     def list_near(
-        self, sounds: Mapping[SyllableSound, float], code: int, reach: float, firmness: float = 1.0
+        self,
+        sounds: Mapping[SyllableSound, float],
+        code: int,
+        reach: float,
+        firmness: float = 1.0,
+        others: Mapping[str, float] = NONE,
     ) -> NearSyllables:
         """Find all syllables within the phonetic distance ``reach`` of the given pronunciations."""
         best: dict[int, float] = {}
@@ -375,6 +387,7 @@ class PinyinLexicon:
             tones,
             code,
             firmness,
+            tuple((ord(other), cost) for other, cost in others.items()),
         )
 
     @lru_cache(maxsize=2048)  # noqa: B019 -- a lexicon lives as long as the process
@@ -430,9 +443,13 @@ class PinyinLexicon:
         written = np.array([h.code for h in syllables], dtype=np.uint32)
         changed = table.codes[rows] != written
         allowed = np.array([h.tones for h in syllables], dtype=np.int64)
+        swapped: Distances = np.zeros(len(rows), dtype=np.float32)
+        if any(here.others for here in syllables):
+            swapped = _take_others(table.codes[rows], changed, syllables)
         off = changed & ((allowed >> table.tones[rows]) & 1 == 0)
         sounds = np.repeat(distances, counts) + table.rare[rows] * changed.any(axis=1)
         sounds[~changed.any(axis=1)] = 0.0
+        sounds += swapped
         firmness = np.array([costs.change * h.firmness for h in syllables], dtype=np.float32)
         cost = changed @ firmness + costs.tone * off.sum(axis=1) + costs.sound * sounds
         value = costs.common * table.common[rows] - cost
@@ -444,6 +461,21 @@ class PinyinLexicon:
             word = codes.tobytes().decode("utf-32-le")
             matches[word] = min(price, matches.get(word, price))
         return [Match(word, price) for word, price in matches.items()]
+
+
+def _take_others(
+    codes: npt.NDArray[np.uint32],
+    changed: npt.NDArray[np.bool_],
+    syllables: Sequence[NearSyllables],
+) -> Distances:
+    """Mark characters that OCR considered as not changed; return the cost of each word for them."""
+    costs = np.zeros(len(codes), dtype=np.float32)
+    for place, here in enumerate(syllables):
+        for code, cost in here.others:
+            same = codes[:, place] == code
+            changed[same, place] = False
+            costs[same] += cost
+    return costs
 
 
 def _other_readings(words: Sequence[str]) -> list[tuple[int, SyllableSound, float]]:

@@ -122,7 +122,7 @@ def compare(path: Path, script: SpokenCaption) -> tuple[SlotDifference, ...]:
             continue
         for offset, homophone in enumerate(piece.word):
             slot = script.slots[piece.start + offset]
-            if slot.simple != homophone:
+            if slot.simple != homophone and homophone not in slot.others:
                 found.append(_differ(piece.start + offset, slot, piece.word, offset))
     return tuple(found)
 

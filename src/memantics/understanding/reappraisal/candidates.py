@@ -13,8 +13,8 @@ from memantics.understanding.phonetics.pinyin import MERGED, list_sounds, measur
 from memantics.understanding.phonetics.senses import rate_drawable
 from memantics.understanding.reappraisal.kindness import feel
 from memantics.understanding.reappraisal.lexicon import FoundTurn, Lexicon, match_case
-from memantics.understanding.reappraisal.ranking import rate_fluency
 from memantics.understanding.reappraisal.records import TargetEmotion
+from memantics.understanding.reappraisal.sentences import rate_fluency
 from memantics.understanding.reappraisal.situation import Understanding, UnderstoodLine, lexicon_of
 from memantics.understanding.vision.regions import has_chinese
 

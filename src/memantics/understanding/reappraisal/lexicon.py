@@ -50,7 +50,7 @@ class FoundTurn:
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The lexicon of one language; memes about ``grave`` topics are never rewritten.
+    """The lexicon of one language.
 
     ``homophones`` are kind words by target emotion. ``ends`` are clauses that continue a sentence,
     by situation and target; ``heavy`` phrases do not get such an ending, and ``contrary`` phrases
@@ -60,7 +60,6 @@ class Lexicon:
     chinese: bool
     causes: Mapping[str, Cause]
     turns: tuple[PhraseTurn, ...]
-    grave: re.Pattern[str]
     homophones: Mapping[TargetEmotion, tuple[str, ...]]
     ends: Mapping[str, Mapping[TargetEmotion, Sequence[str]]]
     heavy: re.Pattern[str]
@@ -148,14 +147,13 @@ def read_lexicon(language: str) -> Lexicon:
     chinese = language == "zh"
     path = _FOLDER / ("zh.toml" if chinese else "en.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    grave, sounds = tables.pop("grave"), tables.pop("sounds", {})
+    sounds = tables.pop("sounds", {})
     heavy, contrary = tables.pop("heavy", "$^"), tables.pop("contrary", "$^")
     every, ends = sounds.get("every", ""), tables.pop("ends", {})
     return Lexicon(
         chinese=chinese,
         causes={name: _read_cause(name, table, chinese=chinese) for name, table in tables.items()},
         turns=tuple(_read_turns(tables, chinese=chinese)),
-        grave=_compile("|".join(grave.split()) if chinese else grave, chinese=chinese),
         homophones={t: tuple(f"{sounds.get(t, '')} {every}".split()) for t in TARGETS},
         ends=ends,
         heavy=_compile(heavy, chinese=chinese),

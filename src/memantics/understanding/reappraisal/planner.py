@@ -25,6 +25,7 @@ from memantics.understanding.reappraisal.candidates import Candidate, Way, list_
 from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.reappraisal.messages import say
+from memantics.understanding.reappraisal.negative import estimate_negative
 from memantics.understanding.reappraisal.ranking import RankedCaptions, reads_as_intended, weigh
 from memantics.understanding.reappraisal.records import (
     EMOTIONS,
@@ -41,6 +42,7 @@ from memantics.understanding.vision.page import LetteredCaption, MemeStructure
 from memantics.understanding.vision.typesetting import fit_text
 
 EMBEDDED = "embedded/planner"
+NO_MODEL = "none"
 _OFFERED = 12  # maximum number of plans per meme; only the first ones are drawn
 _GLAD = 0.3  # minimum valence of positive captions
 _LOOKS: dict[TargetEmotion, str] = {
@@ -61,14 +63,13 @@ UNTOLD = "unknown: no word in the lexicon expresses an emotion, and no emotion c
 class EmbeddedPlanner:
     """Determine the emotion and the plan of a meme offline and deterministically.
 
-    It declines memes that are not negative (unless an emotion is given), memes about grave topics,
-    and memes that no rewriting makes kinder. ``meter`` scores kindness. ``judge`` is an emotion
-    classifier; it takes precedence over the lexicon. With ``force`` every meme counts as negative.
+    It declines memes that are not negative (unless an emotion is given) and memes that no rewriting
+    makes kinder. ``meter`` scores kindness. ``judge`` is an emotion
+    classifier; it takes precedence over the lexicon.
     """
 
     meter: FeelingMeter = field(default_factory=LexiconMeter)
     judge: Judge | None = None
-    force: bool = False
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class EmbeddedPlanner:
         """Determine the emotion (stage one) from words, homophone readings and image colours."""
         found = await asyncio.to_thread(understand, _list_texts(subject.page))
         step = f"{subject.id}/feeling"
-        reason = _find_objection(subject, found, force=self.force)
+        reason = _find_objection(subject, found)
         if reason:
             return Taken(step, "answered", None, reason, model=EMBEDDED)
         page = subject.page
@@ -124,17 +125,35 @@ class EmbeddedPlanner:
         return Taken(step, "answered", made, reason, model=EMBEDDED)
 
 
-def _find_objection(subject: ReappraisalSubject, found: Understanding, *, force: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class NoPlanner:
+    """Decline every meme: fewer than 80 % of the embedded planner's results are worth sharing."""
+
+    name: str = NO_MODEL
+
+    async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
+        """Decline the meme with the reason."""
+        return Taken(f"{subject.id}/feeling", "answered", None, say("needs_model"), model=self.name)
+
+    async def plan(
+        self, subject: ReappraisalSubject, feeling: MemeFeeling
+    ) -> Taken[ReappraisalPlan]:
+        """Decline the meme; a stored emotion does not need the first stage."""
+        del feeling
+        return Taken(f"{subject.id}/plan", "answered", None, say("needs_model"), model=self.name)
+
+
+def _find_objection(subject: ReappraisalSubject, found: Understanding) -> str:
     """Return the reason why a meme is not rewritten; empty if it may be."""
-    if found.grave:
-        return say("grave", words=repr(found.grave))
     if subject.emotion is not None:
         return ""
     if not subject.page.captions:
         return say("no_caption")
-    if not found.negative and not force:
-        return say("not_negative")
-    return ""
+    if found.negative:
+        return ""
+    # The word lists found nothing, so the classifier decides.
+    found_negative = estimate_negative(_list_texts(subject.page), listed=False).negative
+    return "" if found_negative else say("not_negative")
 
 
 def choose_emotion(found: Understanding) -> SourceEmotion:
@@ -209,9 +228,8 @@ def tell_why(candidate: Candidate) -> str:
     if not moves:
         pun = "the new pun on the same thing is kind"
         moves = [pun if first.way == "sound" else "the sentence continues with a kinder ending"]
-    reading = (
-        f"; its intended reading is {first.intended!r}" if first.intended != first.printed else ""
-    )
+    differs = first.intended.casefold() != first.printed.casefold()
+    reading = f"; its intended reading is {first.intended!r}" if differs else ""
     return f"{'; '.join(moves)}{reading}"
 
 

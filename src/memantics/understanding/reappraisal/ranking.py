@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
-from functools import lru_cache
 
-from memantics.core.errors import MissingExtra
 from memantics.core.records import Closed
 from memantics.metrics.rounding import settle
-from memantics.understanding.phonetics.caption import write_scripts
-from memantics.understanding.phonetics.english import load_vocabulary
-from memantics.understanding.phonetics.homophones import load_lattice, read_homophones
+from memantics.understanding.phonetics.homophones import read_homophones
 from memantics.understanding.phonetics.pinyin import read_in_context
 from memantics.understanding.phonetics.reading import Settings
 from memantics.understanding.reappraisal.kindness import FeelingMeter, LexiconMeter, feel
 from memantics.understanding.reappraisal.rules import list_words
+from memantics.understanding.reappraisal.sentences import rate_fluency
 from memantics.understanding.reappraisal.situation import (
     UnderstoodLine,
     find_reading,
@@ -127,24 +123,6 @@ def reads_as_intended(printed: str, intended: str) -> bool:
     return (rate_fluency(intended) or 0.0) >= _FAMILIAR and intended in (
         each.text for each in found.readings
     )
-
-
-@lru_cache(maxsize=4096)
-def rate_fluency(text: str) -> float | None:
-    """Return the log10 probability per character or English word.
-
-    Returns None if the language's extra is not installed.
-    """
-    try:
-        if has_chinese(text):
-            script = next(iter(write_scripts(text)))
-            return load_lattice("auto", None).read_plainly(script).common / max(1, len(text))
-        words = re.findall(r"[a-z']+", text.casefold().replace("’", "'"))
-        weigh_word = load_vocabulary().weigh
-        sums = sum(weigh_word(words[max(0, i - 2) : i + 1]) for i in range(len(words)))
-        return sums / max(1, len(words))
-    except MissingExtra:
-        return None
 
 
 def compare_sound(old: str, new: str) -> float:

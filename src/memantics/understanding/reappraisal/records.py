@@ -84,8 +84,9 @@ class ReappraisalPlan(Closed):
     ``captions`` has one text per region of the source, by number from "1"; a text equal to the old
     one leaves the region unchanged. ``scenario`` lists words of the old captions that the new ones
     keep. ``visual`` is the instruction for an image editor. ``why`` describes the reframing, and
-    ``word`` names an emotion outside the fixed list. ``score`` ranks the captions (``ranking.py``);
-    ``others`` are alternative plans with lower scores.
+    ``word`` names an emotion outside the fixed list. ``score`` ranks captions of the embedded
+    planner (``ranking.py``); ``choice`` is the critic's reason for the order of a model's plans.
+    ``others`` are alternative plans, best first.
     """
 
     target: TargetEmotion
@@ -96,6 +97,7 @@ class ReappraisalPlan(Closed):
     why: str = Field(default="", max_length=500)
     word: str = Field(default="", max_length=60)
     score: float | None = None
+    choice: str = Field(default="", max_length=500)
     others: list[PlanOffer] = Field(default=[], max_length=40)
 
     @property
@@ -128,6 +130,8 @@ class CaptionCheck(Closed):
     ``leftover`` the number of visible old strokes. ``background_box`` is true if the caption needed
     a background box to be readable. ``lettering`` is the similarity of the old text to itself when
     redrawn in the measured text style, ``size`` the new letter size relative to the old.
+    ``outline``, ``ghost`` and ``smear`` are the measures of ``vision/drawing.py``.
+    ``clipped`` is true if the new letters touch an edge of the image.
     """
 
     region: str
@@ -140,6 +144,10 @@ class CaptionCheck(Closed):
     background_box: bool = False
     lettering: float = 1.0
     size: float = 1.0
+    outline: float = 0.0
+    ghost: float = 0.0
+    smear: float = 0.0
+    clipped: bool = False
 
 
 class Mood(Closed):
@@ -229,6 +237,7 @@ def settle_offers(
         text = str(offer.captions)
         if text != str(best.plan.captions):
             rank = f"lower score than the chosen plan ({offer.score} and {best.plan.score})"
+            rank = rank if best.plan.score is not None else "the critic prefers the chosen plan"
             drawn = flawed.get(text, "") if text in flawed else offer.lost
             others.append(offer.model_copy(update={"lost": drawn or offer.lost or rank}))
     return best.plan.model_copy(update={"others": others})

@@ -28,6 +28,13 @@ from memantics.understanding.reappraisal.records import (
     SourceEmotion,
 )
 from memantics.understanding.vision.colours import Mask, Pixels
+from memantics.understanding.vision.drawing import (
+    compare_ghost,
+    compare_outlines,
+    find_remains,
+    is_clipped,
+    measure_smear,
+)
 from memantics.understanding.vision.fidelity import compare_lettering, find_damage, find_strokes
 from memantics.understanding.vision.hashes import compare_pictures, measure_change
 from memantics.understanding.vision.ink import Ink
@@ -96,10 +103,15 @@ def check_result(
                 ink_overlap=round(compare_boxes(caption.ink.box, drawn.boxes[region]), 4),
                 read=round(measure_reading(text, said), 4),
                 border=round(_share_of_border(before, after, caption.ink), 4),
-                leftover=len(find_strokes(before, plate, caption.ink, others)),
+                leftover=len(find_strokes(before, plate, caption.ink, others))
+                + find_remains(plate, caption.ink),
                 background_box=region in drawn.boxed,
                 lettering=round(compare_lettering(before, plate, again, caption.ink), 4),
                 size=round(drawn.sizes.get(region, 1.0), 4),
+                outline=round(compare_outlines(before, again, caption.ink), 4),
+                ghost=round(compare_ghost(before, plate, caption.ink), 4),
+                smear=round(measure_smear(before, plate, caption.ink), 4),
+                clipped=is_clipped(drawn.boxes[region], caption.ink.box, page.size),
             )
         )
     inside = round(measure_change(source, drawn.image, drawn.allowed), 6)

@@ -19,6 +19,8 @@ from memantics.core.memes import Meme
 from memantics.core.queue import read_annotations
 from memantics.understanding.reappraisal.lexicon import read_lexicon
 from memantics.understanding.reappraisal.records import PAIRS, ReappraisalPlan, SourceEmotion
+from memantics.understanding.reappraisal.sentences import is_sentence, keeps_subject
+from memantics.understanding.reappraisal.topics import find_topic
 from memantics.understanding.vision.page import MemeStructure
 from memantics.understanding.vision.regions import has_chinese
 from memantics.understanding.vision.typesetting import fit_text
@@ -135,12 +137,20 @@ def _check_words(plan: ReappraisalPlan, page: MemeStructure) -> list[str]:
     before = [caption.text for caption in page.captions]
     after = [plan.captions[str(number)] for number in range(1, len(before) + 1)]
     faults = []
+    topic = find_topic(after)
+    if topic is not None and find_topic(before) is None:
+        faults.append(f"the new captions mention {topic.words!r}, a topic for no kinder meme")
     motto = find_motto(" ".join(after), " ".join(before))
     if motto:
         faults.append(f"{motto!r} is poster text: stay with the situation of the meme instead")
     if before and [text.strip() for text in after] == before:
         faults.append("no caption changes: rewrite at least one")
     changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1].strip()]
+    faults += [
+        f"{new!r} is not a sentence of its language for the language model"
+        for old, new in changed
+        if not is_sentence(new, old)
+    ]
     if changed and all(only_adds(old, new) for old, new in changed):
         faults.append("only a particle is added: say what is felt in another way")
     missing = [word for word in plan.scenario if word.casefold() not in _fold(after)]
@@ -151,6 +161,8 @@ def _check_words(plan: ReappraisalPlan, page: MemeStructure) -> list[str]:
         faults.append(f"the scenario words {', '.join(unknown)} are not in the old captions")
     if not keeps_scenario(before, after):
         faults.append("the new captions keep no word of the old ones: stay with the same scenario")
+    elif not keeps_subject(before, after):
+        faults.append("the subject of a caption is lost: say something else about the same subject")
     return faults
 
 

@@ -1,4 +1,4 @@
-"""What the offline planner knows about a meme: homophone readings, cause of emotion, gravity."""
+"""What the offline planner knows about a meme: homophone readings and cause of emotion."""
 
 from __future__ import annotations
 
@@ -51,14 +51,13 @@ class Understanding:
     """The embedded planner's analysis of a meme.
 
     ``cause`` is the strongest cause found, ``weight`` the total weight of causes. ``negative``
-    tells whether the meme counts as negative; ``grave`` quotes a topic that is never rewritten.
+    tells whether the meme counts as negative.
     """
 
     lines: tuple[UnderstoodLine, ...]
     cause: Cause | None
     weight: float
     negative: bool
-    grave: str = ""
 
     @property
     def homophones(self) -> str:
@@ -78,13 +77,11 @@ def understand(captions: Sequence[str]) -> Understanding:
     turns = any(lexicon_of(line.intended).find_turns(line.intended) for line in lines)
     negative = turns or bool(mood.rude or mood.gloomy) or mood.valence <= _GLOOM
     first, weight = max(weights.items(), key=lambda pair: pair[1], default=("", 0.0))
-    grave = lexicon.grave.search(said)
     return Understanding(
         lines,
         lexicon.causes.get(first) if weight else None,
         float(sum(weights.values())),
         negative,
-        grave.group() if grave else "",
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import Field, JsonValue
 
-from memantics.core.memes import NOTED
+from memantics.core.errors import MissingExtra
+from memantics.core.lines import TextLine
+from memantics.core.memes import BESIDE, NOTED
 from memantics.core.model import Asker, Step, Taken
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.records import Closed, Form, Image, Message, Request, Sampling
@@ -18,7 +21,13 @@ from memantics.core.reply import describe_object, describe_reply, read_object
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
 from memantics.models.drafts import show_material
-from memantics.understanding.reappraisal.ranking import rank_captions
+from memantics.understanding.reappraisal.choice import (
+    FAULTS,
+    TOPICS,
+    PlanChoice,
+    apply_choice,
+    read_choice,
+)
 from memantics.understanding.reappraisal.records import (
     BROKEN,
     LOOKS,
@@ -31,8 +40,11 @@ from memantics.understanding.reappraisal.records import (
     TargetEmotion,
 )
 from memantics.understanding.reappraisal.rules import find_faults
+from memantics.understanding.reappraisal.situation import find_reading
 from memantics.understanding.vision.page import MemeStructure
 
+PROMPTS = 2  # version of the prompts; part of the planner's name, so that old plans are made again
+_FACTS = 20  # maximum number of facts in a prompt
 _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 
 
@@ -40,7 +52,8 @@ _SAMPLING = Sampling(temperature=0.0, max_tokens=1500)
 class ReappraisalSubject:
     """A meme in progress: id, image path, structure and notes by name.
 
-    ``emotion`` is the given emotion; a meme with one counts as negative.
+    ``emotion`` is the given emotion; a meme with one counts as negative. ``others`` are lines of
+    text that are not captions, with their roles.
     """
 
     id: str
@@ -48,6 +61,7 @@ class ReappraisalSubject:
     page: MemeStructure
     notes: Mapping[str, str] = field(default_factory=dict)
     emotion: SourceEmotion | None = None
+    others: Sequence[TextLine] = ()
 
 
 class Planner(Protocol):
@@ -86,18 +100,20 @@ class MoodJudge(Protocol):
 
 
 class ModelPlanner:
-    """Ask a model for ``count`` plans in one call; if none is valid, ask again with the reasons.
+    """Ask a model for ``count`` plans in one call; a critic then puts them in order or declines.
 
-    A single plan uses the prompt of the MER-Bench paper.
+    If no plan is valid, the model is asked again with the reasons. A single plan uses the prompt of
+    the MER-Bench paper. Without a critic of its own, the model judges its own plans.
     """
 
-    def __init__(self, asker: Asker, count: int = 1) -> None:
-        self.asker, self._count = asker, count
+    def __init__(self, asker: Asker, count: int = 1, critic: Asker | None = None) -> None:
+        self.asker, self._count, self._critic = asker, count, critic or asker
 
     @property
     def name(self) -> str:
-        """The name of the model and the number of plans, which affects the result."""
-        return self.asker.model + (f", best of {self._count}" if self._count > 1 else "")
+        """The models, the number of plans and the prompts, which affect the result."""
+        some = f", best of {self._count}" if self._count > 1 else ""
+        return f"{self.asker.model}{some}, chosen by {self._critic.model} (prompts {PROMPTS})"
 
     async def feel(self, subject: ReappraisalSubject) -> Taken[MemeFeeling]:
         """Determine the emotion of a meme (stage one of a reappraisal)."""
@@ -118,7 +134,32 @@ class ModelPlanner:
             ask_plan(subject, feeling, self._count),
             lambda text: read(text, subject.page, feeling),
         )
-        return await self.asker.take(step)
+        taken = await self.asker.take(step)
+        if taken.value is None:
+            return taken
+        return await self._choose(subject, feeling, taken, taken.value)
+
+    async def _choose(
+        self,
+        subject: ReappraisalSubject,
+        feeling: MemeFeeling,
+        taken: Taken[ReappraisalPlan],
+        plan: ReappraisalPlan,
+    ) -> Taken[ReappraisalPlan]:
+        """Let the critic put the valid plans in order, or decline the meme."""
+        valid = list_valid(plan)
+        step = Step(
+            f"{subject.id}/choice",
+            ask_choice(subject, feeling, valid),
+            lambda text: read_choice(text, len(valid)),
+        )
+        judged = await self._critic.take(step)
+        if judged.value is None:
+            return replace(
+                taken, status=judged.status, value=None, reason=f"the critic: {judged.reason}"
+            )
+        chosen, reason = apply_choice(plan, valid, judged.value)
+        return replace(taken, value=chosen, reason=reason)
 
     async def judge_mood(self, meme: str, image: Path) -> Taken[Mood]:
         """Ask the model about faces and captions of the finished image."""
@@ -158,6 +199,7 @@ def ask_plan(subject: ReappraisalSubject, feeling: MemeFeeling, count: int = 1) 
         emotion=feeling.emotion + (f' (in one word: "{feeling.word}")' if feeling.word else ""),
         target=target,
         captions=list_captions(subject.page, budgets=True),
+        facts=list_facts(subject),
         **({} if count == 1 else {"count": str(count)}),
     )
     regions = [str(number) for number in range(1, len(subject.page.captions) + 1)]
@@ -213,21 +255,49 @@ def read_plans(text: str, page: MemeStructure, feeling: MemeFeeling) -> Reapprai
     broken = [
         plan.offer(f"{BROKEN}: {fault}") for plan, fault in zip(plans, faults, strict=True) if fault
     ]
-    return order_plans(valid, page, broken)
+    # The order is the model's, best first: the program's ranking put duller captions first.
+    by_text = {tuple(plan.texts): plan for plan in reversed(valid)}
+    first, *others = (by_text[text] for text in dict.fromkeys(tuple(plan.texts) for plan in valid))
+    return first.model_copy(update={"others": [*(plan.offer() for plan in others), *broken]})
 
 
-def order_plans(
-    plans: Sequence[ReappraisalPlan], page: MemeStructure, broken: Sequence[PlanOffer] = ()
-) -> ReappraisalPlan:
-    """Return the plan with the best score, with the others as alternatives in order."""
-    by_text = {tuple(plan.texts): plan for plan in reversed(plans)}
-    offers = []
-    for ranked in rank_captions([caption.text for caption in page.captions], by_text):
-        # Plans that the lexicon does not score as kinder come last; their images may still pass the
-        # checks.
-        offer = by_text[ranked.captions].offer()
-        offers.append(offer.model_copy(update={"score": round(ranked.score, 4)}))
-    return plans[0].take(offers[0]).model_copy(update={"others": [*offers[1:], *broken]})
+def list_valid(plan: ReappraisalPlan) -> list[ReappraisalPlan]:
+    """Return the plan and its alternatives that follow the rules, in their order."""
+    alone = plan.model_copy(update={"others": []})
+    return [alone, *(plan.take(offer) for offer in plan.others if not offer.lost)]
+
+
+def ask_choice(
+    subject: ReappraisalSubject, feeling: MemeFeeling, plans: Sequence[ReappraisalPlan]
+) -> Request:
+    """Build the request that puts plans in order or declines the meme."""
+    numbers: list[JsonValue] = list(range(1, len(plans) + 1))
+    shown = "\n".join(
+        f"version {number}, region {region}: {text}"
+        for number, plan in enumerate(plans, 1)
+        for region, text in plan.captions.items()
+    )
+    text = find_prompts()["choice"].fill(
+        description=enclose("description", feeling.description),
+        captions=list_captions(subject.page, budgets=False),
+        facts=list_facts(subject),
+        versions=enclose("versions", shown),
+        count=str(len(plans)),
+    )
+    word: dict[str, JsonValue] = {"type": "string"}
+    version = describe_object(
+        number={"type": "integer", "enum": numbers},
+        fault={"type": "string", "enum": list(FAULTS)},
+        why=word,
+    )
+    count = len(plans)
+    fields, schema = describe_reply(
+        PlanChoice,
+        topic={"type": "string", "enum": list(TOPICS)},
+        versions={"type": "array", "items": version, "minItems": count, "maxItems": count},
+        reason=word,
+    )
+    return _request(subject, text, fields, schema)
 
 
 def _settle(plan: ReappraisalPlan, page: MemeStructure, feeling: MemeFeeling) -> ReappraisalPlan:
@@ -283,6 +353,20 @@ def list_captions(page: MemeStructure, *, budgets: bool) -> str:
     return enclose("captions", "\n".join(lines))
 
 
+def list_facts(subject: ReappraisalSubject) -> str:
+    """List the panels, the homophone readings of captions, and other text with its role."""
+    facts = [f"Panels: {len(subject.page.panels)}."]
+    for number, caption in enumerate(subject.page.captions, 1):
+        with suppress(MissingExtra):
+            if reading := find_reading(caption.text):
+                pairs = ", ".join(f"{one.written} for {one.homophone}" for one in reading.changes)
+                facts.append(f"Region {number} is probably a pun on {reading.text} ({pairs}).")
+    # One letter alone is mostly a part of the drawing that OCR takes for text.
+    said = [line for line in subject.others if sum(map(str.isalpha, line.text)) > 1]
+    facts += [f"Text that stays, {line.role}: {line.text}" for line in said]
+    return enclose("facts", "\n".join(clean_line(fact, 500) for fact in facts[:_FACTS]))
+
+
 def _request(
     subject: ReappraisalSubject,
     text: str,
@@ -292,6 +376,8 @@ def _request(
     """Build a request: the image, the notes about the meme, then the task."""
     said = " ".join(caption.text for caption in subject.page.captions)
     form = Form("", fields, subject.page.language, "json", {"caption": said})
-    told = show_material({name: subject.notes.get(name, "") for name in NOTED}, "")
+    # Other text is listed with its roles in the task.
+    named = [name for name in NOTED if name != BESIDE or not subject.others]
+    told = show_material({name: subject.notes.get(name, "") for name in named}, "")
     parts = (Image(subject.image), *((told,) if told else ()), text)
     return Request((Message("user", parts),), form, _SAMPLING, schema)

@@ -16,6 +16,7 @@ from memantics.core.files import replace_file
 from memantics.core.images import read_bytes
 from memantics.core.model import Editor
 from memantics.core.result import Result, html_table
+from memantics.core.stamping import ImageStamp
 from memantics.understanding.reappraisal.faces import FaceFinder
 from memantics.understanding.reappraisal.records import (
     BOTH,
@@ -56,7 +57,8 @@ class Workshop:
     annotated emotions by meme. ``faces`` finds the faces to repaint. ``kindness`` is a classifier
     that scores old and new captions independently of the plan; None if the captions come from a
     benchmark or a person. ``versions`` is the requested number of versions that pass every check;
-    ``choose`` is the number of the chosen version, 0 for the best.
+    ``choose`` is the number of the chosen version, 0 for the best. ``stamp`` marks, labels and
+    signs new images.
     """
 
     planner: Planner
@@ -71,6 +73,7 @@ class Workshop:
     kindness: RateKindness | None = None
     versions: int = 1
     choose: int = 0
+    stamp: ImageStamp = field(default_factory=ImageStamp)
 
 
 @dataclass(frozen=True, slots=True)

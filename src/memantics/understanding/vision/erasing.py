@@ -7,15 +7,16 @@ are a white image of the same size, and an image whose text is painted over.
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageStat
 
+from memantics.core.credentials import EditStep, Original
 from memantics.core.files import replace_file
-from memantics.core.images import load, probe, read_bytes
+from memantics.core.images import encode_png, load, probe, read_bytes
+from memantics.core.stamping import ImageStamp, Making
 from memantics.understanding.vision.colours import Mask, Pixels
 from memantics.understanding.vision.ink import Ink
 from memantics.understanding.vision.regions import PixelBox
@@ -120,7 +121,8 @@ class PictureShelf:
         facts = probe(read_bytes(path), path.name)
         made = self._folder / f"blank-{facts.width}x{facts.height}.png"
         if not made.is_file():
-            _save(Image.new("RGB", (facts.width, facts.height), "white"), made)
+            white = Image.new("RGB", (facts.width, facts.height), "white")
+            _save(white, made, Making("algorithmicMedia"))
         return made
 
     def erase(self, path: Path) -> Path:
@@ -131,7 +133,8 @@ class PictureShelf:
             picture = load(path).convert("RGB")
             for box in self._find_lines(data, path.name):
                 paint_over(picture, box)
-            _save(picture, made)
+            steps = (EditStep("c2pa.removed", "text painted over"),)
+            _save(picture, made, Making("composite", steps, original=Original(path.name, data)))
         return made
 
 
@@ -160,7 +163,6 @@ def _grow(picture: Image.Image, box: PixelBox, by: int) -> PixelBox:
     )
 
 
-def _save(picture: Image.Image, path: Path) -> None:
-    data = io.BytesIO()
-    picture.save(data, "PNG")
-    replace_file(path, data.getvalue(), "picture", "MEMANTICS_HOME")
+def _save(picture: Image.Image, path: Path, making: Making) -> None:
+    data = ImageStamp().apply(encode_png(picture, 6), making)
+    replace_file(path, data, "picture", "MEMANTICS_HOME")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +35,6 @@ def measure_change(before: Image.Image, after: Image.Image, where: Mask) -> floa
     return float(changed[where].mean()) if where.any() else 0.0
 
 
-PDQ_QUALITY = 50  # minimum PDQ quality (0 to 100); hashes of lower quality hardly separate images
 _SIDE = 32
 _KEPT = 8
 _BLOCK = 2_000_000  # pairs compared at once, about 16 MB per step
@@ -55,19 +52,6 @@ def hash_image(image: Image.Image) -> int:
     # the first coefficient is the mean brightness, far from all others
     bits = low > np.median(low[1:])
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
-
-
-def hash_pdq(image: Image.Image) -> str:
-    """Compute the PDQ hash in hexadecimal, if pdqhash is installed and the image has structure.
-
-    pdqhash has no wheels for Linux, so it is not a dependency; ``pip install pdqhash`` needs a
-    compiler.
-    """
-    if find_spec("pdqhash") is None:
-        return ""
-    compute = importlib.import_module("pdqhash").compute
-    bits, quality = compute(np.asarray(image.convert("RGB")))
-    return "" if quality < PDQ_QUALITY else np.packbits(np.asarray(bits, bool)).tobytes().hex()
 
 
 def describe_image(image: Image.Image) -> Vector:

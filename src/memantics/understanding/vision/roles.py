@@ -217,6 +217,12 @@ def _tell_at_once(line: TextLine, tallest: int, height: int, gap: float) -> Text
     return "scene" if apart or _PLATE.fullmatch(letters) else None
 
 
+def _part_words(line: TextLine) -> TextLine:
+    text = part_known_words(line.text)
+    # Alternatives have offsets into the text that OCR read.
+    return line if text == line.text else replace(line, text=text, alternatives=())
+
+
 def read_image_text(
     ocr: Ocr, data: bytes, name: str, *, image: Image.Image | None = None
 ) -> ImageReading:
@@ -225,7 +231,7 @@ def read_image_text(
     Missing spaces between English words are restored.
     """
     found = ocr.read(data, name)
-    lines = tuple(replace(line, text=part_known_words(line.text)) for line in found.lines)
+    lines = tuple(map(_part_words, found.lines))
     if found.taken == "caption":
         lines = assign_roles(lines, image or decode(data, name))
     return replace(found, lines=lines)
