@@ -73,7 +73,7 @@ def test_metrics_and_reasons(detector: Detector) -> None:
     other = Detector.train(make_examples(160), preset="ridge")
     both = detector.compare(other, unseen)
     assert both.count == 80
-    assert "McNemar" in both._repr_html_()
+    assert "jackknife over memes" in both._repr_html_()
     with pytest.raises(InputError, match="no text to"):
         detector.explain(" ")
     with pytest.raises(InputError, match="has no label"):

@@ -172,5 +172,10 @@ def test_a_comparison_counts_pairs() -> None:
     assert found.both + found.neither + found.only_first + found.only_second == 200
     same = compare(examples, better, better)
     assert (same.difference, same.p) == (0, 1)
+    for seed in range(20):  # interval and p-value come from one test
+        near = compare(examples, better, guess(examples, seed, 0.92))
+        assert near.low is not None
+        assert near.high is not None
+        assert (near.low > 0 or near.high < 0) == (near.p < 0.05)
     with pytest.raises(InputError, match="different memes"):
         compare(examples, better, better[:-1])

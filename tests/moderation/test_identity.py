@@ -10,6 +10,7 @@ import pytest
 from memantics.moderation.identity import (
     EVERY_GROUP,
     LANGUAGES,
+    describe_identity,
     explain_more_false_positives,
     list_identity_sentences,
     measure_identity_terms,
@@ -64,3 +65,14 @@ def test_a_new_detector_that_flags_more_is_described_with_its_groups() -> None:
         "the new detector flags 12 of 336 harmless sentences about groups, the old one 0; most of"
         " the increase: Muslims"
     )
+
+
+def test_training_prints_the_rate_the_worst_groups_and_the_remedy() -> None:
+    rows = measure_identity_terms(score_muslims, POINT, ["en", "zh"])
+    english, chinese = describe_identity(rows)
+    assert english.startswith("identity terms (en): 3.6 % of 336 harmless sentences")
+    assert english.endswith("; most: Muslims 100 %; --counterfactual may lower these rates")
+    assert "0.0 % of 336" in chinese
+    assert "most" not in chinese
+    assert "--counterfactual" not in describe_identity(rows, counterfactual=True)[0]
+    assert describe_identity(()) == []

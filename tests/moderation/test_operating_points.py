@@ -43,6 +43,8 @@ def test_the_table_shows_tenths_and_what_is_in_force() -> None:
     table = tabulate_thresholds(measure_thresholds(SAID, 0.71), 0.71)
     assert [row[0] for row in table.rows][6:8] == ["0.70", "0.71 *"]
     assert len(table.rows) == 10
+    near = tabulate_thresholds(measure_thresholds(SAID, 0.704), 0.704)
+    assert [row[0] for row in near.rows][6:8] == ["0.70", "0.704 *"]
     assert tabulate_thresholds(measure_thresholds([], None)).rows[0][1:] == ("–",) * 4
 
 
@@ -81,7 +83,7 @@ def test_a_point_is_stored_used_shown_and_cleared(tmp_path: Path) -> None:
     assert stored.point.threshold == stored.find_point("precision=0.9").threshold
     assert "Operating point, as set" in run("info", file)
     shown = run("eval", file, "--data", "sample")
-    assert f"{stored.point.threshold:.2f} *" in shown
+    assert f"{stored.point.threshold:.3f}".removesuffix("0") + " *" in shown
     # What is given wins; another threshold has no range unless one is given, too.
     assert stored.choose_point(0.5) == OperatingPoint(0.5)
     assert stored.choose_point(review_range=(0.1, 0.2)).threshold == stored.point.threshold

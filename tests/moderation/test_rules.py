@@ -73,6 +73,20 @@ def test_reviews_spend_no_more_than_the_budget(budget: str, reviewed: int) -> No
         assert point.review_range[0] <= 0.55 <= point.review_range[1]
 
 
+def test_a_small_budget_is_spent_near_the_threshold_or_the_user_is_told() -> None:
+    # Three memes in each bin, but one meme at .487: a budget of one of 300 reviews only that one.
+    crowd = [(n / 1000, n % 2 == 0) for n in range(400, 500) if n != 487 for _ in range(3)]
+    scores = count_scores([*crowd, (0.487, True), *[(0.1, False)] * 2])
+    point = choose_point(scores, "reviews=1/day", "300/day", 0.45)
+    assert (point.threshold, point.review_range) == (0.488, (0.487, 0.488))
+    assert (expect(scores, point).reviewed.value or 0) * 300 == pytest.approx(1)
+    assert not any(line.startswith("warning: no meme") for line in describe_point(scores, point))
+    far = choose_point(scores, "reviews=1/day", "300/day", 0.43)  # .487 is not near .43
+    assert (far.threshold, far.review_range) == (0.43, None)
+    (warning,) = (x for x in describe_point(scores, far) if x.startswith("warning: no meme"))
+    assert "has more memes than reviews=1/day allows; allow more reviews" in warning
+
+
 def find_cost(scores: HeldOutScores, low: int, high: int, costs: tuple[float, ...]) -> float:
     miss, false_positive, review = costs
     both = np.array(scores.harmful) + np.array(scores.harmless)
@@ -124,6 +138,10 @@ def test_a_target_that_no_threshold_reaches_names_the_highest() -> None:
     scores = count_scores([(0.9, False), (0.5, True)])
     with pytest.raises(InputError, match=r"no threshold reaches precision 0.9 .* is 0\.50"):
         choose_point(scores, "precision=0.9", "", 0.5)
+    # The nearest useful thresholds are named, as for a rule that gives a useless one.
+    with pytest.raises(InputError) as caught:
+        choose_point(scores, "precision=0.9", "", 0.5)
+    assert "recall of at least 50 %: 0.001 (precision 50.0 %, recall 100.0 %)" in str(caught.value)
     for useless in (None, count_scores([]), count_scores([(0.5, True)])):
         with pytest.raises(InputError, match="no held-out predictions"):
             choose_point(useless, "recall=0.5", "", 0.5)
@@ -148,6 +166,10 @@ def test_a_point_that_finds_hardly_any_offers_the_nearest_useful_ones() -> None:
     assert any("99.0 % of harmful memes are allowed" in line for line in lines)
     assert sum("nearest useful threshold" in line for line in lines) == 3
     assert not any("warning" in line for line in describe_point(scores, OperatingPoint(0.6)))
+    # A point that sends most memes to people is no help either.
+    lines = describe_point(scores, OperatingPoint(0.95, (0.1, 0.95)))
+    assert any("99.3 % of all memes need human review" in line for line in lines)
+    assert sum("nearest useful threshold" in line for line in lines) == 3
     assert describe_point(None, OperatingPoint(0.5)) == [
         "threshold 0.5: precision and recall on held-out memes are unknown"
     ]

@@ -210,6 +210,14 @@ def test_contrasts_are_by_memes_and_by_seeds() -> None:
     assert found.low > 0.1
     assert found.p is not None
     assert found.p < 0.01
+    assert found.p < 0.001, "without a floor"
+    weak = contrast("harmful", ("a", "b"), one, make_sheet(gold, *[worse[0]] * 2))
+    assert weak is not None
+    for row in (found, weak):  # interval and p-value come from one test
+        assert row.low is not None
+        assert row.high is not None
+        assert row.p is not None
+        assert (row.low > 0 or row.high < 0) == (row.p < 0.05)
     same = contrast("harmful", ("a", "a"), one, one)
     assert same is not None
     assert same.difference == 0.0

@@ -24,6 +24,7 @@ from memantics.evaluation.answers import TaskChoiceSettings, pose_one
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.detect import Detector
 from memantics.moderation.examples import Example
+from memantics.moderation.identity import NEEDS_IMAGE, list_identity_sentences
 from memantics.moderation.screen import screen
 from memantics.moderation.screening import ScreenSettings, read_rows
 from memantics.moderation.subjects import NO_PICTURE
@@ -109,6 +110,22 @@ def test_probabilities_are_the_network_s_log_odds_calibrated(
     assert card["held_out_scores"]
     assert card["languages"] == (["en"] if judge.reads_texts else card["languages"])
     assert f"{said[0].probability:.9f}" == f"{judge.predict(examples[:1])[0].probability:.9f}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_card_has_false_positive_rates_by_group_or_says_why_not(kind: str, wrap: Wrap) -> None:
+    judge = open_wrapped_judge(wrap(kind))
+    page = wrap(kind).with_suffix(".json.card.md").read_text(encoding="utf-8")
+    if judge.sees_images:
+        assert NEEDS_IMAGE in page
+        assert not judge.card["identity"]
+        return
+    sentences = list_identity_sentences("en")
+    said = judge.predict([Example(str(n), own.text) for n, own in enumerate(sentences)])
+    flagged = sum(one.probability >= judge.card["threshold"] for one in said)
+    assert f"| en | all groups | 336 | {100 * flagged / 336:.1f} |" in page
+    assert judge.card["identity"][0]["flagged"]["value"] == pytest.approx(flagged / 336)
+    assert len(judge.card["identity"]) == 29
 
 
 @pytest.mark.parametrize("kind", KINDS)

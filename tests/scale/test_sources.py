@@ -13,9 +13,9 @@ import pytest
 from memantics.benchmarks.registry import SAMPLE_IMAGES
 from memantics.construction.collect.collect import collect
 from memantics.core.errors import ImageError, InputError
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.records import Fetcher, Ref
 from memantics.moderation.scale.sources import read_sources
-from memantics.moderation.scale.tables import TableColumns
 from tests.places import ROOT
 
 IMAGES = [SAMPLE_IMAGES / f"{name}.png" for name in ("en-001", "CN90001", "en-005")]

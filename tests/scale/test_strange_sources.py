@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import json
@@ -15,10 +16,11 @@ from typing import Any
 import pytest
 
 from memantics.core.errors import ImageError, InputError
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.driver import ScaleSettings, run_shards
 from memantics.moderation.scale.records import Fetcher
 from memantics.moderation.scale.sources import read_sources
-from memantics.moderation.scale.tables import LONGEST_LINE, TableColumns
+from memantics.moderation.scale.tables import LONGEST_LINE
 from tests.scale.inline import InlineEngine
 from tests.scale.test_sources import BODIES, bodies, put_images
 from tests.scale.work import Measure
@@ -166,14 +168,14 @@ def test_what_is_no_path_no_text_and_no_column_says_so(tmp_path: Path) -> None:
         {"image": [1]},
         {"text": 1450},
         {"image": {"path": "0.png", "bytes": None}},
-        {"body": "b"},
+        {"likes": "b"},
     )
     faults = [ref.fault for ref in read_sources([path])]
     assert ["is a URL" in fault for fault in faults] == [True, True, False, False, False, False]
     assert faults[2] == "the image of row 3 is neither a path nor bytes"
     assert faults[3] == "the text of row 4 is not a text: '1450'"
     assert not faults[4]
-    assert faults[5] == "row 6 has neither an image nor a text; it has: body"
+    assert faults[5] == "row 6 has neither an image nor a text; it has: likes"
 
 
 def test_images_in_parquet_of_every_type_and_none(tmp_path: Path) -> None:
@@ -240,3 +242,15 @@ def test_a_folder_of_tables_says_what_to_do(tmp_path: Path, name: str, said: str
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(InputError, match=said):
         list(read_sources([tmp_path]))
+
+
+def test_the_cell_limit_of_the_process_does_not_change(tmp_path: Path) -> None:
+    """Other readers in the process, such as that of match lists, rely on the usual limit."""
+    before = csv.field_size_limit()
+    path = tmp_path / "a.csv"
+    path.write_text(f"id,text\n1,{'x' * 200_000}\n2,b\n", encoding="utf-8")
+    refs = read_sources([path])
+    assert len(next(refs).text or "") == 25_000
+    assert csv.field_size_limit() == before
+    assert [ref.text for ref in refs] == ["b"]
+    assert csv.field_size_limit() == before

@@ -365,12 +365,15 @@ def test_a_hundred_hostile_images_among_ten_thousand(tmp_path: Path, detector: P
             colour = (int(name) % 256, int(name) // 256, 90)
             Image.new("RGB", (24, 24), colour).save(tmp_path / f"{name}.png")
     done, found = run(write(tmp_path / "a.jsonl", rows), tmp_path / "out", detector)
-    assert done.statuses == {"scored": 9900, "not_scored": 0, "failed": 100}
-    assert sorted(name for name, row in found.items() if row["status"] == "failed") == sorted(
-        hostile
-    )
-    assert all(found[name]["reason"].startswith(f"image {name}") for name in hostile)
-    assert all(found[name]["label"] == "review" for name in hostile)
+    # Their texts are scored; an image that cannot be read sends a meme to people unless it is
+    # blocked for its text.
+    assert done.statuses == {"scored": 10_000, "not_scored": 0, "failed": 0}
+    assert sorted(name for name, row in found.items() if not row["sha256"]) == sorted(hostile)
+    assert {found[name]["label"] for name in hostile} <= {"review", "harmful"}
+    reviewed = [name for name in hostile if found[name]["label"] == "review"]
+    assert len(reviewed) > 10
+    unseen = "only the text was scored, not the image: "
+    assert all(f"{unseen}image {name}" in found[name]["reason"] for name in reviewed)
 
 
 def test_a_copy_saved_again_is_read_once_and_another_character_is_read(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def detector(tmp_path_factory: pytest.TempPathFactory, middle: str) -> Path:
 @pytest.fixture(scope="module")
 def interfaces(detector: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interfaces]:
     folder = tmp_path_factory.mktemp("interfaces")
-    settings = ServeSettings(models=ServedModels(detector=detector), state=folder / "state")
+    models = ServedModels(detector=detector, attributes=(f"TOXICITY={detector}",))
+    settings = ServeSettings(models=models, state=folder / "state")
     with serving(settings, folder / "served") as site:
         yield Interfaces(detector, site, Shell(folder), folder)
 
@@ -256,6 +257,28 @@ def test_a_text_gets_the_same_verdict_at_every_door(interfaces: Interfaces, midd
     for interface, said in found.items():
         assert said == {name: expected[name] for name in said}, interface
         assert len(said) >= len(texts) - 3, interface
+
+
+def test_an_attribute_has_the_probability_of_the_verdict(
+    interfaces: Interfaces, middle: str
+) -> None:
+    """Perspective's format has one number per attribute; a text that is not scored has none."""
+    texts = {"harmful": CRUEL[0] + CRUEL[1], "harmless": KIND[0], "at": middle, "far": FAR}
+    texts |= {"untold": "1450 ???", "foreign": "you are all so stupid", "empty": "  "}
+    source = interfaces.folder / "comments.jsonl"
+    rows = [json.dumps({"id": name, "text": text}) for name, text in texts.items()]
+    source.write_text("\n".join(rows), encoding="utf-8")
+    screened = screen_all(interfaces, source)
+    with interfaces.site.client() as client:
+        for name, text in texts.items():
+            body = {"comment": {"text": text}, "requestedAttributes": {"TOXICITY": {}}}
+            answer = client.post("/v1alpha1/comments:analyze", json=body)
+            if screened[name].probability is None:
+                assert answer.status_code == 400, name
+                assert answer.json()["error"]["status"] == "INVALID_ARGUMENT"
+                continue
+            scores = answer.json()["attributeScores"]["TOXICITY"]
+            assert round(scores["summaryScore"]["value"], 6) == screened[name].probability, name
 
 
 def test_a_stored_operating_point_holds_at_every_door_and_a_flag_wins(

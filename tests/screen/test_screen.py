@@ -103,6 +103,62 @@ def test_a_row_says_where_its_text_is_from(
     assert "the detector was trained on en, zh" in page
 
 
+def test_usual_columns_are_found_in_any_case(tmp_path: Path) -> None:
+    table = tmp_path / "export.csv"
+    table.write_text("Post_ID, Caption,Likes\np1,今天又要加班了，好累,3\n", encoding="utf-8")
+    done, rows = run(table, tmp_path / "out")
+    assert done.statuses == {"scored": 1, "not_scored": 0, "failed": 0}
+    assert rows["p1"]["text"] == "今天又要加班了，好累"
+
+
+@pytest.mark.parametrize("limit", [1.0, 0.0])
+def test_a_text_is_scored_though_its_image_cannot_be_read(tmp_path: Path, limit: float) -> None:
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n but no more")
+    text = "今天又要加班了，好累"
+    source = write_lines(
+        tmp_path / "posts.jsonl",
+        {"id": "plain", "text": text},
+        {"id": "deleted", "image": "deleted.png", "text": text},
+        {"id": "broken", "image": "broken.png", "text": text},
+        {"id": "remote", "image": "https://example.org/a.png", "text": text},
+        {"id": "bytes", "image": 7, "text": text},
+        {"id": "outside", "image": "../../../etc/passwd", "text": text},
+        {"id": "blank", "image": "deleted.png", "text": " "},
+    )
+    settings = ScreenSettings(threshold=limit, readings="none")
+    done = screen(source, settings, out=tmp_path / "out", engine=InlineEngine(), save="webdataset")
+    rows = {row["id"]: row for row in done.rows_iter()}
+    assert (rows["plain"]["label"], rows["plain"]["reason"]) == (
+        "harmful" if limit == 0 else "harmless",
+        "",
+    )
+    reasons = {
+        "deleted": "no such file",
+        "broken": "not one of PNG",
+        "remote": "is a URL",
+        "bytes": "neither a path nor bytes",
+        "outside": "outside",
+    }
+    for name, reason in reasons.items():
+        row = rows[name]
+        assert (row["status"], row["sha256"]) == ("scored", None)
+        assert row["probability"] == rows["plain"]["probability"]
+        # A meme to block is blocked; any other one goes to people, who see why.
+        assert row["label"] == ("harmful" if limit == 0 else "review")
+        if limit:
+            assert row["reason"].startswith("only the text was scored, not the image: ")
+            assert reason in row["reason"]
+    assert (rows["blank"]["status"], rows["blank"]["label"]) == ("failed", "review")
+    assert done.statuses == {"scored": 6, "not_scored": 0, "failed": 1}
+    # Flagged texts are copied without their images, too.
+    assert done.saved == (6 if limit == 0 else 5)
+    if limit:
+        _, items = read_queue(tmp_path / "out" / "review")
+        shown = [{one.label: one.value for one in item.shown} for item in items]
+        assert [str(one.get("text", "")).strip() for one in shown] == [text] * 5 + [""]
+        assert all("image" in str(one["why"]) or "no such file" in str(one["why"]) for one in shown)
+
+
 def test_the_threshold_belongs_to_harm_and_review_takes_both_ends(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "a.jsonl", {"id": "a", "text": "今天又要加班了，好累"})
     _, rows = run(source, tmp_path / "first")

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from memantics.moderation.attributes import AttributeScore as AttributeScore
+    from memantics.moderation.attributes import AttributeSource as AttributeSource
+    from memantics.moderation.attributes import open_attributes as open_attributes
+    from memantics.moderation.attributes import score_attributes as score_attributes
     from memantics.moderation.card import SAMPLE_LIMIT as SAMPLE_LIMIT
     from memantics.moderation.classifier import Classifier as Classifier
     from memantics.moderation.classifier import ClassifierOptions as ClassifierOptions
@@ -15,6 +19,42 @@ if TYPE_CHECKING:
     from memantics.moderation.classifier import tabulate_predictions as tabulate_predictions
     from memantics.moderation.classifier import tabulate_used as tabulate_used
     from memantics.moderation.classifier import use_classifier as use_classifier
+    from memantics.moderation.columns import TableColumns as TableColumns
+    from memantics.moderation.decisions.cases import Appeal as Appeal
+    from memantics.moderation.decisions.cases import Decision as Decision
+    from memantics.moderation.decisions.cases import DecisionCase as DecisionCase
+    from memantics.moderation.decisions.cases import Outcome as Outcome
+    from memantics.moderation.decisions.cases import check_clause as check_clause
+    from memantics.moderation.decisions.cases import find_case as find_case
+    from memantics.moderation.decisions.cases import hash_content as hash_content
+    from memantics.moderation.decisions.cases import record_appeal as record_appeal
+    from memantics.moderation.decisions.cases import record_decision as record_decision
+    from memantics.moderation.decisions.explanation import explain_decision as explain_decision
+    from memantics.moderation.decisions.log import DecisionLog as DecisionLog
+    from memantics.moderation.decisions.reviews import AppealQueue as AppealQueue
+    from memantics.moderation.decisions.reviews import RecordedDecisions as RecordedDecisions
+    from memantics.moderation.decisions.reviews import ResolvedAppeals as ResolvedAppeals
+    from memantics.moderation.decisions.reviews import ReviewerAccuracy as ReviewerAccuracy
+    from memantics.moderation.decisions.reviews import list_clause_options as list_clause_options
+    from memantics.moderation.decisions.reviews import measure_reviewers as measure_reviewers
+    from memantics.moderation.decisions.reviews import queue_appeals as queue_appeals
+    from memantics.moderation.decisions.reviews import record_reviews as record_reviews
+    from memantics.moderation.decisions.reviews import resolve_appeals as resolve_appeals
+    from memantics.moderation.decisions.verbs import DecisionSummary as DecisionSummary
+    from memantics.moderation.decisions.verbs import ExportedStatements as ExportedStatements
+    from memantics.moderation.decisions.verbs import Retained as Retained
+    from memantics.moderation.decisions.verbs import VerifiedLog as VerifiedLog
+    from memantics.moderation.decisions.verbs import appeal_decision as appeal_decision
+    from memantics.moderation.decisions.verbs import deliver_webhooks as deliver_webhooks
+    from memantics.moderation.decisions.verbs import explain_case as explain_case
+    from memantics.moderation.decisions.verbs import export_decisions as export_decisions
+    from memantics.moderation.decisions.verbs import retain_decisions as retain_decisions
+    from memantics.moderation.decisions.verbs import summarise_decisions as summarise_decisions
+    from memantics.moderation.decisions.verbs import verify_decisions as verify_decisions
+    from memantics.moderation.decisions.webhooks import Delivered as Delivered
+    from memantics.moderation.decisions.webhooks import check_url as check_url
+    from memantics.moderation.decisions.webhooks import deliver as deliver
+    from memantics.moderation.decisions.webhooks import find_secret as find_secret
     from memantics.moderation.detect import Detector as Detector
     from memantics.moderation.detect import Measured as Measured
     from memantics.moderation.detect import Moderator as Moderator
@@ -45,17 +85,33 @@ if TYPE_CHECKING:
     from memantics.moderation.lora.tuning import Tuning as Tuning
     from memantics.moderation.match_index import MatchEntry as MatchEntry
     from memantics.moderation.match_list import DetectorArgument as DetectorArgument
+    from memantics.moderation.match_list import MatchLabel as MatchLabel
     from memantics.moderation.match_list import add_to_match_list as add_to_match_list
     from memantics.moderation.match_list import export_match_list as export_match_list
     from memantics.moderation.match_list import import_match_list as import_match_list
     from memantics.moderation.match_list import read_match_list as read_match_list
     from memantics.moderation.match_list import remove_from_match_list as remove_from_match_list
+    from memantics.moderation.match_lookup import SignalMatch as SignalMatch
+    from memantics.moderation.match_lookup import add_signals as add_signals
+    from memantics.moderation.match_lookup import hash_meme as hash_meme
+    from memantics.moderation.match_lookup import look_up_signals as look_up_signals
+    from memantics.moderation.negative_gate import NegativeGate as NegativeGate
+    from memantics.moderation.negative_gate import measure_negative as measure_negative
     from memantics.moderation.pages import Drift as Drift
     from memantics.moderation.pages import DriftLimits as DriftLimits
+    from memantics.moderation.policies.asking import decide_by_policy as decide_by_policy
+    from memantics.moderation.policies.files import CheckedPolicy as CheckedPolicy
+    from memantics.moderation.policies.files import PolicyDifference as PolicyDifference
+    from memantics.moderation.policies.files import check_policy as check_policy
+    from memantics.moderation.policies.files import diff_policies as diff_policies
+    from memantics.moderation.policies.files import init_policy as init_policy
+    from memantics.moderation.policies.files import show_policy as show_policy
+    from memantics.moderation.policies.pages import PolicyTest as PolicyTest
+    from memantics.moderation.policies.testing import PolicyTestSettings as PolicyTestSettings
+    from memantics.moderation.policies.testing import measure_policy as measure_policy
     from memantics.moderation.retrain import Retrained as Retrained
     from memantics.moderation.retrain import retrain as retrain
     from memantics.moderation.scale.driver import ScaleProgress as ScaleProgress
-    from memantics.moderation.scale.tables import TableColumns as TableColumns
     from memantics.moderation.screen import Screened as Screened
     from memantics.moderation.screen import screen as screen
     from memantics.moderation.screening import ScreenSettings as ScreenSettings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -249,11 +250,37 @@ class Decision:
         return chances, [tuple(np.flatnonzero(row).tolist()) for row in held]
 
 
-def rate_harm(table: Floats, labels: Ints, groups: Ints) -> float:
+class Rated(NamedTuple):
+    """A metric of held-out predictions, and its standard error over the folds."""
+
+    value: float
+    error: float
+
+
+def rate_folds(metric: Callable[[Flags], float], folds: Ints) -> Rated:
+    """Compute a metric of all rows, and its standard error by a jackknife over the folds.
+
+    ``metric`` maps a mask of rows to a value. Values without one fold may be undefined (NaN) if a
+    class is missing; they are not used.
+
+    >>> marks = np.array([1.0, 1.0, 0.0, 1.0])
+    >>> found = rate_folds(lambda rows: float(marks[rows].mean()), np.array([0, 0, 1, 1]))
+    >>> found.value, round(found.error, 2)
+    (0.75, 0.25)
+    """
+    every = np.ones(len(folds), bool)
+    parts = np.array([metric(folds != fold) for fold in np.unique(folds)])
+    parts = parts[~np.isnan(parts)]
+    count = len(parts)
+    spread = float(((parts - parts.mean()) ** 2).sum()) if count else 0.0
+    return Rated(metric(every), math.sqrt(spread * (count - 1) / count) if count else 0.0)
+
+
+def rate_harm(table: Floats, labels: Ints, groups: Ints) -> Rated:
     """Compute macro-F1 of held-out scores at their best threshold."""
     chances = fit_even(table, labels, groups).probabilities(table)[:, 1]
     said = (chances >= choose_threshold(chances, labels)).astype(np.int64)
-    return place_macro_f1(labels, said, 2)
+    return rate_folds(lambda rows: place_macro_f1(labels[rows], said[rows], 2), groups)
 
 
 def fit_harm_decision(
@@ -279,11 +306,15 @@ def fit_harm_decision(
 
 
 class Nested(NamedTuple):
-    """Decisions on each fold with calibration fitted on the other folds, and their macro-F1."""
+    """Decisions on each fold with calibration fitted on the other folds, and their macro-F1.
+
+    ``error`` is the standard error of the macro-F1 over the folds.
+    """
 
     chances: Floats
     places: list[tuple[int, ...]]
     value: float
+    error: float
     biased: bool
 
 
@@ -314,12 +345,16 @@ def _decide_nested(
             places[place] = labels
     classes = range(signs.shape[1])
     held = np.array([[label in said for label in classes] for said in places])
-    if several:
-        pairs = [(signs[:, n].astype(np.int64), held[:, n].astype(np.int64)) for n in classes]
-        value = float(np.mean([place_macro_f1(gold, said, 2) for gold, said in pairs]))
-    else:
-        value = place_macro_f1(signs.argmax(axis=1), held.argmax(axis=1), len(classes))
-    return Nested(chances, places, value, biased)
+
+    def measure(rows: Flags) -> float:
+        gold, taken = signs[rows], held[rows]
+        if not several:
+            return place_macro_f1(gold.argmax(axis=1), taken.argmax(axis=1), signs.shape[1])
+        pairs = [(gold[:, n].astype(np.int64), taken[:, n].astype(np.int64)) for n in classes]
+        return float(np.mean([place_macro_f1(known, said, 2) for known, said in pairs]))
+
+    value, error = rate_folds(measure, folds)
+    return Nested(chances, places, value, error, biased)
 
 
 def fit_decision(table: Floats, signs: Flags, *, several: bool, biased: bool = True) -> Decision:

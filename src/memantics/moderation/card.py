@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from statistics import fmean
 from urllib.parse import quote
 
 from pydantic import TypeAdapter, ValidationError
@@ -46,7 +48,10 @@ SAMPLE_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """The contents of a model card: data, selection, metrics and limits of a detector."""
+    """The contents of a model card: data, selection, metrics and limits of a detector.
+
+    ``repeats`` has the held-out macro-F1 for each seed of the inner folds.
+    """
 
     name: str
     data: str
@@ -67,6 +72,7 @@ class ModelCard:
     thresholds: tuple[ThresholdMetrics, ...] = ()
     threshold: float | None = None
     identity: tuple[IdentityErrors, ...] = ()
+    repeats: tuple[float, ...] = ()
 
     def dump(self) -> dict[str, object]:
         """Return the card as JSON values."""
@@ -78,6 +84,7 @@ def make_card(
     loaded: Loaded,
     evaluation: DetectorEvaluation | LabelEvaluation,
     note: str,
+    repeats: Sequence[float] = (),
 ) -> ModelCard:
     """Make the model card of a newly trained detector."""
     settings, classifier = detector.settings, bool(detector.labels.name)
@@ -99,7 +106,7 @@ def make_card(
         skipped=len(loaded.skips),
         settings=asdict(settings),
         selection=(
-            f"ridge {detector.ridge} of {list(settings.ridges)},"
+            f"ridge {detector.ridge} of {list(settings.ridges)}{_explain_choice(repeats)};"
             f" {chosen}: all on predictions for"
             f" {'groups' if classifier else 'examples'} held out in {settings.inner_folds}"
             f" {settings.inner} folds of the training data; no test data were used"
@@ -112,6 +119,16 @@ def make_card(
         targets=evaluation.targets if isinstance(evaluation, DetectorEvaluation) else (),
         thresholds=evaluation.thresholds if isinstance(evaluation, DetectorEvaluation) else (),
         threshold=detector.decision.threshold,
+        repeats=tuple(repeats),
+    )
+
+
+def _explain_choice(repeats: Sequence[float]) -> str:
+    if len(repeats) < 2:
+        return ""
+    return (
+        f" (the strongest within one standard error of the best, over {len(repeats)} seeds of the"
+        " folds)"
     )
 
 
@@ -119,6 +136,7 @@ def format_card(card: ModelCard) -> str:
     """Format the card as Markdown."""
     filters = {
         "clean": clean_markdown,
+        "note": escape_markdown,
         "count": "{:,}".format,
         "metric": name_metric,
         "share": lambda value: "–" if value is None else f"{100 * value:.1f}",
@@ -129,10 +147,22 @@ def format_card(card: ModelCard) -> str:
         "card.md",
         filters,
         card=card,
+        repeats=_describe_repeats(card.repeats),
         labels=_count_labels(card),
         thresholds=tabulate_thresholds(card.thresholds, card.threshold),
         targets=tabulate_targets(card.targets),
         identity=tabulate_identity(card.identity),
+    )
+
+
+def _describe_repeats(repeats: Sequence[float]) -> str:
+    """Describe how much the held-out macro-F1 depends on the seed of the folds."""
+    if len(repeats) < 2:
+        return ""
+    mean, worst, best = (100 * pick(repeats) for pick in (fmean, min, max))
+    return (
+        f"Held-out macro-F1 over {len(repeats)} seeds of the folds: mean {mean:.1f}, worst"
+        f" {worst:.1f}, best {best:.1f}. The file does not depend on the order of the rows."
     )
 
 
@@ -184,6 +214,15 @@ def place_card(model: Path) -> tuple[Path, Path]:
     # Only .zip is removed: the cards of model.v1 and model.v2 need different names.
     stem = model.name.removesuffix(".zip")
     return model.with_name(f"{stem}.card.md"), model.with_name(f"{stem}.card.json")
+
+
+def escape_markdown(text: str) -> str:
+    r"""Put a text in one line, with escapes where Markdown would read syntax.
+
+    >>> print(escape_markdown("id = post_id"), escape_markdown("a*b"))
+    id = post\_id a\*b
+    """
+    return re.sub(r"([\\`*_<>\[\]|#])", r"\\\1", " ".join(text.split()))
 
 
 def clean_markdown(text: str) -> str:

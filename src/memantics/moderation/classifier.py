@@ -18,8 +18,9 @@ from memantics.benchmarks.registry import (
     find_dataset_configs,
     find_source,
 )
-from memantics.core.data import DataKind, checksum, cut_split, inside
+from memantics.core.data import DataKind, checksum_rows, cut_split, inside
 from memantics.core.errors import InputError, UnknownName, require_known
+from memantics.core.ids import escape_id, read_id
 from memantics.core.labels import ClassifierPrediction, LabelledMeme
 from memantics.core.lines import TextChoice
 from memantics.core.registry import home
@@ -34,6 +35,7 @@ from memantics.moderation.classifiers import (
     list_in_use,
     set_in_use,
 )
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.data import ExampleLike, put_captions
 from memantics.moderation.detect import TrainedDetector
 from memantics.moderation.examples import METADATA, Example, Loaded
@@ -119,7 +121,7 @@ def find_labelled(
 def read_memes(data: str) -> Loaded:
     """Read memes from a table or a folder with metadata, without labels."""
     table = _find_table(Path(data))
-    memes = [_make(number, row, "", table) for number, row in read_rows(table)]
+    memes = [_make(number, row, "", table) for number, row in read_table_rows(table)]
     return Loaded(
         table.name,
         tuple(
@@ -172,24 +174,36 @@ def _find_table(place: Path) -> Path:
 
 def _read_table(place: Path, label: str, classes: tuple[str, ...] | None) -> Loaded:
     table = _find_table(place)
-    rows = list(read_rows(table))
+    rows = read_table_rows(table, label)
     columns = list(rows[0][1]) if rows else []
     for needed in ("text", label):
         require_known(f"column of {table.name}:", needed, columns)
     memes = [_make(number, row, label, table) for number, row in rows if row.get(label)]
     several = any(_has_several(row.get(label, "")) for _, row in rows)
     made = gather_examples(memes, f"{table.name}/{label}", several=several, classes=classes)
-    return replace(made, topic=label, checksum=f"{checksum([table], table.parent)}/{label}")
+    return replace(
+        made, topic=label, checksum=f"{checksum_rows(dict(row) for _, row in rows)}/{label}"
+    )
+
+
+def read_table_rows(table: Path, label: str = "") -> list[tuple[int, TableRow]]:
+    """Read the rows of a table, with the columns of ids, texts and images under these names."""
+    rows = list(read_rows(table))
+    header = [name for name in (rows[0][1] if rows else ()) if name != label]
+    roles = {name: role for role, name in TableColumns().find(header).items()}
+    return [(n, {roles.get(name, name): cell for name, cell in row.items()}) for n, row in rows]
 
 
 def _make(number: int, row: TableRow, label: str, table: Path) -> LabelledMeme:
-    named = row.get("image") or row.get("file_name") or ""
+    named = row.get("image") or ""
     image = inside(table.parent, named) if named else None
     return LabelledMeme(
-        id=row.get("id") or Path(named).stem or str(number),
+        id=read_id(row["id"], table.name, number)
+        if row.get("id")
+        else escape_id(Path(named).stem or str(number)),
         labels=_cut(row[label]) if label else (),
         image=image if image is not None and image.is_file() else None,
-        **{name: row.get(name, "") for name in _GIVEN},
+        **{name: row.get(name, "") for name in _GIVEN},  # type: ignore[arg-type]
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.core.files import in_turn, replace_file
+from memantics.core.files import in_turn, read_regular, replace_file
 from memantics.core.labels import SURE, UNKNOWN, ClassifierPrediction, Judge, Judges
 from memantics.core.language import understand
 from memantics.core.registry import home
@@ -74,7 +74,7 @@ def list_in_use() -> dict[str, Path]:
 def _read_detector() -> Path | None:
     place = home() / _FILES[DETECTOR]
     try:
-        return Path(orjson.loads(place.read_bytes())["path"])
+        return Path(orjson.loads(read_regular(place))["path"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -86,7 +86,7 @@ def _read_detector() -> Path | None:
 def _read() -> dict[str, str]:
     place = home() / _CLASSIFIERS
     try:
-        found = orjson.loads(place.read_bytes())
+        found = orjson.loads(read_regular(place))
         return {str(topic): str(path) for topic, path in found.items()}
     except FileNotFoundError:
         return {}

@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from memantics.benchmarks.card import read_card
+from memantics.benchmarks.dataset_votes import VOTES
 from memantics.benchmarks.punmemecn import load as punmemecn
 from memantics.benchmarks.registry import Benchmark, find_benchmark, find_benchmarks, find_source
 from memantics.benchmarks.toxicn_mm import load as toxicn
 from memantics.core.data import checksum, cut_split
 from memantics.core.errors import DataError, InputError, UnknownName, require_known
 from memantics.core.images import read_bytes
+from memantics.core.labels import LabelledMeme
 from memantics.core.lines import TextChoice, explain_unread
 from memantics.core.memes import read_captions, read_memes
 from memantics.core.parameters import Flag
 from memantics.core.registry import read_registry
 from memantics.core.samples import MEMES_FILE, image_path, read_samples
 from memantics.models.embedded.ocr import open_reader
+from memantics.moderation.columns import ExampleColumns
 from memantics.moderation.examples import (
     Example,
-    ExampleColumns,
     Loaded,
     Modality,
     Type,
@@ -50,7 +52,8 @@ LabelVersion = Literal["v1", "v2"]
 LabelVersionFlag = Annotated[LabelVersion, Flag("Version of the ToxiCN MM labels.")]
 DATA_HELP = (
     f"Labelled memes: {SAMPLE}, {RELEASE} (the registered release), a benchmark published from"
-    " harm annotations, NAME/LABEL=VALUE,… of a registered dataset (values that mean harmful), a"
+    " harm annotations, NAME/LABEL=VALUE,… of a registered dataset (values that mean harmful;"
+    " NAME/LABEL_votes=VALUE trains on the proportions of annotators), a"
     " .csv, a .jsonl, or a folder of images with metadata. Default: the release if registered,"
     " else the sample data."
 )
@@ -254,10 +257,15 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
     """Read a registered dataset; label values in ``harmful`` mean harmful, all others harmless."""
     benchmark = find_benchmark(name)
     known = benchmark.plugin.labels
+    voted = label not in known and label.endswith(VOTES)
+    label = label.removesuffix(VOTES) if voted else label
     require_known(f"label of {name}:", label, known)
     release = benchmark.open(find_source(benchmark, "release"))
-    memes = [meme for meme in known[label].read(release) if meme.labels]
-    values = {value: None for meme in memes for value in meme.labels}
+    memes = [m for m in known[label].read(release) if (m.votes if voted else m.labels)]
+    if voted and not memes:
+        hint = f"use --data {name}/{label}=VALUE"
+        raise InputError(f"{name}/{label} has no votes of annotators", hint=hint)
+    values = {value: None for meme in memes for value in (meme.votes if voted else meme.labels)}
     for value in harmful:
         require_known(f"value of {name}/{label}:", value, values)
     splits = sorted({meme.split for meme in memes})
@@ -272,18 +280,33 @@ def read_labelled(name: str, label: str, harmful: Sequence[str], split: str) -> 
             image=meme.image,
             label=int(any(value in harmful for value in meme.labels)),
         )
+        if not voted
+        else _make_voted(meme, harmful)
         for meme in memes
         if split in (meme.split, "all")
     )
     told = f"harmful: {', '.join(harmful)}; harmless: " + ", ".join(
         value for value in values if value not in harmful
     )
+    trained = ("targets are the proportions of annotators",) if voted else ()
     return Loaded(
         name=f"{benchmark.card.title}, {label}, split {split}",
         examples=examples,
-        notes=(told,),
+        notes=(told, *trained),
         licence=benchmark.card.release.licence if benchmark.card.release else "not stated",
         checksum=f"{benchmark.survey(release).checksum}/{label}/{','.join(harmful)}/{split}",
+    )
+
+
+def _make_voted(meme: LabelledMeme, harmful: Sequence[str]) -> Example:
+    """Return a meme whose target is the proportion of annotators who call it harmful."""
+    proportion = min(1.0, sum(meme.votes.get(value, 0.0) for value in harmful))
+    return Example(
+        id=meme.id,
+        text=meme.text,
+        image=meme.image,
+        label=int(round(proportion, 9) > 0.5),
+        proportion=proportion,
     )
 
 

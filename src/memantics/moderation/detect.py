@@ -14,6 +14,7 @@ from memantics.core.language import read_language
 from memantics.core.lines import TextChoice
 from memantics.core.result import Result, html_table, to_plain
 from memantics.core.samples import DETECTOR_FILE
+from memantics.core.stamping import describe_marks
 from memantics.models.embedded.ocr import RapidReader, RememberingOcr
 from memantics.moderation.card import SAMPLE_LIMIT, ModelCard, format_card, read_stored, write_card
 from memantics.moderation.data import (
@@ -375,6 +376,7 @@ class Moderator:
         digest = hashlib.sha256(data).hexdigest()
         look = f"{hash_image(image):016x}"
         known = Subject(Example("", ""), self._language, sha256=digest, phash=look, data=data)
+        known = replace(known, credentials=describe_marks(data))
         return known.read(found)
 
     def judge(self, items: Sequence[str | Subject]) -> list[Verdict]:

@@ -11,7 +11,7 @@ from memantics.core.errors import InputError
 from memantics.core.parameters import Argument, Flag, TextTaken
 from memantics.core.result import Result
 from memantics.moderation import training as detector_training
-from memantics.moderation.card import place_card
+from memantics.moderation.card import place_card, read_stored
 from memantics.moderation.classifier import (
     Classifier,
     find_labelled,
@@ -19,6 +19,7 @@ from memantics.moderation.classifier import (
     read_memes,
     use_classifier,
 )
+from memantics.moderation.columns import ExampleColumns
 from memantics.moderation.data import (
     CAPTIONS_HELP,
     DetectorData,
@@ -28,11 +29,12 @@ from memantics.moderation.data import (
 )
 from memantics.moderation.detect import Detector, Measured
 from memantics.moderation.evaluation import DetectorComparison, DetectorEvaluation, evaluate
-from memantics.moderation.examples import Example, ExampleColumns, FoldScheme, Loaded
+from memantics.moderation.examples import Example, FoldScheme, Loaded
 from memantics.moderation.explanation import Explanation, LabelExplanation
 from memantics.moderation.fast import LabelPrediction, Prediction
 from memantics.moderation.heads import AUTO
 from memantics.moderation.held_out import cross_validate, cross_validate_labels, make_trainer
+from memantics.moderation.identity import describe_identity
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.robustness import Robustness, measure_leakage
 from memantics.moderation.training import write_predictions
@@ -48,8 +50,8 @@ DetectorFileArgument = Annotated[Path, Argument("Detector file or folder.")]
 _LabelData = Annotated[
     str | None,
     Flag(
-        "Labelled memes: sample, release, or a table with a column LABEL. Default: the registered"
-        " release, else the sample."
+        "Labelled memes: sample, release (the official data), or a table with a column named like"
+        " the label. Default: the registered release, else the sample."
     ),
 ]
 _Watch = Callable[[int, int], None]
@@ -83,6 +85,12 @@ class TrainedFile(Result):
         """The training data."""
         assert self.detector.trained_on is not None
         return self.detector.trained_on
+
+    def describe_identity(self) -> list[str]:
+        """Describe false positives on the names of groups; empty if they were not measured."""
+        card = read_stored(self.detector.card, self.file.name)
+        cut = bool(self.detector.card.get(detector_training.COUNTERFACTUAL))
+        return describe_identity(card.identity, counterfactual=cut)
 
 
 def train_detector(
@@ -156,7 +164,7 @@ def measure_detector(
         options = detector_training.TrainOptions(preset, embedder=embedder, pictures=pictures)
         return validate_harm(loaded, options, folds, count, robustness, watch)
     judge = Detector.load(model, embedder, pictures=pictures)
-    loaded = load_examples(data, split or "test", labels, captions, columns or judge.columns)
+    loaded = load_examples(data, split or "test", labels, captions, judge.read_columns(columns))
     known = load_examples(trained_on, "train", labels) if robustness and trained_on else None
     return judge.measure(loaded, robustness, known)
 
@@ -267,7 +275,10 @@ def predict_harm(
     judge = Detector.load(model, embedder, pictures=pictures)
     _need_one(texts, data)
     known = judge.prepare(texts, text) if texts else ()
-    loaded = Loaded("texts", known) if texts else load_examples(data, split, labels)
+    columns = judge.read_columns()
+    loaded = (
+        Loaded("texts", known) if texts else load_examples(data, split, labels, columns=columns)
+    )
     said = judge.predict(loaded, language)
     if out is not None:
         write_predictions(out, said)
@@ -341,7 +352,8 @@ def explain_meme(
     if text is not None:
         example = Example("text", text, text_caption, image_caption)
     else:
-        example = find_example(str(name), load_examples(data, split, labels))
+        columns = judge.read_columns()
+        example = find_example(str(name), load_examples(data, split, labels, columns=columns))
     found = judge.explain(example)
     if page is not None:
         judge.save_explanation(page, example, found)
@@ -386,6 +398,6 @@ def compare_detectors(
 ) -> Compared:
     """Compare two detectors on the same labelled memes by a paired test."""
     one, two = (Detector.load(path, embedder) for path in (first, second))
-    loaded = load_examples(data, split, labels)
+    loaded = load_examples(data, split, labels, columns=one.read_columns())
     found = one.compare(two, loaded)
     return Compared(loaded, found, one.list_notes(loaded) or two.list_notes(loaded))

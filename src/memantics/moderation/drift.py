@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,7 @@ COLUMNS = (
     "id", "status", "text", "language", "label", "probability", "type", "template_cluster",
     "unseen_ngram_rate",
 )  # fmt: skip
+_RATES = ("probability", "unseen_ngram_rate")
 _FILES = "sample-*.jsonl"
 
 
@@ -112,7 +114,21 @@ def read_sample(folder: Path) -> Iterator[Mapping[str, Any]]:
         for number, row in read_jsonl(path):
             if not isinstance(row, dict) or not set(COLUMNS) <= row.keys():
                 raise DataError(path.name, "is not a verdict record of a daily sample", row=number)
+            for name in _RATES:
+                if row[name] is not None and not _is_number(row[name]):
+                    raise DataError(
+                        path.name, f"{name} is not a number", row=number, hint="remove that line"
+                    )
             yield row
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a finite number.
+
+    >>> [_is_number(value) for value in (0, 0.5, float("nan"), "", True, None)]
+    [True, True, False, False, False, False]
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
 
 
 _BINS = 10
@@ -150,7 +166,10 @@ def drift(
         InputError: If a folder has no verdicts.
 
     Example:
-        >>> mm.drift("screened/today", against="screened/may").table()  # doctest: +SKIP
+        >>> may = mm.screen("memes/", out="screened/may")
+        >>> today = mm.screen("memes/", out="screened/today")
+        >>> mm.drift("screened/today", against="screened/may").beyond
+        ()
     """
     limits = limits or DriftLimits()
     places = Path(now), Path(against)
@@ -245,10 +264,10 @@ def _classify(row: Mapping[str, Any]) -> dict[str, str]:
         found["languages"] = str(row["language"])
     if row["template_cluster"]:
         found["templates"] = str(row["template_cluster"])
-    if row["probability"] is not None:
+    if _is_number(row["probability"]):
         found["scores"] = _name_bin(row["probability"])
         found["types"] = str(row["type"] or "none")
-    if row["unseen_ngram_rate"] is not None:
+    if _is_number(row["unseen_ngram_rate"]):
         found["unseen_ngram_rate"] = _name_bin(row["unseen_ngram_rate"])
     return found
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memantics.core.errors import InputError
 from memantics.core.records import Score
 from memantics.core.result import Result, Table
 from memantics.metrics import classification
-from memantics.metrics.comparison import mcnemar
-from memantics.metrics.interval import bootstrap, wilson
-from memantics.metrics.rounding import Floats
+from memantics.metrics.interval import wilson
+from memantics.metrics.paired import BY_MEME, Clusters, compare_ratios, macro_f1_metric
 from memantics.metrics.weighted import Case, MetricSpec, measure
 from memantics.moderation.calibration import calibration_error, reliability
 from memantics.moderation.examples import LABELS, MODALITIES, TYPES, Example, need_labels
@@ -240,7 +238,10 @@ def _score_baselines(examples: Sequence[Example]) -> dict[str, tuple[float, floa
 
 @dataclass(frozen=True, slots=True)
 class DetectorComparison(Result):
-    """Macro-F1 of two detectors, second minus first with confidence interval, McNemar's test."""
+    """Macro-F1 of two detectors; second minus first with confidence interval and p-value.
+
+    ``low``, ``high`` and ``p`` come from one test, a jackknife over memes.
+    """
 
     count: int
     first: float
@@ -264,13 +265,13 @@ class DetectorComparison(Result):
 
     @property
     def summary(self) -> str:
-        """The difference in macro-F1 with its 95 % confidence interval, and McNemar's test."""
+        """The difference in macro-F1 with its 95 % confidence interval and p-value."""
         span = ""
         if self.low is not None and self.high is not None:
             span = f" (95 %: {100 * self.low:+.1f} to {100 * self.high:+.1f})"
         return (
             f"difference {100 * self.difference:+.1f} points{span}, {self.count:,} memes\n"
-            f"McNemar's exact test: p = {self.p:.3g}"
+            f"{BY_MEME}: p = {self.p:.3g}"
         )
 
     def _repr_html_(self) -> str:
@@ -280,19 +281,15 @@ class DetectorComparison(Result):
 def compare(
     examples: Sequence[Example], first: Sequence[Prediction], second: Sequence[Prediction]
 ) -> DetectorComparison:
-    """Compare the harm decisions of two detectors by McNemar's test and a paired bootstrap."""
+    """Compare the harm decisions of two detectors by a jackknife over memes."""
     need_labels(examples, "the data")
     if not len(examples) == len(first) == len(second):
         raise InputError("the predictions are for different memes", hint="give the same --data")
     truth = np.array([int(e.label or 0) for e in examples], np.int64)
     one = np.array([p.label for p in first], np.int64)
     two = np.array([p.label for p in second], np.int64)
-    cells = np.hstack([_cells(truth, one), _cells(truth, two)])
-
-    def difference(sums: Floats) -> Floats:
-        return _macro(sums[:, 4:]) - _macro(sums[:, :4])
-
-    span = bootstrap(cells, difference)
+    first_f1, second_f1 = (macro_f1_metric(truth.tolist(), said.tolist()) for said in (one, two))
+    found = compare_ratios(first_f1, second_f1, Clusters.of(range(len(examples))), bound=1.0)
     right_one, right_two = one == truth, two == truth
     only_first = int((right_one & ~right_two).sum())
     only_second = int((right_two & ~right_one).sum())
@@ -302,22 +299,11 @@ def compare(
         first=before,
         second=after,
         difference=after - before,
-        low=span[0] if span else None,
-        high=span[1] if span else None,
+        low=found.low if found else None,
+        high=found.high if found else None,
         only_first=only_first,
         only_second=only_second,
         both=int((right_one & right_two).sum()),
         neither=int((~right_one & ~right_two).sum()),
-        p=mcnemar(only_first, only_second).p,
+        p=found.p if found else 1.0,
     )
-
-
-def _cells(truth: NDArray[np.int64], said: NDArray[np.int64]) -> Floats:
-    """Return one row per meme: true positive, false negative, true negative, false positive."""
-    kinds = np.where(truth == 1, np.where(said == 1, 0, 1), np.where(said == 0, 2, 3))
-    return np.eye(4)[kinds]
-
-
-def _macro(sums: Floats) -> Floats:
-    tables = sums[:, [0, 1, 3, 2]].reshape(-1, 2, 2)
-    return classification.macro_f1(*classification.split_confusions(tables))

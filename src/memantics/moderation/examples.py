@@ -11,17 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from memantics.core.data import Skip, SplitFile, checksum, conform, inside, read_jsonl
+from memantics.core.data import Skip, SplitFile, checksum_rows, conform, inside, read_jsonl
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import open_regular_text
+from memantics.core.ids import escape_id, read_id
 from memantics.core.labels import LabelledMeme
 from memantics.core.language import UNKNOWN, guess_language
-from memantics.core.parameters import Flag
+from memantics.moderation.columns import USUAL, ExampleColumns, describe_columns
 
 Type = Literal["none", "targeted", "offence", "sexual", "dispirited"]
 Modality = Literal["fusion", "text", "image", "both"]
@@ -43,8 +45,9 @@ class Example:
     ``text`` is the caption printed on it, ``printed`` all text of the image if it has more.
     ``text_caption`` describes the meaning of the text, ``image_caption`` the image. ``ocr`` is the
     OCR result, if any. ``label`` is 1 for harmful, 0 for harmless, None if unlabelled. ``modality``
-    is where the harm is (text, image or both), ``target`` the attacked group. ``id`` and the file
-    name are only for display and splits, never features.
+    is where the harm is (text, image or both), ``target`` the attacked group. ``proportion`` is the
+    proportion of annotators who call the meme harmful: detectors train on it instead of the label.
+    ``id`` and the file name are only for display and splits, never features.
     """
 
     id: str
@@ -58,6 +61,7 @@ class Example:
     ocr: str = ""
     target: str | None = None
     printed: str = ""
+    proportion: float | None = None
 
     @property
     def empty(self) -> bool:
@@ -121,6 +125,10 @@ class Loaded:
             return {name: said[place] for place, name in enumerate(LABELS)}
         held = Counter(label for gold in self.gold for label in gold)
         return {name: held[name] for name in self.labels.classes}
+
+    def put_in_order(self) -> Loaded:
+        """Put the examples into canonical order, so that no result depends on the order of rows."""
+        return self.take(order_examples(self.examples, self.gold, self.groups))
 
     def take(self, places: Sequence[int]) -> Loaded:
         """Select examples by position, with their labels and groups."""
@@ -245,60 +253,22 @@ _LABELS = {
     **dict.fromkeys(("not_hateful", "non-hateful", "not_toxic", "non-toxic", "benign"), 0),
     **dict.fromkeys(("1", "true", "yes", "harmful", "hateful", "toxic", "offensive"), 1),
 }
-# Usual column names of labelled tables, the most specific first.
-_USUAL: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "post_id", "meme_id", "image_id", "item_id", "uid"),
-    "text": ("text", "caption", "ocr_text", "content", "message", "body"),
-    "label": ("label", "harmful", "hateful", "is_harmful", "is_hateful", "toxic"),
-    "image": ("image", "file_name", "image_path", "img", "image_file"),
-}
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleColumns:
-    """Column names of a labelled table, if they are not the usual ones.
-
-    Attributes:
-        id_column: Column with ids. Default: a usual name, such as ``post_id``.
-        text_column: Column with texts. Default: a usual name, such as ``caption``.
-        label_column: Column with labels. Default: a usual name, such as ``hateful``.
-        image_column: Column with image paths. Default: a usual name, such as ``img``.
-    """
-
-    id_column: Annotated[str, Flag("Column with ids. Default: a usual name, such as post_id.")] = ""
-    text_column: Annotated[
-        str, Flag("Column with texts. Default: a usual name, such as caption.")
-    ] = ""
-    label_column: Annotated[
-        str, Flag("Column with labels. Default: a usual name, such as hateful.")
-    ] = ""
-    image_column: Annotated[
-        str, Flag("Column with image paths. Default: a usual name, such as img.")
-    ] = ""
-
-
-def find_columns(
-    header: Sequence[str], columns: ExampleColumns, table: str
-) -> tuple[dict[str, str], list[str]]:
-    """Map properties (id, text, label, image) to table columns; list the ignored columns.
+def find_columns(header: Sequence[str], columns: ExampleColumns, table: str) -> dict[str, str]:
+    """Map properties (id, text, label, image) to table columns.
 
     >>> header = ["post_id", "caption", "image", "label", "created_at"]
     >>> find_columns(header, ExampleColumns(), "memes.csv")
-    ({'id': 'post_id', 'text': 'caption', 'label': 'label', 'image': 'image'}, ['created_at'])
+    {'id': 'post_id', 'image': 'image', 'text': 'caption', 'label': 'label'}
     """
-    known: dict[str, str] = {}
-    by_lower = {name.strip().lower(): name for name in reversed(header)}
-    for role, usual in _USUAL.items():
-        named = str(getattr(columns, f"{role}_column"))
-        if named and named not in header:
-            raise DataError(
-                table, f"has no column {named!r}", hint=f"its columns: {', '.join(header)}"
-            )
-        found = named or next((by_lower[name] for name in usual if name in by_lower), "")
-        if found:
-            known[role] = found
+    if missing := columns.find_missing(header):
+        raise DataError(
+            table, f"has no column {missing!r}", hint=f"its columns: {', '.join(header)}"
+        )
+    known = columns.find(header)
     for name in COLUMNS:
-        if name not in _USUAL and name in header and name not in known.values():
+        if name not in USUAL and name in header and name not in known.values():
             known[name] = name
     if not known.keys() & {"text", "text_caption", "image_caption", "image"}:
         raise DataError(
@@ -306,8 +276,7 @@ def find_columns(
             f"has no column with texts or images, only {', '.join(header) or 'none'}",
             hint="name one with --text-column or --image-column",
         )
-    taken = set(known.values())
-    return known, [name for name in header if name and name not in taken]
+    return known
 
 
 class _ExampleRow(BaseModel):
@@ -334,10 +303,13 @@ def read_examples(path: Path, columns: ExampleColumns | None = None) -> Loaded:
     """
     table = _find_table(path)
     listed = list(_read_csv(table) if table.suffix.lower() == ".csv" else read_jsonl(table))
+    columns = columns or ExampleColumns()
     header = dict.fromkeys(name for _, row in listed if isinstance(row, dict) for name in row)
-    known, ignored = (
-        find_columns(list(header), columns or ExampleColumns(), table.name) if header else ({}, [])
-    )
+    if table.suffix.lower() != ".csv":
+        header = dict.fromkeys(sorted(header))  # the first row of JSON lines may lack columns
+    # A column without any value is not guessed, but it may be named.
+    header |= dict.fromkeys(_list_named(table, columns))
+    known = find_columns(list(header), columns, table.name) if header else {}
     rows = ((number, _map_row(row, known)) for number, row in listed)
     examples: dict[str, Example] = {}
     skips: list[Skip] = []
@@ -357,29 +329,31 @@ def read_examples(path: Path, columns: ExampleColumns | None = None) -> Loaded:
         examples[example.id] = example
     if not examples:
         raise DataError(table.name, "has no examples", hint=f"columns: {', '.join(COLUMNS)}")
-    notes = _describe_columns(known, ignored)
-    notes += (f"{lost} image files are missing: only the texts are used",) if lost else ()
+    notes = describe_columns(known, list(header))
+    notes += (f"{lost:,} image files are missing: only the texts are used",) if lost else ()
     return Loaded(
         columns=known,
         name=path.name,
         examples=tuple(examples.values()),
         skips=tuple(skips),
         notes=notes,
-        checksum=checksum([table], table.parent),
+        checksum=checksum_rows(row for _, row in listed),
     )
+
+
+def _list_named(table: Path, columns: ExampleColumns) -> list[str]:
+    """List the named columns that the header of a CSV table has."""
+    named = {columns.id, columns.text, columns.label, columns.image}
+    if table.suffix.lower() != ".csv" or named == {""}:
+        return []
+    with open_regular_text(table, "utf-8-sig", newline="") as file:
+        return [name for name in next(csv.reader(file), ()) if name in named]
 
 
 def _map_row(row: JsonValue, known: Mapping[str, str]) -> JsonValue:
     if not isinstance(row, dict):
         return row
     return {role: row[name] for role, name in known.items() if name in row}
-
-
-def _describe_columns(known: Mapping[str, str], ignored: Sequence[str]) -> tuple[str, ...]:
-    """Describe how the columns of a table were read, unless all have the default names."""
-    renamed = [f"{role} = {name}" for role, name in known.items() if role != name]
-    notes = (f"columns read: {', '.join(renamed)}",) if renamed else ()
-    return (*notes, f"columns ignored: {', '.join(ignored)}") if ignored else notes
 
 
 def _find_table(path: Path) -> Path:
@@ -397,7 +371,7 @@ def _find_table(path: Path) -> Path:
 
 def _read_csv(path: Path) -> Iterator[tuple[int, JsonValue]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_regular_text(path, "utf-8-sig", newline="") as file:
             reader = csv.DictReader(file, strict=True)
             for number, row in enumerate(reader, 2):
                 if None in row or None in row.values():
@@ -422,7 +396,9 @@ def _make(row: _ExampleRow, table: Path, number: int) -> Example:
     if label == 0 and kind is None:
         kind = "none"
     return Example(
-        id=str(row.id) if row.id is not None else _name(named) or str(number),
+        id=read_id(row.id, table.name, number)
+        if row.id is not None
+        else escape_id(_name(named) or str(number)),
         text=row.text,
         text_caption=row.text_caption,
         image_caption=row.image_caption,
@@ -473,6 +449,32 @@ def _read_modality(value: str | None, table: Path, number: int) -> Modality | No
             return known
     hint = f"known: {', '.join(MODALITIES)}"
     raise DataError(table.name, f"unknown modality {value!r}", row=number, hint=hint)
+
+
+def order_examples(
+    examples: Sequence[Example],
+    gold: Sequence[tuple[str, ...]] = (),
+    groups: Sequence[str] = (),
+) -> list[int]:
+    """Return the positions of the examples in canonical order: by content and labels, then by id.
+
+    Ids come last, because rows of a table without ids are numbered in the order of the table.
+
+    >>> order_examples([Example("1", "b"), Example("2", "a"), Example("3", "b", label=1)])
+    [1, 0, 2]
+    """
+
+    def key(place: int) -> tuple[object, ...]:
+        one = examples[place]
+        image = one.image.parts[::-1] if one.image is not None else ()
+        named = (one.type or "", one.modality or "", one.target or "")
+        texts = (one.text, one.text_caption, one.image_caption, one.ocr, one.printed)
+        label = -1 if one.label is None else one.label
+        labels = (gold[place] if gold else (), groups[place] if groups else "")
+        proportion = -1.0 if one.proportion is None else one.proportion
+        return (*texts, label, proportion, *named, *labels, image, natural_key(one.id))
+
+    return sorted(range(len(examples)), key=key)
 
 
 def split_random(strata: Sequence[str], count: int, seed: int = 0) -> Folds:

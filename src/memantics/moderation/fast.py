@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from memantics.core.errors import InputError
+from memantics.core.labels import name_group
 from memantics.core.result import Result
-from memantics.metrics.rounding import Floats
+from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation import examples as known
 from memantics.moderation.calibration import (
     Decision,
+    Rated,
     decide_nested,
     fit_decision,
     fit_harm_decision,
     rate_harm,
 )
+from memantics.moderation.examples import order_examples
 from memantics.moderation.features import Embedder
 from memantics.moderation.heads import (
     FEWEST,
@@ -30,7 +33,8 @@ from memantics.moderation.heads import (
     fit_heads,
     make_dense,
     make_rows,
-    split_inner,
+    split_repeatedly,
+    use_one_thread,
 )
 from memantics.moderation.kernel import (
     MOST,
@@ -59,6 +63,8 @@ __all__ = [
     "make_rows",
     "train",
 ]
+
+_FEWEST_TEXTS = 4  # two folds with two texts each
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +177,14 @@ class Trained:
     """A trained detector with its cross-validated predictions for the training examples.
 
     Thresholds were chosen on ``held_out``, so its metrics are slightly too high. ``said`` are
-    predictions of labels other than harm.
+    predictions of labels other than harm. ``repeats`` has the held-out macro-F1 for each seed of
+    the inner folds.
     """
 
     detector: FastDetector
     held_out: tuple[Prediction, ...] = ()
     said: tuple[LabelPrediction, ...] = ()
+    repeats: tuple[float, ...] = ()
 
 
 def train(
@@ -186,6 +194,7 @@ def train(
     return fit(examples, settings, embedder).detector
 
 
+@use_one_thread()
 def fit(
     examples: Sequence[known.Example],
     settings: FastSettings,
@@ -202,52 +211,82 @@ def fit(
     known.need_labels(examples, "training data")
     known.need_two_classes([int(e.label or 0) for e in examples], "the training data")
     _need_enough(examples)
-    places: Sequence[int] = range(len(examples)) if origins is None else origins
+    order = order_examples(examples)
+    start: Sequence[int] = range(len(examples)) if origins is None else origins
+    ranks = {place: rank for rank, place in enumerate(order)}
+    sorted_examples: Sequence[known.Example] = [examples[place] for place in order]
+    places: Sequence[int] = [ranks[start[place]] for place in order]
     if settings.copies:
         share = min(settings.copies, MOST / len(examples) - 1)
-        grown = add_copies(examples, places, max(0.0, share), settings.seed)
-        examples, places = grown.examples, grown.origins
-    labels = np.array([int(e.label or 0) for e in examples], np.int64)
-    targets = make_targets(examples)
+        grown = add_copies(sorted_examples, places, max(0.0, share), settings.seed)
+        sorted_examples, places = grown.examples, grown.origins
+    labels = np.array([int(e.label or 0) for e in sorted_examples], np.int64)
+    targets = make_targets(sorted_examples)
     if weights is not None:
-        heavy = np.array([weights[place] for place in places], np.float32)
+        heavy = np.array([weights[order[place]] for place in places], np.float32)
         targets = replace(targets, weights=targets.weights * heavy)
-    strata = [f"{e.label}/{e.type}" for e in examples]
-    folds = split_inner([e.id for e in examples], strata, settings, places)
+    strata = [f"{e.label}/{e.type}" for e in sorted_examples]
+    ways = split_repeatedly(
+        [e.id for e in sorted_examples], strata, settings, _group_texts(sorted_examples, places)
+    )
 
-    def rate(held_out: Singles) -> float:
+    def rate(held_out: Singles, folds: Ints) -> Rated:
         return rate_harm(add_margin(targets.heads, held_out), labels, folds)
 
-    fitted = fit_heads(examples, targets, settings, folds, rate, embedder)
+    fitted = fit_heads(sorted_examples, targets, settings, ways, rate, embedder)
     table, after = add_margin(targets.heads, fitted.held_out), settings.type_head == "hierarchical"
-    decision = fit_harm_decision(table, examples, targets.heads, folds, hierarchical=after)
+    decision = fit_harm_decision(table, sorted_examples, targets.heads, ways[0], hierarchical=after)
     detector = _assemble(fitted, targets.heads, settings, decision, known.HARM)
-    return Trained(detector, tuple(detector.name_predictions(examples, table)))
+    said = detector.name_predictions(sorted_examples, table)
+    back = [said[ranks[place]] for place in range(len(examples))]
+    return Trained(detector, (*back, *said[len(examples) :]), repeats=_list_values(fitted))
 
 
+def _group_texts(examples: Sequence[known.Example], origins: Sequence[int]) -> list[int]:
+    """Return for each example the first one with the same text, so that they share a fold.
+
+    An augmented copy counts as its original. With too few texts for two folds (say, memes that
+    differ in their images alone), equal texts may be held out apart.
+    """
+    first: dict[str, int] = {}
+    named = [name_group(one.text) or f"\0{place}" for place, one in enumerate(examples)]
+    groups = [first.setdefault(named[origin], origin) for origin in origins]
+    return groups if len(first) >= _FEWEST_TEXTS else list(origins)
+
+
+def _list_values(fitted: FittedHeads) -> tuple[float, ...]:
+    return tuple(round(rating.value, 4) for rating in fitted.ratings)
+
+
+@use_one_thread()
 def fit_labels(
     data: known.Loaded, settings: FastSettings, embedder: Embedder | None = None
 ) -> Trained:
     """Train a classifier; hyperparameters are chosen by group-disjoint cross-validation."""
     _check(data)
+    order = order_examples(data.examples, data.gold, data.groups)
+    given, data = data, data.take(order)
     classes, several = data.labels.classes, data.labels.several
     signs = np.array([[name in names for name in classes] for names in data.gold])
     strata = ["|".join(names) for names in data.gold]
     targets = Targets(classes, np.where(signs, 1, -1).astype(np.float32), weigh(strata))
     first = {group: place for place, group in reversed(list(enumerate(data.groups)))}
     origins = [first[group] for group in data.groups]
-    folds = split_inner([e.id for e in data.examples], strata, settings, origins)
+    ways = split_repeatedly([e.id for e in data.examples], strata, settings, origins)
 
-    def rate(held_out: Singles) -> float:
-        return decide_nested(np.asarray(held_out, float), signs, folds, several=several).value
+    def rate(held_out: Singles, folds: Ints) -> Rated:
+        found = decide_nested(np.asarray(held_out, float), signs, folds, several=several)
+        return Rated(found.value, found.error)
 
-    fitted = fit_heads(data.examples, targets, settings, folds, rate, embedder)
+    fitted = fit_heads(data.examples, targets, settings, ways, rate, embedder)
     table = np.asarray(fitted.held_out, float)
-    best = decide_nested(table, signs, folds, several=several)
+    best = decide_nested(table, signs, ways[0], several=several)
     decision = fit_decision(table, signs, several=several, biased=best.biased)
     detector = _assemble(fitted, classes, settings, decision, data.labels)
     said = detector.name_labels(data.examples, best.chances, best.places)
-    return Trained(detector, said=tuple(said))
+    back = dict(zip(order, said, strict=True))
+    ordered = tuple(back[place] for place in range(len(given.examples)))
+    return Trained(detector, said=ordered, repeats=_list_values(fitted))
 
 
 def _assemble(

@@ -7,9 +7,11 @@ through a local vision model (CLIP, SigLIP, …).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Literal
 
@@ -17,9 +19,10 @@ import numpy as np
 
 from memantics.core.errors import ImageError, InputError, need_packages, require_known
 from memantics.core.images import load
-from memantics.metrics.rounding import Ints
+from memantics.metrics.rounding import Ints, settle
 from memantics.models.embedders import LocalImageEncoder
 from memantics.moderation import kernel as kernels
+from memantics.moderation.calibration import Rated
 from memantics.moderation.examples import (
     Example,
     FoldScheme,
@@ -45,6 +48,7 @@ from memantics.moderation.kernel import Singles, SparseRows
 TypeHead = Literal["flat", "hierarchical"]
 Solver = Literal["kernel", "svm"]
 FEWEST = 8
+REPEATS = 5  # number of seeds of the inner cross-validation
 _CONSTANT = 0.2
 _SQUARE = kernels.Kernel(2)
 
@@ -133,11 +137,12 @@ def measure_image(path: Path) -> Singles:
 class FastSettings:
     """Training settings of fast detectors and classifiers.
 
-    ``ridges`` are candidate ridge penalties (SVM costs for the solver ``svm``); the best macro-F1
-    on held-out examples decides. ``inner`` is the inner cross-validation, also used for calibration
-    and thresholds. ``copies`` is the proportion of memes that are also trained on as text only,
-    with homophone misspellings. With ``whole``, rows without captions are normalized to the same
-    norm.
+    ``ridges`` are candidate ridge penalties (SVM costs for the solver ``svm``): the strongest is
+    chosen whose macro-F1 on held-out examples, averaged over fold assignments with several seeds,
+    is within one standard error of the best (:func:`choose_fit`). ``inner`` is the inner
+    cross-validation, also used for calibration and thresholds. ``copies`` is the proportion of
+    memes that are also trained on as text only, with homophone misspellings. With ``whole``, rows
+    without captions are normalized to the same norm.
     """
 
     preset: str
@@ -303,6 +308,18 @@ def _embed(embedder: Embedder, examples: Sequence[Example], field: TextField) ->
     return vectors
 
 
+@contextmanager
+def use_one_thread() -> Iterator[None]:
+    """Let matrix products use one thread: with more, the last digits depend on their number."""
+    # The limit holds for libraries that are loaded already.
+    import scipy.linalg  # noqa: F401
+    import sklearn.linear_model  # noqa: F401
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
 def need_training() -> None:
     """Raise an error if the packages of the extra ``train`` are missing."""
     need_packages(
@@ -312,25 +329,49 @@ def need_training() -> None:
 
 @dataclass(frozen=True, slots=True)
 class FittedHeads:
-    """The selected fit: model, held-out scores, ridge penalty and its rating."""
+    """The selected fit: model, held-out scores of the first fold assignment, and ridge penalty.
+
+    ``ratings`` are macro-F1 and its standard error for each fold assignment.
+    """
 
     extractor: Extractor
     scorer: kernels.MarginScorer
     held_out: kernels.Singles
     ridge: float
-    value: float
+    ratings: tuple[Rated, ...]
     embedder: str
+
+    @property
+    def mean(self) -> Rated:
+        """Mean macro-F1 and mean standard error over the fold assignments."""
+        values, errors = zip(*self.ratings, strict=True)
+        return Rated(fmean(values), fmean(errors))
 
 
 def fit_heads(
     examples: Sequence[Example],
     targets: kernels.Targets,
     settings: FastSettings,
-    groups: Ints,
-    rate: Callable[[kernels.Singles], float],
+    ways: Sequence[Ints],
+    rate: Callable[[kernels.Singles, Ints], Rated],
     embedder: Embedder | None = None,
 ) -> FittedHeads:
-    """Fit all heads with each ridge penalty, and keep the fit with the best held-out rating."""
+    """Fit with each ridge penalty, and choose one by repeated cross-validation.
+
+    Args:
+        examples: The training examples, in canonical order.
+        targets: The targets of each head.
+        settings: Features and learner.
+        ways: Fold assignments, one per seed.
+        rate: Function from held-out scores and their folds to a rating.
+        embedder: Encoder of texts or images, if the settings use one.
+
+    Returns:
+        The chosen fit.
+
+    Raises:
+        InputError: The settings have no ridge penalty.
+    """
     need_training()
     texts = cut_all(settings.blocks, examples)
     extractor = fit_extractor(settings.blocks, settings.dense, texts, whole=settings.whole)
@@ -338,27 +379,58 @@ def fit_heads(
     rows = _join(extractor, extractor.transform(texts), dense)
     needed = embeds(settings) or sees(settings)
     named = embedder.version if embedder is not None and needed else ""
-    best: FittedHeads | None = None
-    for ridge in settings.ridges:
-        scorer, held_out = _fit_once(rows, targets, settings, ridge, groups)
-        value = rate(held_out)
-        if best is None or value > best.value:
-            best = FittedHeads(extractor, scorer, held_out, ridge, value, named)
-    if best is None:
+    if not settings.ridges:
         raise InputError("the list of ridge penalties is empty", hint="give at least one")
-    return best
+    made = []
+    for ridge in settings.ridges:
+        scorer, held_out = _fit_once(rows, targets, settings, ridge, ways)
+        ratings = tuple(rate(scores, folds) for scores, folds in zip(held_out, ways, strict=False))
+        made.append(FittedHeads(extractor, scorer, held_out[0], ridge, ratings, named))
+    return choose_fit(made, strongest=min if settings.solver == "svm" else max)
+
+
+def choose_fit(made: Sequence[FittedHeads], strongest: Callable[..., FittedHeads]) -> FittedHeads:
+    """Choose the strongest penalty that is within one standard error of the best rating.
+
+    A penalty with a slightly better rating in one fold assignment is often worse in another
+    (Breiman et al. 1984, section 3.4.3). For an SVM the strongest penalty has the smallest cost.
+    """
+    best = max(made, key=lambda fit: settle(fit.mean.value)).mean
+    least = settle(best.value - best.error)
+    close = [fit for fit in made if settle(fit.mean.value) >= least]
+    return strongest(close, key=lambda fit: fit.ridge)
 
 
 def _fit_once(
-    rows: kernels.Rows, targets: kernels.Targets, settings: FastSettings, ridge: float, groups: Ints
-) -> tuple[kernels.MarginScorer, kernels.Singles]:
+    rows: kernels.Rows,
+    targets: kernels.Targets,
+    settings: FastSettings,
+    ridge: float,
+    ways: Sequence[Ints],
+) -> tuple[kernels.MarginScorer, list[kernels.Singles]]:
+    """Fit once; return held-out scores for each fold assignment (an SVM: for the first one)."""
     if settings.solver == "svm":
-        return kernels.fit_svm(rows, targets.signs, targets.weights, ridge, groups)
+        signs = np.where(targets.signs > 0, 1, -1).astype(np.float32)  # an SVM has no proportions
+        # An SVM is refitted for each fold, so further assignments would take too long.
+        machine, held_out = kernels.fit_svm(rows, signs, targets.weights, ridge, ways[0])
+        return machine, [held_out]
     gram = kernels.make_gram(rows, settings.kernel)
-    solved = kernels.solve(gram, targets.signs, targets.weights, ridge, groups)
+    inverse, duals = kernels.invert(gram, targets.signs, targets.weights, ridge)
+    tables = [kernels.hold_out(inverse, duals, targets.signs, folds) for folds in ways]
     if settings.kernel.degree == 1:
-        return kernels.unfold(rows, solved.duals, _CONSTANT), solved.held_out
-    return kernels.KernelScorer(rows, settings.kernel, solved.duals), solved.held_out
+        return kernels.unfold(rows, duals, _CONSTANT), tables
+    return kernels.KernelScorer(rows, settings.kernel, duals), tables
+
+
+def split_repeatedly(
+    ids: Sequence[str], strata: Sequence[str], settings: FastSettings, origins: Sequence[int]
+) -> list[Ints]:
+    """Assign inner folds once per seed; contiguous blocks have one assignment only."""
+    seeds = range(1 if settings.inner == "blocks" else REPEATS)
+    return [
+        split_inner(ids, strata, replace(settings, seed=settings.seed + seed), origins)
+        for seed in seeds
+    ]
 
 
 def split_inner(

@@ -21,6 +21,9 @@ from memantics.moderation.operating_points import OperatingPoint, Rate, rate
 EVERY_GROUP: Final = "all groups"
 LANGUAGES: Final = ("en", "zh")
 _NAMED = 3  # groups that a warning names
+NEEDS_IMAGE: Final = (
+    "false positive rates on identity terms were not measured: the detector needs an image"
+)
 Scorer = Callable[[Sequence[str]], Sequence[float]]
 
 
@@ -93,6 +96,35 @@ def measure_identity_terms(
         ]
         found += sorted(rows, key=lambda row: (-(row.flagged.value or 0), row.group))
     return tuple(found)
+
+
+def describe_identity(rows: Sequence[IdentityErrors], *, counterfactual: bool = False) -> list[str]:
+    """Describe the false positive rate on identity terms, one line per language.
+
+    Args:
+        rows: Rates of all groups and of each group.
+        counterfactual: The detector was trained with counterfactual copies.
+
+    >>> rows = measure_identity_terms(lambda texts: [0.9] * len(texts), OperatingPoint(0.5), ["zh"])
+    >>> print(describe_identity(rows)[0][:66])
+    identity terms (zh): 100.0 % of 336 harmless sentences that name a
+    """
+    lines = []
+    for whole in (row for row in rows if row.group == EVERY_GROUP):
+        groups = [row for row in rows if row.language == whole.language and row is not whole]
+        worst = [row for row in groups if row.flagged.value][:_NAMED]
+        low, high = whole.flagged.low or 0.0, whole.flagged.high or 0.0
+        line = (
+            f"identity terms ({whole.language}): {100 * (whole.flagged.value or 0):.1f} % of"
+            f" {whole.flagged.count:,} harmless sentences that name a group are flagged"
+            f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        )
+        if worst:
+            named = (f"{row.group} {100 * (row.flagged.value or 0):.0f} %" for row in worst)
+            line += f"; most: {', '.join(named)}"
+            line += "" if counterfactual else "; --counterfactual may lower these rates"
+        lines.append(line)
+    return lines
 
 
 def explain_more_false_positives(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from memantics.core.errors import ImageError, InputError
+from memantics.core.files import read_regular
 from memantics.core.images import read_bytes
 from memantics.core.result import Result
 from memantics.models.embedded.encoder import StaticEncoder
@@ -17,7 +18,8 @@ from memantics.models.embedded.ocr import open_reader
 from memantics.models.embedders import LOCAL, LocalImageEncoder, open_text_encoder
 from memantics.moderation import operating_points, rules
 from memantics.moderation.card import SAMPLE_NOTE
-from memantics.moderation.examples import HARM, Example, ExampleColumns, LabelSet, Loaded
+from memantics.moderation.columns import ExampleColumns
+from memantics.moderation.examples import HARM, Example, LabelSet, Loaded
 from memantics.moderation.explanation import Explanation, explain, explain_by_occlusion
 from memantics.moderation.fast import FastDetector, LabelPrediction, Prediction
 from memantics.moderation.features import Embedder
@@ -186,7 +188,7 @@ class OpenDetector:
     def checksum(self) -> str:
         """Digest of its file, or of its card if it is a folder or was not saved."""
         if self.path is not None and self.path.is_file():
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+            return hashlib.sha256(read_regular(self.path)).hexdigest()
         return hashlib.sha256(repr(sorted(self.card.items())).encode()).hexdigest()
 
     @cached_property
@@ -221,13 +223,15 @@ class OpenDetector:
         return operating_points.read_point(self.card.get("point"), self.name)
 
     @property
-    def columns(self) -> ExampleColumns:
-        """Columns of the table that it was trained on, for further tables of the same source."""
+    def columns(self) -> Mapping[str, str]:
+        """Columns of the table that it was trained on, by property; empty without a table."""
         stored = self.card.get("columns")
         known = stored if isinstance(stored, Mapping) else {}
-        return ExampleColumns(
-            *(str(known.get(name, "")) for name in ("id", "text", "label", "image"))
-        )
+        return {str(role): str(name) for role, name in known.items()}
+
+    def read_columns(self, given: ExampleColumns | None = None) -> ExampleColumns:
+        """Return the given columns; the table that it was trained on names the others."""
+        return (given or ExampleColumns()).remember(self.columns)
 
     @cached_property
     def held_out_scores(self) -> rules.HeldOutScores | None:

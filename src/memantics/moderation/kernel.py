@@ -415,7 +415,10 @@ class Targets:
 
 
 def make_targets(examples: Sequence[Example]) -> Targets:
-    """Make training targets for the classes that have examples; rare types get higher weights."""
+    """Make training targets for the classes that have examples; rare types get higher weights.
+
+    A proportion of annotators p becomes the target 2p − 1, between the signs of both labels.
+    """
     columns: dict[str, list[bool]] = {HARMFUL: [e.label == 1 for e in examples]}
     for kind in TYPES:
         columns[f"type/{kind}"] = [e.type == kind for e in examples]
@@ -425,6 +428,9 @@ def make_targets(examples: Sequence[Example]) -> Targets:
         if name == HARMFUL or _FEWEST <= sum(column) <= len(column) - _FEWEST
     }
     signs = np.where(np.array(list(kept.values())).T, 1.0, -1.0).astype(np.float32)
+    for row, example in zip(signs, examples, strict=True):
+        if example.proportion is not None:
+            row[0] = 2 * example.proportion - 1
     return Targets(
         tuple(kept), np.ascontiguousarray(signs), weigh([f"{e.label}/{e.type}" for e in examples])
     )

@@ -1,4 +1,4 @@
-"""Probable label errors: ranking, a review queue, and the error rate that annotators find.
+"""Probable label errors: counts in training, ranking, a review queue, and the measured error rate.
 
 Near-duplicates with contradicting labels come first. Then come memes that confident learning flags:
 their label contradicts confident held-out predictions (``metrics.confident``).
@@ -7,7 +7,7 @@ their label contradicts confident held-out predictions (``metrics.confident``).
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,14 @@ import numpy as np
 from memantics.core import queue
 from memantics.core.errors import InputError
 from memantics.core.finding import Finding, Gap, rank
+from memantics.core.labels import name_group
 from memantics.core.records import Score
 from memantics.metrics.calibration import estimate_joint, find_doubtful, name_confidently
 from memantics.metrics.interval import bootstrap, sum_by_cluster, wilson
 from memantics.metrics.rounding import Floats, Ints, settle
-from memantics.moderation.examples import Loaded
+from memantics.moderation.columns import USUAL
+from memantics.moderation.examples import Example, Loaded
+from memantics.moderation.fast import Prediction
 from memantics.moderation.held_out import FAST, JUDGES, HeldOutVerdicts, number_labels
 from memantics.moderation.resplit import KNOW, WORDING, Draft, Grouping, list_cases, measure_macro
 
@@ -124,6 +127,15 @@ def judge_copies(data: Loaded, copies: Sequence[str]) -> Draft | None:
     return Draft(finding, p, size)
 
 
+def _is_weak(right: float, top: float) -> bool:
+    """Whether classifiers gain too little over the majority class to call labels wrong.
+
+    >>> _is_weak(0.69, 0.65), _is_weak(0.95, 0.65)
+    (True, False)
+    """
+    return bool(settle(right - top) < settle(_AGREED * (1 - top)))
+
+
 def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[Draft | None, Gap]:
     """Estimate the label error rate from classifiers; report a gap if they are too weak."""
     labels, chances, classes = number_labels(data), held.mean, len(data.labels.classes)
@@ -139,7 +151,7 @@ def judge_noise(data: Loaded, texts: Grouping, held: HeldOutVerdicts) -> tuple[D
         "so most disagreement is their own error",
         "review the queue, then use --reviewed ANNOTATIONS",
     )
-    if settle(right - top) < settle(_AGREED * (1 - top)):
+    if _is_weak(right, top):
         return None, gap
     said = name_confidently(labels, chances)
     marks = np.eye(classes)[labels]
@@ -250,3 +262,58 @@ def judge_reviews(
         rows=rows,
     )
     return (found,)
+
+
+# Counts that training prints before it writes a detector.
+
+
+def count_contradictions(examples: Sequence[Example]) -> tuple[int, int]:
+    """Count texts that have both labels, and the memes with such a text.
+
+    A detector of texts cannot tell these memes apart: the image decides, or a label is wrong.
+
+    >>> memes = [Example("a", "Hi!", label=0), Example("b", "hi", label=1)]
+    >>> count_contradictions(memes)
+    (1, 2)
+    """
+    labels: dict[str, list[int]] = defaultdict(list)
+    for example in examples:
+        key = name_group(example.text)
+        if key and example.label is not None:
+            labels[key].append(example.label)
+    both = [found for found in labels.values() if len(set(found)) > 1]
+    return len(both), sum(map(len, both))
+
+
+def describe_label_issues(loaded: Loaded, said: Sequence[Prediction]) -> tuple[str, ...]:
+    """Report contradictory and likely wrong labels in one line each, with the command for review.
+
+    Args:
+        loaded: The training data.
+        said: A held-out prediction per example, in order.
+    """
+    lines = []
+    texts, memes = count_contradictions(loaded.examples)
+    if texts:
+        lines.append(
+            f"{memes:,} memes share a text with a meme of the other label ({texts:,} texts): a"
+            " detector of texts cannot tell them apart"
+        )
+    labels = np.array([int(e.label or 0) for e in loaded.examples], np.int64)
+    chances = np.array([(1 - one.probability, one.probability) for one in said])
+    wrong = len(find_doubtful(labels, chances)) if len(set(labels.tolist())) > 1 else 0
+    if wrong:
+        column = loaded.columns.get("label", "label")
+        table = f"{loaded.name}/{column}" if loaded.columns else "NAME/LABEL"
+        text = loaded.columns.get("text", "text")
+        first = "" if text.lower() in USUAL["text"] else f"rename the column {text} to text, and "
+        right = float((settle(chances).argmax(axis=1) == labels).mean())
+        if _is_weak(right, float(np.bincount(labels).max() / len(labels))):
+            found = (
+                f"{wrong:,} labels contradict held-out predictions, which agree with {right:.0%} of"
+                " all labels: most of these are errors of the detector, some may be wrong labels"
+            )
+        else:
+            found = f"{wrong:,} labels are likely wrong by held-out predictions"
+        lines.append(f"{found}; {first}review them with 'memantics audit {table} --labels'")
+    return tuple(lines)

@@ -17,6 +17,7 @@ import numpy as np
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
+from memantics.core.files import read_regular
 from memantics.core.labels import LabelledMeme, name_group
 from memantics.core.queue import ANNOTATIONS, AggregatedAnnotation, read_annotations
 from memantics.core.records import Score
@@ -249,7 +250,7 @@ def _hash_image(example: Example) -> str:
     """Compute the SHA-256 digest of the image file; empty if there is none."""
     if example.image is None or not example.image.is_file():
         return ""
-    return hashlib.sha256(example.image.read_bytes()).hexdigest()
+    return hashlib.sha256(read_regular(example.image)).hexdigest()
 
 
 def is_held_out(example: Example) -> bool:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import io
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import orjson
@@ -24,15 +25,12 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError, first_fault
-from memantics.core.files import in_turn, replace_file
+from memantics.core.files import check_regular, in_turn, open_regular, replace_file
 from memantics.metrics.rounding import Ints
 from memantics.metrics.text import measure_overlap
-from memantics.models.embedded.encoder import SentenceEncoder
-from memantics.moderation.features import clean
-from memantics.moderation.obfuscation import unmask
+from memantics.moderation.match_hashes import WIDE_BITS, count_apart, normalize_text
 from memantics.understanding.vision.hashes import Bits, count_bits
 
-WIDE_BITS = 256
 MOST_APART = 31  # maximum Hamming distance in bits; the index finds no matches beyond it
 _PARTS = 16
 _FLIPS = np.array([0, *(1 << bit for bit in range(16))], np.uint16)
@@ -47,6 +45,8 @@ _LINES = "entries.jsonl"
 _TURNS = tuple(f"phash-{turn}" for turn in range(4))
 _KINDS = ("sha", "text", *_TURNS)
 _WIDE = ("pdq", "embedding_hash")
+_NEEDED = {_LINES, *(f"{kind}.npy" for kind in _KINDS)}
+_FILES = (*sorted(_NEEDED), *(f"{kind}.npy" for kind in _WIDE))
 How = Literal[
     "same bytes",
     "same text",
@@ -55,7 +55,9 @@ How = Literal[
     "similar text embedding",
     "similar image, text of the entry unknown",
     "same bytes, another caption",
+    "same template, other text",
 ]
+OTHER_TEXT: Final = "same template, other text"
 _UNSURE = ("similar image, text of the entry unknown", "same bytes, another caption")
 
 
@@ -64,7 +66,7 @@ class WideIndex:
 
     def __init__(self, folder: Path, name: str) -> None:
         # A plain view of the mapped file: slicing a numpy memmap costs microseconds each time.
-        table: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+        table = _map_array(folder, name, 17)
         size, flat = table.shape[1], table.reshape(-1)
         self.bits = flat[: 4 * size].reshape(size, 4)
         self._heads = flat[4 * size : 8 * size].view(np.uint16).reshape(_PARTS, size)
@@ -100,6 +102,21 @@ class WideIndex:
         return [int(line) for line in self.lines[places[ordered]]]
 
 
+def _map_array(folder: Path, name: str, rows: int) -> NDArray[Any]:
+    """Map the file of an array into memory; raise ValueError for another shape or type."""
+    path = folder / f"{name}.npy"
+    check_regular(path)
+    try:
+        table = np.load(path, mmap_mode="r")
+    except Exception as error:  # numpy evaluates the header, which can raise any error
+        raise ValueError(f"{name}.npy cannot be read") from error
+    if not isinstance(table, np.ndarray) or table.dtype != np.uint64 or table.ndim != 2:
+        raise ValueError(f"{name}.npy has another type")
+    if len(table) != rows:
+        raise ValueError(f"{name}.npy has {len(table)} rows, not {rows}")
+    return table.view(np.ndarray)
+
+
 def read_wide(hashes: Sequence[str]) -> Wide:
     """Convert hexadecimal hashes of 256 bits to rows of four 64-bit numbers.
 
@@ -108,26 +125,6 @@ def read_wide(hashes: Sequence[str]) -> Wide:
     """
     data = b"".join(bytes.fromhex(text) for text in hashes)
     return np.frombuffer(data, np.uint64).reshape(-1, WIDE_BITS // 64)
-
-
-@cache
-def _open_encoder() -> SentenceEncoder:
-    return SentenceEncoder()
-
-
-@cache
-def _draw_planes(width: int) -> NDArray[np.float64]:
-    return np.random.default_rng(7).standard_normal((width, WIDE_BITS))
-
-
-def hash_embedding(text: str) -> str:
-    """Hash the sentence embedding of a text to 256 bits by random hyperplanes.
-
-    Embeddings at an angle of ``a`` degrees differ in about ``256 * a / 180`` bits.
-    """
-    (vector,) = _open_encoder().encode([text])
-    sides = np.asarray(vector, float) @ _draw_planes(len(vector)) > 0
-    return np.packbits(sides).tobytes().hex()
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
@@ -171,9 +168,14 @@ class HashMatch:
     how: How
 
     @property
+    def copied(self) -> bool:
+        """Whether the meme is a copy of the entry; False for another meme on its template."""
+        return self.how != OTHER_TEXT
+
+    @property
     def sure(self) -> bool:
         """Whether the match decides the label; otherwise it needs human review."""
-        return self.how not in _UNSURE
+        return self.copied and self.how not in _UNSURE
 
     @property
     def reason(self) -> str:
@@ -190,7 +192,7 @@ class MatchList:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._stamp: tuple[tuple[int, int], ...] = ()
+        self._stamp: dict[str, tuple[int, int]] = {}
         self._arrays: dict[str, tuple[Bits, Ints]] = {}
         self._wide: dict[str, WideIndex] = {}
 
@@ -207,6 +209,7 @@ class MatchList:
         phash: str = "",
         pdq: str = "",
         embed: Callable[[str], str] | None = None,
+        templates: bool = False,
     ) -> HashMatch | None:
         """Find the entry that a meme is a copy of.
 
@@ -214,7 +217,8 @@ class MatchList:
         image with another caption than that of the entry is another meme, which needs human review.
         Text alone decides only for memes without an image: the same words on another image can
         have another meaning. ``embed`` hashes the embedding of a text; it is called only if an
-        entry has an embedding hash.
+        entry has an embedding hash. With ``templates``, an entry on the same template with another
+        text is returned if no other entry matches.
 
         Returns:
             The match, or None if no entry matches.
@@ -222,16 +226,22 @@ class MatchList:
         self._follow()
         if not self._arrays:
             return None
-        said = _normalize(text)
-        if sha256 and (found := self._find_same_bytes(sha256, said)):
-            return found
+        said = normalize_text(text)
+        with self._reading():
+            if sha256 and (found := self._find_same_bytes(sha256, said)):
+                return found
         hashed = embed(text) if said and embed and "embedding_hash" in self._wide else ""
+        with self._reading():
+            found = self._find_other(said, phash, pdq, hashed)
+            return found or (self._find_template(said, phash, pdq) if templates else None)
+
+    def _find_other(self, said: str, phash: str, pdq: str, hashed: str) -> HashMatch | None:
         if phash or pdq:
             return self._find_similar(phash, pdq, said, hashed)
         if said:
             places = self._list_equal("text", _cut(_digest(said)))
             for known in self._read(places):
-                if not known.has_image and _normalize(known.text) == said:
+                if not known.has_image and normalize_text(known.text) == said:
                     return HashMatch(known, "same text")
         if hashed:
             for known in self._read(self._wide["embedding_hash"].find(hashed, NEAR_EMBEDDING)):
@@ -256,7 +266,8 @@ class MatchList:
     def walk(self) -> Iterator[MatchEntry]:
         """Iterate over the entries, oldest first."""
         self._follow()
-        return self._read(sorted({int(p) for lines in self._list_places() for p in lines}))
+        with self._reading():
+            yield from self._read(sorted({int(p) for lines in self._list_places() for p in lines}))
 
     def _list_places(self) -> list[Ints]:
         more = [index.lines for index in self._wide.values()]
@@ -269,26 +280,27 @@ class MatchList:
         """
         made = []
         for given in entries:
-            if not (given.sha256 or given.phash or given.pdq or _normalize(given.text)):
+            if not (given.sha256 or given.phash or given.pdq or normalize_text(given.text)):
                 raise InputError(
                     "an entry of a match list needs a text or an image", hint="give one"
                 )
             name = given.id or f"m{_digest(_name_content(given))[:12]}"
             made.append(MatchEntry(**{**asdict(given), "id": name}))
         with in_turn(self.folder):
-            self._follow()
-            gone = [place for one in made for place in self._find_older(one)]
+            self._follow(locked=True)
+            with self._reading():
+                gone = [place for one in made for place in self._find_older(one)]
             self._write(made, gone)
         return made
 
     def remove(self, names: Sequence[str]) -> list[MatchEntry]:
         """Remove entries by id; raise InputError if an id is not in the list."""
         with in_turn(self.folder):
-            self._follow()
+            self._follow(locked=True)
             places = sorted({int(p) for lines in self._list_places() for p in lines})
-            known = {
-                one.id: (place, one) for place, one in zip(places, self._read(places), strict=True)
-            }
+            with self._reading():
+                entries = list(self._read(places))
+            known = {one.id: (place, one) for place, one in zip(places, entries, strict=True)}
             missing = [name for name in names if name not in known]
             if missing:
                 raise InputError(
@@ -305,7 +317,7 @@ class MatchList:
             return []
         if made.sha256:
             places = self._list_equal("sha", _cut(made.sha256))
-        elif said := _normalize(made.text):
+        elif said := normalize_text(made.text):
             places = self._list_equal("text", _cut(_digest(said)))
         elif made.phash:
             places = self._list_equal(_TURNS[0], int(made.phash, 16))
@@ -315,7 +327,20 @@ class MatchList:
         return [place for place, old in found if _name_content(old) == _name_content(made)]
 
     def _write(self, made: Sequence[MatchEntry], gone: Sequence[int]) -> None:
-        """Append new entries, and update the hash arrays: add ``made``, remove ``gone``."""
+        """Append new entries, and update the hash arrays: add ``made``, remove ``gone``.
+
+        If the first write fails, its files are deleted, since they are not a whole match list.
+        """
+        first = not self._arrays
+        try:
+            self._write_files(made, gone)
+        except BaseException:
+            for name in _FILES if first else ():
+                (self.folder / name).unlink(missing_ok=True)
+            raise
+        self._arrays = {}
+
+    def _write_files(self, made: Sequence[MatchEntry], gone: Sequence[int]) -> None:
         file = self.folder / _LINES
         at = file.stat().st_size if file.is_file() else 0
         places = []
@@ -346,7 +371,6 @@ class MatchList:
             # Keys and offsets share one file, so that a reader never sees two versions.
             stacked = np.stack([values[order], lined[order].view("u8")])
             save_array(self.folder / f"{kind}.npy", stacked)
-        self._arrays = {}
 
     def _write_wide(
         self, kind: str, made: Iterable[tuple[MatchEntry, int]], gone: Sequence[int]
@@ -362,32 +386,81 @@ class MatchList:
             lines = np.concatenate([known.lines[kept], lines])
         WideIndex.write(self.folder, kind, bits, lines)
 
-    def _follow(self) -> None:
-        """Load the memory-mapped hash arrays again if they changed on disk."""
-        files = [self.folder / f"{kind}.npy" for kind in (*_KINDS, *_WIDE)]
-        found = [file.stat() for file in files if file.exists()]
-        if not files[len(_KINDS) - 1].exists():
+    @property
+    def exists(self) -> bool:
+        """Whether the folder exists, or existed when the list was last read."""
+        return bool(self._stamp) or self.folder.is_dir()
+
+    def check(self) -> None:
+        """Raise StoreError if a file is missing or damaged; of the entries, two are read."""
+        self._follow()
+        places = [places for places in self._list_places() if len(places)]
+        ends = {int(find(every)) for find in (np.min, np.max) for every in places}
+        with self._reading():
+            for _ in self._read(sorted(ends)):
+                pass
+
+    def _follow(self, *, locked: bool = False) -> None:
+        """Load the memory-mapped hash arrays again if they changed on disk.
+
+        Raises StoreError if a file is missing: without it, known memes would be scored as if they
+        were not in the list. A reader waits for a writer that is creating the files.
+        """
+        found = self._stat_files()
+        if found and not found.keys() >= _NEEDED and not locked:
+            with in_turn(self.folder):
+                found = self._stat_files()
+        lost = (self._stamp.keys() | (_NEEDED if found else set())) - found.keys()
+        if lost:
+            raise StoreError(
+                f"the match list {self.folder} is incomplete: {min(lost)} is missing",
+                hint="restore the folder; or delete it, load the detector again and add the entries"
+                " again",
+            )
+        if not found:
             self._arrays, self._wide = {}, {}
             return
-        stamp = tuple((one.st_mtime_ns, one.st_ino) for one in found)
-        if stamp == self._stamp and self._arrays:
+        if found == self._stamp and self._arrays:
             return
-        try:
-            read = {kind: np.load(self.folder / f"{kind}.npy", mmap_mode="r") for kind in _KINDS}
+        with self._reading():
+            read = {kind: _map_array(self.folder, kind, 2) for kind in _KINDS}
             self._arrays = {
                 kind: (keys, places.view("i8")) for kind, (keys, places) in read.items()
             }
             self._wide = {
-                kind: WideIndex(self.folder, kind)
-                for kind in _WIDE
-                if (self.folder / f"{kind}.npy").is_file()
+                kind: WideIndex(self.folder, kind) for kind in _WIDE if f"{kind}.npy" in found
             }
-        except (OSError, ValueError) as error:
-            raise StoreError(
-                f"the match list {self.folder} cannot be read",
-                hint="delete the folder, and add the entries again",
-            ) from error
-        self._stamp = stamp
+        self._stamp = found
+
+    def _stat_files(self) -> dict[str, tuple[int, int]]:
+        """Return the time and number of each file; raise StoreError for a pipe or a device."""
+        found = {}
+        for name in _FILES:
+            try:
+                facts = (self.folder / name).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise self._refuse() from error
+            if not stat.S_ISREG(facts.st_mode):
+                raise self._refuse()
+            # New lines of the text file always come with new arrays.
+            found[name] = (0, 0) if name == _LINES else (facts.st_mtime_ns, facts.st_ino)
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Convert the errors of damaged files into StoreError."""
+        try:
+            yield
+        except (OSError, ValueError, IndexError, EOFError, TypeError, OverflowError) as error:
+            raise self._refuse() from error
+
+    def _refuse(self) -> StoreError:
+        return StoreError(
+            f"the match list {self.folder} cannot be read",
+            hint="delete the folder, and add the entries again",
+        )
 
     def _list_equal(self, kind: str, key: int) -> list[int]:
         values, places = self._arrays[kind]
@@ -402,7 +475,7 @@ class MatchList:
         for known in self._read(self._list_equal("sha", _cut(sha256))):
             if known.sha256 != sha256:
                 continue
-            other = _normalize(known.text)
+            other = normalize_text(known.text)
             if not said or not other or measure_overlap(said, other) >= SAME_TEXT:
                 return HashMatch(known, "same bytes")
             unsure = unsure or HashMatch(known, "same bytes, another caption")
@@ -415,7 +488,7 @@ class MatchList:
             places = [*places, *self._wide["pdq"].find(pdq, MOST_APART)[:_MOST_NEAR]]
         unsure = None
         for known in self._read(list(dict.fromkeys(places))):
-            other = _normalize(known.text)
+            other = normalize_text(known.text)
             if measure_overlap(said, other) >= SAME_TEXT if said and other else said == other:
                 return HashMatch(known, "similar image, same text")
             other_hash = known.embedding_hash
@@ -424,6 +497,23 @@ class MatchList:
             if not known.text and unsure is None:
                 unsure = HashMatch(known, "similar image, text of the entry unknown")
         return unsure
+
+    def list_near(self, sha256: str = "", phash: str = "", pdq: str = "") -> list[MatchEntry]:
+        """List entries with the same bytes or a similar image, whatever their text."""
+        self._follow()
+        if not self._arrays:
+            return []
+        with self._reading():
+            places = self._list_equal("sha", _cut(sha256)) if sha256 else []
+            places += self._list_similar(int(phash, 16)) if phash else []
+            if pdq and "pdq" in self._wide:
+                places += self._wide["pdq"].find(pdq, MOST_APART)[:_MOST_NEAR]
+            return list(self._read(list(dict.fromkeys(places))))
+
+    def _find_template(self, said: str, phash: str, pdq: str) -> HashMatch | None:
+        others = (one for one in self.list_near("", phash, pdq) if normalize_text(one.text))
+        entry = next(others, None) if said else None
+        return None if entry is None else HashMatch(entry, OTHER_TEXT)
 
     def _list_similar(self, phash: int) -> list[int]:
         """Find image hashes that differ in at most NEAR_BITS bits.
@@ -449,7 +539,7 @@ class MatchList:
     def _read(self, places: Sequence[int]) -> Iterator[MatchEntry]:
         if not places:
             return
-        with (self.folder / _LINES).open("rb") as lines:
+        with open_regular(self.folder / _LINES) as lines:
             for place in places:
                 lines.seek(place)
                 yield _parse(lines.readline(), str(self.folder / _LINES))
@@ -464,20 +554,6 @@ def _parse(line: bytes, where: str) -> MatchEntry:
         ) from error
 
 
-def count_apart(first: str, second: str) -> int:
-    """Count the different bits of two hexadecimal hashes.
-
-    >>> count_apart("0f", "00")
-    4
-    """
-    return (int(first, 16) ^ int(second, 16)).bit_count()
-
-
-def _normalize(text: str) -> str:
-    """Normalize a text for comparison: undo obfuscations, drop punctuation and white space."""
-    return "".join(sign for sign in clean(unmask(text).text) if sign.isalnum())
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
@@ -488,13 +564,13 @@ def _cut(digest: str) -> int:
 
 def _name_content(entry: MatchEntry) -> str:
     """Identify the meme of an entry: the digest or hash of its image, and its text."""
-    return f"{entry.sha256 or entry.phash or entry.pdq}:{_normalize(entry.text)}"
+    return f"{entry.sha256 or entry.phash or entry.pdq}:{normalize_text(entry.text)}"
 
 
 def _list_keys(entry: MatchEntry) -> dict[str, int]:
     """Return the lookup keys of an entry, by kind of hash."""
     keys = {"sha": _cut(entry.sha256)} if entry.sha256 else {}
-    if said := _normalize(entry.text):
+    if said := normalize_text(entry.text):
         keys["text"] = _cut(_digest(said))
     if entry.phash:
         phash = int(entry.phash, 16)

@@ -6,22 +6,25 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
 from memantics.core.errors import InputError
-from memantics.core.files import replace_file
+from memantics.core.files import open_regular_text, replace_file
 from memantics.core.images import decode, read_bytes
 from memantics.core.memes import SUFFIXES
 from memantics.core.parameters import Argument, Flag
 from memantics.core.tables import guard_cell
 from memantics.models.embedded.ocr import open_reader
 from memantics.moderation.judges import open_judge
-from memantics.moderation.match_index import MatchEntry, MatchList, hash_embedding
+from memantics.moderation.match_hashes import hash_embedding
+from memantics.moderation.match_index import MatchEntry, MatchList
 from memantics.moderation.subjects import MOST_TEXT
-from memantics.understanding.vision.hashes import PDQ_QUALITY, hash_image, hash_pdq
+from memantics.understanding.vision.hashes import hash_image
+from memantics.understanding.vision.pdq import PDQ_QUALITY, hash_pdq
 from memantics.understanding.vision.roles import read_image_text
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
 DetectorArgument = Annotated[Path, Argument("Detector file or folder.")]
 MatchLabel = Literal["harmless", "harmful"]
 _COLUMNS = ("signal_type", "indicator", "label", "reason", "text", "id")
+_LINE = re.compile(r"[a-z0-9_]{2,32} \S+")
 _LONG, _SHORT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{16}")
 _FORMS = {"sha256": _LONG, "phash": _SHORT, "pdq": _LONG}
 
@@ -95,10 +99,29 @@ def read_match_list(detector: DetectorArgument) -> list[MatchEntry]:
     return list(_open(detector).walk())
 
 
+HashListFormat = Literal["csv", "threatexchange"]
+
+
 def export_match_list(
-    detector: DetectorArgument, out: Annotated[Path, Flag("CSV file to write.")]
+    detector: DetectorArgument,
+    out: Annotated[Path, Flag("File to write.")],
+    *,
+    kind: Annotated[HashListFormat, Flag("Format of the file.", "--format")] = "csv",
 ) -> int:
-    """Export the hashes of a match list as CSV, one row per hash, and return their number."""
+    """Export the hashes of a match list, one row per hash, and return their number.
+
+    ``csv`` has the label, reason and text of each hash. ``threatexchange`` is the file of Meta's
+    ``threatexchange`` package: a line has the type and the hash. It contains PDQ hashes of harmful
+    entries only, since its readers treat each hash as harmful and know no other type of ours.
+    """
+    if kind == "threatexchange":
+        lines = [
+            f"pdq {entry.pdq}\n"
+            for entry in _open(detector).walk()
+            if entry.pdq and entry.label == "harmful"
+        ]
+        replace_file(out, "".join(lines).encode(), "match list")
+        return len(lines)
     buffer = io.StringIO()
     rows = csv.writer(buffer)
     rows.writerow(_COLUMNS)
@@ -106,9 +129,9 @@ def export_match_list(
     for entry in _open(detector).walk():
         cells = [guard_cell(text) for text in (entry.reason, entry.text, entry.id)]
         hashes = (("sha256", entry.sha256), ("phash", entry.phash), ("pdq", entry.pdq))
-        for kind, value in hashes:
+        for name, value in hashes:
             if value:
-                rows.writerow((kind, value, entry.label, *cells))
+                rows.writerow((name, value, entry.label, *cells))
                 count += 1
     replace_file(out, buffer.getvalue().encode(), "match list")
     return count
@@ -116,44 +139,83 @@ def export_match_list(
 
 def import_match_list(
     detector: DetectorArgument,
-    file: Annotated[Path, Argument("CSV file with the columns signal_type, indicator, label.")],
+    file: Annotated[Path, Argument("CSV file or hash list of ThreatExchange.")],
 ) -> int:
-    """Import hashes from a CSV file into a match list, and return the number of entries.
+    """Import hashes from a file into a match list, and return the number of entries.
 
     The columns are ``signal_type``, ``indicator`` and ``label``. PDQ lists may have the columns
     ``hash`` and ``quality`` instead; rows with a quality below 50 of 100 are skipped, as the
-    authors of PDQ recommend. Raises InputError for an invalid hash, label or quality.
+    authors of PDQ recommend. Lists of ThreatExchange are read too: CSV with the columns ``type``
+    and ``indicator``, or ``signal_type`` and ``signal_str``, or lines such as ``pdq HASH``. Their
+    hashes of other types, such as MD5, are skipped. Raises InputError for an invalid hash, label or
+    quality.
     """
     known: dict[str, dict[str, str]] = {}
-    with file.open(encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines), 2):
-            given = row if "hash" not in row else {"signal_type": "pdq", "indicator": row["hash"]}
-            kind, value = (str(given.get(name) or "").strip().lower() for name in _COLUMNS[:2])
-            if _read_quality(row.get("quality"), file, number) < PDQ_QUALITY:
-                continue
-            label = str(row.get("label") or "harmful").strip().lower()
-            if kind not in _FORMS or not _FORMS[kind].fullmatch(value):
-                raise InputError(
-                    f"{file}, line {number}: {value[:40]!r} is not a valid hash of the type"
-                    f" {kind[:40]!r}",
-                    hint="use sha256 or pdq (64 hexadecimal digits) or phash (16)",
-                )
-            if label not in ("harmless", "harmful"):
-                raise InputError(
-                    f"{file}, line {number}: {label[:40]!r} is not a valid label",
-                    hint="use harmful or harmless",
-                )
-            name = str(row.get("id") or value[:12])
-            found = known.setdefault(name, {"id": name, "label": label})
-            found[kind] = value
-            found |= {key: str(row.get(key) or "") for key in ("reason", "text")}
+    for number, row in _read_rows(file):
+        kind, value, foreign = _read_signal(row)
+        if foreign and kind not in _FORMS:
+            continue
+        if _read_quality(row.get("quality"), file, number) < PDQ_QUALITY:
+            continue
+        label = str(row.get("label") or "harmful").strip().lower()
+        if kind not in _FORMS or not _FORMS[kind].fullmatch(value):
+            raise InputError(
+                f"{file}, line {number}: {value[:40]!r} is not a valid hash of the type"
+                f" {kind[:40]!r}",
+                hint="use sha256 or pdq (64 hexadecimal digits) or phash (16)",
+            )
+        if label not in ("harmless", "harmful"):
+            raise InputError(
+                f"{file}, line {number}: {label[:40]!r} is not a valid label",
+                hint="use harmful or harmless",
+            )
+        name = str(row.get("id") or value[:12])
+        found = known.setdefault(name, {"id": name, "label": label})
+        found[kind] = value
+        found |= {key: str(row.get(key) or "") for key in ("reason", "text")}
     match_list = _open(detector)
     return len(match_list.add(MatchEntry(**found) for found in known.values()))  # type: ignore[arg-type]
 
 
+def _read_signal(row: dict[str, str]) -> tuple[str, str, bool]:
+    """Return type and hash of a row, and whether the row is one of ThreatExchange."""
+    if "hash" in row:
+        return "pdq", str(row["hash"] or "").strip().lower(), False
+    foreign = "type" in row or "signal_str" in row
+    kind = row.get("signal_type") or row.get("type") or ""
+    value = row.get("indicator") or row.get("signal_str") or ""
+    return kind.strip().lower().removeprefix("hash_"), str(value).strip().lower(), foreign
+
+
+def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a CSV file with their line numbers; an error names the line."""
+    number = 1
+    try:
+        with open_regular_text(file, "utf-8-sig", newline="") as lines:
+            first = lines.readline()
+            if _LINE.fullmatch(first.strip()):  # the file of the threatexchange package
+                for number, line in enumerate(chain([first], lines), 1):
+                    kind, _, value = line.strip().partition(" ")
+                    if line.strip():
+                        yield number, {"type": kind, "indicator": value}
+                return
+            for number, row in enumerate(csv.DictReader(chain([first], lines)), 2):
+                yield number, row
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be read: {error.strerror}", hint="check the path"
+        ) from error
+    except (csv.Error, UnicodeDecodeError) as error:  # the csv module limits the size of a cell
+        raise InputError(
+            f"{file}, line {number + 1}: {error}",
+            hint="export the list as a CSV file in UTF-8; a cell has at most 131,072 characters",
+        ) from error
+
+
 def _read_quality(given: str | None, file: Path, number: int) -> int:
     quality = (given or "100").strip()
-    if not quality.isdecimal() or int(quality) > 100:
+    # Python rejects the conversion of numbers with thousands of digits.
+    if not quality.isdecimal() or len(quality) > 9 or int(quality) > 100:
         raise InputError(
             f"{file}, line {number}: {quality[:40]!r} is not a valid quality",
             hint="use a whole number from 0 to 100",

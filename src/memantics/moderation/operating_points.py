@@ -300,7 +300,10 @@ def tabulate_thresholds(rows: Sequence[ThresholdMetrics], chosen: float | None =
         if row.threshold == kept or not round(row.threshold * 100) % 10:
             mark = " *" if row.threshold == kept else ""
             shares = (_show(row.precision), _show(row.recall), _show(row.flagged, 1000))
-            cells.append((f"{row.threshold:.2f}{mark}", *shares, _show(row.near, 1000)))
+            # The chosen threshold may need a third digit to differ from a step.
+            digits = 2 if settle(row.threshold) == settle(round(row.threshold, 2)) else 3
+            shown = f"{row.threshold:.{digits}f}{mark}"
+            cells.append((shown, *shares, _show(row.near, 1000)))
     columns = (
         "threshold", ">precision %", ">recall %", ">flagged per 1,000", ">within 0.1, per 1,000",
     )  # fmt: skip

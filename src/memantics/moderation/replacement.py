@@ -16,10 +16,11 @@ from memantics.core.result import Result, Table
 from memantics.metrics.interval import percentile_span
 from memantics.metrics.rounding import Floats, Ints, settle
 from memantics.metrics.weighted import Case, MetricSpec, prepare
+from memantics.moderation.calibration import Rated
 from memantics.moderation.examples import Example
 from memantics.moderation.heads import FastSettings, fit_heads, split_inner
 from memantics.moderation.judges import FastJudge
-from memantics.moderation.kernel import Targets, make_targets
+from memantics.moderation.kernel import Singles, Targets, make_targets
 from memantics.moderation.operating_points import Rate, rate
 
 RESAMPLES = 1000
@@ -202,18 +203,21 @@ def _hold_out(
     )
     strata = [f"{e.label}/{e.type}" for e in examples]
     folds = split_inner([e.id for e in examples], strata, settings, range(len(examples)))
-    fitted = fit_heads(examples, targets, settings, folds, lambda _: 0.0, judge.embedder)
+    fitted = fit_heads(examples, targets, settings, [folds], _unrated, judge.embedder)
     return np.asarray(fitted.held_out[len(known) :], float)
+
+
+def _unrated(_scores: Singles, _folds: Ints) -> Rated:
+    return Rated(0.0, 0.0)
 
 
 def tabulate(rows: Sequence[tuple[str, ReplacementComparison]]) -> Table:
     """Tabulate AUROC, precision and recall of both detectors, in per cent."""
     cells = []
     for name, found in rows:
-        span = "–"
-        if found.low is not None and found.high is not None:
-            span = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
         moved = "–" if found.difference is None else f"{100 * found.difference:+.1f}"
+        if found.low is not None and found.high is not None:
+            moved += f" ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
         values = [
             " → ".join("–" if value is None else f"{100 * value:.1f}" for value in pair)
             for pair in (
@@ -223,8 +227,7 @@ def tabulate(rows: Sequence[tuple[str, ReplacementComparison]]) -> Table:
             )
         ]
         counts = (f"{found.memes:,}", f"{found.harmful:,}")
-        cells.append((name, *counts, values[0], moved, span, *values[1:]))
-    columns = (
-        "memes", ">count", ">harmful", ">AUROC", ">difference", ">95 % CI", ">precision", ">recall",
-    )  # fmt: skip
-    return Table(columns, tuple(cells), "Old → new detector on the same memes, in per cent")
+        cells.append((name, *counts, values[0], moved, *values[1:]))
+    columns = ("memes", ">n", ">harmful", ">AUROC", ">change", ">precision", ">recall")
+    title = "Old → new detector on the same memes, in per cent; change of AUROC with 95 % CI"
+    return Table(columns, tuple(cells), title)

@@ -14,13 +14,15 @@ from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
 from memantics.moderation import labels as decisions
+from memantics.moderation.columns import ExampleColumns
 from memantics.moderation.data import RELEASE, SAMPLE, LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorEvaluation
-from memantics.moderation.examples import Example, ExampleColumns, Loaded, need_labels
-from memantics.moderation.fast import Prediction, Trained, fit
+from memantics.moderation.examples import Example, Loaded, need_labels
+from memantics.moderation.fast import Prediction, Trained
 from memantics.moderation.identity import explain_more_false_positives
 from memantics.moderation.judges import FastJudge
+from memantics.moderation.obfuscation import Augmented
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.replacement import (
     LEVEL,
@@ -32,7 +34,7 @@ from memantics.moderation.replacement import (
     tabulate,
 )
 from memantics.moderation.rules import choose_point, count_scores
-from memantics.moderation.training import describe_trained
+from memantics.moderation.training import COUNTERFACTUAL, describe_trained, fit_augmented
 
 _SHOWN = 5
 _AND = ", and "  # joins the names of training data
@@ -85,6 +87,13 @@ def retrain(
     labels: LabelVersionFlag = "v1",
     columns: ExampleColumns | None = None,
     out: Annotated[Path | None, Flag("File to write. Default: replace the old detector.")] = None,
+    counterfactual: Annotated[
+        bool,
+        Flag(
+            "Add copies of harmless texts that name a group, with the names of other groups."
+            " Default: as the old detector was trained."
+        ),
+    ] = False,
     force: Annotated[
         bool, Flag("Write the new detector even if it is significantly worse.")
     ] = False,
@@ -104,34 +113,29 @@ def retrain(
         labels: Version of the ToxiCN MM labels.
         columns: Columns of a table. Default: those of the table that it was trained on.
         out: File to write. Default: replace the old detector.
+        counterfactual: Add copies of harmless texts that name a group, with the names of other
+            groups. Default: as the old detector was trained.
         force: Write the new detector even if it is worse.
         watch: Called with each progress message.
 
     Raises:
         InputError: If the training data are not found, or no annotation has a text.
     """
-    old = Detector.load(model)
-    if not isinstance(old.machine, FastJudge):
-        raise InputError(
-            f"{model} is a neural network, which cannot be retrained",
-            hint="train a new one with 'detector train-neural --data'",
-        )
-    known = (
-        load_examples(data, split, labels, columns=columns or old.columns)
-        if data
-        else find_training(old, split, labels)
-    )
-    need_labels(known.examples, known.name)
+    old = _open_old(model)
+    known = _load_known(old, data, split, labels, columns)
     decided = _read_annotations(annotations)
     kept, changed = decisions.put_together(known.examples, decided)
     watch(f"{len(kept):,} memes of {known.name}, {len(decided.examples):,} annotated memes")
-    found = _compare(old, kept, decided, watch)
+    was = bool(old.card.get(COUNTERFACTUAL))
+    found = _compare(old, kept, decided, (was, was or counterfactual), watch)
     refused = explain_refusal(found.held_out, found.reviewed, found.gain, force=force)
     name = f"{known.name}{_AND}{len(decided.examples):,} reviewed memes"
     loaded = replace(known, name=name, examples=(*kept, *decided.examples))
     target, notes = out or model, (*_describe_decided(decided), *_describe_gain(found.gain))
     if not refused:
-        notes += _save(old, loaded, found.trained, target)
+        notes += found.notes
+        loaded = replace(loaded, notes=(*loaded.notes, *found.notes))
+        notes += _save(old, loaded, found, target)
     better, worse = _list_changes(decided.examples, found)
     counts = len(loaded.examples), len(decided.examples), decided.undecided, changed
     return Retrained(
@@ -148,6 +152,33 @@ def retrain(
     )
 
 
+def _open_old(model: Path) -> Detector:
+    old = Detector.load(model)
+    if not isinstance(old.machine, FastJudge):
+        raise InputError(
+            f"{model} is a neural network, which cannot be retrained",
+            hint="train a new one with 'detector train-neural --data'",
+        )
+    return old
+
+
+def _load_known(
+    old: Detector,
+    data: str | None,
+    split: str,
+    labels: LabelVersionFlag,
+    columns: ExampleColumns | None,
+) -> Loaded:
+    """Load the labelled training data of the old detector; find them if they are not given."""
+    known = (
+        load_examples(data, split, labels, columns=old.read_columns(columns))
+        if data
+        else find_training(old, split, labels)
+    )
+    need_labels(known.examples, known.name)
+    return known
+
+
 class _Compared(NamedTuple):
     """The new detector, predictions of both for the annotated memes, and their comparisons."""
 
@@ -157,19 +188,24 @@ class _Compared(NamedTuple):
     held_out: ReplacementComparison
     reviewed: ReplacementComparison
     gain: ShuffleTest
+    notes: tuple[str, ...]
 
 
 def _compare(
     old: Detector,
     kept: Sequence[Example],
     decided: decisions.Decided,
+    counterfactual: tuple[bool, bool],
     watch: Callable[[str], None],
 ) -> _Compared:
-    """Train the new detector, and compare it with the old one."""
+    """Train the new detector, and compare it with the old one.
+
+    ``counterfactual`` tells whether the old and the new detector use counterfactual copies.
+    """
     assert isinstance(old.machine, FastJudge)
-    on_held = _compare_held(old, kept, decided, watch)
+    on_held = _compare_held(old, kept, decided, counterfactual, watch)
     watch("training the new detector")
-    trained = _train(old.machine, kept, decided)
+    trained, notes = _train(old.machine, kept, decided, counterfactual[1])
     told = trained.held_out[len(kept) : len(kept) + len(decided.examples)]
     was = old.machine.predict(decisions.hide_labels(decided.examples))
     on_reviewed = _compare_reviewed(old, trained, kept, decided, was, told)
@@ -177,7 +213,7 @@ def _compare(
     before = [one.probability for one in was]
     ridge = trained.detector.ridge
     gain = measure_gain(old.machine, kept, decided.examples, decided.weights, before, ridge)
-    return _Compared(trained, was, told, on_held, on_reviewed, gain)
+    return _Compared(trained, was, told, on_held, on_reviewed, gain, notes)
 
 
 def _read_annotations(files: Sequence[Path]) -> decisions.Decided:
@@ -195,6 +231,7 @@ def _compare_held(
     old: Detector,
     kept: Sequence[Example],
     decided: decisions.Decided,
+    counterfactual: tuple[bool, bool],
     watch: Callable[[str], None],
 ) -> ReplacementComparison:
     """Compare trainings without and with the annotations on memes that neither has seen."""
@@ -202,7 +239,10 @@ def _compare_held(
     held = [example for example in kept if decisions.is_held_out(example)]
     rest = [example for example in kept if not decisions.is_held_out(example)]
     watch(f"comparing on {len(held):,} held-out memes")
-    pair = _train(old.machine, rest, None), _train(old.machine, rest, decided)
+    first_of, second_of = counterfactual
+    before, _ = _train(old.machine, rest, None, first_of)
+    after, _ = _train(old.machine, rest, decided, second_of)
+    pair = before, after
     judges = [replace(old.machine, detector=each.detector) for each in pair]
     hidden = decisions.hide_labels(held)
     said = [[one.probability for one in judge.predict(hidden)] for judge in judges]
@@ -263,8 +303,8 @@ def explain_refusal(
         return "the new detector ranks the reviewed memes no better than the old one"
     if gain.p is not None and gain.p > LEVEL:
         return (
-            f"the gain on reviewed memes is within that of shuffled labels (p = {gain.p:.2f}):"
-            " the annotations teach nothing that the old detector does not know"
+            f"the gain on {reviewed.memes:,} reviewed memes is within that of shuffled labels"
+            f" (p = {gain.p:.2f}), so it may be chance; annotate more memes"
         )
     if gain.p is None and (held.difference or 0.0) <= 0:
         return "all annotations have one label, and the AUROC on held-out memes is not higher"
@@ -275,7 +315,8 @@ def _describe_gain(gain: ShuffleTest) -> tuple[str, ...]:
     if gain.p is None or gain.gain is None or gain.highest is None:
         return ("the gain was not tested against shuffled labels: all annotations have one label",)
     null = f"highest of {gain.shuffles} shuffles of their labels {100 * gain.highest:+.1f}"
-    return (f"gain in AUROC on reviewed memes {100 * gain.gain:+.1f}; {null} (p = {gain.p:.2f})",)
+    real = f"gain in AUROC on reviewed memes {100 * gain.gain:+.1f}"
+    return (f"shuffle test, trained without augmentation: {real}; {null} (p = {gain.p:.2f})",)
 
 
 def _warn_identity(old: Detector, trained: Trained) -> tuple[str, ...]:
@@ -304,7 +345,7 @@ def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded
     named = [source] if (source := str(old.card.get("source", ""))) else []
     for place in (*(str(path) for path in places if path.exists()), *named, RELEASE, SAMPLE):
         try:
-            found = load_examples(place, split, labels, columns=old.columns)
+            found = load_examples(place, split, labels, columns=old.read_columns())
         except MemanticsError:
             continue
         if old.has_seen(found):
@@ -316,12 +357,17 @@ def find_training(old: Detector, split: str, labels: LabelVersionFlag) -> Loaded
 
 
 def _train(
-    judge: FastJudge, known: Sequence[Example], decided: decisions.Decided | None
-) -> Trained:
+    judge: FastJudge,
+    known: Sequence[Example],
+    decided: decisions.Decided | None,
+    counterfactual: bool,
+) -> tuple[Trained, tuple[str, ...]]:
     more, weights = (decided.examples, decided.weights) if decided else ((), ())
     examples = judge.look((*known, *more))
     heavy = (*([1.0] * len(known)), *weights)
-    return fit(examples, judge.detector.settings, judge.embedder, weights=heavy)
+    plain = Augmented(tuple(examples), tuple(range(len(examples))))
+    settings = judge.detector.settings
+    return fit_augmented(plain, settings, judge.embedder, counterfactual, heavy)
 
 
 def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
@@ -337,11 +383,13 @@ def _describe_decided(decided: decisions.Decided) -> tuple[str, ...]:
     return (*notes, f"{alone}: this detector scores texts; use 'match-list add' for images")
 
 
-def _save(old: Detector, loaded: Loaded, trained: Trained, target: Path) -> tuple[str, ...]:
+def _save(old: Detector, loaded: Loaded, compared: _Compared, target: Path) -> tuple[str, ...]:
     """Write the new detector with its card; the stored operating-point rule is applied again."""
     assert isinstance(old.machine, FastJudge)
+    trained = compared.trained
     found, card, facts = describe_trained(loaded, trained, old.machine.embedder)
     assert isinstance(found, DetectorEvaluation)
+    facts |= {COUNTERFACTUAL: True} if compared.notes else {}
     made = Detector(replace(old.machine, detector=trained.detector, card=facts), target.name)
     made.record_training(loaded, found, card)
     notes: list[str] = []

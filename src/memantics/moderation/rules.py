@@ -21,12 +21,15 @@ from memantics.moderation.operating_points import OperatingPoint, Rate, rate
 
 BINS: Final = 1000
 LOW_RECALL: Final = 0.1  # minimum recall; a rule that finds fewer harmful memes is hardly useful
+HIGH_REVIEW: Final = 0.5  # with more reviews than this, a detector saves hardly any work
 # for each of these recall values, the threshold with the highest precision is suggested
 _USEFUL = (0.1, 0.25, 0.5)
 _EXAMPLES = (
     "use precision=0.9, recall=0.8, reviews=50/day with --volume 20000/day,"
     " or cost=miss:10,false_positive:1,review:0.2"
 )
+# how far from the threshold, in bins, a review band may be if reviews= allows few memes
+_NEAR_BINS: Final = 50
 _COSTS = ("miss", "false_positive", "review")
 _PER_TIME = re.compile(r"(\d+(?:\.\d+)?)/(hour|day|week|month)")
 RuleKind = Literal["precision", "recall", "reviews", "cost"]
@@ -174,7 +177,7 @@ def choose_point(
     rule = read_rule(text, volume)
     if scores is None or not scores.positives or scores.positives == scores.total:
         raise InputError(
-            "the detector file has no held-out predictions for a rule",
+            "the detector file has no held-out predictions, which an operating-point rule needs",
             hint="train the detector again, or give --threshold",
         )
     if rule.kind == "cost":
@@ -203,9 +206,10 @@ def _find_threshold(scores: HeldOutScores, rule: Rule) -> float:
     if kept:
         return min(kept) if rule.kind == "precision" else max(kept)
     best = max((row[column] for row in rows), default=0.0)
+    useful = "; ".join(_list_useful(scores))
     raise InputError(
         f"no threshold reaches {rule.kind} {rule.target:g} on held-out memes",
-        hint=f"the highest {rule.kind} is {best:.2f}",
+        hint=f"the highest {rule.kind} is {best:.2f}" + (f"; {useful}" if useful else ""),
     )
 
 
@@ -223,8 +227,23 @@ def _spend_reviews(scores: HeldOutScores, share: float, threshold: float) -> Ope
             break
         low, high = (place, high) if down else (low, place + 1)
     if low == high:
-        return OperatingPoint(middle / BINS)
+        # The bins at the threshold have more memes than the target: use the nearest one that fits.
+        low = _find_sparse_bin(both, middle, share * scores.total)
+        if low < 0:
+            return OperatingPoint(middle / BINS)
+        high = low + 1
     return OperatingPoint(high / BINS, (low / BINS, high / BINS))
+
+
+def _find_sparse_bin(counts: Sequence[int], middle: int, most: float) -> int:
+    """Find the bin nearest to the threshold with some memes, but at most so many; -1 for none.
+
+    >>> _find_sparse_bin([9, 2, 9, 9], 3, 2.5), _find_sparse_bin([9, 2, 9, 9], 3, 1.5)
+    (1, -1)
+    """
+    near = range(max(0, middle - _NEAR_BINS), min(len(counts), middle + _NEAR_BINS))
+    fits = [place for place in near if 0 < counts[place] <= most + 1e-9]
+    return min(fits, key=lambda place: abs(place + 0.5 - middle), default=-1)
 
 
 def _minimise_cost(scores: HeldOutScores, costs: tuple[float, float, float]) -> OperatingPoint:
@@ -322,17 +341,35 @@ def describe_point(scores: HeldOutScores | None, point: OperatingPoint) -> list[
         f"errors: {_percent(found.missed)} of harmful memes are allowed, {blocked}",
         *lines,
     ]
+    if point.rule.startswith("reviews=") and ends is None:
+        lines.append(
+            f"warning: no meme is reviewed because of its probability: every band near the"
+            f" threshold has more memes than {point.rule} allows; allow more reviews, or train on"
+            " more memes"
+        )
     return [*lines, *_offer_others(scores, found)]
 
 
 def _offer_others(scores: HeldOutScores, found: ExpectedCounts) -> Iterator[str]:
     caught = 1 - (found.missed.value or 0.0)
-    if caught >= LOW_RECALL:
+    reviewed = found.reviewed.value or 0.0
+    if caught < LOW_RECALL:
+        yield (
+            f"warning: {100 * (1 - caught):.1f} % of harmful memes are allowed at this operating"
+            " point; choose a lower target, or train on more memes"
+        )
+    elif reviewed > HIGH_REVIEW:
+        yield (
+            f"warning: {100 * reviewed:.1f} % of all memes need human review at this operating"
+            " point; choose a narrower range or a higher cost of reviews, or train on more memes"
+        )
+    else:
         return
-    yield (
-        f"warning: {100 * (1 - caught):.1f} % of harmful memes are allowed at this operating point;"
-        " choose a lower target, or train on more memes"
-    )
+    yield from _list_useful(scores)
+
+
+def _list_useful(scores: HeldOutScores) -> Iterator[str]:
+    """Describe the threshold with the highest precision for each of some recall values."""
     rows = list_thresholds(scores)
     for least in _USEFUL:
         kept = [row for row in rows if settle(row[2]) >= least]

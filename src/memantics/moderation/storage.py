@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from memantics import __version__
 from memantics.core.errors import InputError, first_fault, need_offline
-from memantics.core.files import replace_file
+from memantics.core.files import open_regular, replace_file
 from memantics.moderation.calibration import Decision, Softmax
 from memantics.moderation.examples import HARM, Example, LabelSet
 from memantics.moderation.fast import FastDetector
@@ -149,7 +149,7 @@ def _read_archive(
     if path.exists() and not path.is_file():  # opening a named pipe would block forever
         raise refuse(path, f"not a {what} file", what)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, _MOST_BYTES) as file, zipfile.ZipFile(file) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
                 raise refuse(path, "the file exceeds the size limit of models", what)
             bodies = {entry.filename: archive.read(entry) for entry in archive.infolist()}
@@ -356,7 +356,9 @@ def _rebuild_scorer(
     known = SparseRows(array("known_values"), columns, ends, extractor.width)
     known.check()
     if len(known) != len(duals):
-        raise ValueError("duals and known rows differ in number")
+        raise ValueError(
+            "the number of kernel coefficients differs from the number of training rows"
+        )
     dense = array("known_dense")
     if dense.dtype == np.int8:
         dense = _grow(dense, _spread_factors(extractor, dense.shape[1]))
@@ -462,7 +464,7 @@ def _check(model: FastDetector) -> None:
     for name, softmax in _name_softmaxes(model).items():
         check_softmax(name, softmax, columns, sizes[name])
     if wrong or model.decision.biases.shape != (biases,):
-        raise ValueError("labels and biases differ in number")
+        raise ValueError("the number of labels differs from the number of biases")
     _try_out(model)
 
 
@@ -470,7 +472,7 @@ def _try_out(model: FastDetector) -> None:
     """Score an empty meme, so that inconsistent numbers fail at load time."""
     scores, blank = model.widen(score_blank(model)), [Example("", "")]
     if scores.shape[1] != len(model.decision.softmaxes[0].mean):
-        raise ValueError("scores and decision differ in number")
+        raise ValueError("the number of scores differs from the number of thresholds")
     if model.labels.name:
         (said,) = model.name_labels(blank, *model.decision.decide(scores))
         chances = list(said.chances.values())

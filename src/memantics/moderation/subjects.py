@@ -16,8 +16,10 @@ from memantics.core.lines import ImageReading, explain_unread
 from memantics.core.memes import SUFFIXES
 from memantics.moderation.examples import Example
 from memantics.moderation.judges import OpenDetector
-from memantics.moderation.match_index import HashMatch, MatchList, hash_embedding
-from memantics.understanding.vision.hashes import hash_image, hash_pdq
+from memantics.moderation.match_hashes import hash_embedding
+from memantics.moderation.match_index import HashMatch, MatchList
+from memantics.understanding.vision.hashes import hash_image
+from memantics.understanding.vision.pdq import hash_pdq
 
 MOST_TEXT = 20_000
 _SURE = 0.8  # minimum confidence of a homophone reading
@@ -94,7 +96,8 @@ class Subject:
     an image, ``given`` if the text was supplied and not read by OCR. ``unread`` counts text regions
     that OCR skipped. ``data`` are the bytes of an image without a file. The text of ``example`` is
     the caption; ``text`` is all text of an image if it has more, ``other_text`` the text outside
-    the caption.
+    the caption. ``credentials`` describes the marks in the file. ``image_fault`` is the reason why
+    only the text is scored though the source names an image.
     """
 
     example: Example
@@ -108,6 +111,8 @@ class Subject:
     data: bytes | None = None
     text: str = ""
     other_text: str = ""
+    image_fault: str = ""
+    credentials: str = ""
 
     def read(self, found: ImageReading) -> Subject:
         """Add the OCR result of the image."""
@@ -169,7 +174,8 @@ def put_pictures(
 def find_match(match_list: MatchList, subject: Subject) -> HashMatch | None:
     """Find the match-list entry (known labelled meme) of which a meme is a copy.
 
-    Missing hashes are computed from the image.
+    Missing hashes are computed from the image. An entry on the same template with another text is
+    returned if there is no match.
     """
     sha256, phash, pdq = subject.sha256 or "", subject.phash or "", ""
     image, data, lists = subject.example.image, subject.data, match_list.has_pdq
@@ -180,4 +186,6 @@ def find_match(match_list: MatchList, subject: Subject) -> HashMatch | None:
         sha256, phash = hashlib.sha256(data).hexdigest(), f"{hash_image(picture):016x}"
         pdq = hash_pdq(picture) if lists else ""
     text = subject.example.text
-    return match_list.find(text=text, sha256=sha256, phash=phash, pdq=pdq, embed=hash_embedding)
+    return match_list.find(
+        text=text, sha256=sha256, phash=phash, pdq=pdq, embed=hash_embedding, templates=True
+    )

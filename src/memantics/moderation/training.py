@@ -13,7 +13,7 @@ from typing import Annotated
 import orjson
 
 from memantics.core.errors import InputError
-from memantics.core.files import replace_file
+from memantics.core.files import read_regular, replace_file
 from memantics.core.parameters import Argument, Flag
 from memantics.core.result import Result, Table
 from memantics.core.text import cut_off
@@ -26,6 +26,7 @@ from memantics.moderation.classifiers import (
     measure_sure,
     set_in_use,
 )
+from memantics.moderation.counterfactual import add_counterfactuals
 from memantics.moderation.data import CAPTIONS_HELP, LabelVersionFlag, describe_texts
 from memantics.moderation.evaluation import DetectorEvaluation, evaluate
 from memantics.moderation.examples import Example, FoldScheme, Loaded
@@ -45,6 +46,7 @@ from memantics.moderation.heads import (
     TypeHead,
     choose_preset,
     need_training,
+    use_one_thread,
 )
 from memantics.moderation.identity import measure_identity_terms
 from memantics.moderation.judges import (
@@ -55,14 +57,15 @@ from memantics.moderation.judges import (
     open_judge,
     read_images,
 )
-from memantics.moderation.label_issues import describe_label_issues
+from memantics.moderation.label_errors import describe_label_issues
 from memantics.moderation.labels import LabelEvaluation, evaluate_labels
 from memantics.moderation.neural.saved import export_onnx, is_neural
-from memantics.moderation.obfuscation import augment
+from memantics.moderation.obfuscation import Augmented, augment
 from memantics.moderation.storage import load, save
 from memantics.moderation.wrapped import WrappedJudge, save_wrapped
 
 _WIDTH = 34
+COUNTERFACTUAL = "counterfactual"  # metadata of a detector that was trained with such copies
 
 
 def use_detector(path: str | Path) -> Path:
@@ -136,7 +139,7 @@ def export(
         judge = open_fast(model)
         save(judge.detector, out, judge.card)
         load(out)
-    body = out.read_bytes()
+    body = read_regular(out)
     return ExportedDetector(str(out), len(body), hashlib.sha256(body).hexdigest())
 
 
@@ -237,6 +240,7 @@ class TrainOptions:
         ocr: Read the images by OCR and use their text.
         image_statistics: Add features for brightness, colour and edges.
         obfuscated: Proportion of harm examples that are added as obfuscated copies.
+        counterfactual: Add copies of harmless examples that name a group, with other groups.
     """
 
     preset: PresetName = AUTO
@@ -259,6 +263,10 @@ class TrainOptions:
     obfuscated: Annotated[
         float, Flag("Proportion of examples to add as obfuscated copies.", min=0, max=1)
     ] = 0.0
+    counterfactual: Annotated[
+        bool,
+        Flag("Add copies of harmless texts that name a group, with the names of other groups."),
+    ] = False
 
 
 def train_judge(
@@ -266,20 +274,59 @@ def train_judge(
 ) -> tuple[FastJudge, Loaded, DetectorEvaluation | LabelEvaluation, ModelCard]:
     """Train a detector or classifier; return it with its data, metrics and model card."""
     need_training()
+    with use_one_thread():
+        return _train_judge(loaded, options)
+
+
+def _train_judge(
+    loaded: Loaded, options: TrainOptions
+) -> tuple[FastJudge, Loaded, DetectorEvaluation | LabelEvaluation, ModelCard]:
     settings, encoder = choose_settings(loaded, options)
     if options.ocr:
         examples, missed = read_images(loaded.examples)
         more = (f"{missed} images could not be read",) if missed else ()
         loaded = replace(loaded, examples=examples, notes=(*loaded.notes, *more))
+    loaded = loaded.put_in_order()
     grown = augment(loaded.examples, options.obfuscated) if not loaded.labels.name else None
     if grown is None:
         trained = fit_labels(loaded, settings, encoder)
     else:
-        trained = fit(grown.examples, settings, encoder, grown.origins)
+        trained, note = fit_augmented(grown, settings, encoder, options.counterfactual)
+        loaded = replace(loaded, notes=(*loaded.notes, *note))
         issues = describe_label_issues(loaded, trained.held_out[: len(loaded.examples)])
         loaded = replace(loaded, notes=(*loaded.notes, *issues))
     found, card, facts = describe_trained(loaded, trained, encoder)
+    facts |= {COUNTERFACTUAL: True} if options.counterfactual and grown is not None else {}
     return FastJudge(trained.detector, encoder, facts), loaded, found, card
+
+
+def fit_augmented(
+    grown: Augmented,
+    settings: FastSettings,
+    encoder: Embedder | None,
+    counterfactual: bool,
+    weights: Sequence[float] = (),
+) -> tuple[Trained, tuple[str, ...]]:
+    """Train on examples and their copies, with counterfactual copies if requested.
+
+    Args:
+        grown: The examples, then their obfuscated copies, if any.
+        settings: Features and learner.
+        encoder: Encoder of texts or images, if the settings use one.
+        counterfactual: Add copies that name other groups.
+        weights: Weight of each example without copies. Default: 1.
+
+    Returns:
+        The trained detector, and notes on the copies for the model card.
+    """
+    count = len(set(grown.origins))
+    heavy = weights or (1.0,) * count
+    if not counterfactual:
+        return fit(grown.examples, settings, encoder, grown.origins, heavy), ()
+    more = add_counterfactuals(grown.examples[:count])
+    examples = (*grown.examples, *more.examples[count:])
+    origins = (*grown.origins, *more.origins[count:])
+    return fit(examples, settings, encoder, origins, heavy), (more.note,)
 
 
 def describe_trained(
@@ -297,7 +344,7 @@ def describe_trained(
         found = evaluate(loaded.examples, said, trained.detector.decision.threshold)
         pairs = [(p.probability, e.label == 1) for p, e in zip(said, loaded.examples, strict=True)]
         known = {"held_out_scores": rules.count_scores(pairs).dump()}
-    card = make_card(trained.detector, loaded, found, _describe_held_out(loaded))
+    card = make_card(trained.detector, loaded, found, _describe_held_out(loaded), trained.repeats)
     texts = describe_texts(loaded.texts)
     if not loaded.labels.name:
         point = operating_points.OperatingPoint(trained.detector.decision.threshold or 0.5)

@@ -19,6 +19,7 @@ from memantics.moderation.fast import Prediction
 from memantics.moderation.judges import OpenDetector
 from memantics.moderation.obfuscation import Unmasked, undecorate, unmask
 from memantics.moderation.operating_points import OperatingPoint
+from memantics.moderation.review_reasons import IMAGE_MISSING
 from memantics.moderation.subjects import (
     MOST_TEXT,
     NO_PICTURE,
@@ -82,6 +83,8 @@ class Verdict(Result):
         phash: Perceptual hash of the image.
         status: ``scored``, ``not_scored`` or ``failed``.
         reason: Why the meme is not scored or failed.
+        credentials: Marks and content credentials in the image file: digital source type,
+            program, signature; empty if there are none.
         text: All text, given or read by OCR.
         caption: The part of the text that belongs to the joke.
         other_text: The rest of the text: signs, watermarks, status bars.
@@ -96,7 +99,8 @@ class Verdict(Result):
         template_cluster: The known template that the image is similar to.
         obfuscation: Obfuscations that were undone before scoring.
         matched_id: The match-list entry whose copy the meme is; it decides the label.
-        match_reason: How the entry matched, and its stored reason.
+        match_reason: How the entry matched, and its stored reason; or the entry on the same
+            template with another text, which is not a match.
         labels: Labels of the default classifiers, if requested.
         unseen_ngram_rate: Proportion of n-grams that no training text has; None if unknown.
         out_of_domain: Whether that rate is above the limit of the detector; None if unknown.
@@ -110,6 +114,7 @@ class Verdict(Result):
     phash: str | None = None
     status: VerdictStatus
     reason: str = ""
+    credentials: str = ""
     text: str = ""
     caption: str = ""
     other_text: str = ""
@@ -275,11 +280,13 @@ def _judge_whole(
 
 def _apply_match(detector: OpenDetector, subject: Subject, verdict: Verdict) -> Verdict:
     """Give a copy of a known meme (match-list entry) its label; other verdicts do not change."""
-    if detector.match_list is None or not detector.match_list.folder.is_dir():
+    if detector.match_list is None or not detector.match_list.exists:
         return verdict
     match = find_match(detector.match_list, subject)
     if match is None:
         return verdict
+    if not match.copied:
+        return replace(verdict, match_reason=f"{match.how}: {match.entry.id}")
     verdict = replace(verdict, matched_id=match.entry.id, match_reason=match.reason)
     if not match.sure:
         return replace(verdict, review=verdict.review or match.cite())
@@ -426,15 +433,19 @@ def _look(
     # A meme without text is scored by its image or its captions.
     looks = not detector.machine.reads_texts
     seen = looks or (not text and example.image is not None and detector.reads(example))
+    lost = subject.image_fault.replace("; ", ", ")  # "; " separates reasons
     why = NO_PICTURE if detector.needs_image and example.image is None else ""
+    why = f"{why}: {lost}" if why and lost else why
     if not why and not seen:
         why = explain_not_scored(text, read, learnt, image=image)
     doubts = "" if looks else explain_doubts(text, read, learnt, beside, subject.unread)
+    unseen = f"{IMAGE_MISSING}: {lost}" if lost else ""
     source: TextSource = "given" if subject.given else "ocr"
     return Verdict(
         id=example.id,
         sha256=subject.sha256,
         phash=subject.phash,
+        credentials=subject.credentials,
         status="not_scored" if why else "scored",
         reason=why,
         text=subject.text or example.text[:MOST_TEXT],
@@ -445,8 +456,8 @@ def _look(
         template_cluster=subject.template_cluster,
         detector=detector.version,
         obfuscation=obfuscation,
-        note="; ".join(filter(None, (detector.note, plain))),
-        review=why or doubts,
+        note="; ".join(filter(None, (detector.note, plain, "" if why else unseen))),
+        review=why or "; ".join(filter(None, (unseen, doubts))),
     )
 
 

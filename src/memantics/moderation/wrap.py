@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,16 @@ from memantics.moderation.card import ModelCard, write_card
 from memantics.moderation.data import LabelVersionFlag, load_examples
 from memantics.moderation.detect import Detector
 from memantics.moderation.evaluation import DetectorEvaluation, evaluate
-from memantics.moderation.examples import Loaded, need_labels, need_two_classes, split_random
+from memantics.moderation.examples import (
+    Example,
+    Loaded,
+    need_labels,
+    need_two_classes,
+    split_random,
+)
 from memantics.moderation.heads import FEWEST, need_training
+from memantics.moderation.identity import NEEDS_IMAGE, measure_identity_terms
+from memantics.moderation.operating_points import OperatingPoint
 from memantics.moderation.pages import draw_thresholds
 from memantics.moderation.rules import count_scores
 
@@ -64,8 +73,9 @@ def wrap_classifier(
     found = None
     if loaded is not None:
         judge, found = calibrate(judge, loaded)
-    card = _make_card(judge, loaded, found)
-    facts = {**judge.card, **card.dump(), "languages": _find_languages(judge, loaded)}
+    languages = _find_languages(judge, loaded)
+    card = _check_identity(_make_card(judge, loaded, found), judge, languages)
+    facts = {**judge.card, **card.dump(), "languages": languages}
     wrapped.save_wrapped(out, judge.file.model_copy(update={"card": facts}))
     Detector.load(out)  # raises if the written file cannot be opened
     picture = draw_thresholds(found.thresholds) if found else ""
@@ -131,6 +141,21 @@ def _find_languages(judge: wrapped.WrappedJudge, loaded: Loaded | None) -> list[
             hint='add languages = ["en"] to the map, or give --data',
         )
     return found
+
+
+def _check_identity(
+    card: ModelCard, judge: wrapped.WrappedJudge, languages: Sequence[str]
+) -> ModelCard:
+    """Add false positive rates on identity terms, or a note if the classifier needs images."""
+    if judge.sees_images:
+        return replace(card, notes=(*card.notes, NEEDS_IMAGE))
+
+    def score(texts: Sequence[str]) -> list[float]:
+        said = judge.predict([Example(str(n), text) for n, text in enumerate(texts)])
+        return [one.probability for one in said]
+
+    point = OperatingPoint(0.5 if card.threshold is None else card.threshold)
+    return replace(card, identity=measure_identity_terms(score, point, languages))
 
 
 def _make_card(

@@ -18,7 +18,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from memantics.core.errors import DataError, InputError, StoreError, first_fault
-from memantics.core.files import replace_file
+from memantics.core.files import open_regular, read_regular, read_regular_text, replace_file
 from memantics.core.images import load
 from memantics.core.records import Closed
 from memantics.metrics.rounding import Floats, Ints, settle
@@ -176,7 +176,7 @@ def fit_platt(odds: Floats, labels: Ints) -> tuple[float, float]:
 def read_map(path: Path) -> LabelMap:
     """Read a label map; raise DataError if it is invalid."""
     try:
-        return LabelMap.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        return LabelMap.model_validate(tomllib.loads(read_regular_text(path)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise DataError(
             path, f"cannot be read: {error}", hint="write a TOML file with a table [labels]"
@@ -221,7 +221,7 @@ def is_wrapped(path: Path) -> bool:
     """Check whether a path is the file of a wrapped classifier."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return file.read(1) == b"{"
 
 
@@ -230,7 +230,7 @@ def open_wrapped(path: Path) -> WrappedJudge:
     if path.stat().st_size > _LARGEST:
         raise StoreError(f"{path} is too large for a wrapped detector")
     try:
-        file = WrappedFile.model_validate_json(path.read_bytes())
+        file = WrappedFile.model_validate_json(read_regular(path))
     except ValidationError as error:
         raise StoreError(
             f"{path} is not a wrapped detector, or the file is damaged: {first_fault(error)}",

@@ -15,13 +15,14 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from memantics.core.errors import InputError, StoreError
 from memantics.moderation.examples import Example, Loaded, keep_typed
+from memantics.moderation.identity import NEEDS_IMAGE, list_identity_sentences
 from memantics.moderation.judges import NeuralJudge
 from memantics.moderation.neural.encoding import encode, gold_places
 from memantics.moderation.neural.feeding import cut_portions, draw_order, split_rows, weigh_classes
 from memantics.moderation.neural.machine import Ranks, get_torch
 from memantics.moderation.neural.network import build_network, measure, open_encoders
 from memantics.moderation.neural.saved import WEIGHTS, load_neural, predict_neural
-from memantics.moderation.neural.seeds import SeedPlan, TrainedSeeds, train_neural
+from memantics.moderation.neural.seeds import SeedPlan, TrainedSeeds, train_neural, write_card
 from memantics.moderation.neural.settings import Backbones, NetworkShape, Training, check_training
 from memantics.moderation.neural.training import Trainer, TrainingMaterial, digest
 from tests.moderation.neural.conftest import Make
@@ -381,3 +382,27 @@ def test_pickles_are_never_opened(text_only: Backbones, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is damaged"):
         load_neural(tmp_path, "cpu")
     assert not marker.exists()
+
+
+def test_the_card_has_false_positive_rates_by_group(text_only: Backbones, tmp_path: Path) -> None:
+    """The rates are those of the chosen seed at 0.5, counted here from its own predictions."""
+    data = draw_memes(60)
+    trained = train(data, text_only, tmp_path, replace(SHORT, seeds=(0, 1), epochs=1))
+    card = write_card(trained, data).read_text(encoding="utf-8")
+    sentences = list_identity_sentences("zh")
+    examples = [Example(str(n), own.text) for n, own in enumerate(sentences)]
+    said = predict_neural(load_neural(tmp_path, "cpu"), examples).predictions
+    flagged = sum(one.harmful >= 0.5 for one in said)
+    assert f"| zh | all groups | 336 | {100 * flagged / 336:.1f} |" in card
+    assert card.count("| zh | ") == 29
+    assert NEEDS_IMAGE[1:] not in card
+
+
+def test_the_card_of_a_network_with_images_says_what_is_missing(
+    fusion: Backbones, tmp_path: Path
+) -> None:
+    data = draw_memes(60, tmp_path / "images")
+    card = write_card(train(data, fusion, tmp_path / "out", replace(SHORT, epochs=1)), data)
+    text = card.read_text(encoding="utf-8")
+    assert f"- {NEEDS_IMAGE[0].upper()}{NEEDS_IMAGE[1:]}." in text
+    assert "## Identity terms" not in text

@@ -21,6 +21,7 @@ from PIL import Image as Pillow
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError, first_fault
+from memantics.core.files import read_regular
 from memantics.core.prompt import Prompt, read_prompts
 from memantics.core.records import Form, Image, Message, MessagePart, Request
 from memantics.metrics.classification import binary_macro_f1, count_binary, f1, tnr, tpr
@@ -513,7 +514,7 @@ class LoraJudge:
 def open_lora(folder: Path, base: Path | None) -> LoraJudge:
     """Open a model tuned with ``--question harm``; ``base`` is its base model, if moved."""
     try:
-        facts = orjson.loads((folder / FACTS).read_bytes())
+        facts = orjson.loads(read_regular(folder / FACTS))
         if "task" in facts["wording"]:
             raise InputError(
                 f"{folder} was tuned for {facts['wording']['task']}, not for harm",
@@ -522,7 +523,7 @@ def open_lora(folder: Path, base: Path | None) -> LoraJudge:
         said = {name: facts["wording"][name] for name in ("question", "style", "language")}
         said |= {n: facts["wording"][n] for n in ("text", "said") if n in facts["wording"]}
         wording = TypeAdapter(Wording).validate_python(said)
-        settings = orjson.loads((folder / ADAPTER / "adapter_config.json").read_bytes())
+        settings = orjson.loads(read_regular(folder / ADAPTER / "adapter_config.json"))
         model = base or Path(settings["base_model_name_or_path"])
         pixels = int(facts["tuning"]["max_pixels"])
     except ValidationError as error:

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.files import write_text
+from memantics.core.files import read_regular, write_text
 from memantics.core.parameters import Flag
 from memantics.core.prompt import fill_template
 from memantics.core.records import Item, Outcome, Score
@@ -531,7 +531,7 @@ def find_writer(folder: Path) -> dict[str, Any] | None:
     if not (folder / FACTS).is_file():
         return None
     try:
-        facts = orjson.loads((folder / FACTS).read_bytes())
+        facts = orjson.loads(read_regular(folder / FACTS))
         writes = "task" in facts["wording"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise StoreError(

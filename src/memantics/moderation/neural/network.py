@@ -23,6 +23,7 @@ import orjson
 from numpy.typing import NDArray
 
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import read_regular
 from memantics.metrics.classification import count_classes, f1, macro_metrics
 from memantics.metrics.rounding import Ints
 from memantics.moderation.neural.encoding import (
@@ -213,7 +214,7 @@ def _read(text: Path | None, image: Path | None, model: Any, length: int) -> Rea
         splitter = read_splitter(_tokenizer_of(text), _pad_of(config), str(text / TOKENIZER))
     if image is not None:
         place = _find(image, PREPARATION)
-        preparation = read_preparation(place.read_bytes(), str(place))
+        preparation = read_preparation(read_regular(place), str(place))
     return Reader(splitter, preparation, length)
 
 
@@ -226,7 +227,7 @@ def _pad_of(config: Any) -> int:
 def _tokenizer_of(place: Path) -> bytes:
     """Read ``tokenizer.json`` of a folder, or convert its older tokenizer files."""
     if (place / TOKENIZER).is_file():
-        return (place / TOKENIZER).read_bytes()
+        return read_regular(place / TOKENIZER)
     transformers = get_transformers()
     try:
         found = transformers.AutoTokenizer.from_pretrained(str(place), local_files_only=True)

@@ -27,6 +27,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.data import Skip
 from memantics.core.errors import InputError, StoreError, first_fault
+from memantics.core.files import open_regular, read_regular
 from memantics.metrics.rounding import Ints
 from memantics.moderation.examples import Example
 from memantics.moderation.neural import encoding
@@ -51,6 +52,7 @@ FORMAT = 1
 FACTS = "detector.json"
 GRAPH = "model.onnx"
 _LARGEST = 4 << 30
+_FACTS_BYTES = 64 << 20
 _BATCH = 64
 
 
@@ -101,7 +103,7 @@ def read_facts(folder: Path) -> SavedFacts:
     """Read ``detector.json``; raise StoreError if it is damaged or from another version."""
     path = folder / FACTS
     try:
-        found = _FACTS.validate_json(path.read_bytes())
+        found = _FACTS.validate_json(read_regular(path, _FACTS_BYTES))
     except OSError as error:
         raise StoreError(
             f"{folder} is not a neural detector: {FACTS} is missing or unreadable",
@@ -150,7 +152,7 @@ def find_detector(folder: Path) -> Path:
     if (folder / FACTS).is_file():
         return folder
     try:
-        chosen = orjson.loads((folder / SUMMARY).read_bytes())["chosen"]
+        chosen = orjson.loads(read_regular(folder / SUMMARY, _FACTS_BYTES))["chosen"]
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise StoreError(
             f"{folder} has no neural detector",
@@ -185,7 +187,9 @@ def check_files(place: Path, facts: SavedFacts) -> None:
         raise StoreError(f"{place / FACTS} has no checksum of the weights", hint="train again")
     for path in place.rglob("*"):
         inner = path.relative_to(place)
-        if path.is_file() and covered(inner) and inner.as_posix() not in facts.checksums:
+        # Links to devices and named pipes count too: an encoder would wait for them.
+        odd = not path.is_dir() and inner.as_posix() not in facts.checksums
+        if odd and covered(inner):
             raise StoreError(
                 f"{path} does not belong to the detector", hint="remove it, or copy it again"
             )
@@ -237,9 +241,7 @@ class DeployedDetector(NeuralDetector):
 def open_deployed(path: Path, threads: int = 0) -> DeployedDetector:
     """Open an exported file."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise StoreError(f"{path} is too large for an exported detector")
-        data = path.read_bytes()
+        data = read_regular(path, _LARGEST)
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     return open_export(data, str(path), threads)
@@ -340,7 +342,7 @@ def is_neural(path: Path) -> bool:
     if path.is_dir():
         return (path / FACTS).is_file() or (path / SUMMARY).is_file()
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, _LARGEST) as file, zipfile.ZipFile(file) as archive:
             return GRAPH in archive.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
@@ -387,10 +389,10 @@ def export_onnx(folder: Path, target: Path) -> Path:
     files = {GRAPH: _trace(detector)}
     for kind in ("text", "clip"):
         if (place / kind / TOKENIZER).is_file():
-            files[TOKENIZER] = (place / kind / TOKENIZER).read_bytes()
+            files[TOKENIZER] = read_regular(place / kind / TOKENIZER)
     for kind in ("image", "clip"):
         if (place / kind / PREPARATION).is_file():
-            files[PREPARATION] = (place / kind / PREPARATION).read_bytes()
+            files[PREPARATION] = read_regular(place / kind / PREPARATION)
     sums = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     splitter = detector.reader.splitter
     exported = ExportedFacts(

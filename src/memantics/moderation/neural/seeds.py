@@ -26,6 +26,12 @@ from memantics.core.prompt import fill_template
 from memantics.core.result import Table
 from memantics.moderation.card import clean_markdown
 from memantics.moderation.examples import Example, Loaded
+from memantics.moderation.identity import (
+    NEEDS_IMAGE,
+    IdentityErrors,
+    measure_identity_terms,
+    tabulate_identity,
+)
 from memantics.moderation.neural import machine, saved, settings
 from memantics.moderation.neural import network as backbone
 from memantics.moderation.neural.encoding import classes_of, encode, gold_places
@@ -46,6 +52,7 @@ from memantics.moderation.neural.training import (
     hold_folder,
     write_whole,
 )
+from memantics.moderation.operating_points import OperatingPoint
 
 PREDICTIONS, RUNNING = "predictions.jsonl", "training"
 CARD = "CARD.md"
@@ -385,9 +392,23 @@ def write_card(trained: TrainedSeeds, data: Loaded) -> Path:
     return path
 
 
+def measure_identity(trained: TrainedSeeds, data: Loaded) -> tuple[IdentityErrors, ...] | None:
+    """Measure the chosen seed on harmless sentences about groups; None if it needs images."""
+    detector = saved.load_neural(trained.folder, device="cpu")
+    if detector.reader.preparation is not None:
+        return None
+
+    def score(texts: Sequence[str]) -> list[float]:
+        examples = [Example(str(n), text) for n, text in enumerate(texts)]
+        return [one.harmful for one in saved.predict_neural(detector, examples).predictions]
+
+    return measure_identity_terms(score, OperatingPoint(0.5), data.list_languages())
+
+
 def describe(trained: TrainedSeeds, data: Loaded) -> str:
     """Format the card as Markdown."""
     facts = trained.seeds[0]
+    identity = measure_identity(trained, data)
     return fill_template(
         __file__,
         "card.md",
@@ -398,6 +419,8 @@ def describe(trained: TrainedSeeds, data: Loaded) -> str:
         encoders=[kind for kind in ("text", "image", "clip") if (_first(trained) / kind).is_dir()],
         captions=_say_captions(facts.shape),
         rows=tabulate(trained.seeds).rows,
+        identity=tabulate_identity(identity or ()),
+        unmeasured=NEEDS_IMAGE if identity is None else "",
     )
 
 

@@ -25,7 +25,14 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from memantics.core.errors import InputError, StoreError
-from memantics.core.files import lock_folder, refuse_unwritable, whole_file
+from memantics.core.files import (
+    lock_folder,
+    open_regular,
+    read_regular,
+    read_regular_text,
+    refuse_unwritable,
+    whole_file,
+)
 from memantics.metrics.rounding import Ints
 from memantics.moderation.neural import feeding
 from memantics.moderation.neural.encoding import Encoded, classes_of, gold_places
@@ -103,7 +110,7 @@ def save_checkpoint(folder: Path, network: Any, optimiser: Any, progress: Traini
 def read_latest(folder: Path) -> Path | None:
     """Return the latest complete checkpoint, or None."""
     try:
-        name = (folder / LATEST).read_text(encoding="utf-8").strip()
+        name = read_regular_text(folder / LATEST).strip()
     except FileNotFoundError:
         return None
     if not name.startswith("step-") or not name.removeprefix("step-").isdecimal():
@@ -114,7 +121,7 @@ def read_latest(folder: Path) -> Path | None:
 def read_progress(place: Path) -> TrainingProgress:
     """Read the progress of a checkpoint; raise StoreError if it is damaged."""
     try:
-        found = _PROGRESS.validate_json((place / PROGRESS).read_bytes())
+        found = _PROGRESS.validate_json(read_regular(place / PROGRESS))
     except (OSError, ValidationError) as error:
         raise StoreError(
             f"the checkpoint {place} is damaged: {PROGRESS} cannot be read",
@@ -203,7 +210,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 def digest(path: Path) -> str:
     """Compute the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

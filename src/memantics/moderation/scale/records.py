@@ -17,6 +17,7 @@ import orjson
 
 from memantics.core.data import inside
 from memantics.core.errors import ImageError
+from memantics.core.files import check_regular, open_regular
 from memantics.core.images import DEFAULT_BOUNDS, read_bytes
 from memantics.core.text import escape_surrogates
 
@@ -36,7 +37,8 @@ class Ref:
     ``column``) or a tar archive (``member``: ``size`` bytes from ``index``); empty for a text.
     ``stamp`` is size and time of that file; a changed file is another meme. ``apart`` is a longer
     id, used if another meme has the same ``id``. ``fault`` is the reason why a source row is
-    invalid; it still becomes a row of the result.
+    invalid; it still becomes a row of the result. ``image_fault`` is the reason why the image of a
+    row with a text cannot be used.
     """
 
     id: str
@@ -50,14 +52,20 @@ class Ref:
     fault: str = ""
     stamp: str = ""
     apart: str = ""
+    image_fault: str = ""
+
+
+# An absent image fault is not written, so that references of earlier versions have the same digest.
+_NO_IMAGE_FAULT = b',"image_fault":""'
 
 
 def write_refs(refs: Sequence[Ref]) -> bytes:
     """Serialize references as JSON; file names that are not UTF-8 are escaped."""
     try:
-        return orjson.dumps(refs)
+        written = orjson.dumps(refs)
     except TypeError:
-        return orjson.dumps([escape_all(asdict(ref)) for ref in refs])
+        written = orjson.dumps([escape_all(asdict(ref)) for ref in refs])
+    return written.replace(_NO_IMAGE_FAULT, b"")  # quotes inside of texts are escaped
 
 
 def escape_all(row: ShardRow) -> ShardRow:
@@ -186,6 +194,7 @@ def _open_group(ref: Ref) -> tuple[range, Iterator[tuple[int, Any]]]:
     """Open the row group of a reference: its row range, and an iterator over its cells."""
     import pyarrow.parquet as pq
 
+    check_regular(ref.place)
     file = pq.ParquetFile(ref.place)
     start = 0
     for group in range(file.num_row_groups):
@@ -215,7 +224,7 @@ def _check(ref: Ref, data: bytes) -> bytes:
 
 def _read_part(ref: Ref) -> bytes:
     """Read a member of an archive, up to the size limit."""
-    with Path(ref.place).open("rb") as file:
+    with open_regular(ref.place) as file:
         file.seek(ref.index)
         data = file.read(min(ref.size, DEFAULT_BOUNDS.max_bytes + 1))
     if len(data) < min(ref.size, DEFAULT_BOUNDS.max_bytes + 1):

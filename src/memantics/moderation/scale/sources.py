@@ -18,14 +18,17 @@ from typing import IO
 import orjson
 
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import check_regular, open_regular
+from memantics.core.ids import escape_id, find_id_fault, normalise_id
 from memantics.core.memes import MEMES, SUFFIXES
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.records import Ref
 from memantics.moderation.scale.tables import (
     LINES,
+    LONGEST_ID,
     LONGEST_LINE,
     PARQUET,
     TABLES,
-    TableColumns,
     count_rows,
     find_columns,
     find_format,
@@ -35,7 +38,7 @@ from memantics.moderation.scale.tables import (
     stamp_file,
 )
 
-__all__ = ["STDIN", "TableColumns", "count_ahead", "name_sources", "read_sources"]
+__all__ = ["STDIN", "count_ahead", "name_sources", "read_sources"]
 # Memes in tar archives, by the convention of WebDataset.
 
 # Errors that tarfile raises for invalid headers.
@@ -59,6 +62,7 @@ class _Sample:
 def read_tar(path: Path, columns: TableColumns) -> Iterator[Ref]:
     """Yield a reference for each image of a sample, or for the text of a sample without images."""
     try:
+        check_regular(path)
         archive = tarfile.open(path, "r:")  # noqa: SIM115 - closed below, also when not exhausted
     except (*_DAMAGED, OSError) as error:
         raise DataError(
@@ -160,7 +164,9 @@ def _add_fields(sample: _Sample, body: bytes, name: str, columns: TableColumns) 
     names = find_columns(fields, columns, Path(name), strict=False)
     given_id, text = fields.get(names.id), fields.get(names.text)
     language = fields.get("language")
-    sample.id = "" if given_id is None else str(given_id)
+    sample.id = "" if given_id is None else normalise_id(str(given_id))
+    if sample.id and (fault := find_id_fault(sample.id, LONGEST_ID)):
+        sample.fault = f"the id in {show_name(name)} {fault}; change the id"
     sample.text = text if isinstance(text, str) and text.strip() else sample.text
     sample.language = language if isinstance(language, str) else ""
 
@@ -200,7 +206,7 @@ _PIPED = "standard input"
 _LISTS = (MEMES, "metadata.jsonl", "metadata.csv", "metadata.parquet")
 # Images without read permission are listed too; their rows then contain the error.
 _PICTURES = SUFFIXES | {".avif", ".heic", ".heif", ".jfif", ".jxl", ".svg", ".tif", ".tiff"}
-_LONGEST_ID, _LONGEST_TEXT = 1_000, 25_000
+_LONGEST_TEXT = 25_000
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".tgz")
 _ASIDE = re.compile(rb'"kept"\s*:\s*false')  # rejected by ``collect``
 
@@ -222,9 +228,9 @@ def read_sources(
 
 
 def _bound(ref: Ref) -> Ref:
-    """Shorten the id and text of a reference, to bound memory."""
-    if len(ref.id) > _LONGEST_ID:
-        ref = replace(ref, id=ref.id[:_LONGEST_ID], fault=f"its id has {len(ref.id):,} characters")
+    """Make the id of a reference valid, and shorten its text, to bound memory."""
+    if find_id_fault(ref.id, LONGEST_ID):
+        ref = replace(ref, id=escape_id(ref.id, LONGEST_ID))
     if ref.text is not None and len(ref.text) > _LONGEST_TEXT:
         ref = replace(ref, text=ref.text[:_LONGEST_TEXT])
     return ref
@@ -295,13 +301,14 @@ def _count_memes(sources: Sequence[str | Path], columns: TableColumns) -> Iterat
     for path in map(Path, sources):
         _check(path, None)
         if path.suffix.lower() == LINES and path.is_file():
-            with path.open("rb") as lines:
+            with open_regular(path) as lines:
                 while line := lines.readline(LONGEST_LINE):
                     whole = line.endswith(b"\n") or len(line) < LONGEST_LINE
                     yield whole and not _ASIDE.search(line) and bool(line.strip())
         elif path.suffix.lower() == PARQUET and path.is_file():
             import pyarrow.parquet as pq
 
+            check_regular(path)
             with pq.ParquetFile(path) as file:
                 yield count_rows(file, path)
         else:

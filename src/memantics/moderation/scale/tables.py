@@ -5,20 +5,25 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
+import io
 import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, MemanticsError
-from memantics.core.parameters import Flag
+from memantics.core.files import check_regular, open_regular
+from memantics.core.ids import find_id_fault, normalise_id
+from memantics.core.separated import long_cells
 from memantics.core.text import escape_surrogates
+from memantics.moderation.columns import TableColumns
 from memantics.moderation.scale.records import Ref
 
 if TYPE_CHECKING:
@@ -35,24 +40,11 @@ _UNPACK: Mapping[str, Callable[..., Any]] = {
 # errors that pyarrow raises for invalid values
 _UNREADABLE = (ValueError, OverflowError, LookupError)
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
-_IDS = ("id", "post_id", "meme_id", "image_id", "__key__")
-_IMAGES = ("image", "file_name", "image_path", "img", "path", "file", "jpg", "png")
-_TEXTS = ("text", "caption", "ocr", "txt")
 LONGEST_LINE = 16 * 1024 * 1024
+LONGEST_ID = 1_000  # characters; annotation queues shorten longer ids than 300
 # Limits against files that declare billions of rows or gigabytes of text.
 _MOST_ROWS_A_BYTE, _ROWS_AT_ONCE = 100, 64
 _BOM = b"\xef\xbb\xbf"
-
-
-@dataclass(frozen=True, slots=True)
-class TableColumns:
-    """Column names of tables, if they are not the usual ones."""
-
-    id: Annotated[str, Flag("Column with ids. Default: a usual name.", "--id-column")] = ""
-    image: Annotated[
-        str, Flag("Column with image paths or bytes. Default: a usual name.", "--image-column")
-    ] = ""
-    text: Annotated[str, Flag("Column with texts. Default: a usual name.", "--text-column")] = ""
 
 
 def find_format(path: Path) -> str:
@@ -90,17 +82,54 @@ def read_table(path: Path, columns: TableColumns) -> Iterator[Ref]:
     if ending == PARQUET:
         yield from _read_parquet(path, columns)
         return
-    unpack = _UNPACK.get(path.suffix.lower(), open)
-    text = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": ""}
-    with unpack(path, "rb") if ending == LINES else unpack(path, "rt", **text) as file:
+    with _unpack(path) as file:
         try:
             if ending == LINES:
                 yield from read_lines(file, path, columns)
             else:
-                yield from _read_separated(file, path, columns, SEPARATORS[ending])
+                text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+                yield from _read_separated(text, path, columns, SEPARATORS[ending])
         except _DAMAGED as error:
             fault = f"{path.name} is damaged: the rest is skipped; copy it again ({error})"
             yield Ref(show_name(path), fault=fault)
+
+
+@contextmanager
+def _unpack(path: Path) -> Iterator[IO[bytes]]:
+    """Open a table, and decompress it if its name says so."""
+    try:
+        given = open_regular(path)
+    except OSError as error:
+        raise DataError(path, f"cannot be read: {error.strerror}", hint="check the path") from error
+    unpack = _UNPACK.get(path.suffix.lower())
+    with given, unpack(given, "rb") if unpack else given as file:
+        yield file
+
+
+def read_header(path: Path) -> list[str]:
+    """Return the columns of a table, or the fields of its first line; empty if it is damaged."""
+    if find_format(path) == PARQUET:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            check_regular(path)
+            return [str(name) for name in pq.read_schema(path).names]
+        except (pa.ArrowException, ValueError, OSError):
+            return []
+    try:
+        with _unpack(path) as file:
+            first = file.readline(LONGEST_LINE).removeprefix(_BOM)
+    except (DataError, *_DAMAGED, OSError):
+        return []
+    try:
+        if find_format(path) == LINES:
+            row = orjson.loads(first)
+            return [*row] if isinstance(row, dict) else []
+        mark = SEPARATORS[find_format(path)]
+        return next(csv.reader([first.decode("utf-8", "replace")], delimiter=mark), [])
+    except (ValueError, csv.Error):
+        return []
 
 
 def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[Ref]:
@@ -129,11 +158,12 @@ def read_lines(lines: IO[bytes], path: Path, columns: TableColumns) -> Iterator[
 
 
 def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str) -> Iterator[Ref]:
-    csv.field_size_limit(LONGEST_LINE)
     taken = _TakenLines(lines)
     rows = csv.DictReader(taken, delimiter=mark, strict=True)
     try:
-        names = find_columns(rows.fieldnames or (), columns, path)
+        with long_cells(LONGEST_LINE):
+            header = rows.fieldnames or ()
+        names = find_columns(header, columns, path)
     except csv.Error as error:
         raise DataError(
             path, f"its first row is not valid CSV: {error}", hint="repair its quotes"
@@ -143,7 +173,9 @@ def _read_separated(lines: IO[str], path: Path, columns: TableColumns, mark: str
         number += 1
         taken.size = 0
         try:
-            row = next(rows)
+            # Only while a row is read: the limit is one of the whole process.
+            with long_cells(LONGEST_LINE):
+                row = next(rows)
             "".join(map(str, row.values())).encode()
         except StopIteration:
             return
@@ -186,24 +218,19 @@ def _number(ref: Ref, path: Path, number: int) -> Ref:
 def find_columns(
     known: Iterable[str], columns: TableColumns, path: Path, *, strict: bool = True
 ) -> TableColumns:
-    """Find the columns by the given names, else by the usual names."""
+    """Find the columns by the given names, else by those remembered, else by the usual names."""
     names = list(known)
-    for asked in (columns.id, columns.image, columns.text):
-        if strict and asked and asked not in names:
-            raise InputError(
-                f"{path} has no column {asked!r}", hint=f"it has {', '.join(names)[:300]}"
-            )
-    found = TableColumns(
-        columns.id or next((name for name in _IDS if name in names), ""),
-        columns.image or next((name for name in _IMAGES if name in names), ""),
-        columns.text or next((name for name in _TEXTS if name in names), ""),
-    )
-    if strict and not found.image and not found.text:
+    if strict and (missing := columns.find_missing(names)):
+        raise InputError(
+            f"{path} has no column {missing!r}", hint=f"it has {', '.join(names)[:300]}"
+        )
+    found = columns.find(names)
+    if strict and not found.keys() & {"image", "text"}:
         raise InputError(
             f"{path} has neither an image nor a text column",
             hint=f"use --image-column or --text-column; columns: {', '.join(names)[:300]}",
         )
-    return found
+    return TableColumns(found.get("id", ""), found.get("image", ""), found.get("text", ""))
 
 
 def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number: int) -> Ref:
@@ -214,7 +241,7 @@ def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number
         image = image.get("path") or image
     language = row.get("language")
     ref = Ref(
-        str(given),
+        normalise_id(str(given)),
         text=text if isinstance(text, str) else None,
         language=language if isinstance(language, str) else "",
     )
@@ -222,26 +249,34 @@ def _make_ref(row: Mapping[str, object], names: TableColumns, path: Path, number
         ref = _number(ref, path, number)
         if isinstance(image, str) and image:
             ref = replace(ref, id=show_name(image))
+    elif fault := find_id_fault(ref.id, LONGEST_ID):
+        return replace(ref, fault=f"the id of row {number} {fault}; change the id")
     if not isinstance(text, str | None):
         return replace(ref, fault=f"the text of row {number} is not a text: {str(text)[:40]!r}")
     if isinstance(image, str) and image:
         return _find_image(ref, image, path)
     if image and not isinstance(image, str):
-        return replace(ref, fault=f"the image of row {number} is neither a path nor bytes")
+        return _doubt_image(ref, f"the image of row {number} is neither a path nor bytes")
     if ref.text is None:
         known = ", ".join(map(str, row))[:200]
         return replace(ref, fault=f"row {number} has neither an image nor a text; it has: {known}")
     return ref
 
 
+def _doubt_image(ref: Ref, fault: str) -> Ref:
+    """Record why an image cannot be used; a row with a text is still a meme."""
+    has_text = bool((ref.text or "").strip())
+    return replace(ref, image_fault=fault) if has_text else replace(ref, fault=fault)
+
+
 def _find_image(ref: Ref, image: str, path: Path) -> Ref:
     """Resolve an image path relative to the folder of its table."""
     if "://" in image[:20] or image.startswith("data:"):
-        return replace(ref, fault="the image is a URL, which is not supported; give a file")
+        return _doubt_image(ref, "the image is a URL, which is not supported; give a file")
     try:
         place = inside(path.parent, image)
     except MemanticsError as error:
-        return replace(ref, fault=str(error))
+        return _doubt_image(ref, str(error))
     return replace(ref, kind="file", place=str(place), stamp=stamp_file(place))
 
 
@@ -251,6 +286,7 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
     import pyarrow.parquet as pq
 
     try:
+        check_regular(path)
         file = pq.ParquetFile(path)
     except (pa.ArrowException, ValueError, OSError) as error:
         raise DataError(
@@ -269,7 +305,7 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
             elif inner:
                 text, given_id = row.get(names.text), row.get(names.id)
                 ref = Ref(
-                    str(given_id),
+                    normalise_id(str(given_id)),
                     "table",
                     str(path),
                     number,
@@ -278,7 +314,11 @@ def _read_parquet(path: Path, columns: TableColumns) -> Iterator[Ref]:
                     language=str(row.get("language") or ""),
                     stamp=stamp,
                 )
-                yield _number(ref, path, number) if given_id in (None, "") else ref
+                if given_id in (None, ""):
+                    ref = _number(ref, path, number)
+                elif fault := find_id_fault(ref.id, LONGEST_ID):
+                    ref = replace(ref, fault=f"the id of row {number} {fault}; change the id")
+                yield ref
             else:
                 yield _make_ref(row, names, path, number)
 

@@ -1,7 +1,7 @@
 """Run a study (every variant on the same splits, tested once), and compute its metrics.
 
 Finished trainings are not repeated. Metrics are means over seeds with confidence intervals over
-memes. Variants are compared by a paired bootstrap over memes and a t-test over seeds.
+memes. Variants are compared by a jackknife over memes and a t-test over seeds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError, StoreError, UnknownName, first_fault
-from memantics.core.files import replace_file
+from memantics.core.files import read_regular, replace_file
 from memantics.core.records import Score
 from memantics.core.result import Result, Table, to_plain
 from memantics.metrics.classification import (
@@ -30,8 +30,9 @@ from memantics.metrics.classification import (
     macro_recall,
     split_confusions,
 )
-from memantics.metrics.comparison import correct_known, resampled_p, welch_t_test
-from memantics.metrics.interval import bootstrap, percentile_span, resample_sums
+from memantics.metrics.comparison import correct_known, welch_t_test
+from memantics.metrics.interval import bootstrap
+from memantics.metrics.paired import compare_left_out
 from memantics.metrics.rounding import Floats, Ints
 from memantics.moderation.evaluation import percent
 from memantics.moderation.examples import (
@@ -193,8 +194,8 @@ def _score_modalities(sheet: VariantVerdicts, examples: Mapping[str, Example]) -
 class Contrast:
     """The difference in macro-F1 of two variants, second minus first.
 
-    ``low``, ``high`` and ``p`` come from a paired bootstrap over memes. ``p_seeds`` is from Welch's
-    t-test over seeds. ``corrected`` and ``seeds_corrected`` have Holm's correction over all
+    ``low``, ``high`` and ``p`` come from one test, a jackknife over memes. ``p_seeds`` is from
+    Welch's t-test over seeds. ``corrected`` and ``seeds_corrected`` have Holm's correction over all
     contrasts of the task.
     """
 
@@ -232,8 +233,9 @@ def contrast(
     seen = float(difference(cells.sum(0)[None])[0])
     low = high = p = None
     if len(shared) > 1:
-        drawn = np.concatenate([difference(part) for part in resample_sums(cells, _RESAMPLES)])
-        (low, high), p = percentile_span(drawn), resampled_p(drawn, seen)
+        left = difference(cells.sum(0) - cells)
+        tested = compare_left_out(seen, left, bound=1.0)
+        low, high, p = tested.low, tested.high, tested.p
     by_seed = [_macro_f1(side.count(side.cells.sum(0)[None]))[0].tolist() for side in (one, other)]
     seeds = welch_t_test(*by_seed)
     return Contrast(
@@ -473,7 +475,7 @@ def _read_sheet(folder: Path, seeds: Sequence[int], target: TrainingTarget) -> V
     memes: tuple[str, ...] = ()
     gold: list[int] = []
     for seed in seeds:
-        lines = (folder / f"seed-{seed}" / PREDICTIONS).read_bytes().splitlines()
+        lines = read_regular(folder / f"seed-{seed}" / PREDICTIONS).splitlines()
         rows = [row for row in map(orjson.loads, lines) if row["part"] == "test"]
         memes, gold = tuple(row["id"] for row in rows), [row["gold"] for row in rows]
         said.append([int(np.argmax(row["chances"])) for row in rows])
@@ -501,7 +503,7 @@ def _find_answers(
     mark = _mark(variant, data)
     path = _place_answers(out, variant)
     if path.is_file():
-        found = orjson.loads(path.read_bytes())
+        found = orjson.loads(read_regular(path))
         if found["mark"] != mark:
             raise StoreError(
                 f"{path} was written with other data or settings",
@@ -559,7 +561,7 @@ def read_study(folder: Path) -> Study:
     """Read the results of a study from its folder; raise StoreError if there are none."""
     path = folder / STUDY
     try:
-        return _STUDY.validate_json(path.read_bytes())
+        return _STUDY.validate_json(read_regular(path))
     except OSError as error:
         raise StoreError(
             f"{folder} has no study", hint="give an output folder of 'memantics detector study'"
@@ -580,7 +582,7 @@ def read_verdicts(folder: Path, study: Study) -> dict[str, dict[str, float]]:
         variant = read_variant(row.variant)
         place = folder / "harmful" / variant.slug
         if row.task == "harmful" and variant.fast and _place_answers(folder, variant).is_file():
-            answers = orjson.loads(_place_answers(folder, variant).read_bytes())["answers"]
+            answers = orjson.loads(read_regular(_place_answers(folder, variant)))["answers"]
             found[row.variant] = {
                 meme: float(answer["harmful"] == LABELS[1]) for meme, answer in answers.items()
             }

@@ -1,0 +1,1 @@
+"""Decisions as records: an append-only log, appeals, webhooks, explanations and exports."""

@@ -1,0 +1,467 @@
+"""Decisions of reviewers: record them, queue appeals, measure gold items, record outcomes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import JsonValue
+
+from memantics.core.errors import InputError
+from memantics.core.files import write_text
+from memantics.core.ids import escape_id
+from memantics.core.parameters import Argument, Flag
+from memantics.core.policy import NO_CLAUSE, Policy, PolicyExample, read_policy, write_policy
+from memantics.core.queue import (
+    ANNOTATIONS,
+    AggregatedAnnotation,
+    QueueCard,
+    QueueItem,
+    QueueOption,
+    Shown,
+    read_annotations,
+    write_annotations,
+    write_queue,
+)
+from memantics.core.result import Result
+from memantics.metrics.interval import wilson
+from memantics.metrics.rounding import settle
+from memantics.moderation.decisions.cases import (
+    Decision,
+    DecisionCase,
+    Outcome,
+    check_clause,
+    find_case,
+    hash_content,
+    list_cases,
+    list_open_appeals,
+    record_decision,
+    record_outcome,
+)
+from memantics.moderation.decisions.log import DecisionLog
+from memantics.moderation.decisions.webhooks import check_url
+
+LogFlag = Annotated[
+    str | None,
+    Flag(
+        "SQLite file or postgresql://… of the log. Default: decisions.db in the home folder.",
+        "--db",
+        metavar="FILE|URL",
+    ),
+]
+PolicyFlag = Annotated[Path | None, Flag("Policy file of the decisions.")]
+_DECIDED = {"yes": "violates", "no": "allowed"}
+WORKFLOW = "review-policy"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDecisions(Result):
+    """Decisions that a command appended to the log; ``skipped`` had no clear answer."""
+
+    decisions: tuple[Decision, ...]
+    skipped: int
+
+
+def record_reviews(
+    annotations: Annotated[
+        Path, Argument("Annotations of a policy review, as 'annotate export' writes them.")
+    ],
+    database: LogFlag = None,
+    *,
+    policy: PolicyFlag = None,
+    webhooks: Annotated[
+        Sequence[str], Flag("URL that receives decided cases; repeatable.", "--webhook")
+    ] = (),
+    keep_texts: Annotated[
+        float | None, Flag("Also store the texts, for N days. Default: not stored.", min=0)
+    ] = None,
+) -> RecordedDecisions:
+    """Record the decisions of reviewers in the decision log.
+
+    A meme that was recorded under the same policy version before is skipped, so that the command
+    can be repeated after an interruption.
+
+    Args:
+        annotations: Annotation file of a policy review.
+        database: SQLite file or PostgreSQL URL of the log.
+        policy: Policy file of the review; its version is recorded.
+        webhooks: URLs that receive decided cases.
+        keep_texts: Store texts for this number of days.
+
+    Returns:
+        The recorded decisions, and the number of skipped memes.
+
+    Raises:
+        DataError: An annotation cites a clause that the policy does not have.
+
+    Example:
+        >>> recorded = mm.record_reviews("annotations.jsonl", "new.db", policy="policy.md")
+        >>> [decision] = recorded.decisions
+        >>> decision.verdict, decision.clause
+        ('violates', '1')
+    """
+    read = read_policy(policy) if policy else None
+    urls = [check_url(url) for url in webhooks]
+    made: list[Decision] = []
+    skipped = 0
+    with DecisionLog(database, webhooks=urls) as log:
+        known = {
+            (one.decision.content_sha256, one.decision.content_id, one.decision.policy_sha256)
+            for one in list_cases(log)
+        }
+        for one in read_annotations(_find_annotations(Path(annotations))):
+            if "gold" in one.hidden:
+                continue
+            decision = _decide(one, read)
+            if decision is None:
+                skipped += 1
+                continue
+            key = (decision.content_sha256, decision.content_id, decision.policy_sha256)
+            if key in known:
+                skipped += 1
+                continue
+            known.add(key)
+            text = str(one.hidden.get("text") or "") if keep_texts is not None else None
+            made.append(record_decision(log, decision, text=text or None, keep_days=keep_texts))
+    return RecordedDecisions(tuple(made), skipped)
+
+
+def _find_annotations(path: Path) -> Path:
+    file = path / ANNOTATIONS if path.is_dir() else path
+    if not file.is_file():
+        raise InputError(
+            f"no annotations at {file}", hint="write them with 'memantics annotate export'"
+        )
+    return file
+
+
+def _decide(one: AggregatedAnnotation, policy: Policy | None) -> Decision | None:
+    """Make the decision of an aggregated annotation; None if people did not agree."""
+    said = _DECIDED.get(str(one.values.get("harmful") or ""))
+    if said is None or not one.kept:
+        return None
+    hidden = one.hidden
+    clause = str(one.values.get("clause") or NO_CLAUSE) if said == "violates" else NO_CLAUSE
+    people = sorted({name_reviewer(vote.annotator) for vote in one.annotations})
+    sha256, text = str(hidden.get("sha256") or ""), str(hidden.get("text") or "")
+    decision = Decision(
+        content_sha256=sha256 or hash_content(text),
+        content_id=str(hidden.get("id") or one.group),
+        content_type="image" if sha256 else "text",
+        verdict="violates" if said == "violates" else "allowed",
+        band="block" if said == "violates" else "allow",
+        clause=clause,
+        policy=policy.name if policy else "",
+        policy_sha256=policy.digest if policy else "",
+        detector=str(hidden.get("detector") or ""),
+        model=str(hidden.get("model") or "") if hidden.get("model_clause") == clause else "",
+        operating_point=str(hidden.get("operating_point") or ""),
+        reviewer=", ".join(people),
+        language=str(hidden.get("language") or ""),
+    )
+    if policy is not None:
+        check_clause(decision, policy)
+    return decision
+
+
+def name_reviewer(annotator: str) -> str:
+    """Return the pseudonym of a reviewer in one line."""
+    return annotator.strip().replace(",", " ")[:80]
+
+
+@dataclass(frozen=True, slots=True)
+class AppealQueue(Result):
+    """A queue of appeals for the annotation app."""
+
+    folder: Path
+    items: int
+
+
+def queue_appeals(
+    out: Annotated[Path, Argument("Folder of the queue to write.")],
+    database: LogFlag = None,
+    *,
+    policy: Annotated[Path, Flag("Policy file; its clauses are the options of the form.")],
+    gold: Annotated[
+        float,
+        Flag(
+            "Share of hidden items with a known clause, from the policy's examples.", min=0, max=0.5
+        ),
+    ] = 0.0,
+) -> AppealQueue:
+    """Write the open appeals as a review queue, without the first decision and its reviewer.
+
+    Args:
+        out: Folder of the queue.
+        database: SQLite file or PostgreSQL URL of the log.
+        policy: Policy file whose clauses are the options.
+        gold: Share of hidden gold items among the items.
+
+    Returns:
+        The folder and the number of items.
+
+    Raises:
+        InputError: There is no open appeal.
+
+    Example:
+        >>> mm.queue_appeals("appeals", "decisions.db", policy="policy.md").items
+        1
+    """
+    read = read_policy(policy)
+    with DecisionLog(database, create=False) as log:
+        cases = list(list_open_appeals(log))
+        statements = {
+            case.decision.id: log.read_content(case.appeal.id) or ""
+            for case in cases
+            if case.appeal is not None
+        }
+    if not cases:
+        raise InputError("there is no open appeal", hint="try again later")
+    items = [_make_item(case, statements[case.decision.id]) for case in cases]
+    items = list(mix_gold(items, read, gold))
+    language = Counter(case.decision.language or "en" for case in cases).most_common(1)[0][0]
+    return AppealQueue(Path(out), write_policy_queue(Path(out), read, items, "Appeals", language))
+
+
+def _make_item(case: DecisionCase, statement: str) -> QueueItem:
+    decision = case.decision
+    shown = [Shown(label="text", value=case.text)] if case.text else []
+    shown += [] if case.text else [Shown(label="id", value=decision.content_id or decision.id)]
+    shown += [Shown(label="statement of the poster", value=statement)] if statement else []
+    hidden: dict[str, JsonValue] = {
+        "id": decision.content_id,
+        "text": case.text or "",
+        "sha256": decision.content_sha256 if decision.content_type == "image" else "",
+        "decision": decision.id,
+        "decided_by": [name.strip() for name in decision.reviewer.split(",") if name.strip()],
+        "language": decision.language,
+    }
+    group = escape_id(decision.content_id or decision.id)
+    return QueueItem(id=decision.id, group=group, shown=shown, hidden=hidden)
+
+
+def list_clause_options(policy: Policy) -> list[QueueOption]:
+    """Return the clauses of a policy as options of the review form."""
+    return [
+        QueueOption(
+            value=one.number,
+            en=f"{one.number} {one.say_title('en')}",
+            zh=f"{one.number} {one.say_title('zh')}",
+        )
+        for one in policy.clauses
+    ]
+
+
+def write_policy_queue(
+    folder: Path, policy: Policy, items: Sequence[QueueItem], title: str, language: str
+) -> int:
+    """Write a queue whose form and guideline are a policy, which is stored beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "policy.md", write_policy(policy), "policy")
+    card = QueueCard(
+        title=f"{title}: {policy.title}",
+        workflow=WORKFLOW,
+        language=language,
+        warning="Memes that may be harmful.",
+        origin=f"policy {policy.name}",
+        options={"clause": list_clause_options(policy)},
+        policy="policy.md",
+    )
+    return write_queue(folder, card, items)
+
+
+def mix_gold(items: Sequence[QueueItem], policy: Policy, share: float) -> Iterator[QueueItem]:
+    """Mix hidden gold items into a review queue, made from the examples of the policy.
+
+    They look like the others: their id is a hash, and the reason for review is that of the item
+    before. Only the hidden field ``gold`` marks them. Every N-th item is a gold item, until the
+    examples are used up.
+    """
+    examples = [
+        (one.value, clause.number if own else NO_CLAUSE)
+        for clause in policy.clauses
+        for own, listed in ((True, clause.examples), (False, clause.counter_examples))
+        for one in listed
+        if one.kind == "text"
+    ]
+    wanted = min(len(examples), round(len(items) * share / (1 - share))) if share else 0
+    every = max(1, len(items) // wanted) if wanted else 0
+    used = 0
+    for place, item in enumerate(items, 1):
+        yield item
+        if every and place % every == 0 and used < wanted:
+            text, clause = examples[used]
+            used += 1
+            name = f"dec-{hash_content(f'{policy.digest}{text}')[:32]}"
+            hidden: dict[str, JsonValue] = {"id": name, "text": text, "gold": clause}
+            why = [part for part in item.shown if part.label == "why"]
+            shown = [Shown(label="text", value=text), *why]
+            yield QueueItem(id=name, group=name, shown=shown, hidden=hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerAccuracy:
+    """Accuracy of one reviewer on the hidden gold items of one day."""
+
+    reviewer: str
+    day: str
+    items: int
+    right: int
+    low: float
+    high: float
+
+
+def measure_reviewers(
+    annotations: Annotated[
+        Sequence[Path], Argument("Annotation files with gold items.", kind=list[Path])
+    ],
+) -> list[ReviewerAccuracy]:
+    """Measure each reviewer's accuracy on hidden gold items by day, for the lead alone.
+
+    Args:
+        annotations: Annotation files of review queues with gold items.
+
+    Returns:
+        One row per reviewer and day, with a 95% confidence interval.
+
+    Raises:
+        InputError: A file does not exist.
+
+    Example:
+        >>> found = mm.measure_reviewers(["annotations.jsonl"])
+        >>> [(one.reviewer, one.right, one.items) for one in found]
+        [('reviewer-1', 1, 1)]
+    """
+    marks: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for path in annotations:
+        for one in read_annotations(_find_annotations(Path(path))):
+            gold = one.hidden.get("gold")
+            if not isinstance(gold, str):
+                continue
+            for vote in one.annotations:
+                violates = vote.values.get("harmful") == "yes"
+                said = str(vote.values.get("clause") or "") if violates else NO_CLAUSE
+                marks[vote.annotator, vote.at[:10]].append(said == gold)
+    found = []
+    for (name, day), right in sorted(marks.items()):
+        low, high = wilson(sum(right), len(right)) or (0.0, 1.0)
+        found.append(ReviewerAccuracy(name, day, len(right), sum(right), settle(low), settle(high)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAppeals(Result):
+    """Outcomes of appeals; ``refused`` were reviewed by a person who had decided before."""
+
+    outcomes: tuple[Outcome, ...]
+    refused: tuple[str, ...]
+    undecided: int
+    labels: Path | None = None
+    policy: Path | None = None
+
+
+def resolve_appeals(
+    annotations: Annotated[Path, Argument("Annotations of the queue of appeals.")],
+    database: LogFlag = None,
+    *,
+    webhooks: Annotated[
+        Sequence[str], Flag("URL that receives overturned cases; repeatable.", "--webhook")
+    ] = (),
+    labels: Annotated[
+        Path | None, Flag("Write overturned cases as annotations for 'detector retrain'.")
+    ] = None,
+    policy: PolicyFlag = None,
+    next_policy: Annotated[
+        Path | None, Flag("Write the next version of --policy, with overturned cases in it.")
+    ] = None,
+) -> ResolvedAppeals:
+    """Record the outcomes of appeals; overturned ones become labels and counter-examples.
+
+    Args:
+        annotations: Annotations of the queue of appeals.
+        database: SQLite file or PostgreSQL URL of the log.
+        webhooks: URLs that receive overturned cases.
+        labels: File for overturned cases, as annotations for ``detector retrain``.
+        policy: Policy file of the decisions.
+        next_policy: File for the next version of the policy.
+
+    Returns:
+        The outcomes, and the decisions that another person must review.
+
+    Raises:
+        InputError: ``next_policy`` was given without ``policy``.
+
+    Example:
+        >>> mm.resolve_appeals("appeals.jsonl", "decisions.db").outcomes[0].overturned
+        True
+    """
+    if next_policy is not None and policy is None:
+        raise InputError("--next-policy needs --policy", hint="add the current policy file")
+    urls = [check_url(url) for url in webhooks]
+    outcomes: list[Outcome] = []
+    overturned: list[tuple[DecisionCase, AggregatedAnnotation]] = []
+    refused: list[str] = []
+    undecided = 0
+    with DecisionLog(database, webhooks=urls, create=False) as log:
+        for one in read_annotations(_find_annotations(Path(annotations))):
+            name = str(one.hidden.get("decision") or "")
+            if not name:
+                continue  # a gold item
+            said = _DECIDED.get(str(one.values.get("harmful") or ""))
+            case = find_case(log, name)
+            people = ", ".join(sorted({name_reviewer(v.annotator) for v in one.annotations}))
+            if case.outcome is not None:
+                if case.outcome.overturned:
+                    overturned.append((case, one))  # recorded before an interruption
+                continue
+            if said is None or not one.kept or not people:
+                undecided += 1
+                continue
+            before = set(case.decision.reviewer.split(", "))
+            if before & set(people.split(", ")):
+                refused.append(name)
+                continue
+            clause = str(one.values.get("clause") or NO_CLAUSE) if said == "violates" else NO_CLAUSE
+            done = record_outcome(log, name, clause=clause, reviewer=people)
+            outcomes.append(done)
+            if done.overturned:
+                overturned.append((case, one))
+    if labels is not None:
+        write_annotations(labels, [annotation for _, annotation in overturned])
+    if next_policy is not None and policy is not None:
+        grown = grow_policy(read_policy(policy), overturned)
+        write_text(next_policy, write_policy(grown), "policy")
+    return ResolvedAppeals(tuple(outcomes), tuple(refused), undecided, labels, next_policy)
+
+
+def grow_policy(
+    policy: Policy, overturned: Sequence[tuple[DecisionCase, AggregatedAnnotation]]
+) -> Policy:
+    """Add overturned cases to the next version of a policy.
+
+    A post that does not break its clause becomes a counter-example; an allowed post that breaks a
+    clause becomes an example. Posts without a stored text are cited by their id.
+    """
+    clauses = {one.number: one for one in policy.clauses}
+    for case, annotation in overturned:
+        text = str(annotation.hidden.get("text") or "")
+        value = " ".join(text.split()) or case.decision.content_id
+        example = PolicyExample("text" if text else "meme", value)
+        was = case.decision.verdict == "violates"
+        number = case.decision.clause if was else str(annotation.values.get("clause") or "")
+        clause = clauses.get(number)
+        if clause is None or not value:
+            continue
+        if was and example not in clause.counter_examples:
+            known = (*clause.counter_examples, example)
+            kept = tuple(one for one in clause.examples if one != example)
+            clauses[number] = replace(clause, counter_examples=known, examples=kept)
+        elif not was and example not in clause.examples:
+            clauses[number] = replace(clause, examples=(*clause.examples, example))
+    head, _, tail = policy.version.rpartition(".")
+    number = f"{int(tail) + 1}" if tail.isdecimal() else f"{tail}-next"
+    version = f"{head}.{number}" if head else number
+    return replace(policy, version=version, clauses=tuple(clauses.values()))

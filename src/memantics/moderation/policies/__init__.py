@@ -1,0 +1,1 @@
+"""Policies: write, check and compare policy files, test models on them, and show them to people."""
