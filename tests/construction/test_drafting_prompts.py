@@ -64,7 +64,8 @@ def list_steps(meme: Meme) -> dict[str, Step[Any]]:
 
 
 def show(request: Request) -> str:
-    parts = ("[image]" if isinstance(p, Image) else p for p in request.messages[0].parts)
+    sent = [part for message in request.messages for part in message.parts]
+    parts = ("[image]" if isinstance(p, Image) else p for p in sent)
     schema = json.dumps(request.schema, indent=1)
     return "\n".join(parts) + f"\n--- schema ---\n{schema}\n"
 
@@ -111,9 +112,10 @@ def test_words_of_a_meme_stay_between_marks_that_they_cannot_forge(name: str) ->
 def test_a_complaint_is_one_line_at_the_end(name: str) -> None:
     first = list_steps(MEME)[name].request
     again = ask_again(first, "my reply", "the caption\nis \u202eempty.")
-    assert again.messages[0] == first.messages[0]
-    assert again.messages[1] == Message("assistant", ("my reply",))
+    count = len(first.messages)
+    assert again.messages[:count] == first.messages
+    assert again.messages[count] == Message("assistant", ("my reply",))
     assert "could not be used: the caption is empty. Reply again" in text_of(again)
     silent = ask_again(first, " ", "the reply is empty")
-    assert len(silent.messages) == 1
+    assert len(silent.messages) == count
     assert "could not be used: the reply is empty. Reply again" in text_of(silent)

@@ -110,9 +110,9 @@ def test_an_analysis_says_it_before_and_after(shell: Shell) -> None:
 @pytest.mark.slow
 def test_a_reappraisal_says_what_it_took(shell: Shell) -> None:
     with serve(lambda _: "…") as url:
-        ran = shell.run("reappraise", image_path("en-001"), "-m", "openai/x", "--base-url", url)
+        ran = shell.run("reappraise", image_path("en-012"), "-m", "openai/x", "--base-url", url)
     assert " tokens sent; " in ran.err
-    plain = shell.run("reappraise", image_path("en-001"), "--editor", "none")
+    plain = shell.run("reappraise", image_path("en-012"), "-m", "embedded/planner")
     assert " tokens sent" not in plain.err
 
 

@@ -10,11 +10,16 @@ import pytest
 
 from memantics.construction.build import knowledge
 from memantics.construction.questions.asking import QuestionSubject, ask_draft
-from memantics.construction.questions.records import QuestionSettings, plan_slots
+from memantics.construction.questions.records import plan_slots
+from memantics.core.errors import InputError
 from memantics.core.memes import BESIDE, HOMOPHONES, TEMPLATE, Meme, read_memes
 from memantics.core.samples import image_path
 from memantics.understanding import reading
-from memantics.understanding.analysis.records import HomophoneFinding
+from memantics.understanding.analysis.records import (
+    HomophoneFinding,
+    describe_homophones,
+    find_homophones,
+)
 from memantics.understanding.captions.mine import make_step
 from memantics.understanding.extraction.plan import DEFAULT, Situation, ask_individuals
 from memantics.understanding.intents.draft import (
@@ -23,10 +28,20 @@ from memantics.understanding.intents.draft import (
     make_intent_step,
 )
 from memantics.understanding.knowledge.records import Individual, Knowledge
-from memantics.understanding.reading import read_once, tell_templates
+from memantics.understanding.phonetics.homophones import load_lattice
+from memantics.understanding.reading import find_hints, read_once, tell_templates
 from tests.commands import Shell
 from tests.construction.extract.scripts import text_of
+from tests.construction.questions.scripts import one_step
 from tests.core_install import block_extras
+
+
+@pytest.fixture(scope="module")
+def trigram() -> None:
+    try:
+        load_lattice("trigram", None)
+    except InputError as error:
+        pytest.skip(f"no trigram model: {error}")
 
 
 def read(*memes: Meme, limit: int | None = None) -> tuple[Meme, ...]:
@@ -48,7 +63,7 @@ def test_a_plain_folder_is_read_before_anything_is_asked(tmp_path: Path) -> None
 
 def test_what_a_person_gave_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = [HomophoneFinding("鸭梨山大", "压力山大", 0.82)]
-    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: heard)
+    monkeypatch.setattr(reading, "find_homophones", lambda *_: heard)
     plain = Meme("a", image_path("en-001"), "鸭梨山大", notes={"meaning": "stress"})
     (told,) = read(plain)
     assert (told.text, told.language) == ("鸭梨山大", "zh")
@@ -72,7 +87,7 @@ def test_on_the_core_alone_reading_names_its_extra(tmp_path: Path) -> None:
 
 
 def test_only_the_first_are_read_where_there_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: [])
+    monkeypatch.setattr(reading, "find_homophones", lambda *_: [])
     memes = [Meme(name, image_path("en-001"), "hello there") for name in "abc"]
     assert [own.language for own in read(*memes, limit=2)] == ["en", "en", ""]
     assert [own.language for own in read(*memes)] == ["en", "en", "en"]
@@ -118,7 +133,7 @@ def test_a_note_on_the_template_that_was_given_stays() -> None:
 
 
 def test_siblings_beyond_the_limit_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "find_homophones", lambda _text, _language: [])
+    monkeypatch.setattr(reading, "find_homophones", lambda *_: [])
     first, _ = read(*template_cluster("no", "yes"), limit=1)
     assert "“yes”" in first.notes[TEMPLATE]
 
@@ -127,12 +142,12 @@ def test_sound_and_template_are_told_to_every_step() -> None:
     notes = {HOMOPHONES: "压力山大 (82% sure)", TEMPLATE: "others say: “加油”"}
     meme = Meme("a", image_path("en-001"), "鸭梨山大", "zh", notes)
     known = Knowledge("a", (Individual("Scene", "pear", "a pear"),))
-    (slot, *_) = plan_slots(known, QuestionSettings())
+    (slot, *_) = plan_slots(known, one_step())
     seen = [
         *(ask_individuals(Situation(meme), step, {}, ()) for step in DEFAULT.steps),
         make_background_step(meme, "zh", IntentSettings()).request,
         make_intent_step(meme, "zh", (), IntentSettings()).request,
-        ask_draft(QuestionSubject(meme, known), slot, QuestionSettings()),
+        ask_draft(QuestionSubject(meme, known), slot, one_step()),
     ]
     for request in seen:
         assert "压力山大 (82% sure)" in text_of(request)
@@ -141,3 +156,24 @@ def test_sound_and_template_are_told_to_every_step() -> None:
     words = text_of(make_step(meme, "text_caption", "zh").request)
     assert "压力山大 (82% sure)" in words
     assert "加油" not in words
+
+
+@pytest.mark.usefixtures("trigram")
+@pytest.mark.parametrize(
+    ("caption", "hint"),
+    [
+        ("真是乌龟办走读\n鳖不住校了", "憋不住笑了"),  # the pun is on the second line
+        ("天气冷\n鸭梨\n鸭梨山大", "压力山大"),  # a label beside it
+        ("真是乌龟办走读 鳖不住校了", "憋不住笑了"),  # lines that were joined by a space
+    ],
+)
+def test_a_hint_is_found_in_every_line_of_a_caption(caption: str, hint: str) -> None:
+    whole = describe_homophones(find_homophones(caption, "zh"))
+    assert whole == {}, "the caption as a whole hides it"
+    assert find_hints(caption, "zh")[HOMOPHONES].startswith(hint)
+
+
+@pytest.mark.usefixtures("trigram")
+def test_a_pun_across_two_lines_is_found() -> None:
+    assert find_hints("蕉个\n朋友", "zh") == {HOMOPHONES: "交个朋友 (99% sure)"}
+    assert find_hints("今天\n天气不错", "zh") == {}

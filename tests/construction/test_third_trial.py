@@ -14,12 +14,13 @@ import pytest
 from pydantic import TypeAdapter
 
 from memantics.construction.questions.assembly import read_sound
-from memantics.construction.questions.records import QuestionSettings, Slot
+from memantics.construction.questions.records import Slot
 from memantics.construction.questions.solver import SaidLetters, read_letter
 from memantics.core.reply import read_object
 from memantics.core.task import Unparsed
 from memantics.understanding.extraction.reading import read_individuals
 from memantics.understanding.knowledge.records import Individual, Knowledge
+from tests.construction.questions.scripts import one_step
 from tests.places import SHARED_DATA
 
 TRIAL = SHARED_DATA.resolve().parents[1] / "trial"
@@ -42,7 +43,7 @@ def list_refused(folder: Path) -> Iterator[tuple[str, str]]:
         )
         for row in lines(folder / "knowledge.jsonl")
     }
-    settings = QuestionSettings(language="zh" if folder.name.startswith("zh") else "en")
+    settings = one_step(language="zh" if folder.name.startswith("zh") else "en")
     for row in lines(folder / "calls.jsonl"):
         meme, *rest = row["step"].split("/")
         try:

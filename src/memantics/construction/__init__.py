@@ -56,6 +56,12 @@ if TYPE_CHECKING:
     from memantics.construction.queues import make_error_queue as make_error_queue
     from memantics.construction.queues import make_questionnaire as make_questionnaire
     from memantics.construction.queues import make_text_queue as make_text_queue
+    from memantics.construction.ratings import Compared as Compared
+    from memantics.construction.ratings import RatingQueue as RatingQueue
+    from memantics.construction.ratings import Ratings as Ratings
+    from memantics.construction.ratings import compare_questions as compare_questions
+    from memantics.construction.ratings import rate_questions as rate_questions
+    from memantics.construction.ratings import summarise_ratings as summarise_ratings
     from memantics.construction.regenerate import Regenerated as Regenerated
     from memantics.construction.regenerate import regenerate as regenerate
     from memantics.construction.regenerate import regenerate_async as regenerate_async

@@ -17,7 +17,9 @@ from pydantic import JsonValue
 
 from memantics.construction.chats.build import (
     ChatReport,
+    PunAnnotations,
     build_chats,
+    keep_publishable,
     write_chat_lines,
     write_chat_queue,
     write_punmemecn,
@@ -31,11 +33,13 @@ from memantics.construction.extract_settings import (
     with_retrieval,
 )
 from memantics.construction.questions.asking import QuestionSubject
-from memantics.construction.questions.chain import build_questions, list_slots, pair_subjects
+from memantics.construction.questions.build import build_questions
+from memantics.construction.questions.chain import list_slots, pair_subjects
 from memantics.construction.questions.records import QuestionSettings
 from memantics.construction.questions.report import (
     QUESTIONS,
     QuestionReport,
+    Roles,
     report_questions,
     write_questions,
     write_review,
@@ -45,7 +49,7 @@ from memantics.construction.questions.solver import BlindTrial, try_items
 from memantics.construction.sample import KnownBuild, QuestionSample, sample_questions
 from memantics.core.data import Skip
 from memantics.core.errors import InputError
-from memantics.core.files import replace_file, whole_file
+from memantics.core.files import read_regular, replace_file, whole_file
 from memantics.core.memes import CAPTIONS, Meme, read_captions, read_memes, with_captions
 from memantics.core.model import Asker
 from memantics.core.parameters import (
@@ -126,6 +130,10 @@ DIMENSION_FILES = "dimensions"
 CHAT_REPORT, QUESTION_REPORT = "chats.json", "report-questions.json"
 _NEIGHBOURS = 20  # memes that serve as distractors in the cost estimate before chats are written
 Report = TypeVar("Report")
+ReaderModel = Annotated[
+    str | None,
+    Flag("Model that answers questions without the meme. Default: the critic.", metavar="MODEL"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +225,9 @@ async def knowledge_async(
         ModelError: The model cannot be reached.
 
     Example:
-        >>> built = mm.build.knowledge("memes", model="openai/NAME")  # doctest: +SKIP
-        >>> built.counts  # doctest: +SKIP
+        >>> built = mm.build.knowledge("memes", model="fake/builder")  # for real texts, a VLM
+        >>> built.counts["answered"]
+        40
     """
     memes, place = _place(folder, out, model)
     settings = replace(settings or ExtractSettings(), collection=memes.resolve().name)
@@ -255,7 +264,7 @@ async def _open_steps(
         opened = open_client(name, calls, place / f"model-{number}", None)
         askers[name] = await stack.enter_async_context(opened)
     for path in settings.files:
-        replace_file(place / DIMENSION_FILES / path.name, path.read_bytes(), "dimension")
+        replace_file(place / DIMENSION_FILES / path.name, read_regular(path), "dimension")
     return replace(settings, askers=askers)
 
 
@@ -305,8 +314,9 @@ async def captions_async(
         ModelError: The model cannot be reached.
 
     Example:
-        >>> built = mm.build.captions("memes", model="openai/NAME")  # doctest: +SKIP
-        >>> built.counts  # doctest: +SKIP
+        >>> built = mm.build.captions("memes", model="fake/drafter")  # for real texts, a VLM
+        >>> built.counts["answered"]
+        8
     """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
@@ -363,8 +373,9 @@ async def intents_async(
         ModelError: The model cannot be reached.
 
     Example:
-        >>> built = mm.build.intents("memes", model="openai/NAME")  # doctest: +SKIP
-        >>> built.counts  # doctest: +SKIP
+        >>> built = mm.build.intents("memes", model="fake/drafter")  # for real texts, a VLM
+        >>> built.counts["answered"]
+        8
     """
     source, place = _place(folder, out, model)
     memes = await read_once(find_memes(source), limit, text)
@@ -389,6 +400,7 @@ async def chats_async(
     out: BuildFolder = None,
     limit: shared.WriteLimit = None,
     text: TextTaken = "caption",
+    annotations: PunAnnotations = None,
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
 ) -> Built[ChatReport]:
@@ -406,6 +418,8 @@ async def chats_async(
         limit: Write chats about the first memes; all others may be wrong answers.
         text: Which text lines of an image form its caption: those with the role caption
             (``"caption"``), or all lines (``"all"``).
+        annotations: Annotations of the memes by the workflow ``pun-form``: only puns that
+            :func:`publish` accepts are used, also as wrong answers.
         calls: How the model is called; see :class:`CallSettings`.
         progress: Function that is called with the counts so far.
 
@@ -417,11 +431,14 @@ async def chats_async(
         ModelError: The model cannot be reached.
 
     Example:
-        >>> built = mm.build.chats("memes", model="openai/NAME")  # doctest: +SKIP
-        >>> built.counts  # doctest: +SKIP
+        >>> built = mm.build.chats("memes", model="fake/drafter")  # for real texts, a VLM
+        >>> built.counts["answered"]
+        41
     """
     source, place = _place(folder, out, model)
-    memes = await read_once(find_memes(source), limit, text)
+    labels = Path(annotations) if annotations else None
+    kept = keep_publishable(find_memes(source), source, labels)
+    memes = await read_once(kept, limit, text)
     settings, calls = settings or ChatSettings(), calls or CallSettings()
     with open_tools(tools or ChatTools()) as (embedders, gauges):
         async with open_client(model, calls, place, progress) as client:
@@ -449,6 +466,7 @@ async def questions_async(
     model: BuildModel,
     settings: QuestionSettings | None = None,
     critic_model: shared.CriticModel = None,
+    reader_model: ReaderModel = None,
     limit: FewMemes = None,
     calls: CallSettings | None = None,
     progress: ProgressWatch | None = None,
@@ -459,7 +477,8 @@ async def questions_async(
         folder: A folder that ``build.knowledge`` made.
         model: Model that writes, ``KIND/NAME``.
         settings: Dimensions, number of options, critic and language.
-        critic_model: Model that tests the questions. Default: the writer.
+        critic_model: Model that judges the questions with the meme. Default: the writer.
+        reader_model: Model that answers them without the meme. Default: the critic.
         limit: Take only the first memes.
         calls: How the models are called; see :class:`CallSettings`.
         progress: Function that is called with the counts so far.
@@ -473,25 +492,24 @@ async def questions_async(
         ModelError: The model cannot be reached.
 
     Example:
-        >>> asked = mm.build.questions("builds/memes", model="openai/NAME")  # doctest: +SKIP
-        >>> asked.counts  # doctest: +SKIP
+        >>> built = mm.build.knowledge("memes", model="fake/builder")  # for real texts, a VLM
+        >>> asked = mm.build.questions("builds/memes", model="fake/builder")
+        >>> asked.counts["failed"]
+        0
     """
     place, settings = Path(folder), settings or QuestionSettings()
     if (place / DIMENSION_FILES).is_dir():
         settings = replace(settings, specs=read_specs(place / DIMENSION_FILES))
     subjects, calls = _find_subjects(place, limit), calls or CallSettings()
     async with AsyncExitStack() as stack:
-        watches = split_watch(progress, 2)
-        writer = await stack.enter_async_context(open_client(model, calls, place, watches[0]))
-        critic = writer
-        if critic_model is not None and critic_model != model:
-            # Only one client may write a log of model calls.
-            opened = open_client(critic_model, calls, place / "critic", watches[1])
-            critic = await stack.enter_async_context(opened)
+        roles = (model, critic_model, reader_model)
+        clients = await _open_roles(stack, roles, calls, place, progress)
+        writer, critic, reader = clients
         slots = len(list_slots(subjects, settings))
         writer.expect(slots)
         if settings.critic in ("model", "both"):
-            critic.expect(-(-4 * slots // settings.at_once))
+            reader.expect(-(-2 * slots // settings.at_once))
+            critic.expect(-(-3 * slots // settings.at_once))
         few = dict(islice(subjects.items(), SAMPLE))
         await foresee(
             writer,
@@ -499,20 +517,46 @@ async def questions_async(
             lambda trial: build_questions(trial, few, settings, trial, SAMPLE),
         )
         window = 2 * calls.concurrency
-        built = await build_questions(writer, subjects, settings, critic, window)
+        built = await build_questions(writer, subjects, settings, critic, window, reader)
         second: dict[str, BlindTrial] = {}
         if built.trials:
             # A model guesses its own questions more easily. A second model, the small embedded
             # reader, therefore also tries to answer them without the meme.
             opened = open_client("embedded/reader", calls, place / "second-reader")
-            reader = await stack.enter_async_context(opened)
+            embedded = await stack.enter_async_context(opened)
             alone = replace(settings, at_once=1)
-            second = await try_items(reader, built.items, subjects, alone, blind_only=True)
-        report = report_questions(built, settings, writer.model, critic.model, second)
+            second = await try_items(embedded, built.items, subjects, alone, blind_only=True)
+        names = Roles(writer.model, critic.model, reader.model)
+        report = report_questions(built, settings, names, second)
     write_questions(place, built.questions, built.rejected)
-    write_review(place, built.questions, subjects, settings.language)
+    write_review(place, built.questions, subjects, settings.language, roles=names)
     write_report(place, report, QUESTION_REPORT)
-    return _end(place, report.statuses, report, (), writer, critic)
+    return _end(place, report.statuses, report, (), *clients)
+
+
+async def _open_roles(
+    stack: AsyncExitStack,
+    models: tuple[str | None, str | None, str | None],
+    calls: CallSettings,
+    place: Path,
+    progress: ProgressWatch | None,
+) -> tuple[ModelClient, ModelClient, ModelClient]:
+    """Open the writer, the critic (default: the writer) and the reader (default: the critic).
+
+    Only one client may write a log of model calls, so each other model has its own folder.
+    """
+    watches = split_watch(progress, len(models))
+    opened: dict[str, ModelClient] = {}
+    clients: list[ModelClient] = []
+    name = ""
+    for model, folder, watch in zip(models, ("", "critic", "reader"), watches, strict=True):
+        name = require_model(model or name or None)
+        if name not in opened:
+            client = open_client(name, calls, place / folder, watch)
+            opened[name] = await stack.enter_async_context(client)
+        clients.append(opened[name])
+    writer, critic, reader = clients
+    return writer, critic, reader
 
 
 def _find_subjects(folder: Path, limit: int | None) -> dict[str, QuestionSubject]:

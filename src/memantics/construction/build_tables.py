@@ -92,7 +92,18 @@ def note_questions(report: QuestionReport) -> Iterator[str]:
         )
     if report.repaired:
         ways = ", ".join(f"{count} by {way}" for way, count in report.repaired.items())
-        yield f"Repaired after a critic answered them without the meme: {ways}."
+        yield f"Repaired after a test failed: {ways}; {report.rewritten} rewritten."
+    if report.faults:
+        found = ", ".join(f"{fault} {count}" for fault, count in report.faults.items())
+        yield f"Found by the final check, before repairs: {found}."
+    if report.calls:
+        told = "; ".join(
+            f"{role} " + ", ".join(f"{kind} {count}" for kind, count in counts.items())
+            for role, counts in report.calls.items()
+        )
+        yield f"Calls: {told} ({report.calls_per_meme:.1f} a meme)."
+    if report.shared:
+        yield f"Roles: {report.shared}; --critic-model and --reader-model set other models."
     if report.needs:
         yield (
             "Needed: " + ", ".join(f"{need} {count}" for need, count in report.needs.items()) + "."

@@ -24,6 +24,7 @@ from memantics.core.memes import Meme
 from memantics.core.parameters import Argument, DataFlag, Flag, QueueAnnotations
 from memantics.core.queue import Review, Reviewed, read_review
 from memantics.core.result import Result
+from memantics.metrics.rounding import VECTORS, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +70,24 @@ def find_hard_negatives(review: Review, embedders: Embedders) -> list[HardNegati
 def pair_up(
     images: np.ndarray, texts: np.ndarray, count: int
 ) -> dict[str, dict[int, tuple[int, float]]]:
-    """Return the non-pun nearest to each pun, by image and by text; puns are the first rows."""
+    """Return the non-pun nearest to each pun, by image and by text; puns are the first rows.
+
+    With fewer than two non-puns per pun, the puns with the most similar pairs get both, so that
+    each group is complete.
+    """
     found: dict[str, dict[int, tuple[int, float]]] = {"image": {}, "text": {}}
     near = {
         "image": images[:count] @ images[count:].T,
         "text": texts[:count] @ texts[count:].T,
     }
     used: set[int] = set()
+    begun: set[int] = set()
+    most = (len(images) - count) // 2
     for kind, pun, other in _rank(near):
+        if pun not in begun and len(begun) == most:
+            continue
         if pun not in found[kind] and other not in used:
+            begun.add(pun)
             found[kind][pun] = (other, float(near[kind][pun, other]))
             used.add(other)
     return found
@@ -87,7 +97,7 @@ def _rank(near: dict[str, np.ndarray]) -> Iterator[tuple[str, int, int]]:
     """Return all image pairs and text pairs, most similar first; ties keep the earlier pair."""
     rows = [
         (-float(table[pun, other]), pun, other, kind)
-        for kind, table in near.items()
+        for kind, table in ((kind, settle(table, VECTORS)) for kind, table in near.items())
         for pun in range(table.shape[0])
         for other in range(table.shape[1])
     ]
@@ -142,6 +152,7 @@ def group_hard_negatives(
         InputError: The queue is not of that workflow, or has no annotations.
 
     Example:
+        >>> # after people have annotated the queue
         >>> mm.group_hard_negatives("queue-puns").groups  # doctest: +SKIP
     """
     folder = Path(queue)

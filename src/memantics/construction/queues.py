@@ -46,7 +46,9 @@ class AppliedTexts(Result):
     unreadable: int
 
 
-QueueFolder = Annotated[Path | str, Flag("Folder of the queue.")]
+QueueFolder = Annotated[
+    Path | str, Flag("Folder for the annotation queue (the memes to annotate).")
+]
 CollectedMemes = Annotated[Path | str, Argument("Folder written by 'memantics collect'.")]
 
 

@@ -65,6 +65,7 @@ async def regenerate_async(
         InputError: Nothing was sent back or revised.
 
     Example:
+        >>> # after people have annotated the queue of the build
         >>> mm.regenerate("builds/memes-reappraisal").failed  # doctest: +SKIP
         {}
     """

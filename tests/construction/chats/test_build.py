@@ -195,7 +195,9 @@ def test_missing_notes_are_mined_first_and_the_chat_sees_no_image(tmp_path: Path
     assert kinds[frozenset({"target", "type"})] == 2
     assert {chat.draft.subject.meme.id for chat in chats} == {"en-001", "en-002"}
     written = [request for request in seen if fields_of(request) == {"turns", "sender"}]
-    assert not any(isinstance(p, Image) for request in written for p in request.messages[0].parts)
+    assert not any(
+        isinstance(p, Image) for request in written for m in request.messages for p in m.parts
+    )
     assert all(request.sampling.temperature == 1.0 for request in written)
     assert all_different((text_of(r), r.sampling.seed) for r in written)
 

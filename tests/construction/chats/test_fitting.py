@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from memantics.benchmarks.chats import Turn, WrittenChat
-from memantics.construction.chats.distractors import ChatPool, Embedders, name_chat
+from memantics.benchmarks.chats import DistractorKind, Options, Turn, WrittenChat
+from memantics.construction.chats.distractors import (
+    ChatPool,
+    Embedders,
+    LayoutEncoder,
+    is_distinct,
+    name_chat,
+)
 from memantics.construction.chats.generate import (
     ChatSettings,
     draw_topics,
@@ -17,7 +23,8 @@ from memantics.construction.chats.generate import (
 )
 from memantics.construction.chats.rules import TARGETS, TYPES, ChatSubject, find_broken
 from memantics.core.memes import Meme
-from memantics.models.embedded.encoder import SentenceEncoder, Vectors
+from memantics.core.samples import image_path
+from memantics.models.embedded.encoder import GramEncoder, SentenceEncoder, Vectors
 from tests.construction.chats.test_build import draft
 
 
@@ -92,6 +99,33 @@ def test_only_telling_words_give_a_picture_away(said: str, broken: list[str]) ->
 
 
 def test_the_prompt_names_every_kind_of_feeling() -> None:
-    (message,) = make_feeling_step(tell("no more mondays")).request.messages
+    role, message = make_feeling_step(tell("no more mondays")).request.messages
+    assert role.role == "system"
     sent = " ".join(part for part in message.parts if isinstance(part, str))
     assert all(f'"{word}"' in sent for word in (*TARGETS, *TYPES))
+
+
+def test_chats_are_told_the_homophones_and_must_not_give_them_away() -> None:
+    notes = {"heard as": "左右为难 (86% sure); 为男 (81% sure)"}
+    subject = make_subject(Meme("a", Path("a.png"), "男\n男\n左右为男", "zh", notes))
+    sent = " ".join(str(part) for part in make_feeling_step(subject).request.messages[-1].parts)
+    assert "<heard as " in sent
+    assert {"左右为难", "为男"} <= set(subject.hidden)
+    chat = WrittenChat((Turn("A", "选哪个呢"), Turn("B", "真是左右为难啊")), "B")
+    assert "caption" in [one.rule for one in find_broken(chat, subject)]
+
+
+def test_of_two_equal_wrong_answers_none_is_offered() -> None:
+    texts = ("no more mondays", "Fridays win", "fridays WIN", "coffee first", "late again")
+    subjects = [
+        make_subject(
+            Meme(f"m{n}", image_path(f"en-00{n + 1}"), text, notes={"meaning": f"no. {n}"})
+        )
+        for n, text in enumerate(texts)
+    ]
+    pool = ChatPool(subjects, Embedders(GramEncoder(), LayoutEncoder()))
+    hard: dict[DistractorKind, str] = {"text_sim": "m2", "image_sim": "m3", "sentiment_sim": "m4"}
+    fine = Options(("m1", "m3", "m4"), hard, {}, {})
+    twins = Options(("m1", "m2", "m4"), fine.hard, {}, {})
+    assert is_distinct("m0", fine, pool)
+    assert not is_distinct("m0", twins, pool)

@@ -23,7 +23,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """Two memes, two editors, built once for all tests here."""
     shell = Shell(tmp_path_factory.mktemp("reappraisals"))
     (shell.folder / "memes").mkdir()
-    for name in ("en-001", "en-020"):
+    for name in ("en-012", "en-021"):
         shutil.copy(image_path(name), shell.folder / "memes")
     shell.done("build", "reappraisal", "memes", *EDITORS)
     return shell
@@ -36,7 +36,7 @@ def build_of(shell: Shell) -> Path:
 def test_drafts_are_in_the_benchmarks_terms(built: Shell) -> None:
     lines = (build_of(built) / "reappraisal.jsonl").read_text().splitlines()
     drafts = [json.loads(line) for line in lines]
-    assert [draft["meme"] for draft in drafts] == ["en-001", "en-020"]
+    assert [draft["meme"] for draft in drafts] == ["en-012", "en-021"]
     pairs = {"sad": "happy", "angry": "calm", "tense": "relaxed", "bored": "excited"}
     for draft in drafts:
         assert pairs[draft["source_emotion"]] == draft["target_emotion"]

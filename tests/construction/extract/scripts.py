@@ -36,7 +36,8 @@ def stage_of(request: Request) -> tuple[str, str]:
 
 
 def meme_of(request: Request) -> str:
-    (image,) = (part for part in request.messages[0].parts if isinstance(part, Image))
+    parts = (part for message in request.messages for part in message.parts)
+    (image,) = (part for part in parts if isinstance(part, Image))
     return image.path.stem
 
 

@@ -58,7 +58,7 @@ def test_a_step_is_told_its_inputs_as_typed_lists_and_nothing_else(tmp_path: Pat
 
     extract(tmp_path, script, settings=ExtractSettings(find_plan("official"), refine="off"))
     told = {
-        name: set(re.findall(r"^(\w+)/\nthe_\w+$", text, flags=re.MULTILINE))
+        name: set(re.findall(r"^(\w+)/\nthe_\w+(?:: Harmful)?$", text, flags=re.MULTILINE))
         for name, text in prompts.items()
     }
     for step in find_plan("official").steps:

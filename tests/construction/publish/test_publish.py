@@ -13,9 +13,11 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.memeintent.write import write_intents
 from memantics.benchmarks.mquest.write import write_questions
-from memantics.construction.publish.datacard import describe_contents, describe_review
+from memantics.benchmarks.punmemecn.write import write_puns
+from memantics.benchmarks.writing import gather_memes
+from memantics.construction.publish.datacard import describe_contents, describe_review, read_rai
 from memantics.construction.publish.tables import CardSection
-from memantics.core.errors import DataError
+from memantics.core.errors import DataError, InputError
 from memantics.core.queue import (
     AggregatedAnnotation,
     IndividualAnnotation,
@@ -69,12 +71,17 @@ class Published:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Published:
     shell = Shell(tmp_path_factory.mktemp("office"))
     queue = vote(shell.folder, 43)
-    said = shell.done("publish", queue, "--name", "office_harm", "--licence", "CC0-1.0")
+    rai = shell.folder / "rai.toml"
+    rai.write_text('dataBiases = ["Drawn from one forum."]\n', encoding="utf-8")
+    words = ("--name", "office_harm", "--licence", "CC0-1.0", "--rai", rai)
+    said = shell.done("publish", queue, *words)
     return Published(shell, said)
 
 
 def test_a_vote_becomes_a_benchmark_that_runs(office: Published) -> None:
     assert "42 memes" in office.said
+    told = " ".join(office.said.split())
+    assert "lacks RAI fields (give --rai FILE): dataUseCases, dataLimitations" in told
     assert "memantics run office_harm" in office.said
     told = office.shell.done("run", "office_harm/detection", "-m", "fake/keys")
     assert "sample" not in told
@@ -82,6 +89,16 @@ def test_a_vote_becomes_a_benchmark_that_runs(office: Published) -> None:
     facts = json.loads((run / "run.json").read_text())
     assert (facts["task"], facts["data"]["kind"]) == ("office_harm/detection", "release")
     assert len((run / "items.jsonl").read_text().splitlines()) == 42
+
+
+def test_wrong_rai_fields_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rai.toml"
+    for text in ("dataBias = 'a'", "dataBiases = 3", "dataBiases = []", "dataBiases = ''", "= 1"):
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError):
+            read_rai(file)
+    file.write_text("dataLimitations = 'Only one language.'", encoding="utf-8")
+    assert read_rai(file) == {"dataLimitations": "Only one language."}
 
 
 def test_the_card_tells_review_and_audit(office: Published) -> None:
@@ -389,6 +406,9 @@ import mlcroissant
 data = mlcroissant.Dataset("croissant.json")
 assert not data.metadata.issues.errors, data.metadata.issues.errors
 assert not data.metadata.issues.warnings, data.metadata.issues.warnings
+assert data.metadata.ctx.conforms_to.value.endswith("/1.1")
+assert data.metadata.data_annotation_protocol, "no RAI fields"
+assert data.metadata.data_biases == ["Drawn from one forum."], data.metadata.data_biases
 first = next(iter(data.records("memes")))
 labels = list(data.records("labels"))
 print(first["memes/id"].decode(), first["memes/image"].size[0] > 0, len(labels))
@@ -458,3 +478,84 @@ def test_chats_join_the_puns_that_they_are_about(shell: Shell, tmp_path: Path) -
     wrong = kept[0].model_copy(update={"values": {"turns": "nobody speaks"}})
     write_annotations(spoken / "annotations.jsonl", [wrong, *kept[1:]])
     assert "does not begin with a speaker" in shell.refused(*publish, "--chats", "chats")
+
+
+@pytest.mark.slow
+def test_a_published_set_inherits_no_draw_and_no_figure_of_its_family(
+    shell: Shell, tmp_path: Path
+) -> None:
+    memes = [meme for meme in pick_memes("zh", 43) if meme.pun]
+    queue = make_queue(tmp_path / "queue", "pun-form", memes)
+    values = {meme.id: pun_values(meme) for meme in memes}
+    first = next(name for name, own in values.items() if own["pun"] == "yes")
+    values[first]["sentiment_target"] = "both"  # the only one: the authors would ask it 400 times
+    judge(queue, "pun-form", values)
+    said = shell.done("publish", queue, "--name", "own_puns", "--licence", "CC0-1.0")
+    puns = sum(own["pun"] == "yes" for own in values.values())
+    assert puns >= 8
+    assert f"{len(memes)} labels" in said
+    assert " puns" not in said.partition("in the format")[0]
+    for task in ("ocr", "pinyin", "sentiment"):
+        listed = shell.done("run", f"own_puns/{task}", "-m", "baseline/constant", "--json")
+        counts = json.loads(listed)[0]
+        folder = Path(counts["folder"])
+        items = (shell.folder / folder / "items.jsonl").read_text().splitlines()
+        assert len(items) == puns, task
+    card = (shell.folder / "published/own_puns/README.md").read_text(encoding="utf-8")
+    assert 'language: ["zh"]' in card
+    assert "published values" not in card
+    assert f"| annotated | {len(memes)} |" in card
+    assert f"| labels | {len(memes)} |" in card
+    assert "| labels by pun |" in card
+    assert "labels by pun_word" not in card
+
+
+def test_the_language_of_a_card_is_that_of_its_memes(tmp_path: Path) -> None:
+    memes = pick_memes("zh", 2)
+    queue = make_queue(tmp_path / "queue", "label-by-vote", memes)
+    lines = [json.loads(line) for line in (queue / "items.jsonl").read_text().splitlines()]
+    for line in lines:
+        del line["hidden"]["language"]
+    (queue / "items.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    judge(queue, "label-by-vote", {meme.id: label(meme) for meme in memes})
+    found = gather_memes(read_review(queue, None))
+    assert {meme.language for meme in found.values()} == {"zh"}
+
+
+def test_annotations_under_several_guidelines_are_counted(tmp_path: Path) -> None:
+    memes = pick_memes("zh", 1)
+    queue = make_queue(tmp_path / "queue", "label-by-vote", memes)
+    own = label(memes[0])
+    votes = [
+        IndividualAnnotation(annotator=f"p{n}", stage="label", values=own, guideline=1 + (n > 1))
+        for n in (1, 2, 3)
+    ]
+    write_annotations(
+        queue / "annotations.jsonl",
+        [
+            AggregatedAnnotation(
+                item=memes[0].id, group=memes[0].id, workflow="label-by-vote", kept=True,
+                values=own, annotations=votes,
+            )
+        ],
+    )  # fmt: skip
+    rows = dict(describe_review(read_review(queue, None)).rows)
+    assert rows["answers under guideline version 1"] == "1 of 3"
+    assert rows["answers under guideline version 2"] == "2 of 3"
+
+
+def test_all_annotations_that_cannot_be_published_are_listed_at_once(tmp_path: Path) -> None:
+    memes = [m for m in pick_memes("zh", 43) if m.pun and m.pun.is_pun and m.pun.reading][:3]
+    queue = make_queue(tmp_path / "queue", "pun-form", memes)
+    values = {meme.id: pun_values(meme) for meme in memes}
+    values[memes[0].id]["pun_word"] = "absent"
+    values[memes[1].id]["homophone"] = ""
+    values[memes[2].id]["caption"] = ""
+    judge(queue, "pun-form", values)
+    with pytest.raises(DataError) as caught:
+        write_puns(read_review(queue, None))
+    told = str(caught.value)
+    assert "3 annotations cannot be published" in told
+    assert f"{memes[0].id}: pun word 'absent' is not in its caption" in told
+    assert f"{memes[1].id}: no homophone" in told
+    assert f"{memes[2].id}: no caption" in told

@@ -77,7 +77,7 @@ def test_it_is_found_by_its_card_written_by_its_folder_and_runs(
 def test_a_workflow_that_no_card_names_is_refused(shell: Shell, tmp_path: Path) -> None:
     queue = make_queue(tmp_path / "queue", "write-meanings", pick_memes("en", 1))
     wish = ("publish", queue, "--name", "mine", "--licence", "CC0-1.0", "--unreviewed")
-    assert "workflow that can be published: 'write-meanings'" in shell.refused(*wish)
+    assert "workflow 'write-meanings' has no benchmark format" in shell.refused(*wish)
 
 
 def test_a_card_without_its_writer_is_refused(shell: Shell, families: Path, tmp_path: Path) -> None:

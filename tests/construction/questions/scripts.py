@@ -9,9 +9,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from memantics.construction.questions.asking import QuestionSubject
-from memantics.construction.questions.chain import BuiltQuestions, build_questions
+from memantics.construction.questions.build import build_questions
+from memantics.construction.questions.chain import BuiltQuestions
 from memantics.construction.questions.records import QuestionSettings
 from memantics.core.memes import Meme
 from memantics.core.records import Request
@@ -19,6 +21,12 @@ from memantics.core.samples import image_path, read_samples
 from memantics.models.client import ModelClient
 from memantics.models.fake import FakeModel, ScriptedReply
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
+
+
+def one_step(**changes: Any) -> QuestionSettings:
+    """Settings of version 1 (one step, no check of the final form), to test what both share."""
+    return QuestionSettings(**{"version": "1", "none_proportion": 0.25, **changes})
+
 
 Writer = Callable[[Request], ScriptedReply]
 Entry = dict[str, object]
@@ -128,7 +136,7 @@ def build(
             return await build_questions(
                 client,
                 subjects or sample_subjects(),
-                settings or QuestionSettings(),
+                settings or one_step(),
                 second if critic else None,
             )
 

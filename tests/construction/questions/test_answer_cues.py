@@ -16,8 +16,8 @@ from sklearn.naive_bayes import BernoulliNB
 
 from memantics.construction.questions.chain import BuiltQuestions
 from memantics.construction.questions.critic import alike
-from memantics.construction.questions.records import DraftQuestion, QuestionSettings
-from memantics.construction.questions.report import report_questions
+from memantics.construction.questions.records import DraftQuestion
+from memantics.construction.questions.report import Roles, report_questions
 from memantics.core.records import Request
 from tests.construction.questions.scripts import (
     WRONG,
@@ -25,6 +25,7 @@ from tests.construction.questions.scripts import (
     build,
     complaint_of,
     invent,
+    one_step,
     read_focus,
     sample_subjects,
     say,
@@ -97,7 +98,7 @@ def built(
 ) -> BuiltQuestions:
     writer: Callable[[Request], Entry] = request.param
     folder = tmp_path_factory.mktemp("levelled")
-    return build(folder, lambda asked: say(writer(asked)), QuestionSettings(attempts=2))
+    return build(folder, lambda asked: say(writer(asked)), one_step(attempts=2))
 
 
 def test_enough_is_left_and_every_question_is_whole(built: BuiltQuestions) -> None:
@@ -184,7 +185,7 @@ def test_an_independent_blind_solver_stays_at_chance(built: BuiltQuestions) -> N
 
 
 def test_the_report_says_so(built: BuiltQuestions) -> None:
-    report = report_questions(built, QuestionSettings(), "fake/writer")
+    report = report_questions(built, one_step(), Roles("fake/writer"))
     annotations = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
     # "None of the others" may well be the longest of four short options, and then it misleads.
     assert annotations.pop("longest of the four") in ("within tolerance", "below chance")
@@ -230,9 +231,9 @@ def test_without_the_critic_the_leaks_are_there(tmp_path: Path) -> None:
     built = build(
         tmp_path,
         lambda asked: say(everything_at_once(asked)),
-        QuestionSettings(critic="off", attempts=2),
+        one_step(critic="off", attempts=2),
     )
-    report = report_questions(built, QuestionSettings(), "fake/writer")
+    report = report_questions(built, one_step(), Roles("fake/writer"))
     annotations = {leak.name: leak.judge(TOLERANCE) for leak in report.leaks}
     assert annotations.pop("shortest of the three") == "below chance"
     assert set(annotations.values()) == {"leaks"}
@@ -244,9 +245,9 @@ def test_the_same_drafts_give_the_same_set(tmp_path: Path) -> None:
         return say(always_longest(asked))
 
     some = dict(list(sample_subjects().items())[:15])
-    first = build(tmp_path / "a", writer, QuestionSettings(attempts=1), subjects=some)
-    second = build(tmp_path / "b", writer, QuestionSettings(attempts=1), subjects=some)
-    third = build(tmp_path / "c", writer, QuestionSettings(attempts=1, seed=1), subjects=some)
+    first = build(tmp_path / "a", writer, one_step(attempts=1), subjects=some)
+    second = build(tmp_path / "b", writer, one_step(attempts=1), subjects=some)
+    third = build(tmp_path / "c", writer, one_step(attempts=1, seed=1), subjects=some)
 
     def show(own: BuiltQuestions) -> list[tuple[str, tuple[str, ...], int]]:
         return [(q.id, tuple(c.text for c in q.options), q.answer) for q in own.questions]
@@ -257,7 +258,7 @@ def test_the_same_drafts_give_the_same_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
 def test_the_share_of_none_is_as_asked(tmp_path: Path, share: float) -> None:
-    settings = QuestionSettings(none_proportion=share, critic="off", dimensions=("Scene",))
+    settings = one_step(none_proportion=share, critic="off", dimensions=("Scene",))
     built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
     found = sum(own.none_is_key for own in built.questions) / len(built.questions)
     assert abs(found - share) < 0.02

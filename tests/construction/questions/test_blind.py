@@ -12,7 +12,7 @@ import pytest
 from memantics.construction.questions.asking import QuestionSubject, even_out
 from memantics.construction.questions.chain import BuiltQuestions
 from memantics.construction.questions.records import QuestionSettings
-from memantics.construction.questions.report import report_questions
+from memantics.construction.questions.report import Roles, report_questions
 from memantics.construction.questions.solver import BlindTrial, read_letter, try_items
 from memantics.core.records import Image, Request
 from memantics.core.task import Unparsed
@@ -21,13 +21,14 @@ from memantics.models.fake import FakeModel, ScriptedReply
 from tests.construction.questions.scripts import (
     build,
     complaint_of,
+    one_step,
     sample_subjects,
     say,
     text_of,
     write_honestly,
 )
 
-SETTINGS = QuestionSettings(critic="model", attempts=1, dimensions=("Scene", "Emotion"), at_once=1)
+SETTINGS = one_step(critic="model", attempts=1, dimensions=("Scene", "Emotion"), at_once=1)
 
 
 def some(count: int = 40) -> dict[str, QuestionSubject]:
@@ -80,7 +81,7 @@ def test_an_honest_trial_keeps_the_set_at_chance(tmp_path: Path) -> None:
     cheat = Cheat("known")
     built = run(tmp_path, cheat)
     assert len(built.questions) > 60
-    report = report_questions(built, SETTINGS, "fake/writer", "fake/critic")
+    report = report_questions(built, SETTINGS, Roles("fake/writer", "fake/critic"))
     (leak,) = [own for own in report.leaks if own.name == "model without the meme"]
     assert leak.judge(0.05) in ("within tolerance", "below chance")
     assert cheat.asked["blind"] >= 2 * len(built.questions)
@@ -126,7 +127,7 @@ def test_whether_the_knowledge_was_needed_is_noted(tmp_path: Path) -> None:
 
 def test_a_critic_without_readable_answers_measures_nothing(tmp_path: Path) -> None:
     built = build(tmp_path, Cheat().write, SETTINGS, lambda _: "Hmm.", some())
-    report = report_questions(built, SETTINGS, "fake/writer", "fake/critic")
+    report = report_questions(built, SETTINGS, Roles("fake/writer", "fake/critic"))
     (leak,) = [own for own in report.leaks if own.name == "model without the meme"]
     assert leak.value is None
     assert leak.judge(0.05) == "not measured"
@@ -135,7 +136,7 @@ def test_a_critic_without_readable_answers_measures_nothing(tmp_path: Path) -> N
 
 
 def test_blind_asks_show_neither_meme_nor_knowledge(tmp_path: Path) -> None:
-    built = build(tmp_path, Cheat().write, QuestionSettings(critic="off"), subjects=some(3))
+    built = build(tmp_path, Cheat().write, one_step(critic="off"), subjects=some(3))
     seen: list[Request] = []
 
     def answer(request: Request) -> str:
@@ -178,7 +179,7 @@ def test_a_writer_hears_what_was_wrong(tmp_path: Path) -> None:
             return say(entry)
         return say(entry | {"cites": []})
 
-    settings = QuestionSettings(dimensions=("Scene",), critic="off", attempts=2)
+    settings = one_step(dimensions=("Scene",), critic="off", attempts=2)
     built = build(tmp_path, write, settings, subjects=some(5))
     assert built.questions
     assert all(own.startswith("cite what") for own in complaints)
@@ -188,7 +189,7 @@ def test_what_the_writer_never_mends_is_set_aside_with_the_reason(tmp_path: Path
     def write(request: Request) -> str:
         return say(write_honestly(request) | {"question": "What does OverallIntent say here?"})
 
-    settings = QuestionSettings(dimensions=("Scene",), attempts=2)
+    settings = one_step(dimensions=("Scene",), attempts=2)
     built = build(tmp_path, write, settings, subjects=some(5))
     assert not built.questions
     assert {own.reason.split(";")[0] for own in built.rejected} == {

@@ -15,8 +15,9 @@ import pytest
 from memantics.annotation.workflow import read_workflow
 from memantics.construction.build import questions
 from memantics.construction.questions.asking import ask_blind, ask_draft, ask_known, ask_seen
-from memantics.construction.questions.chain import BuiltQuestions, build_questions
-from memantics.construction.questions.records import QuestionSettings, plan_slots
+from memantics.construction.questions.build import build_questions
+from memantics.construction.questions.chain import BuiltQuestions
+from memantics.construction.questions.records import plan_slots
 from memantics.construction.questions.report import (
     make_queue,
     read_questions,
@@ -35,6 +36,7 @@ from memantics.understanding.knowledge.records import Knowledge, dump_knowledge
 from tests.commands import Shell
 from tests.construction.questions.scripts import (
     build,
+    one_step,
     sample_subjects,
     say,
     text_of,
@@ -65,7 +67,7 @@ def made(shell: Shell, known: Path) -> Path:
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     """A set that a well-behaved writer wrote, about some memes of which several have pairs."""
-    settings = QuestionSettings(critic="off", attempts=1)
+    settings = one_step(critic="off", attempts=1)
     toxic = {meme: own for meme, own in sample_subjects().items() if own.knowledge.of("Toxicity")}
     subjects = dict(list(sample_subjects().items())[:6] + list(toxic.items())[:6])
     folder = tmp_path_factory.mktemp("honest")
@@ -74,7 +76,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
 
 @pytest.mark.slow
 def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
-    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    shell.done("build", "questions", made, "-m", "fake/builder")
     questions = list(read_questions(made))
     report = json.loads((made / "report-questions.json").read_text())
     assert report["questions"] == len(questions) > 20
@@ -88,7 +90,7 @@ def test_a_build_gets_questions_and_a_queue(shell: Shell, made: Path) -> None:
     for item in items:
         assert all((made / "queue" / image).is_file() for image in item.images)
     first = {path.name: path.read_bytes() for path in made.glob("*.jsonl")}
-    shell.done("build", "questions", made, "-m", "fake/builder", "--critic", "both")
+    shell.done("build", "questions", made, "-m", "fake/builder")
     assert {path.name: path.read_bytes() for path in made.glob("*.jsonl")} == first
 
 
@@ -144,7 +146,7 @@ def test_the_workflow_finds_all_that_it_asks_about(honest: BuiltQuestions) -> No
 
 
 def test_lines_round_trip(tmp_path: Path) -> None:
-    settings = QuestionSettings(dimensions=("Scene",))
+    settings = one_step(dimensions=("Scene",))
     built = build(tmp_path, lambda asked: say(write_honestly(asked)), settings)
     write_questions(tmp_path, built.questions, built.rejected)
     assert tuple(read_questions(tmp_path)) == built.questions
@@ -165,7 +167,7 @@ def test_a_killed_build_goes_on_without_asking_twice(tmp_path: Path) -> None:
 
     async def run() -> int:
         with ModelClient(FakeModel(script), tmp_path) as client:
-            settings = QuestionSettings(attempts=1)
+            settings = one_step(attempts=1)
             built = await build_questions(client, subjects, settings)
             return len(built.questions)
 
@@ -185,7 +187,7 @@ def show(request: Request) -> str:
 def test_questions_are_asked_for_as_agreed() -> None:
     """A change of wording changes what is built, so it must be seen (MEMANTICS_GOLDEN=write)."""
     subject = sample_subjects()["en-001"]
-    settings = QuestionSettings()
+    settings = one_step()
     slot = next(s for s in plan_slots(subject.knowledge, settings) if s.dimension == "Emotion")
     options = ["first", "second", "third", settings.none_text]
     draft = ask_draft(subject, slot, settings, "an earlier question?")

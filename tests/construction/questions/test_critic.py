@@ -15,7 +15,6 @@ from memantics.construction.questions.asking import QuestionSubject, ask_draft, 
 from memantics.construction.questions.critic import find_defects
 from memantics.construction.questions.records import (
     QuestionDraft,
-    QuestionSettings,
     Slot,
     plan_slots,
 )
@@ -23,7 +22,7 @@ from memantics.core.memes import Meme
 from memantics.core.samples import image_path
 from memantics.core.task import Unparsed
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
-from tests.construction.questions.scripts import text_of
+from tests.construction.questions.scripts import one_step, text_of
 
 KNOWN = Knowledge(
     "m",
@@ -51,7 +50,7 @@ SOUND = QuestionDraft(
     explanation="The cat is seen there.",
     cites=("VisualMaterial/cat",),
 )
-SETTINGS = QuestionSettings()
+SETTINGS = one_step()
 
 
 def codes(draft: QuestionDraft, slot: Slot = SLOT) -> list[str]:
@@ -255,7 +254,7 @@ def test_toxicity_questions_come_with_their_element() -> None:
     (pair,) = [slot for slot in plan_slots(KNOWN, SETTINGS) if slot.pair]
     assert (pair.id, pair.pair) == ("m/VisualMaterial/1", "m/Toxicity/1")
     assert pair.focus == "VisualMaterial/cat"
-    only = QuestionSettings(dimensions=("Toxicity",))
+    only = one_step(dimensions=("Toxicity",))
     assert [(slot.id, slot.pair) for slot in plan_slots(KNOWN, only)] == [
         ("m/Toxicity/1", ""),
         ("m/VisualMaterial/toxic-1", "m/Toxicity/1"),
@@ -263,5 +262,5 @@ def test_toxicity_questions_come_with_their_element() -> None:
 
 
 def test_several_questions_of_a_dimension_are_about_different_individuals() -> None:
-    slots = plan_slots(KNOWN, QuestionSettings(per_dimension=2, dimensions=("VisualMaterial",)))
+    slots = plan_slots(KNOWN, one_step(per_dimension=2, dimensions=("VisualMaterial",)))
     assert [slot.focus for slot in slots] == ["VisualMaterial/cat", "VisualMaterial/lamp"]

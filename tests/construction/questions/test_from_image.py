@@ -9,7 +9,6 @@ from memantics.construction.questions.assembly import FROM_IMAGE, read_sound
 from memantics.construction.questions.critic import check_citations
 from memantics.construction.questions.records import (
     QuestionDraft,
-    QuestionSettings,
     find_toxic_element,
     plan_slots,
 )
@@ -18,18 +17,19 @@ from memantics.core.queue import read_queue
 from memantics.core.samples import image_path
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.commands import Shell
+from tests.construction.questions.scripts import one_step
 
 BARE = Knowledge("m", (Individual("Scene", "duel", "a duel"),))
 TOXIC = Knowledge("m", (Individual("Toxicity", "slur", "a slur", kind="Hateful"),))
 
 
 def test_without_an_individual_the_image_is_asked_about_only_where_it_was_wanted() -> None:
-    wanted = QuestionSettings(from_image=True)
-    assert [slot.dimension for slot in plan_slots(BARE, QuestionSettings())] == ["Scene"]
+    wanted = one_step(from_image=True)
+    assert [slot.dimension for slot in plan_slots(BARE, one_step())] == ["Scene"]
     [_, slot] = plan_slots(BARE, wanted)
     assert (slot.dimension, slot.focus) == ("Toxicity", "")
     assert [slot.focus for slot in plan_slots(TOXIC, wanted)] == ["Toxicity/slur"]
-    only = QuestionSettings(from_image=True, dimensions=("Scene",))
+    only = one_step(from_image=True, dimensions=("Scene",))
     assert [slot.dimension for slot in plan_slots(BARE, only)] == ["Scene"]
     request = ask_draft(QuestionSubject(Meme("m", image_path("en-001")), BARE), slot, wanted)
     told = "\n".join(part for part in request.messages[0].parts if isinstance(part, str))
@@ -105,7 +105,7 @@ def test_a_question_about_a_scene_or_a_thing_is_told_how_things_stand() -> None:
     known = Knowledge("m", (cat, dog, park, joy))
     told = [list_places(known, individual) for individual in (cat, dog, park, joy)]
     assert told == [["the cat is left of the dog."]] * 3 + [[]]
-    [slot] = plan_slots(known, QuestionSettings(dimensions=("Scene",)))
+    [slot] = plan_slots(known, one_step(dimensions=("Scene",)))
     subject = QuestionSubject(Meme("m", image_path("en-001")), known)
-    request = ask_draft(subject, slot, QuestionSettings())
+    request = ask_draft(subject, slot, one_step())
     assert "the cat is left of the dog." in str(request.messages[0].parts[-1])

@@ -10,12 +10,13 @@ from memantics.construction.questions.asking import QuestionSubject, ask_draft
 from memantics.construction.questions.balance import Lengths
 from memantics.construction.questions.chain import BuiltQuestions
 from memantics.construction.questions.critic import find_support
-from memantics.construction.questions.records import QuestionSettings, plan_slots
+from memantics.construction.questions.records import plan_slots
 from memantics.core.records import Request
 from tests.construction.questions.scripts import (
     WRONG,
     Entry,
     build,
+    one_step,
     sample_subjects,
     say,
     text_of,
@@ -23,7 +24,7 @@ from tests.construction.questions.scripts import (
 )
 
 THREE = ("en-001", "en-005", "en-009")
-SETTINGS = QuestionSettings(attempts=2)
+SETTINGS = one_step(attempts=2)
 
 
 def repeat_itself(request: Request) -> Entry:
@@ -115,7 +116,7 @@ def test_a_handful_of_questions_is_not_trimmed_away() -> None:
 
 @pytest.mark.parametrize(("language", "most"), [("en", 40), ("zh", 13)])
 def test_lengths_are_asked_for_that_the_budget_allows(language: str, most: int) -> None:
-    settings = QuestionSettings(language=language)
+    settings = one_step(language=language)
     subject = sample_subjects()["en-001"]
     targets = set()
     for slot in plan_slots(subject.knowledge, settings):

@@ -29,16 +29,16 @@ from memantics.construction.questions.lending import OptionPool, ask_alike, find
 from memantics.construction.questions.records import (
     QuestionDraft,
     QuestionOption,
-    QuestionSettings,
     Slot,
     plan_slots,
 )
-from memantics.construction.questions.report import Leak, report_questions
+from memantics.construction.questions.report import Leak, Roles, report_questions
 from memantics.core.records import Field, Request
 from memantics.understanding.knowledge.records import Individual, Knowledge, Relation
 from tests.construction.questions.scripts import (
     build,
     labels,
+    one_step,
     read_focus,
     sample_subjects,
     text_of,
@@ -46,7 +46,7 @@ from tests.construction.questions.scripts import (
 )
 from tests.construction.test_strong_model import replies, subject
 
-SETTINGS = QuestionSettings(critic="both", attempts=2, none_proportion=0.2, per_dimension=2)
+SETTINGS = one_step(critic="both", attempts=2, none_proportion=0.2, per_dimension=2)
 TOLERANCE = 0.05
 ASKED = (
     "Who is being attacked here?",
@@ -150,7 +150,7 @@ def test_no_option_is_of_another_kind(built: BuiltQuestions) -> None:
 def test_none_is_the_key_no_more_often_than_asked_for(built: BuiltQuestions) -> None:
     share = sum(own.none_is_key for own in built.questions) / len(built.questions)
     assert 0.1 <= share <= SETTINGS.none_proportion
-    assert report_questions(built, SETTINGS, "fake/writer").none_proportion == share
+    assert report_questions(built, SETTINGS, Roles("fake/writer")).none_proportion == share
 
 
 def test_nothing_is_left_that_was_solved_blindly(built: BuiltQuestions, critic: Critic) -> None:
@@ -163,7 +163,7 @@ def test_nothing_is_left_that_was_solved_blindly(built: BuiltQuestions, critic: 
 
 
 def test_neither_length_nor_blind_models_find_keys(built: BuiltQuestions) -> None:
-    leaks = {own.name: own for own in report_questions(built, SETTINGS, "fake/writer").leaks}
+    leaks = {own.name: own for own in report_questions(built, SETTINGS, Roles("fake/writer")).leaks}
     longest = leaks["longest of the three"]
     assert longest.value is not None
     assert abs(longest.value - longest.chance) <= TOLERANCE
@@ -187,7 +187,7 @@ def make(
 )
 def test_the_share_of_none_is_never_exceeded(count: int, share: float, without: int) -> None:
     items = [make(n, 10) for n in range(count)]
-    dealt = deal_none(items, QuestionSettings(none_proportion=share))
+    dealt = deal_none(items, one_step(none_proportion=share))
     assert sum(item.correct is None for item in dealt) == without
     assert all(len(item.shown) == 3 for item in dealt)
 
@@ -198,19 +198,19 @@ def test_the_share_of_none_is_never_exceeded(count: int, share: float, without: 
 def test_where_the_right_option_is_missing_the_explanation_names_it(
     language: str, said: str
 ) -> None:
-    settings = QuestionSettings(none_proportion=0.5, language=language)
+    settings = one_step(none_proportion=0.5, language=language)
     finished = finish(deal_none([make(n, 4) for n in range(2)], settings), settings)
     assert {own.none_is_key: own.explanation for own in finished} == {True: said, False: ""}
 
 
 def test_an_item_with_two_wrong_options_keeps_its_key() -> None:
     items = [make(n, 10, ("b" * 9, "c" * 11)) for n in range(4)]
-    assert deal_none(items, QuestionSettings(none_proportion=1.0)) == items
+    assert deal_none(items, one_step(none_proportion=1.0)) == items
 
 
 def test_what_is_dealt_leaves_the_lengths_of_keys_as_they_were() -> None:
     items = [make(n, 30 if n % 2 else 10) for n in range(40)]
-    kept = [own for own in deal_none(items, QuestionSettings(none_proportion=0.5)) if own.correct]
+    kept = [own for own in deal_none(items, one_step(none_proportion=0.5)) if own.correct]
     assert sum(own.key_is_longest for own in kept) == len(kept) / 2
 
 
@@ -225,9 +225,9 @@ def test_options_are_chosen_by_which_one_shall_be_longest(longest: str, expected
 
 def test_a_small_set_is_neither_levelled_nor_called_a_leak(tmp_path: Path) -> None:
     one = {"sheep": subject("sheep")}
-    built = build(tmp_path, write, QuestionSettings(none_proportion=0.0), subjects=one)
+    built = build(tmp_path, write, one_step(none_proportion=0.0), subjects=one)
     assert not [own for own in built.rejected if own.stage == "answer cues"]
-    report = report_questions(built, SETTINGS, "fake/writer")
+    report = report_questions(built, SETTINGS, Roles("fake/writer"))
     assert {own.judge(TOLERANCE) for own in report.leaks} <= {"too few to tell", "not measured"}
     assert Leak("x", 0.4, 0.25, 59).judge(TOLERANCE) == "too few to tell"
     assert Leak("x", 0.4, 0.25, 60).judge(TOLERANCE) == "leaks"
@@ -269,7 +269,7 @@ def test_the_individual_with_the_most_links_is_asked_about() -> None:
         "Scene", "night", "a night", relations=(Relation("hasParticipant", "VisualMaterial/sheep"),)
     )
     known = Knowledge("m", (plain, linked, scene))
-    settings = QuestionSettings(dimensions=("VisualMaterial",))
+    settings = one_step(dimensions=("VisualMaterial",))
     assert [slot.focus for slot in plan_slots(known, settings)] == ["VisualMaterial/sheep"]
     tied = Knowledge("m", (plain, linked))
     assert [slot.focus for slot in plan_slots(tied, settings)] == ["VisualMaterial/moon"]
@@ -287,7 +287,7 @@ def test_the_rewriting_prompt_shows_what_did_not_tempt(tmp_path: Path) -> None:
         options = {own.text: own.key for own in request.form.fields[0].options}
         return options.get(critic.keys[request.form.question.strip()], "A")
 
-    settings = QuestionSettings(critic="model", dimensions=("Scene",), none_proportion=0.0)
+    settings = one_step(critic="model", dimensions=("Scene",), none_proportion=0.0)
     build(tmp_path, write_and_keep, settings, answer, {"sheep": subject("sheep")})
     (again,) = [text for text in sent if "earlier version" in text]
     earlier = re.search(r"<earlier \w+>\n(.*?)\n</earlier", again, re.S)

@@ -11,23 +11,26 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from PIL import Image as Pillow
 from PIL import ImageOps
 from pydantic import JsonValue
 
 from memantics.benchmarks.chats import CHATS, LEVELS, Options, make_entry
+from memantics.benchmarks.registry import find_writer
 from memantics.construction.chats import distractors, generate, selection
 from memantics.construction.chats.distractors import name_chat
 from memantics.construction.chats.rules import RULES, ChatDraft, ChatSubject
 from memantics.core.data import dump_json
 from memantics.core.errors import InputError
 from memantics.core.files import write_lines
-from memantics.core.images import load
+from memantics.core.images import decode, encode_png, read_bytes
+from memantics.core.marks import keep_mark
 from memantics.core.memes import Meme, with_captions
 from memantics.core.model import Asker
-from memantics.core.queue import QueueItem, Shown
+from memantics.core.parameters import Flag
+from memantics.core.queue import QueueItem, Shown, read_review
 from memantics.models.drafts import Miss, Tally, count_statuses, queue_images, write_draft_queue
 from memantics.understanding.captions.mine import mine_captions
 
@@ -35,6 +38,9 @@ NAMES = "names.json"
 WORKFLOW = "edit-chats"
 _SIDE = 448
 _MOST = 99_999
+PunAnnotations = Annotated[
+    Path | str | None, Flag("Use only the puns of this file of annotations (workflow pun-form).")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,9 @@ def write_punmemecn(folder: Path, chats: Sequence[ReleasedChat], memes: Sequence
     (folder / "images").mkdir(parents=True, exist_ok=True)
     for meme in memes:
         # Always rewritten: with other memes in the build, a number may belong to another meme.
-        make_square(load(meme.image)).save(folder / "images" / names[meme.id], "PNG")
+        data = read_bytes(meme.image)
+        square = encode_png(make_square(decode(data, meme.image.name)), 6)
+        (folder / "images" / names[meme.id]).write_bytes(keep_mark(data, square))
     for level, file in LEVELS.items():
         rows: dict[str, JsonValue] = {
             f"chat_{number:05}": make_row(chat, names, level)
@@ -138,6 +146,24 @@ def _make_item(chat: ReleasedChat, names: Mapping[str, str]) -> QueueItem:
     )
 
 
+def keep_publishable(memes: Sequence[Meme], queue: Path, annotations: Path | None) -> list[Meme]:
+    """Return the memes whose chats can be published with an annotated queue of the same memes.
+
+    Without annotations, all memes are returned.
+    """
+    if annotations is None:
+        return list(memes)
+    review = read_review(queue, annotations)
+    _, writer = find_writer(review.card.workflow)
+    if writer.list_chat_memes is None:
+        raise InputError(
+            f"the workflow {review.card.workflow} publishes no chats",
+            hint="give annotations of the workflow pun-form",
+        )
+    allowed = writer.list_chat_memes(writer.write(review))
+    return [meme for meme in memes if meme.id in allowed]
+
+
 class Watched(Asker, Protocol):
     """Describe a model client that can display the expected number of steps."""
 
@@ -192,6 +218,7 @@ async def build_chats(
         ReleasedChat(*pair)
         for pair in zip(chosen, options, strict=True)
         if distractors.is_complete(pair[1])
+        and distractors.is_distinct(pair[0].subject.meme.id, pair[1], pool)
     ]
     tallies = (mined, feeling, written.tally, checked)
     report = ChatReport(

@@ -6,22 +6,26 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations
 
 import numpy as np
 
 from memantics.benchmarks.chats import KINDS, DistractorKind, Options
 from memantics.construction.chats import rules as records
-from memantics.construction.chats.generate import ChatSettings, find_prompts
+from memantics.construction.chats.generate import (
+    ChatSettings,
+    find_prompts,
+    make_role_request,
+)
 from memantics.core.errors import InputError
 from memantics.core.images import load
 from memantics.core.language import language_of
-from memantics.core.memes import Meme
+from memantics.core.memes import HOMOPHONES, Meme
 from memantics.core.model import Asker, Step
 from memantics.core.records import Closed
 from memantics.core.reply import read_object
 from memantics.metrics.rounding import VECTORS, settle
-from memantics.models.drafts import Tally, make_request, record, show_material
+from memantics.models.drafts import Tally, record, show_material
 from memantics.models.embedded.encoder import Vectors
 from memantics.understanding.vision.hashes import describe_image
 
@@ -109,10 +113,15 @@ class ChatPool:
     def surely_same(self, one: str, other: str) -> bool:
         """Return whether two memes have identical text or meaning."""
         a, b = self.subjects[one], self.subjects[other]
-        if a.meme.text and a.meme.text.casefold() == b.meme.text.casefold():
+        if self.same_words(one, other):
             return True
         similarity = float(self._meant[self._places[one]] @ self._meant[self._places[other]])
         return bool(a.meaning and b.meaning) and similarity >= _SAME
+
+    def same_words(self, one: str, other: str) -> bool:
+        """Return whether the same words are printed on two memes."""
+        first, second = (self.subjects[name].meme.text.casefold() for name in (one, other))
+        return bool(first) and first == second
 
 
 def _first(wanted: str, subject: records.ChatSubject) -> str:
@@ -174,6 +183,7 @@ def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step
         for which, subject in (("first", one), ("second", other))
         for name, said in (
             ("printed text", subject.meme.text),
+            ("heard as", subject.meme.notes.get(HOMOPHONES, "")),
             ("picture", subject.picture),
             ("meaning", subject.meaning),
         )
@@ -182,7 +192,7 @@ def make_same_step(one: records.ChatSubject, other: records.ChatSubject) -> Step
     schema = record(same={"type": "boolean"})
     return Step(
         f"{one.meme.id}/chats/same/{other.meme.id}",
-        make_request(body, schema),
+        make_role_request(body, schema),
         lambda reply: read_object(reply, _SameMeaning).same,
     )
 
@@ -194,7 +204,13 @@ async def _choose(
     draw = random.Random(f"{settings.seed}/{name_chat(draft)}")
     others = pool.list_others(meme_id)
     plain = (o for o in draw.sample(others, len(others)) if not pool.surely_same(meme_id, o))
-    easy = tuple(islice(plain, EASY))
+    apart: list[str] = []
+    for other in plain:
+        if len(apart) == EASY:
+            break
+        if not any(pool.same_words(other, one) for one in apart):
+            apart.append(other)
+    easy = tuple(apart)
     lists = pool.list_candidates(draft, settings)
     hard: dict[DistractorKind, str] = {}
     rejected: dict[DistractorKind, tuple[str, ...]] = {}
@@ -206,7 +222,7 @@ async def _choose(
         order += rest[: settings.nearest]
         refused: list[str] = []
         for other in order:
-            if other in hard.values():
+            if any(other == one or pool.same_words(other, one) for one in hard.values()):
                 continue
             if await same.ask(meme_id, other):
                 refused.append(other)
@@ -220,6 +236,17 @@ async def _choose(
 def is_complete(options: Options) -> bool:
     """Return whether both difficulty levels have three different distractors."""
     return len(set(options.easy)) == EASY and len(set(options.hard.values())) == len(KINDS)
+
+
+def is_distinct(meme: str, options: Options, pool: ChatPool) -> bool:
+    """Return whether no wrong answer is surely the right one, and no words are offered twice.
+
+    Of two wrong answers with the same words a reader knows that neither is right.
+    """
+    levels = (options.easy, tuple(options.hard.values()))
+    return not any(
+        pool.surely_same(meme, other) for level in levels for other in level
+    ) and not any(pool.same_words(*pair) for level in levels for pair in combinations(level, 2))
 
 
 def count_filled(options: Sequence[Options]) -> Mapping[str, int]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, cast
+
+from pydantic import JsonValue
 
 from memantics.benchmarks.chats import TOPICS, ChatTopic, Turn, WrittenChat
 from memantics.construction.chats.rules import (
@@ -22,11 +25,11 @@ from memantics.construction.chats.rules import (
 from memantics.core.data import toml_beside
 from memantics.core.errors import require_known
 from memantics.core.language import language_of
-from memantics.core.memes import Meme
+from memantics.core.memes import HOMOPHONES, NOTED, Meme
 from memantics.core.model import Asker, Step
 from memantics.core.parameters import Attempts, Flag
 from memantics.core.prompt import prompts_beside
-from memantics.core.records import Closed, Sampling
+from memantics.core.records import Closed, Request, Sampling
 from memantics.core.reply import read_object
 from memantics.core.task import Unparsed
 from memantics.core.text import clean_line
@@ -37,6 +40,7 @@ from memantics.models.drafts import text
 _TOLD = toml_beside(__file__, "topics.toml")
 # Similarity that a topic loses for each time the average number of uses that it exceeds.
 _CROWDED = 0.05
+_SURE = re.compile(r"\s*\([^()]*\)\s*$")
 _WHOM = {"self": "about the sender", "both": "about both of them", "other": "about the other"}
 
 
@@ -130,10 +134,19 @@ def make_subject(meme: Meme, language: str = "") -> ChatSubject:
         language or language_of(meme),
         notes.get("meaning", "").strip(),
         notes.get("description", "").strip(),
-        tuple(text for text in (meme.text.strip(), notes.get("reading", "").strip()) if text),
+        tuple(
+            text
+            for text in (meme.text.strip(), notes.get("reading", "").strip(), *_list_heard(meme))
+            if text
+        ),
         target if known else "",
         kind if known else "",
     )
+
+
+def _list_heard(meme: Meme) -> list[str]:
+    """Return the readings of the homophone hint, which a chat must not give away."""
+    return [_SURE.sub("", heard).strip() for heard in meme.notes.get(HOMOPHONES, "").split(";")]
 
 
 async def find_feelings(
@@ -163,7 +176,7 @@ def make_feeling_step(subject: ChatSubject) -> Step[_Feeling]:
     schema = drafts.record(target=drafts.choice(*TARGETS), type=drafts.choice(*TYPES))
     return Step(
         f"{subject.meme.id}/chats/sentiment",
-        drafts.make_request(body, schema, language=subject.language),
+        make_role_request(body, schema, subject.language),
         lambda reply: read_object(reply, _Feeling),
     )
 
@@ -172,9 +185,21 @@ def describe(subject: ChatSubject) -> dict[str, str]:
     """Return the description of a meme for a text-only model."""
     return {
         "printed text": subject.meme.text,
+        **{name: subject.meme.notes.get(name, "") for name in NOTED},
         "what the picture shows": subject.picture,
         "what it means": subject.meaning,
     }
+
+
+def make_role_request(
+    body: str,
+    schema: Mapping[str, JsonValue],
+    language: str = "en",
+    sampling: Sampling | None = None,
+) -> Request:
+    """Return a request about chats with the role of the model."""
+    system = find_prompts()["system"].text
+    return drafts.make_request(body, schema, language=language, sampling=sampling, system=system)
 
 
 async def write_chats(
@@ -257,7 +282,7 @@ def make_chat_step(
 
     return Step(
         f"{subject.meme.id}/chats/{topic}/{number}",
-        drafts.make_request(body, schema, language=subject.language, sampling=sampling),
+        make_role_request(body, schema, subject.language, sampling),
         lambda reply: read_chat(reply, subject, most),
         settings.attempts,
     )

@@ -51,7 +51,7 @@ class ChatQuality(Result):
     coherence_by: str = ""
 
     def metrics(self, start: str = "chats") -> dict[str, JsonValue]:
-        """Return the metrics by PunMemeCN's statistic names; a cosine has its own name."""
+        """Return the metrics by the names of PunMemeCN's statistics, and the cosine similarity."""
         scored = self.coherence_by.startswith("BERTScore")
         return {
             f"{start}.perplexity": self.perplexity,
@@ -215,7 +215,9 @@ def measure_chats(
         DataError: A file holds no chats.
 
     Example:
-        >>> mm.measure_chats("chats.json").files[0].distinct_2  # doctest: +SKIP
+        >>> built = mm.build.chats("memes", model="fake/drafter")  # for real chats, a VLM
+        >>> round(mm.measure_chats("builds/memes/chats.jsonl").files[0].distinct_2, 1)
+        0.8
     """
     paths = [Path(folder) for folder in ([files] if isinstance(files, str | Path) else files)]
     if not paths:

@@ -161,7 +161,8 @@ def collect(
         InputError: The folder holds no images.
 
     Example:
-        >>> mm.collect("memes/").folder  # doctest: +SKIP
+        >>> mm.collect("memes/").folder
+        PosixPath('memes')
     """
     begin = time.monotonic()
 

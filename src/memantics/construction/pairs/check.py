@@ -24,16 +24,18 @@ from memantics.construction.pairs.pairs import (
     open_canvas,
     read_meanings,
 )
+from memantics.core.credentials import EditStep, Original
 from memantics.core.data import conform, read_jsonl
 from memantics.core.errors import InputError
 from memantics.core.files import replace_file, write_lines, write_text
-from memantics.core.images import encode_png, load
+from memantics.core.images import decode, encode_png, read_bytes
 from memantics.core.lines import TextLine
 from memantics.core.memes import Meme, read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.records import Closed, Score, format_value, show_span
 from memantics.core.result import Result, Table
 from memantics.core.rundir import read_facts
+from memantics.core.stamping import ImageStamp, Making, MarkSettings, open_stamp
 from memantics.evaluation.scoring import read_outcomes
 from memantics.evaluation.tasks import open_task_of_run
 from memantics.models.embedded.ocr import open_reader
@@ -122,6 +124,7 @@ def render_page(check: PairCheck) -> str:
 
 
 PAIRS, MEMES = "pairs.jsonl", "memes.jsonl"
+_STEPS = (EditStep("c2pa.drawing", "caption of a template drawn in place of the old one"),)
 
 
 class MinimalPair(Closed):
@@ -161,12 +164,14 @@ def build_pairs(
     words: Annotated[
         Path | None, Flag("TOML file of words that fill the templates. Default: mild words.")
     ] = None,
+    marks: MarkSettings | None = None,
 ) -> BuiltPairs:
     """Draw minimal pairs on memes: two captions that differ in one thing, with the same layout.
 
     Each caption is read back by OCR. The folder is also a data set: ``data add pairs FOLDER``, then
     ``run pairs``.
     """
+    stamp = open_stamp(marks or MarkSettings())
     known, place = wording.read_words(words), Path(out)
     languages: tuple[wording.CaptionLanguage, ...] = (language,) if language else ("en", "zh")
     wanted = [
@@ -191,7 +196,7 @@ def build_pairs(
         def read_back(image: Image.Image) -> Sequence[TextLine]:
             return quick.read(encode_png(image), "pair").lines
 
-        rows = list(_draw_all(found, wanted, (read, read_back), place, failed))
+        rows = list(_draw_all(found, wanted, (read, read_back), (place, stamp), failed))
     if not rows:
         raise InputError(
             f"no meme in {memes} has a caption that can be replaced",
@@ -199,12 +204,12 @@ def build_pairs(
         )
     write_lines(place / PAIRS, (row.model_dump() for row in rows))
     write_lines(place / MEMES, (line for row in rows for line in _list_memes(row)))
-    marks = [share for row in rows for share in row.read]
+    shares = [share for row in rows for share in row.read]
     clear = [min(row.read) >= CLEAR for row in rows]
     kinds: dict[str, int] = {
         kind: sum(row.kind == kind for row in rows) for kind in wording.PAIR_KINDS
     }
-    mean, share = sum(marks) / len(marks), sum(clear) / len(clear)
+    mean, share = sum(shares) / len(shares), sum(clear) / len(clear)
     return BuiltPairs(place, len(rows), kinds, mean, share, failed)
 
 
@@ -212,11 +217,11 @@ def _draw_all(
     memes: Sequence[Meme],
     wanted: Sequence[wording.PairTexts],
     readers: tuple[ReadImage, ReadImage],
-    place: Path,
+    target: tuple[Path, ImageStamp],
     failed: dict[str, str],
 ) -> Iterator[MinimalPair]:
     """Draw as many pairs on each meme, so that no image has pairs of one kind only."""
-    queue = list(wanted)
+    (place, stamp), queue = target, list(wanted)
     reasons: dict[str, str] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for number, meme in enumerate(memes):
@@ -225,11 +230,13 @@ def _draw_all(
         if not texts:
             break
         try:
-            canvas = open_canvas(load(meme.image).convert("RGB"), readers[0])
+            data = read_bytes(meme.image)
+            canvas = open_canvas(decode(data, meme.image.name), readers[0])
         except InputError as error:
             failed[meme.id] = str(error)
             queue = [*texts, *queue]
             continue
+        making = Making("composite", _STEPS, original=Original(meme.image.name, data))
         for pair in texts:
             # With few memes, a template is drawn on an image again, with other words.
             seen[meme.id, pair.template] += 1
@@ -241,7 +248,8 @@ def _draw_all(
                 queue.append(pair)  # another meme may have more room for the text
                 continue
             for side, image in zip("ab", drawn, strict=True):
-                replace_file(place / "images" / f"{name}-{side}.png", encode_png(image), "pair")
+                made = stamp.apply(encode_png(image), making)
+                replace_file(place / "images" / f"{name}-{side}.png", made, "pair")
             yield MinimalPair(
                 id=name,
                 meme=meme.id,

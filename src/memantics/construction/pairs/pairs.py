@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from PIL import Image
+from PIL import Image, ImageOps
 from pydantic import Field
 
 from memantics.core.data import read_toml, toml_beside
@@ -24,14 +24,16 @@ from memantics.understanding.vision import page as pages
 from memantics.understanding.vision.regions import PixelBox
 
 PairKind = Literal["target", "polarity", "negation", "quotation", "counter-speech", "confounder",
-                   "panels", "spelling", "emoji", "spacing"]  # fmt: skip
+                   "panels", "spelling", "emoji", "spacing", "control"]  # fmt: skip
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
 # Kinds of difference that must not change the label.
-SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing"})
+SAME: frozenset[PairKind] = frozenset({"spelling", "emoji", "spacing", "control"})
+_CONTROL: PairKind = "control"  # both texts are harmless
 CaptionLanguage = Literal["en", "zh"]
 ReadImage = Callable[[Image.Image], Sequence[TextLine]]
 DrawCaption = Callable[[Image.Image, pages.LetteredCaption, str], tuple[Image.Image, PixelBox]]
 _ALIKE = 0.1  # accepted size difference of two panels
+_TRACE = 3  # letters of an old caption that OCR must not read after erasing
 CLEAR = 0.9  # proportion of letters read back below which the text is set on a background box
 
 
@@ -71,6 +73,8 @@ class PairTexts(Closed):
     @property
     def labels(self) -> tuple[str, str]:
         """The required labels of both texts."""
+        if self.kind == _CONTROL:
+            return "harmless", "harmless"
         return "harmful", "harmful" if self.kind in SAME else "harmless"
 
 
@@ -85,7 +89,7 @@ class _PairWordsFile(Closed):
 
 
 def read_templates() -> tuple[PairTemplate, ...]:
-    """Return the templates of the package, 39 per language."""
+    """Return the templates of the package, 42 per language."""
     return _read_sheet().template
 
 
@@ -113,16 +117,17 @@ def read_words(path: Path | None = None) -> dict[CaptionLanguage, PairWords]:
 
 
 def fill_templates(language: CaptionLanguage, words: PairWords, count: int) -> list[PairTexts]:
-    """Return ``number`` pairs: all templates in turn, then again with the next words.
+    """Return ``count`` pairs: all templates in turn, each with the next words of the lists.
 
     >>> pairs = fill_templates("en", read_words()["en"], 61)
-    >>> pairs[0].first, pairs[39].first, len({(pair.first, pair.second) for pair in pairs})
-    ('women are annoying', 'immigrants are the worst', 61)
+    >>> pairs[0].first, pairs[42].first, len({(pair.first, pair.second) for pair in pairs})
+    ('there is nothing as bad as women', 'there is nothing as bad as immigrants', 61)
     """
     known = [template for template in read_templates() if template.language == language]
     templates = _take_turns([one for one in known if one.kind != "emoji" or words.pictured])
     turns = enumerate(islice(cycle(templates), count))
-    return [_fill(template, words, number // len(templates)) for number, template in turns]
+    size = len(templates)
+    return [_fill(template, words, number % size + number // size) for number, template in turns]
 
 
 def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
@@ -137,6 +142,8 @@ def _take_turns(templates: Sequence[PairTemplate]) -> list[PairTemplate]:
 
 
 def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
+    """Fill a template; after each turn through the groups, a group gets another insult."""
+    shifted = turn + turn // len(words.groups)
     lists = {
         "group": words.groups,
         "neutral": words.neutrals,
@@ -145,7 +152,10 @@ def _fill(template: PairTemplate, words: PairWords, turn: int) -> PairTexts:
         "parted": words.parted,
         "pictured": words.pictured or words.insults,
     }
-    chosen = {name: listed[turn % len(listed)] for name, listed in lists.items()}
+    chosen = {
+        name: listed[(turn if name == "group" else shifted) % len(listed)]
+        for name, listed in lists.items()
+    }
     return PairTexts(
         template=template.id,
         language=template.language,
@@ -167,12 +177,34 @@ class PairCanvas(NamedTuple):
 
 
 def open_canvas(image: Image.Image, read: ReadImage) -> PairCanvas:
-    """Erase the captions of a meme; raise if it has none."""
+    """Erase the captions of a meme; raise if it has none, or if some of its letters remain."""
     page = pages.read_page(image, read(image))
     if not page.captions:
         raise InputError("it has no caption that can be replaced", hint="give memes with text")
     clean = pages.erase_captions(image, page.captions)
+    if mark := find_old_mark(clean, page.captions, read):
+        raise InputError(
+            f"letters of its old caption remain after erasing it: {mark!r}",
+            hint="give memes with captions on a plain background",
+        )
     return PairCanvas(clean, max(page.captions, key=_measure_area), _find_panels(page))
+
+
+def find_old_mark(
+    clean: Image.Image, captions: Sequence[pages.LetteredCaption], read: ReadImage
+) -> str:
+    """Return letters of old captions that OCR still reads in an erased image; empty if none.
+
+    The contrast of each erased zone is stretched before OCR, which shows pale traces.
+    """
+    for caption in captions:
+        zone = ImageOps.autocontrast(clean.crop(caption.ink.zone), cutoff=1)
+        said, old = fold("".join(line.text for line in read(zone))), fold(caption.text)
+        match = SequenceMatcher(None, old, said, autojunk=False)
+        block = match.find_longest_match()
+        if block.size and block.size >= min(_TRACE, len(old)):
+            return old[block.a : block.a + block.size]
+    return ""
 
 
 def _measure_area(caption: pages.LetteredCaption) -> int:
@@ -210,14 +242,19 @@ def draw_pair(
 
     If plain letters cannot be read back, both texts get a background box, so that only the words
     differ. Texts of two lines fill two panels; the second meme is the first with its panels
-    exchanged.
+    exchanged. Raises InputError if a text does not fit, or if its letters would be clipped.
     """
     best: tuple[list[Image.Image], list[float]] = ([], [])
+    fault: InputError | None = None
     for draw in (pages.set_caption, pages.set_on_box):
-        if "\n" in texts[0]:
-            drawn = _draw_panels(canvas, texts[0].split("\n"), draw)
-        else:
-            drawn = [draw(canvas.image, canvas.caption, text)[0] for text in texts]
+        try:
+            if "\n" in texts[0]:
+                drawn = _draw_panels(canvas, texts[0].split("\n"), draw)
+            else:
+                drawn = [_set(canvas.image, canvas.caption, text, draw) for text in texts]
+        except InputError as error:
+            fault = error
+            continue
         shares = [
             measure_recall(text, read(image)) for text, image in zip(texts, drawn, strict=True)
         ]
@@ -225,17 +262,41 @@ def draw_pair(
             best = drawn, shares
         if min(best[1]) >= CLEAR:
             break
+    if not best[0] and fault is not None:
+        raise fault
     return best
+
+
+def _set(
+    image: Image.Image, caption: pages.LetteredCaption, text: str, draw: DrawCaption
+) -> Image.Image:
+    """Draw a text; raise if its ink reaches the edge of its zone, beyond which it is cut off."""
+    drawn, box = draw(image, caption, text)
+    if is_clipped(box, caption.ink.zone):
+        raise InputError(
+            f"the text {text!r} would be clipped at the edge of the caption",
+            hint="give memes with more room for the caption",
+        )
+    return drawn
+
+
+def is_clipped(box: PixelBox, zone: PixelBox) -> bool:
+    """Whether an ink box reaches the edge of the zone in which it is drawn.
+
+    >>> is_clipped((1, 1, 9, 9), (0, 0, 10, 10)), is_clipped((1, 1, 10, 9), (0, 0, 10, 10))
+    (False, True)
+    """
+    return box[0] <= zone[0] or box[1] <= zone[1] or box[2] >= zone[2] or box[3] >= zone[3]
 
 
 def _draw_panels(canvas: PairCanvas, lines: Sequence[str], draw: DrawCaption) -> list[Image.Image]:
     """Draw one line per panel, or on two copies of the image, in both orders."""
     if not canvas.panels:
-        halves = [draw(canvas.image, canvas.caption, line)[0] for line in lines]
+        halves = [_set(canvas.image, canvas.caption, line, draw) for line in lines]
         return [_stack(halves), _stack(halves[::-1])]
     first = canvas.image
     for (_, caption), line in zip(canvas.panels, lines, strict=True):
-        first = draw(first, caption, line)[0]
+        first = _set(first, caption, line, draw)
     second = first.copy()
     boxes = [box for box, _ in canvas.panels]
     for box, other in zip(boxes, boxes[::-1], strict=True):

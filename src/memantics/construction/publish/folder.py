@@ -13,10 +13,11 @@ from pydantic import JsonValue
 
 from memantics.benchmarks.card import Card, OptionCard, SampleCard, TaskCard
 from memantics.benchmarks.writing import Made
-from memantics.construction.publish.datacard import write_card
+from memantics.construction.publish.datacard import describe_rai, write_card
 from memantics.construction.publish.tables import (
     Bundle,
     CardFacts,
+    CardSection,
     TableFile,
     copy_images,
     write_metadata,
@@ -39,13 +40,28 @@ CONTEXT = Path(__file__).with_name("croissant_context.json")
 
 
 def describe_dataset(
-    facts: CardFacts, files: Sequence[TableFile], root: Path, published: str
+    facts: CardFacts,
+    files: Sequence[TableFile],
+    root: Path,
+    published: str,
+    sections: Sequence[CardSection] = (),
 ) -> dict[str, JsonValue]:
-    """Return the Croissant description of a data set; ``published`` is an ISO date."""
+    """Return the Croissant description of a data set; ``published`` is an ISO date.
+
+    It has the vocabulary for responsible AI (RAI): what ``sections`` of the data card say about
+    drafting and review, and the fields that the publisher wrote.
+    """
+    given: dict[str, JsonValue] = {
+        name: [*value] if isinstance(value, list) else value for name, value in facts.rai.items()
+    }
+    rai = describe_rai(sections) | given
     return {
         "@context": read_json(CONTEXT),
         "@type": "sc:Dataset",
-        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "conformsTo": [
+            "http://mlcommons.org/croissant/1.1",
+            "http://mlcommons.org/croissant/RAI/1.0",
+        ],
         "name": facts.name,
         "description": f"{facts.summary} {facts.warning}".strip(),
         "license": facts.licence,
@@ -54,6 +70,7 @@ def describe_dataset(
         "datePublished": published,
         "inLanguage": list(facts.languages),
         "citeAs": facts.citation or f"{facts.title}, version {facts.version}",
+        **{f"rai:{name}": value for name, value in rai.items()},
         "distribution": [_file(file, root) for file in files],
         "recordSet": [_records(file) for file in files],
     }
@@ -76,7 +93,7 @@ def _records(file: TableFile) -> JsonValue:
         "@type": "cr:RecordSet",
         "@id": file.name,
         "name": file.name,
-        # Croissant 1.0 readers support flat columns only; nested ones are in the Parquet files.
+        # Croissant readers support flat columns only; nested ones are in the Parquet files.
         "field": [_field(file, *column) for column in file.columns if column[1] != "struct"],
     }
 
@@ -173,7 +190,7 @@ def _fill(root: Path, bundle: Bundle, made: Made, base: Card) -> tuple[TableFile
     write_metadata(bundle, data)
     files = tuple(write_tables(bundle, root / PARQUET))
     when = datetime.now(UTC).date().isoformat()
-    croissant = describe_dataset(bundle.facts, files, root, when)
+    croissant = describe_dataset(bundle.facts, files, root, when, bundle.sections)
     (root / CROISSANT).write_text(dump_json(croissant), encoding="utf-8")
     (root / README).write_text(write_card(bundle, files), encoding="utf-8")
     card = make_card(bundle.facts, made, base)

@@ -13,6 +13,8 @@ from memantics.benchmarks.writing import Made
 from memantics.construction.publish import datacard
 from memantics.construction.publish.folder import DATA, rewrite_readme, write_folder
 from memantics.construction.publish.tables import Bundle, CardFacts, CardSection
+from memantics.construction.questions.report import WORKFLOW
+from memantics.construction.ratings import RATINGS, Ratings, summarise_ratings
 from memantics.core.data import Source
 from memantics.core.errors import InputError
 from memantics.core.images import load
@@ -33,6 +35,7 @@ from memantics.evaluation.audit import audit_data
 from memantics.understanding.templates import Face, find_kin
 from memantics.understanding.vision.hashes import hash_image
 
+UNRATED = "no sample of questions was rated; 'memantics build rate' creates a queue for it"
 Queue = Annotated[
     str | Path,
     Argument("A queue, a build folder that contains one, or an annotated folder of memes."),
@@ -47,6 +50,10 @@ Unreviewed = Annotated[bool, Flag("Include drafts that nobody annotated; the dat
 SplitShares = Annotated[
     str | None, Flag("Train and test proportions, such as 8:2; template clusters are not divided.")
 ]
+RaiFile = Annotated[
+    str | Path | None,
+    Flag("TOML file with RAI fields of Croissant, such as dataBiases. Default: none."),
+]
 Images = Annotated[bool, Flag("Include the images; otherwise only ids, file names and checksums.")]
 
 
@@ -59,12 +66,18 @@ class PublishedBenchmark(Result):
     memes: int
     records: Mapping[str, int]
     skipped: Mapping[str, int]
+    rai_missing: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield lines of text on the files written and the records left out."""
         shown = ", ".join(f"{count:,} {table}" for table, count in self.records.items())
         yield f"{self.folder}: {self.memes:,} memes, {shown}, in the format of {self.format}"
         yield from (f"left out: {reason}: {count:,}" for reason, count in self.skipped.items())
+        if self.rai_missing:
+            names = ", ".join(self.rai_missing)
+            yield f"croissant.json lacks RAI fields (give --rai FILE): {names}"
+        yield from (f"warning: {warning}" for warning in self.warnings)
 
 
 def publish(
@@ -82,6 +95,7 @@ def publish(
     unreviewed: Unreviewed = False,
     split: SplitShares = None,
     images: Images = True,
+    rai: RaiFile = None,
 ) -> PublishedBenchmark:
     """Publish a reviewed queue: a benchmark folder, Parquet, Croissant and a data card.
 
@@ -103,6 +117,8 @@ def publish(
         split: Divide memes into a training and a test part, such as ``8:2``; memes of one template
             cluster stay together.
         images: Include the images. Without them memes are named by id, file name and checksum.
+        rai: TOML file with fields of Croissant's RAI vocabulary, such as ``dataBiases``. Fields on
+            models and review are filled from the queue.
 
     Returns:
         The folder, the number of memes and records, and what was left out.
@@ -112,6 +128,7 @@ def publish(
         DataError: Annotations do not fit the queue.
 
     Example:
+        >>> # after people have annotated the queue of the build
         >>> mm.publish("builds/mine", name="mine", licence="CC0-1.0").folder  # doctest: +SKIP
     """
     need_parquet()
@@ -125,29 +142,63 @@ def publish(
     if chats is not None:
         spoken = read_review(_find_queue(Path(chats), None), None, unreviewed=unreviewed)
     base, made = _write(review, spoken, split)
+    asked = review.card.workflow == WORKFLOW
+    ratings = _find_ratings(Path(queue), judged) if asked else None
     facts = CardFacts(
         name=name,
         title=title or review.card.title,
-        summary=summary or f"{review.card.title}: {len(made.memes):,} memes.",
+        summary=_summarise(summary or f"{review.card.title}: {len(made.memes):,} memes.", ratings),
         licence=licence,
-        languages=tuple(sorted({meme.language or "en" for meme in made.memes})),
+        languages=tuple(sorted({meme.language for meme in made.memes if meme.language})),
         warning=review.card.warning,
         citation=citation,
         version=version,
+        rai={} if rai is None else datacard.read_rai(Path(rai)),
     )
     facts.check()
     folder = Path(out) / name
     _check_name(name, folder)
     writers = datacard.describe_writers(review, *([spoken] if spoken else []))
     found = (datacard.describe_contents(made), writers, datacard.describe_review(review))
-    sections = (*found, *datacard.describe_acceptance(review))
+    sections = (*found, *_describe_questions(review, ratings))
     bundle = Bundle(facts, made.memes, made.tables, sections, images)
     files = write_folder(folder, bundle, made, base.card, partial(_check_data, base))
     add_to_shelf(folder)
     rewrite_readme(folder, replace(bundle, sections=(*sections, _audit(name))), files)
     counts = {table: len(records) for table, records in bundle.tables.items()}
     skipped = {reason: count for reason, count in made.skipped.items() if count}
-    return PublishedBenchmark(folder, made.format, len(bundle.memes), counts, skipped)
+    described = {**datacard.describe_rai(sections), **facts.rai}
+    missing = tuple(name for name in datacard.RAI_NEEDED if name not in described)
+    warnings = (UNRATED,) if asked and ratings is None else ()
+    return PublishedBenchmark(
+        folder, made.format, len(bundle.memes), counts, skipped, missing, warnings
+    )
+
+
+def _describe_questions(review: Review, ratings: Ratings | None) -> Iterator[CardSection]:
+    """Yield what the card says about questions: acceptance, roles of models, rated sample."""
+    yield from datacard.describe_acceptance(review)
+    if review.card.workflow == WORKFLOW:
+        roles = datacard.describe_roles(review)
+        yield from (roles,) if roles.rows else ()
+        yield datacard.describe_ratings(ratings)
+
+
+def _find_ratings(queue: Path, judged: Path | None) -> Ratings | None:
+    """Return the ratings of the build that a queue belongs to; None if nobody rated."""
+    places = (queue, queue.parent, *([judged.parent.parent] if judged else []))
+    for place in places:
+        if (place / RATINGS / ANNOTATIONS).is_file():
+            return summarise_ratings(place)
+    return None
+
+
+def _summarise(summary: str, ratings: Ratings | None) -> str:
+    """Add the proportion of good questions to the summary, which the card and the README show."""
+    if ratings is None:
+        return summary
+    told = datacard.tell_goodness(ratings.rows[0])
+    return f"{summary.rstrip()} Questions that raters call good: {told}."
 
 
 def _write(review: Review, spoken: Review | None, split: str | None) -> tuple[Benchmark, Made]:
@@ -249,7 +300,8 @@ def _audit(name: str) -> CardSection:
         else (finding.title, f"{finding.verdict}: {finding.meaning}")
         for finding in found.findings
     ]
-    rows += [(f"not checked: {gap.check}", gap.reason) for gap in found.gaps]
+    # Tasks with the same gap are one row.
+    rows += dict.fromkeys((f"not checked: {gap.check}", gap.reason) for gap in found.gaps)
     return CardSection(
         "Audit", ("Findings about the data themselves, without a model.",), tuple(rows)
     )

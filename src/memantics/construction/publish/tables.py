@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category
 from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 
 from memantics.benchmarks.writing import PublishedMeme, Record, read_png
 from memantics.core.errors import DataError, InputError
+from memantics.core.files import open_regular
 from memantics.core.images import read_bytes
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class CardFacts:
     warning: str = ""
     citation: str = ""
     version: str = "1.0.0"
+    rai: Mapping[str, str | list[str]] = field(default_factory=dict)
 
     @property
     def canary(self) -> str:
@@ -54,6 +57,15 @@ class CardFacts:
                 f"benchmark name {self.name!r} is not valid",
                 hint="use lower-case letters, digits and _, beginning with a letter",
             )
+        for part in ("title", "summary", "licence", "warning", "citation", "version"):
+            # Line breaks are allowed in the longer texts.
+            allowed = "\n" if part in ("summary", "warning", "citation") else ""
+            for char in getattr(self, part):
+                if char not in allowed and category(char) in ("Cc", "Cs", "Zl", "Zp"):
+                    raise InputError(
+                        f"the {part} contains the control character U+{ord(char):04X}",
+                        hint="remove it from the flag or the queue",
+                    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +237,7 @@ def _write_table(name: str, table: pa.Table, path: Path) -> TableFile:
 
 
 def _describe(name: str, path: Path, schema: pa.Schema, rows: int) -> TableFile:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return TableFile(name, path, rows, tuple(_kinds(schema)), path.stat().st_size, digest)
 

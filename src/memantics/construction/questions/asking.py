@@ -25,7 +25,7 @@ from memantics.understanding.knowledge.ontology.vocabulary import DIMENSION_TERM
 from memantics.understanding.knowledge.records import Individual, Knowledge
 
 LETTERS = "ABCD"
-_MOST_KNOWN, _MOST_NEAR, _TOLD = 80, 6, 160
+_MOST_KNOWN, _MOST_NEAR, _TOLD, _WHOLE = 80, 6, 160, 600
 _PLAUSIBLE, _IMPLAUSIBLE = 3, 2
 
 
@@ -56,12 +56,14 @@ class QuestionSubject:
 find_prompts = prompts_beside(__file__)
 
 
-def show_known(individuals: Iterable[Individual], label: str, *, details: bool) -> str:
+def show_known(
+    individuals: Iterable[Individual], label: str, *, details: bool, longest: int = _TOLD
+) -> str:
     """List the facts about a meme (ontology individuals), one per line, in their stored order."""
     lines = [
         f"{individual.key}: {individual.label}"
         + (
-            f" ({cut_short(individual.description, _TOLD)})"
+            f" ({cut_short(individual.description, longest)})"
             if details and individual.description
             else ""
         )
@@ -109,14 +111,14 @@ def ask_draft(
     }
     prompts = find_prompts()
     text = prompts["question"].fill(
-        focus=enclose("element", _tell_focus(focus, slot, knowledge))
+        focus=enclose("element", tell_focus(focus, slot, knowledge))
         if focus
         else prompts["from_image"].text,
         near=show_known(list_near(knowledge, focus)[:_MOST_NEAR], "linked with it", details=True)
         if focus
         else "",
-        definition=_define(slot.dimension, settings),
-        guidance=_guide(slot.dimension, settings),
+        definition=define(slot.dimension, settings),
+        guidance=guide(slot.dimension, settings),
         language=name_language(settings.language),
         words=str(settings.words),
         target=str(settings.letters * (10 + draw(11, settings.seed, "length", slot.id)) // 24),
@@ -143,14 +145,15 @@ def ask_draft(
     return Request((Message("user", parts),), form, settings.sampling, schema)
 
 
-def _define(dimension: str, settings: QuestionSettings) -> str:
+def define(dimension: str, settings: QuestionSettings) -> str:
+    """Return the definition of a dimension."""
     spec = settings.specs.get(dimension)
     if spec is not None and spec.definition:
         return spec.definition
     return DIMENSION_TERMS[dimension].definition if dimension in DIMENSION_TERMS else dimension
 
 
-def _guide(dimension: str, settings: QuestionSettings) -> str:
+def guide(dimension: str, settings: QuestionSettings) -> str:
     """Return what a question tests; a user's dimension file may define it."""
     spec = settings.specs.get(dimension)
     if spec is not None and spec.question:
@@ -159,7 +162,7 @@ def _guide(dimension: str, settings: QuestionSettings) -> str:
     return prompts[dimension if dimension in prompts else "own"].text
 
 
-def _tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
+def tell_focus(focus: Individual, slot: Slot, knowledge: Knowledge) -> str:
     """Describe the question's subject; for the second question of a toxicity pair, add the harm."""
     line = f"{focus.key}: {focus.label} ({focus.description})"
     toxic = next(
@@ -243,7 +246,8 @@ def ask_blind(posed: Posed, settings: QuestionSettings, _: QuestionSubject) -> R
 def ask_known(posed: Posed, settings: QuestionSettings, subject: QuestionSubject) -> Request:
     """Return a request with the known facts about the meme, but without the image."""
     told = subject.knowledge.individuals[:_MOST_KNOWN]
-    known = show_known(told, "known about the meme", details=True)
+    longest = _TOLD if settings.version == "1" else _WHOLE
+    known = show_known(told, "known about the meme", details=True, longest=longest)
     return _pose("known", posed, settings, (known,))
 
 
@@ -280,7 +284,10 @@ def _pose(
         asked = "\n".join(question for question, _ in posed)
         form = Form(asked, tuple(fields), settings.language, "json")
         schema = record(answers=array(choice(*LETTERS), len(posed), len(posed)))
-    return Request((Message("user", (*before, text)),), form, settings.sampling, schema)
+    messages = [Message("user", (*before, text))]
+    if settings.version != "1":
+        messages.insert(0, Message("system", (find_prompts()["reader"].text,)))
+    return Request(tuple(messages), form, settings.sampling, schema)
 
 
 def _schema(

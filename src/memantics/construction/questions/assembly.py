@@ -239,7 +239,7 @@ def deal_none(
     strata: dict[tuple[bool, bool], list[AssembledQuestion]] = {}
     order = sorted(items, key=lambda item: draw(2**60, settings.seed, "none", item.id))
     for item in order:
-        if _list_thirds(item):
+        if settings.may_deny(item.slot.dimension) and _list_thirds(item):
             strata.setdefault((item.key_is_longest, item.key_is_shortest), []).append(item)
     # After any number of samples, the numbers sampled from the strata differ from equal proportions
     # by at most one item.

@@ -25,7 +25,12 @@ from memantics.construction.questions.records import (
     RejectedQuestion,
     draw,
 )
-from memantics.construction.questions.solver import CHANCE, FEWEST, SolverResult, solve_blindly
+from memantics.construction.questions.solver import (
+    FEWEST,
+    SolverResult,
+    fair_chance,
+    solve_blindly,
+)
 from memantics.metrics.rounding import settle
 from memantics.understanding.knowledge.records import Knowledge
 
@@ -82,7 +87,7 @@ def _drop_telling(state: QuestionSet, settings: QuestionSettings) -> None:
     for number in range(_ROUNDS // 2):
         items = list(state.items.values())
         solved = solve_blindly(items, settings.seed + 100 + number, 2 * _REPEATS)
-        excess = solved.accuracy - CHANCE if solved is not None else 0.0
+        excess = solved.accuracy - fair_chance(items) if solved is not None else 0.0
         if solved is None or excess <= settings.tolerance * _AIM:
             return
         paired = state.paired
@@ -269,7 +274,7 @@ def _balance_wording(state: QuestionSet, pool: OptionPool, settings: QuestionSet
         solved = solve_blindly(items, settings.seed + number, _REPEATS)
         if solved is None:
             return changed
-        excess = solved.accuracy - CHANCE
+        excess = solved.accuracy - fair_chance(items)
         if abs(excess) <= settings.tolerance * _AIM:
             return changed
         changed = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import get_args
 
@@ -39,7 +39,8 @@ class BuiltQuestions:
     """Store the questions built from a set of memes; ``trials`` cover the kept questions.
 
     ``repaired`` counts questions that a critic answered without the meme and that were repaired, by
-    kind of repair.
+    kind of repair. ``faults`` counts what the final check found, and ``calls`` the attempts
+    at model calls by role and kind.
     """
 
     questions: tuple[records.DraftQuestion, ...]
@@ -49,6 +50,8 @@ class BuiltQuestions:
     exchanged: int
     trials: Mapping[str, BlindTrial]
     repaired: Mapping[str, int]
+    faults: Mapping[str, int] = field(default_factory=dict)
+    calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def pair_subjects(
@@ -70,14 +73,14 @@ def list_slots(
     ]
 
 
-async def build_questions(
+async def build_in_one_step(
     writer: Asker,
     subjects: Mapping[str, QuestionSubject],
     settings: records.QuestionSettings,
     critic: Asker | None = None,
     window: int = 64,
 ) -> BuiltQuestions:
-    """Build questions about memes; unusable ones are rejected with a reason.
+    """Build questions with version 1 of prompts and checks, as Memantics 0.3 did.
 
     ``critic`` is the model that tries to answer the questions without the meme, if the settings ask
     for one; with None, no model tries them.
@@ -85,7 +88,7 @@ async def build_questions(
     slots = list_slots(subjects, settings)
     drafted = [draft async for draft in _write(writer, slots, subjects, settings, window)]
     rejected = [reject(draft) for draft in drafted if draft.draft is None]
-    drafted, repeated = _drop_repeated(drafted)
+    drafted, repeated = drop_repeated(drafted)
     known = {meme: subject.knowledge for meme, subject in subjects.items()}
     completed = lending.complete(assembly.make_items(drafted), known, settings)
     items = completed.items
@@ -96,7 +99,7 @@ async def build_questions(
     if critic is not None:
         items, trials, repaired = await _try_and_repair(writer, critic, items, subjects, settings)
         state = QuestionSet({item.id: item for item in items})
-        _drop_solved(state, trials, settings)
+        drop_solved(state, trials, settings)
     # Models try to answer while every question still shows its correct option.
     keyed = dict(state.items)
     dealt, rejected_before = assembly.deal_none(list(keyed.values()), settings), state.rejected
@@ -108,15 +111,13 @@ async def build_questions(
         stale = [question for question in state.items.values() if keyed[question.id] != question]
         again = await try_items(critic, stale, subjects, settings, blind_only=True)
         trials |= {name: replace(trials[name], blind=trial.blind) for name, trial in again.items()}
-        _drop_solved(state, trials, settings)
+        drop_solved(state, trials, settings)
         if len(dealt) >= FEWEST:
             trim_lengths(state, settings)
     bound_none(state, settings)
-    kept = [
-        _note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()
-    ]
+    kept = [note(item, trials.get(item.id), known[item.slot.meme]) for item in state.items.values()]
     return BuiltQuestions(
-        _clear_broken_pairs(assembly.finish(kept, settings)),
+        clear_broken_pairs(assembly.finish(kept, settings)),
         tuple(kept),
         (*rejected, *repeated, *completed.rejected, *state.rejected),
         tuple(drafted),
@@ -142,7 +143,7 @@ async def _write(
             subjects[slot.meme],
             slot,
             settings,
-            others=_list_elements(slot, asked[slot.dimension], subjects, settings),
+            others=list_elements(slot, asked[slot.dimension], subjects, settings),
         )
         for slot in slots
     )
@@ -150,7 +151,7 @@ async def _write(
         yield drafted
 
 
-def _drop_repeated(
+def drop_repeated(
     drafted: Sequence[SlotDraft],
 ) -> tuple[list[SlotDraft], list[records.RejectedQuestion]]:
     """Keep the first of several questions about one meme that ask the same."""
@@ -262,7 +263,7 @@ def _list_answers(
     return sorted(dict.fromkeys(found), key=lambda text: lending.find_form(text) != form)[:_OTHERS]
 
 
-def _list_elements(
+def list_elements(
     slot: records.Slot,
     slots: Sequence[records.Slot],
     subjects: Mapping[str, QuestionSubject],
@@ -297,7 +298,7 @@ async def _rewrite(
     return assembly.make_item(drafted, draft)
 
 
-def _drop_solved(
+def drop_solved(
     state: QuestionSet, trials: Mapping[str, BlindTrial], settings: records.QuestionSettings
 ) -> None:
     """Reject questions that known facts contradict or that a model answers without the meme.
@@ -311,13 +312,13 @@ def _drop_solved(
         if trial is None or not is_bad(trial):
             continue
         if not trial.solved_blindly:
-            _drop(
+            drop(
                 state, item, "trial", "the knowledge supports an option other than the correct one"
             )
         elif kept[item.slot.dimension] < settings.keep_per_dimension:
             kept[item.slot.dimension] += 1
         else:
-            _drop(state, item, "trial", "a model finds the correct option without the meme")
+            drop(state, item, "trial", "a model finds the correct option without the meme")
 
 
 def rate_blind(
@@ -329,7 +330,8 @@ def rate_blind(
     return sum(answered) / len(answered) if answered else CHANCE
 
 
-def _drop(state: QuestionSet, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
+def drop(state: QuestionSet, item: assembly.AssembledQuestion, stage: str, reason: str) -> None:
+    """Move a question from the set to the rejected ones."""
     del state.items[item.id]
     slot = item.slot
     state.rejected.append(
@@ -337,9 +339,10 @@ def _drop(state: QuestionSet, item: assembly.AssembledQuestion, stage: str, reas
     )
 
 
-def _note(
+def note(
     item: assembly.AssembledQuestion, trial: BlindTrial | None, knowledge: Knowledge
 ) -> assembly.AssembledQuestion:
+    """Add the remarks of the trials, and what is needed to answer."""
     notes = []
     if trial is not None and trial.solved_blindly:
         notes.append("a model finds the correct option without the meme; kept for its dimension")
@@ -365,7 +368,7 @@ def find_needs(
     return tuple(need for need in get_args(records.QuestionNeed) if need in found)
 
 
-def _clear_broken_pairs(
+def clear_broken_pairs(
     questions: Sequence[records.DraftQuestion],
 ) -> tuple[records.DraftQuestion, ...]:
     """Clear the pair id of questions whose partner was rejected."""

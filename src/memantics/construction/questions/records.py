@@ -19,6 +19,9 @@ QuestionNeed = Literal["words", "picture", "background"]
 Longest = Literal["correct", "wrong"]
 FEWEST_WRONG = 2  # distractors shown with a correct option; an item without one shows three
 Critic = Literal["statistics", "model", "both", "off"]
+PromptVersion = Literal["1", "2", "3"]
+# Without the answer, a question of these dimensions has no point left.
+KEYED: tuple[Dimension, ...] = ("Scene", "SemioticProjection", "Toxicity", "VisualMaterial")
 _DENSE = frozenset({"zh", "ja", "ko"})
 NONE_TEXTS: Mapping[str, str] = {"en": "None of the others", "zh": "其他都不对"}
 ABSENT_TEXTS: Mapping[str, str] = {"en": "Right would be “{}”.", "zh": "正确的说法是“{}”。"}
@@ -31,7 +34,13 @@ class QuestionSettings:
     Attributes:
         per_dimension: Questions for each dimension of each meme.
         dimensions: Write questions about these dimensions only.
+        version: Version of prompts and checks. 3 (default): two steps, and checks of the final form
+            that cover the whole rubric of ratings; 2: its predecessor; 1: one step, as in
+            Memantics 0.3. Earlier versions serve to compare.
+        at_a_time: Questions about one meme that the writer writes in one call (versions 2 and 3).
         none_proportion: Proportion of questions whose correct option is "None of the others".
+        none_dimensions: Only questions about these dimensions may have that correct option.
+            Default: all but those where the answer is the point (``KEYED``). Not version 1.
         words: Maximum number of words per option.
         attempts: Maximum number of attempts at a reply that can be parsed.
         rewrites: Maximum number of rewrites of a question that the critic answers without the meme.
@@ -59,6 +68,16 @@ class QuestionSettings:
             read=find_dimensions,
         ),
     ] = ()
+    version: Annotated[
+        PromptVersion,
+        Flag(
+            "Version of prompts and checks: 3 (two steps, all checks of the final form), 2 or 1.",
+            "--prompt-version",
+        ),
+    ] = "3"
+    at_a_time: Annotated[
+        int, Flag("Questions about one meme that the writer writes in one call.", min=1, max=12)
+    ] = 5
     none_proportion: Annotated[
         float,
         Flag(
@@ -66,7 +85,17 @@ class QuestionSettings:
             min=0.0,
             max=1.0,
         ),
-    ] = 0.25
+    ] = 0.0
+    none_dimensions: Annotated[
+        tuple[Dimension, ...],
+        Flag(
+            "Dimension whose questions may have 'None of the others' as correct option; "
+            "repeatable. Default: all but scene, projection, toxicity and visual questions.",
+            "--none-dimension",
+            kind=list[str],
+            read=find_dimensions,
+        ),
+    ] = ()
     words: Annotated[int, Flag("Maximum number of words per option.", min=2, max=40)] = 8
     attempts: Attempts = 3
     rewrites: Annotated[
@@ -97,6 +126,12 @@ class QuestionSettings:
         Flag("If nothing is known about toxicity, write that question from the image and mark it."),
     ] = False
     specs: Mapping[str, DimensionSpec] = field(default_factory=dict)
+
+    def may_deny(self, dimension: Dimension) -> bool:
+        """Return whether "None of the others" may be correct in questions about a dimension."""
+        if self.version == "1":
+            return True
+        return dimension in self.none_dimensions if self.none_dimensions else dimension not in KEYED
 
     @property
     def letters(self) -> int:
@@ -140,8 +175,20 @@ class QuestionOption:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """Store words of a known fact on which a correct option rests."""
+
+    fact: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionDraft:
-    """Store a model's draft of a planned question, with more distractors than are shown."""
+    """Store a model's draft of a planned question, with more distractors than are shown.
+
+    ``evidence`` supports the correct option. ``trap`` is the answer of a reader who saw the meme
+    and missed its point (since version 2 of the prompts).
+    """
 
     question: str
     correct: str
@@ -149,6 +196,8 @@ class QuestionDraft:
     implausible: tuple[str, ...]
     explanation: str
     cites: tuple[str, ...]
+    evidence: tuple[Evidence, ...] = ()
+    trap: str = ""
 
     @property
     def wrong(self) -> tuple[QuestionOption, ...]:

@@ -21,10 +21,10 @@ from memantics.construction.questions.records import (
     RejectedQuestion,
     find_toxic_element,
 )
-from memantics.construction.questions.solver import CHANCE, BlindTrial, solve_blindly
+from memantics.construction.questions.solver import CHANCE, BlindTrial, fair_chance, solve_blindly
 from memantics.core.data import inside
 from memantics.core.errors import DataError, InputError, first_fault
-from memantics.core.files import write_lines
+from memantics.core.files import read_regular, write_lines
 from memantics.core.images import read_bytes
 from memantics.core.meaning import Dimension
 from memantics.core.queue import QueueCard, QueueItem, Review, Shown, write_queue
@@ -32,7 +32,8 @@ from memantics.core.records import STATUSES
 from memantics.understanding.extraction.report import IMAGES
 
 QUESTIONS, REJECTED, QUEUE = "questions.jsonl", "rejected.jsonl", "queue"
-WORKFLOW = "validate"
+WORKFLOW, RATING_WORKFLOW = "validate", "rate-questions"
+REWRITES = ("a rewritten question", "a new question", "new options")
 _QUESTION = TypeAdapter(DraftQuestion)
 
 
@@ -51,11 +52,31 @@ def read_questions(folder: Path) -> Iterator[DraftQuestion]:
         raise DataError(
             folder, f"does not contain {QUESTIONS}", hint="run 'memantics build questions' first"
         )
-    for row, line in enumerate(path.read_bytes().splitlines(), 1):
+    for row, line in enumerate(read_regular(path).splitlines(), 1):
         try:
             yield _QUESTION.validate_json(line)
         except ValidationError as error:
             raise DataError(path, first_fault(error), row=row, hint="correct that line") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Name the models that wrote questions, judged them, and answered them without the meme."""
+
+    writer: str = ""
+    critic: str = ""
+    reader: str = ""
+
+    @property
+    def shared(self) -> str:
+        """What is said if one model had several roles; empty if each role had its own."""
+        if self.writer == self.critic == self.reader:
+            return "one model wrote, judged and read the questions"
+        if self.writer in (self.critic, self.reader):
+            other = "judged" if self.writer == self.critic else "read"
+            return f"the writer also {other} the questions"
+        same = self.critic == self.reader
+        return "one model judged and read the questions" if same else ""
 
 
 def write_review(
@@ -64,16 +85,11 @@ def write_review(
     subjects: Mapping[str, QuestionSubject],
     language: str,
     name: str = QUEUE,
+    roles: Roles | None = None,
 ) -> int:
     """Write the queue with its images; paired questions form one item. Return the item count."""
     queue = folder / name
-    (queue / IMAGES).mkdir(parents=True, exist_ok=True)
-    for meme in {question.meme for question in questions}:
-        source = subjects[meme].meme.image
-        place = inside(queue / IMAGES, source.name)
-        data = read_bytes(source)
-        if not (place.is_file() and place.read_bytes() == data):
-            place.write_bytes(data)
+    _copy_images(queue, questions, subjects)
     card = QueueCard(
         title="Questions about memes",
         workflow=WORKFLOW,
@@ -81,11 +97,51 @@ def write_review(
         warning="Memes may be offensive. Stop whenever you want to.",
         origin="memantics build questions",
     )
-    return write_queue(queue, card, make_queue(questions, subjects))
+    return write_queue(queue, card, make_queue(questions, subjects, roles))
+
+
+def write_rating_queue(
+    queue: Path, questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
+) -> int:
+    """Write the queue in which people rate questions; return the number of items."""
+    _copy_images(queue, questions, subjects)
+    language = questions[0].language if questions else "en"
+    card = QueueCard(
+        title="Quality of questions about memes",
+        workflow=RATING_WORKFLOW,
+        language=language,
+        warning="Memes may be offensive. Stop whenever you want to.",
+        origin="memantics build rate",
+    )
+    items = (
+        QueueItem(
+            id=question.id,
+            group=question.meme,
+            images=[f"{IMAGES}/{subjects[question.meme].meme.image.name}"],
+            shown=list(_show_question("", question)),
+            hidden={"dimension": question.dimension, "version": _fingerprint(question)},
+        )
+        for question in questions
+    )
+    return write_queue(queue, card, items)
+
+
+def _copy_images(
+    queue: Path, questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
+) -> None:
+    (queue / IMAGES).mkdir(parents=True, exist_ok=True)
+    for meme in {question.meme for question in questions}:
+        source = subjects[meme].meme.image
+        place = inside(queue / IMAGES, source.name)
+        data = read_bytes(source)
+        if not (place.is_file() and read_regular(place) == data):
+            place.write_bytes(data)
 
 
 def make_queue(
-    questions: Sequence[DraftQuestion], subjects: Mapping[str, QuestionSubject]
+    questions: Sequence[DraftQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    roles: Roles | None = None,
 ) -> Iterator[QueueItem]:
     """Yield one item per question; the second question of a pair is shown with the first."""
     seconds = {question.pair: question for question in questions if question.pair}
@@ -99,8 +155,12 @@ def make_queue(
             group=question.meme,
             images=[f"{IMAGES}/{subject.meme.image.name}"],
             shown=list(_show(question, second, subject)),
-            hidden=_hide(question, second, subject),
+            hidden=_hide(question, second, subject) | _name_judges(roles),
         )
+
+
+def _name_judges(roles: Roles | None) -> dict[str, JsonValue]:
+    return {} if roles is None else {"critic": roles.critic, "reader": roles.reader}
 
 
 def _show(
@@ -180,7 +240,7 @@ def sample_first(questions: Sequence[DraftQuestion], dimension: Dimension) -> li
         raise InputError(
             f"no question is about {dimension}",
             hint="'memantics build questions' writes such questions if the knowledge has an "
-            "individual of it",
+            "entry for it",
         )
     return drawn
 
@@ -259,13 +319,19 @@ class QuestionReport:
     """Contents of ``report-questions.json``.
 
     ``fates`` gives, by dimension, the number of questions planned, kept, and rejected for each
-    reason. ``repaired`` counts the repairs of questions that a critic answered without the meme.
+    reason. ``repaired`` counts repaired questions by kind of repair, ``faults`` what the final
+    check found, ``retried`` the questions whose reply was sent back, ``rewritten`` those that got
+    a new version, and ``calls`` the attempts at model calls by role and kind, as in the call logs.
+    ``shared`` says whether one model had several roles.
     """
 
     kind: str
+    version: str
     model: str
     critic: str
     critic_model: str
+    reader_model: str
+    shared: str
     seed: int
     language: str
     slots: int
@@ -282,7 +348,11 @@ class QuestionReport:
     places: list[int]
     roles: dict[str, int]
     exchanged: int
+    retried: int
     rewritten: int
+    faults: dict[str, int]
+    calls: dict[str, dict[str, int]]
+    calls_per_meme: float
     pairs: int
     unpaired: int
     tolerance: float
@@ -292,8 +362,7 @@ class QuestionReport:
 def report_questions(
     built: BuiltQuestions,
     settings: QuestionSettings,
-    model: str,
-    critic_model: str = "",
+    roles: Roles,
     second: Mapping[str, BlindTrial] | None = None,
 ) -> QuestionReport:
     """Summarise a build of questions.
@@ -310,17 +379,21 @@ def report_questions(
     toxic = [
         question for question in questions if question.dimension == "Toxicity" and not question.pair
     ]
+    memes = {question.meme for question in questions} | {one.meme for one in built.rejected}
     return QuestionReport(
         kind="questions",
-        model=model,
+        version=settings.version,
+        model=roles.writer,
         critic=settings.critic,
-        critic_model=critic_model,
+        critic_model=roles.critic,
+        reader_model=roles.reader,
+        shared=roles.shared if built.trials else "",
         seed=settings.seed,
         language=settings.language,
         slots=n + len(built.rejected),
         questions=n,
         rejected=len(built.rejected),
-        memes=len({question.meme for question in questions} | {one.meme for one in built.rejected}),
+        memes=len(memes),
         statuses={name: statuses[name] for name in STATUSES},
         reasons=dict(
             Counter(
@@ -337,7 +410,13 @@ def report_questions(
             Counter(c.role for question in questions for c in question.options).most_common()
         ),
         exchanged=built.exchanged,
-        rewritten=sum(draft.attempts > 1 for draft in built.drafted),
+        retried=sum(draft.attempts > 1 for draft in built.drafted),
+        rewritten=sum(built.repaired.get(kind, 0) for kind in REWRITES),
+        faults=dict(built.faults),
+        calls={role: dict(counts) for role, counts in built.calls.items()},
+        calls_per_meme=round(
+            sum(sum(counts.values()) for counts in built.calls.values()) / max(1, len(memes)), 2
+        ),
         pairs=len(paired),
         unpaired=sum(question.id not in paired for question in toxic),
         tolerance=settings.tolerance,
@@ -370,6 +449,7 @@ def _short(stage: str, reason: str) -> str:
 def measure_leaks(built: BuiltQuestions, settings: QuestionSettings) -> Sequence[Leak]:
     """Return the rates at which option length and blind solvers find the correct option."""
     items = built.items
+    chance = fair_chance(items)
     lengths = Lengths.of(items)
     solved = solve_blindly(items, settings.seed + 1000, repeats=3)
     leaks = [
@@ -389,7 +469,7 @@ def measure_leaks(built: BuiltQuestions, settings: QuestionSettings) -> Sequence
         Leak(
             "statistical solver",
             None if solved is None else solved.accuracy,
-            CHANCE,
+            chance,
             len(items),
             "" if solved else "too few questions or memes to learn from",
         ),
@@ -404,21 +484,23 @@ def _measure_trials(built: BuiltQuestions) -> Leak:
     silent = sum(one is None for one in found)
     rate = rate_blind({item.id: item for item in built.items}, built.trials)
     known = silent * 2 <= len(found)
+    chance = fair_chance(built.items)
     note = f"no readable answer to {silent} of {len(found)}" if silent else ""
-    return Leak("model without the meme", rate if known else None, CHANCE, len(found), note)
+    return Leak("model without the meme", rate if known else None, chance, len(found), note)
 
 
 def _measure_second(built: BuiltQuestions, second: Mapping[str, BlindTrial]) -> Iterator[Leak]:
     """Yield how often a second model answers without the meme, and if it agrees with the critic."""
     found = [one for trial in second.values() for one in trial.blind if one is not None]
     if found:
+        chance = fair_chance(built.items)
         both = [name for name in second if name in built.trials]
         same = sum(
             second[name].solved_blindly == built.trials[name].solved_blindly for name in both
         )
         note = f"agrees with the critic on {same} of {len(both)}" if both else ""
         yield Leak(
-            "embedded reader without the meme", sum(found) / len(found), CHANCE, len(found), note
+            "embedded reader without the meme", sum(found) / len(found), chance, len(found), note
         )
 
 

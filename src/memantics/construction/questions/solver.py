@@ -11,7 +11,6 @@ call contains several questions: about different memes for ``blind``, about one 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,7 +29,7 @@ from memantics.construction.questions.asking import (
     ask_seen,
 )
 from memantics.construction.questions.assembly import AssembledQuestion
-from memantics.construction.questions.critic import content, tokens
+from memantics.construction.questions.critic import alike, content, tokens
 from memantics.construction.questions.records import QuestionSettings, draw
 from memantics.core.model import Asker, Step
 from memantics.core.records import Closed, Request
@@ -39,6 +38,17 @@ from memantics.core.task import Unparsed
 from memantics.understanding.extraction.chain import in_order
 
 CHANCE = 0.25
+
+
+def fair_chance(items: Sequence[AssembledQuestion]) -> float:
+    """Return how often somebody is right who knows only how often "none" is correct.
+
+    One in four if "none" is correct in a quarter of the questions, one in three if it never is.
+    """
+    denied = sum(item.correct is None for item in items) / len(items) if items else CHANCE
+    return max(denied, (1 - denied) / 3)
+
+
 _FOLDS = 5
 # With fewer items, the confidence interval around chance level exceeds the tolerance.
 FEWEST = 100
@@ -244,39 +254,89 @@ async def try_items(
     ``blind_only`` omits the tries with the facts or the image; it is for items whose options have
     changed.
     """
-    orders = {item.id: _draw_orders(item, settings) for item in items}
-
-    async def ask(
-        few: Sequence[AssembledQuestion], way: str, place: int, pose: PoseQuestion
-    ) -> dict[str, bool | None]:
-        groups = _spread(few, settings.at_once) if pose is ask_blind else _by_meme(few, settings)
-        shown = {item.id: orders[item.id][place] for item in few}
-        jobs = (_answer(asker, group, subjects, settings, (way, shown, pose)) for group in groups)
-        return {
-            name: found async for answered in in_order(jobs, _WINDOW) for name, found in answered
-        }
-
-    once = await ask(items, "blind-1", 0, ask_blind)
-    twice = await ask(items, "blind-2", 1, ask_blind)
-    trials = {item.id: BlindTrial((once[item.id], twice[item.id])) for item in items}
+    trials = await try_blind(asker, items, subjects, settings)
+    if blind_only:
+        return trials
     # An item answered blindly is rejected in any case, so the other trials are skipped.
-    rest = [item for item in items if not trials[item.id].solved_blindly and not blind_only]
-    known = await ask(rest, "known", 0, ask_known)
-    seen = await ask(rest, "seen", 1, ask_seen)
-    return trials | {
-        item.id: replace(trials[item.id], known=known[item.id], seen=seen[item.id]) for item in rest
+    rest = [item for item in items if not trials[item.id].solved_blindly]
+    return trials | await try_facts(asker, rest, trials, subjects, settings)
+
+
+async def try_blind(
+    asker: Asker,
+    items: Sequence[AssembledQuestion],
+    subjects: Mapping[str, QuestionSubject],
+    settings: QuestionSettings,
+) -> dict[str, BlindTrial]:
+    """Let a model answer every item twice from the wording alone, in batches of different memes."""
+    orders = {item.id: draw_orders(item, settings) for item in items}
+    found: list[dict[str, bool | None]] = []
+    for place, way in enumerate(("blind-1", "blind-2")):
+        groups = mix(items, settings.at_once, (settings.seed, way))
+        shown = {item.id: orders[item.id][place] for item in items}
+        jobs = (_answer(asker, few, subjects, settings, (way, shown, ask_blind)) for few in groups)
+        found.append({n: right async for said in in_order(jobs, _WINDOW) for n, right in said})
+    once, twice = found
+    return {item.id: BlindTrial((once[item.id], twice[item.id])) for item in items}
+
+
+async def try_facts(
+    asker: Asker,
+    items: Sequence[AssembledQuestion],
+    trials: Mapping[str, BlindTrial],
+    subjects: Mapping[str, QuestionSubject],
+    settings: QuestionSettings,
+) -> dict[str, BlindTrial]:
+    """Let a model answer every item from the known facts alone, then from the image alone."""
+    orders = {item.id: draw_orders(item, settings) for item in items}
+    found: list[dict[str, bool | None]] = []
+    for place, (way, asked) in enumerate((("known", ask_known), ("seen", ask_seen))):
+        shown = {item.id: orders[item.id][place] for item in items}
+        jobs = (
+            _answer(asker, few, subjects, settings, (way, shown, asked))
+            for few in _by_meme(items, settings)
+        )
+        found.append({n: right async for said in in_order(jobs, _WINDOW) for n, right in said})
+    known, seen = found
+    return {
+        item.id: replace(trials[item.id], known=known[item.id], seen=seen[item.id])
+        for item in items
     }
 
 
-def _spread(items: Sequence[AssembledQuestion], most: int) -> Iterator[list[AssembledQuestion]]:
-    """Yield groups without repeated memes, since one question may reveal another."""
-    rounds: dict[int, list[AssembledQuestion]] = {}
-    met: Counter[str] = Counter()
-    for item in items:
-        rounds.setdefault(met[item.slot.meme], []).append(item)
-        met[item.slot.meme] += 1
-    for level in rounds.values():
-        yield from (level[place : place + most] for place in range(0, len(level), most))
+def mix(
+    items: Sequence[AssembledQuestion], most: int, seed: object
+) -> list[list[AssembledQuestion]]:
+    """Return groups for blind calls, mixed over memes and dimensions.
+
+    A group has one question of a meme at most, and no key that another question of the group has
+    among its options: one question would hint at the answer of another.
+    """
+    groups: list[list[AssembledQuestion]] = []
+    for item in sorted(items, key=lambda item: draw(2**60, seed, item.id)):
+        free = [
+            group
+            for group in groups
+            if len(group) < most and not any(_hints(item, other) for other in group)
+        ]
+        if not free:
+            groups.append([item])
+            continue
+        dimension = item.slot.dimension
+        best = min(free, key=lambda g: (sum(o.slot.dimension == dimension for o in g), len(g)))
+        best.append(item)
+    return groups
+
+
+def _hints(one: AssembledQuestion, other: AssembledQuestion) -> bool:
+    """Return whether one of two questions may give away the answer of the other."""
+    if one.slot.meme == other.slot.meme:
+        return True
+    return any(
+        alike(first.draft.correct, option.text)
+        for first, second in ((one, other), (other, one))
+        for option in second.shown
+    )
 
 
 def _by_meme(
@@ -291,7 +351,7 @@ def _by_meme(
         )
 
 
-def _draw_orders(
+def draw_orders(
     item: AssembledQuestion, settings: QuestionSettings
 ) -> tuple[OptionOrder, OptionOrder]:
     """Return two option orders with the correct option at different positions."""
