@@ -13,6 +13,9 @@ from memantics.annotation.service import AnnotationService, open_service
 from tests.annotation.postgres import Postgres, start_postgres, why_not
 from tests.annotation.team import Clock, quick_hasher
 
+# Every test of annotation runs on both databases; those on PostgreSQL are in the second tier.
+KINDS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
@@ -39,7 +42,7 @@ def sqlite_file(migrated: Path, tmp_path: Path) -> Path:
     return Path(shutil.copyfile(migrated, tmp_path / "annotate.db"))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest) -> str:
     """The address of a database with all tables and no rows, once for each kind."""
     if request.param == "sqlite":
@@ -48,7 +51,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
     return server.make_tables()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=KINDS)
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a database without tables, once for each kind."""
     if request.param == "sqlite":
@@ -67,13 +70,5 @@ def clock() -> Clock:
 def service(database_url: str, tmp_path: Path, clock: Clock) -> Iterator[AnnotationService]:
     """A service over an empty database, with a clock that tests move."""
     made = open_service(database_url, tmp_path / "media", clock=clock, hasher=quick_hasher())
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def sqlite_service(sqlite_file: Path, tmp_path: Path, clock: Clock) -> Iterator[AnnotationService]:
-    """A service on SQLite alone, for what does not depend on the database."""
-    made = open_service(sqlite_file, tmp_path / "media", clock=clock, hasher=quick_hasher())
     yield made
     made.close()

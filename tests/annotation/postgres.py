@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,7 @@ class Postgres:
     """A running server; every test gets an empty schema of its own, cheaper than a database."""
 
     def __init__(self, sockets: Path) -> None:
+        self._folder = sockets
         self._address = f"postgresql://tester@/postgres?host={_quote(sockets)}"
         self._tables = ""
 
@@ -75,6 +77,26 @@ class Postgres:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(name)))
         return f"{self._address}&options=-csearch_path%3D{name}"
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop all processes of the server: connections stay open, and nothing is answered."""
+        main = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+        found = [main, *_children(main)]
+        for process in found:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in found:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
+
+    def as_role(self, url: str, role: str) -> str:
+        """The address of the same tables for another role, which has no rights yet."""
+        with psycopg.connect(self._address, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
+        return url.replace("//tester@", f"//{role}@")
+
     def make_tables(self) -> str:
         """The address of tables without rows: migrated once, then made by the same statements."""
         url = self.make_database()
@@ -84,6 +106,15 @@ class Postgres:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(self._tables.encode())
         return url
+
+
+def _children(process: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == process:
+                found.append(int(stat.parent.name))
+    return found
 
 
 def _record_migrations(url: str) -> list[str]:

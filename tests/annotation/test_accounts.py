@@ -149,12 +149,10 @@ def test_administrators_are_checked_now_not_by_their_word(service: AnnotationSer
 
 
 @pytest.mark.parametrize("name", ["ann\n", "ann b", "", "a" * 81, "ann\u202e"])
-def test_names_that_look_like_others_are_refused(
-    sqlite_service: AnnotationService, name: str
-) -> None:
-    lead = make_lead(sqlite_service)
+def test_names_that_look_like_others_are_refused(service: AnnotationService, name: str) -> None:
+    lead = make_lead(service)
     with pytest.raises(AnswerError, match="letters, digits"):
-        sqlite_service.accounts.create(lead, name, PASSWORD)
+        service.accounts.create(lead, name, PASSWORD)
 
 
 def test_two_who_take_one_name_at_once_are_not_one_person(service: AnnotationService) -> None:

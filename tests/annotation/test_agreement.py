@@ -76,8 +76,7 @@ def test_what_is_undefined_is_none() -> None:
         krippendorff_alpha([["a", "b"]], "ordinal")
 
 
-def test_live_agreement_on_a_project(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_live_agreement_on_a_project(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(4))
     people = add_people(service, lead, project.id, ["a", "b", "c"], ["annotator"])
     votes = ["yyn", "nnn", "yyy", "ynn"]

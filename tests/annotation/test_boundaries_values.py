@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 from pydantic import JsonValue
 
+from memantics.annotation.errors import AnswerError
 from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.tasks import is_swapped
-from memantics.annotation.values import _check_field, clean_text
-from memantics.annotation.workflow import WorkflowChoice, WorkflowField, WorkflowFieldKind
+from memantics.annotation.values import _check_field, check, clean_text
+from memantics.annotation.workflow import (
+    WorkflowChoice,
+    WorkflowField,
+    WorkflowFieldKind,
+    read_workflow,
+)
 
 NEEDED = "an answer is needed"
 PROBLEMS: list[tuple[WorkflowFieldKind, JsonValue, str]] = [
@@ -110,3 +116,20 @@ def test_the_order_of_a_pair_stays_what_it_was_drawn_as() -> None:
     """Answers that are kept say which of two was first: another draw would turn them around."""
     drawn = [is_swapped(item, user) for item in (1, 2) for user in (1, 2, 3, 4)]
     assert drawn == [False, True, True, True, False, True, False, False]
+
+
+def test_a_pun_word_must_occur_in_the_caption() -> None:
+    """Otherwise the annotation cannot be published."""
+    form = read_workflow("pun-form")
+    values: dict[str, JsonValue] = {
+        "caption": "年年有鱼", "pun": "yes", "pun_word": "鱼", "homophone": "余",
+        "sentiment_target": "other", "sentiment_type": "positive", "explanation": "a fish",
+    }  # fmt: skip
+    fields = form.stages[0].fields
+    assert check(form, fields, values)["pun_word"] == "鱼"
+    with pytest.raises(AnswerError) as caught:
+        check(form, fields, values | {"pun_word": "猫"})
+    assert caught.value.problems == {
+        "pun_word": "must occur in the field 'Caption, exactly as printed'"
+    }
+    assert "pun_word" not in check(form, fields, values | {"pun": "no", "pun_word": "猫"})

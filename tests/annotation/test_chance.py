@@ -49,8 +49,11 @@ def make_answer(
         if name in visible(workflow, task.fields, values, task.labels):
             field = workflow.field(name)
             elements = task.state.get(field.each)
+            whole = values.get(field.within)
             if field.each and isinstance(elements, list):
                 values[name] = [make_value(field, draw) for _ in elements]
+            elif isinstance(whole, str):
+                values[name] = whole[: draw.randint(1, len(whole))].strip()
             else:
                 values[name] = make_value(field, draw)
     return values
@@ -98,8 +101,8 @@ def wander(
 
 # Of a questionnaire everybody fills in one form, and nobody may look at it.
 @pytest.mark.parametrize("name", [n for n in list_workflows() if not read_workflow(n).personal])
-def test_a_busy_project(sqlite_service: AnnotationService, tmp_path: Path, name: str) -> None:
-    service, draw = sqlite_service, random.Random(name)
+def test_a_busy_project(service: AnnotationService, tmp_path: Path, name: str) -> None:
+    draw = random.Random(name)
     lead, project = open_project(service, tmp_path / "q", name, make_items(8, draw, name))
     everybody = add_people(
         service, lead, project.id, PEOPLE, ["annotator", "reviewer", "adjudicator"]

@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 
 from memantics.annotation.database import Database
+from memantics.annotation.faults import DatabaseFailed
 from memantics.core.errors import StoreError
 
 INSERT = sa.text("INSERT INTO t (v) VALUES (:v)")
@@ -54,7 +55,7 @@ def test_one_that_fails_takes_nobody_along(database: Database) -> None:
 def test_a_broken_statement_leaves_the_next_writer_in_peace(database: Database) -> None:
     with database.write() as connection:
         connection.execute(INSERT, {"v": 1})
-    with pytest.raises(sa.exc.IntegrityError), database.write() as connection:
+    with pytest.raises(DatabaseFailed, match="constraint failed"), database.write() as connection:
         connection.execute(INSERT, [{"v": 2}, {"v": 1}])
     with database.write() as connection:
         connection.execute(INSERT, {"v": 3})

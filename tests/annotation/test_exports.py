@@ -255,9 +255,8 @@ def test_two_imports_at_once_bring_each_item_once(
 
 
 def test_texts_that_look_like_formulas_are_defused_in_csv(
-    sqlite_service: AnnotationService, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
-    service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "pun-form", plain_items(1))
     evil = "=HYPERLINK(1)"
     vote_through(service, lead, project, [{1: pun("self", "neutral", evil)}])
@@ -267,17 +266,15 @@ def test_texts_that_look_like_formulas_are_defused_in_csv(
     assert lines[-1]["values"]["explanation"] == evil
 
 
-def test_numbers_do_not_tell_models_apart(
-    sqlite_service: AnnotationService, tmp_path: Path
-) -> None:
+def test_numbers_do_not_tell_models_apart(service: AnnotationService, tmp_path: Path) -> None:
     shown = [Shown(label="output", value="text")]
     items = [
         QueueItem(id=f"{model}-{n}", group=f"g{n}", shown=shown, hidden={"model": model})
         for model in ("x", "y")
         for n in range(12)
     ]
-    lead, project = open_project(sqlite_service, tmp_path / "q", "rate-outputs", items)
-    views = sqlite_service.lead.items(lead, project.id)
+    lead, project = open_project(service, tmp_path / "q", "rate-outputs", items)
+    views = service.lead.items(lead, project.id)
     models = [view.hidden["model"] for view in views]
     assert Counter(models) == {"x": 12, "y": 12}
     assert 2 <= models[:12].count("x") <= 10

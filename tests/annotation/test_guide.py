@@ -64,8 +64,7 @@ def test_every_word_of_a_closed_list_is_in_the_guide() -> None:
     assert [word for word in sorted(words) if f"`{word}`" not in GUIDE] == []
 
 
-def test_the_example_works(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_the_example_works(service: AnnotationService, tmp_path: Path) -> None:
     assert parse_workflow(EXAMPLE, "own.toml").name == "how-funny"
     lead = make_lead(service)
     project = service.projects.create(lead, "Funny", EXAMPLE)

@@ -70,8 +70,7 @@ def strip(service: AnnotationService, lead: Actor, project: Project) -> list[Any
     return sorted(kept, key=lambda line: json.dumps(line, sort_keys=True))
 
 
-def test_foreign_label_studio_tasks(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_foreign_label_studio_tasks(service: AnnotationService, tmp_path: Path) -> None:
     lead = make_lead(service)
     project = service.projects.create(lead, "foreign", "label-by-vote")
     draw_image(tmp_path / "images" / "ab-1.png", 1)
@@ -126,10 +125,10 @@ PAST = {"version": 1, "action": "submit", "at": 1.0, "values": {}}
     ],
 )
 def test_tasks_that_would_break_the_data_are_refused(
-    sqlite_service: AnnotationService, tasks: list[Any], message: str
+    service: AnnotationService, tasks: list[Any], message: str
 ) -> None:
-    lead = make_lead(sqlite_service)
-    project = sqlite_service.projects.create(lead, "foreign", "label-by-vote").id
+    lead = make_lead(service)
+    project = service.projects.create(lead, "foreign", "label-by-vote").id
     whole = [
         {"id": 1, "data": {}, "annotations": [{"memantics": {"stage": "vote", "revisions": task}}]}
         if isinstance(task, list)
@@ -137,8 +136,8 @@ def test_tasks_that_would_break_the_data_are_refused(
         for task in tasks
     ]
     with pytest.raises(DataError, match=message):
-        sqlite_service.exchange.import_label_studio(lead, project, json.dumps(whole))
-    assert sqlite_service.lead.items(lead, project) == ()
+        service.exchange.import_label_studio(lead, project, json.dumps(whole))
+    assert service.lead.items(lead, project) == ()
 
 
 def test_archives_are_unpacked_in_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -349,23 +349,22 @@ def test_images_are_checked_and_renamed(service: AnnotationService, tmp_path: Pa
     ],
 )
 def test_bad_queues_are_refused_whole(
-    sqlite_service: AnnotationService, tmp_path: Path, changed: Mapping[str, object], message: str
+    service: AnnotationService, tmp_path: Path, changed: Mapping[str, object], message: str
 ) -> None:
-    lead = make_lead(sqlite_service)
+    lead = make_lead(service)
     folder = make_queue(tmp_path / "q", "label-by-vote", plain_items(1))
     item = plain_items(1)[0].model_copy(update=dict(changed))
     (folder / "items.jsonl").write_text(item.model_dump_json() + "\n", encoding="utf-8")
-    project = sqlite_service.projects.create(lead, "t", "label-by-vote")
+    project = service.projects.create(lead, "t", "label-by-vote")
     with pytest.raises(DataError, match=message):
-        sqlite_service.exchange.import_queue(lead, project.id, folder)
-    assert sqlite_service.lead.progress(lead, project.id).items == 0
-    other = sqlite_service.projects.create(lead, "t", "validate")
+        service.exchange.import_queue(lead, project.id, folder)
+    assert service.lead.progress(lead, project.id).items == 0
+    other = service.projects.create(lead, "t", "validate")
     with pytest.raises((NotFound, DataError)):
-        sqlite_service.exchange.import_queue(lead, other.id, folder)
+        service.exchange.import_queue(lead, other.id, folder)
 
 
-def test_answers_to_one_item_by_number(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_answers_to_one_item_by_number(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(2))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     table: dict[int, dict[str, JsonValue]] = {1: YES, 2: NO}
@@ -376,9 +375,8 @@ def test_answers_to_one_item_by_number(sqlite_service: AnnotationService, tmp_pa
 
 
 def test_training_stands_before_the_first_stage_only(
-    sqlite_service: AnnotationService, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
-    service = sqlite_service
     lead, project = training_project(service, tmp_path / "q")
     novice, judge = (
         add_people(service, lead, project, [name], [role])[0]
@@ -395,10 +393,7 @@ def test_training_stands_before_the_first_stage_only(
     assert not real.training
 
 
-def test_a_claim_is_what_the_next_item_would_be(
-    sqlite_service: AnnotationService, tmp_path: Path
-) -> None:
-    service = sqlite_service
+def test_a_claim_is_what_the_next_item_would_be(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = open_project(service, tmp_path / "q", "label-by-vote", plain_items(1))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     held = service.work.claim(ann, project.id, "label")

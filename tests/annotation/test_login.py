@@ -114,24 +114,24 @@ def test_names_that_mean_one_account_are_one_account(door: AnnotationService) ->
     [("PER_ADDRESS", {"name": "somebody {}"}), ("PER_ACCOUNT", {"address": "203.0.113.{}"})],
 )
 def test_an_address_and_an_account_have_limits_of_their_own(
-    sqlite_service: AnnotationService,
+    service: AnnotationService,
     monkeypatch: pytest.MonkeyPatch,
     limit: str,
     vary: dict[str, str],
 ) -> None:
     monkeypatch.setattr(attempts, limit, 12)
-    make_lead(sqlite_service)
+    make_lead(service)
     given = [{key: text.format(n) for key, text in vary.items()} for n in range(13)]
-    ends = [guess(sqlite_service, **one) for one in given]
+    ends = [guess(service, **one) for one in given]
     assert ends == ["LoginFailed"] * 12 + ["TooManyAttempts"]
 
 
 def test_logging_in_often_locks_nobody_out(
-    sqlite_service: AnnotationService, monkeypatch: pytest.MonkeyPatch
+    service: AnnotationService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempts, "PER_ADDRESS", 3)
-    make_lead(sqlite_service)
-    assert [guess(sqlite_service, password=PASSWORD) for _ in range(5)] == ["in"] * 5
+    make_lead(service)
+    assert [guess(service, password=PASSWORD) for _ in range(5)] == ["in"] * 5
 
 
 def test_guesses_at_the_old_password_are_limited_too(door: AnnotationService) -> None:
@@ -143,11 +143,11 @@ def test_guesses_at_the_old_password_are_limited_too(door: AnnotationService) ->
         door.accounts.change_password(lead, PASSWORD, "another long password")
 
 
-def test_an_ipv6_network_is_one_address(sqlite_service: AnnotationService) -> None:
-    make_lead(sqlite_service)
-    inside = [guess(sqlite_service, address=f"2001:db8::{n:x}") for n in range(9)]
+def test_an_ipv6_network_is_one_address(service: AnnotationService) -> None:
+    make_lead(service)
+    inside = [guess(service, address=f"2001:db8::{n:x}") for n in range(9)]
     assert inside == ["LoginFailed"] * 8 + ["TooManyAttempts"]
-    assert guess(sqlite_service, address="2001:db8:0:1::1") == "LoginFailed"
+    assert guess(service, address="2001:db8:0:1::1") == "LoginFailed"
 
 
 def codes(service: AnnotationService, peer: str, trusted: tuple[str, ...]) -> Counter[int]:
@@ -164,15 +164,15 @@ def codes(service: AnnotationService, peer: str, trusted: tuple[str, ...]) -> Co
     )
 
 
-def test_only_a_named_proxy_is_believed(sqlite_service: AnnotationService) -> None:
-    make_lead(sqlite_service)
-    assert codes(sqlite_service, "10.0.0.8", ("10.0.0.7/32",)) == {401: 8, 429: 4}
-    assert codes(sqlite_service, "10.0.0.7", ("10.0.0.7/32",)) == {401: 12}
+def test_only_a_named_proxy_is_believed(service: AnnotationService) -> None:
+    make_lead(service)
+    assert codes(service, "10.0.0.8", ("10.0.0.7/32",)) == {401: 8, 429: 4}
+    assert codes(service, "10.0.0.7", ("10.0.0.7/32",)) == {401: 12}
 
 
-def test_24_parallel_posts_are_held_to_the_limit(sqlite_service: AnnotationService) -> None:
-    make_lead(sqlite_service)
-    app = make_app(sqlite_service, WebSettings(SECRET))
+def test_24_parallel_posts_are_held_to_the_limit(service: AnnotationService) -> None:
+    make_lead(service)
+    app = make_app(service, WebSettings(SECRET))
     visitors = [Visitor(app) for _ in range(24)]
     with ThreadPoolExecutor(24) as pool:
         ends = Counter(pool.map(lambda one: one.log_in("lead", "wrong").status_code, visitors))

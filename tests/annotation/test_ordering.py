@@ -86,9 +86,8 @@ def test_what_divides_people_comes_first_while_they_vote(
 
 @pytest.mark.parametrize(("count", "asked"), [(EVERY - 1, False), (EVERY, True)])
 def test_the_order_follows_every_so_many_answers(
-    sqlite_service: AnnotationService, tmp_path: Path, count: int, asked: bool
+    service: AnnotationService, tmp_path: Path, count: int, asked: bool
 ) -> None:
-    service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "validate", make_items(60))
     service.projects.change(lead, project.id, {"annotators_per_item": 1, "order": "uncertainty"})
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])

@@ -149,9 +149,8 @@ def test_the_lead_decides_ties_sees_the_votes_and_says_why(
 
 @pytest.mark.parametrize(("third", "kept"), [("yes", True), ("no", False), ("maybe", False)])
 def test_a_third_vote_is_counted_and_sees_no_other(
-    sqlite_service: AnnotationService, tmp_path: Path, third: str, kept: bool
+    service: AnnotationService, tmp_path: Path, third: str, kept: bool
 ) -> None:
-    service = sqlite_service
     lead, project, people = start(
         service, tmp_path, 1, annotators_per_item=2, adjudicator="extra-annotator"
     )
@@ -182,13 +181,11 @@ def test_one_of_three_does_not_end_an_item_and_two_do(wrong: int, out: bool) -> 
     [("label-by-vote", 0, 3), ("collect-and-edit", 1, 2), ("edit-chats", 0, 1)],
 )
 def test_where_overlap_applies(
-    sqlite_service: AnnotationService, name: str, stage: int, people: int
+    service: AnnotationService, name: str, stage: int, people: int
 ) -> None:
-    lead = make_lead(sqlite_service)
-    plain = sqlite_service.projects.create(lead, "a", name).workflow
-    more = sqlite_service.projects.create(
-        lead, "b", name, changes={"annotators_per_item": 7}
-    ).workflow
+    lead = make_lead(service)
+    plain = service.projects.create(lead, "a", name).workflow
+    more = service.projects.create(lead, "b", name, changes={"annotators_per_item": 7}).workflow
     assert (plain.main_stage, plain.stages[stage].annotators) == (stage, people)
     assert [s.annotators for s in more.stages if s.kind != "adjudicate"] == [
         7 if place == stage else s.annotators
@@ -198,9 +195,9 @@ def test_where_overlap_applies(
 
 
 def test_validate_asks_three_people_unless_told_otherwise(
-    sqlite_service: AnnotationService,
+    service: AnnotationService,
 ) -> None:
-    flow = sqlite_service.projects.create(make_lead(sqlite_service), "a", "validate").workflow
+    flow = service.projects.create(make_lead(service), "a", "validate").workflow
     assert [(stage.annotators, stage.role) for stage in flow.stages] == [
         (3, "annotator"),
         (1, "lead"),
@@ -228,9 +225,8 @@ def test_overlap_by_command(tmp_path: Path) -> None:
 
 
 def test_comments_are_asked_for_where_the_lead_wants_them(
-    sqlite_service: AnnotationService, tmp_path: Path
+    service: AnnotationService, tmp_path: Path
 ) -> None:
-    service = sqlite_service
     lead, project, people = start(service, tmp_path, 1, annotators_per_item=2, comments=True)
     for actor, word in zip(people, ("yes", "no"), strict=False):
         task = service.work.next(actor, project)
@@ -247,9 +243,8 @@ def test_comments_are_asked_for_where_the_lead_wants_them(
 
 
 def test_who_saw_suggestions_is_known(
-    sqlite_service: AnnotationService, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
-    service = sqlite_service
     drafts: dict[str, JsonValue] = {"question": "yes"}
     items = [item.model_copy(update={"values": drafts}) for item in plain_items(2)]
     lead, opened = open_project(service, tmp_path / "q", "validate", [*items, *plain_items(3)[2:]])
@@ -269,10 +264,10 @@ def test_who_saw_suggestions_is_known(
 
 @pytest.mark.parametrize("name", [n for n in list_workflows() if not read_workflow(n).personal])
 def test_every_workflow_takes_pictures_texts_and_both(
-    sqlite_service: AnnotationService, tmp_path: Path, name: str
+    service: AnnotationService, tmp_path: Path, name: str
 ) -> None:
     """What ``screen --review`` makes: text alone, one picture, several."""
-    service, lead = sqlite_service, make_lead(sqlite_service)
+    lead = make_lead(service)
     for number in (1, 2):
         draw_image(tmp_path / f"{number}.png", number)
     pictures = [tmp_path / "1.png", tmp_path / "2.png"]

@@ -95,7 +95,7 @@ def misfits() -> Iterator[tuple[str, str, Any]]:
 
 @pytest.mark.slow
 def test_a_backup_with_wrong_values_is_one_line_and_leaves_nothing(
-    parts: Parts, sqlite_file: Path, tmp_path: Path
+    parts: Parts, database_url: str, tmp_path: Path
 ) -> None:
     """SQLite takes any type in any column: what is wrong has to be found before."""
     secret = json.loads(parts["tables/users.jsonl"].splitlines()[0])["password_hash"]
@@ -107,23 +107,23 @@ def test_a_backup_with_wrong_values_is_one_line_and_leaves_nothing(
         if table == "users" and column == "password_hash" and value is None:
             continue
         with pytest.raises(DataError) as caught:
-            restore(bad, str(sqlite_file), tmp_path / "media")
+            restore(bad, database_url, tmp_path / "media")
         said = str(caught.value)
         assert "\n" not in said
         assert secret[-20:] not in said
         assert not [one for one in (tmp_path / "media").rglob("*") if one.is_file()]
         cases += 1
     assert cases > 150
-    restore(pack(tmp_path / "good.zip", parts), str(sqlite_file), tmp_path / "media")
+    restore(pack(tmp_path / "good.zip", parts), database_url, tmp_path / "media")
 
 
 @pytest.mark.parametrize("table", [table.name for table in TABLES])
 def test_a_missing_table_is_named(
-    parts: Parts, sqlite_file: Path, tmp_path: Path, table: str
+    parts: Parts, database_url: str, tmp_path: Path, table: str
 ) -> None:
     fewer = {name: data for name, data in parts.items() if name != f"tables/{table}.jsonl"}
     with pytest.raises(DataError, match=table):
-        restore(pack(tmp_path / "bad.zip", fewer), str(sqlite_file), tmp_path / "media")
+        restore(pack(tmp_path / "bad.zip", fewer), database_url, tmp_path / "media")
 
 
 @pytest.mark.parametrize(
@@ -138,26 +138,26 @@ def test_a_missing_table_is_named(
     ],
 )
 def test_a_foreign_manifest_is_refused(
-    parts: Parts, sqlite_file: Path, tmp_path: Path, change: dict[str, Any], message: str
+    parts: Parts, database_url: str, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     manifest = json.dumps(json.loads(parts["manifest.json"]) | change).encode()
     bad = pack(tmp_path / "bad.zip", parts | {"manifest.json": manifest})
     with pytest.raises(MemanticsError, match=message):
-        restore(bad, str(sqlite_file), tmp_path / "media")
+        restore(bad, database_url, tmp_path / "media")
 
 
 def test_images_of_others_in_the_same_folder_stay_as_they_are(
-    parts: Parts, sqlite_file: Path, tmp_path: Path
+    parts: Parts, database_url: str, tmp_path: Path
 ) -> None:
     names = [name for name in parts if name.startswith("media/")]
     taken = tmp_path / names[-1]
     taken.parent.mkdir(parents=True)
     taken.write_bytes(b"somebody else's")
     with pytest.raises(StoreError, match="contains a different image"):
-        restore(pack(tmp_path / "b.zip", parts), str(sqlite_file), tmp_path / "media")
+        restore(pack(tmp_path / "b.zip", parts), database_url, tmp_path / "media")
     assert [path.read_bytes() for path in taken.parent.iterdir()] == [b"somebody else's"]
     taken.write_bytes(parts[names[-1]])
-    restore(tmp_path / "b.zip", str(sqlite_file), tmp_path / "media")
+    restore(tmp_path / "b.zip", database_url, tmp_path / "media")
     assert len(list(taken.parent.iterdir())) == len(names)
 
 

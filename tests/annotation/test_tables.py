@@ -54,10 +54,7 @@ def voted(service: AnnotationService, folder: Path) -> tuple[Actor, int]:
     return lead, project.id
 
 
-def test_wide_and_long_tables_say_the_same(
-    sqlite_service: AnnotationService, tmp_path: Path
-) -> None:
-    service = sqlite_service
+def test_wide_and_long_tables_say_the_same(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = voted(service, tmp_path)
     wide = lines_of(service.exchange.export(lead, project, "data", "jsonl").data)
     long = lines_of(service.exchange.export(lead, project, "individual", "jsonl").data)
@@ -82,8 +79,7 @@ def test_wide_and_long_tables_say_the_same(
     assert parquet.read_table(io.BytesIO(packed)).num_rows == len(long)
 
 
-def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    service = sqlite_service
+def test_agreement_as_table_and_as_latex(service: AnnotationService, tmp_path: Path) -> None:
     lead, project = voted(service, tmp_path)
     rows = lines_of(service.exchange.export(lead, project, "agreement", "jsonl").data)
     agreements = {one.field: one for one in service.lead.agreement(lead, project)}
@@ -101,11 +97,9 @@ def test_agreement_as_table_and_as_latex(sqlite_service: AnnotationService, tmp_
 HOSTILE = r"a_b & 50 % of #1 {x} ~ ^ \input{secret} $5"
 
 
-def test_nothing_in_a_latex_table_is_a_command(
-    sqlite_service: AnnotationService, tmp_path: Path
-) -> None:
-    lead, project = voted(sqlite_service, tmp_path)
-    agreements = sqlite_service.lead.agreement(lead, project)
+def test_nothing_in_a_latex_table_is_a_command(service: AnnotationService, tmp_path: Path) -> None:
+    lead, project = voted(service, tmp_path)
+    agreements = service.lead.agreement(lead, project)
     latex = write_latex(agreements, {one.field: HOSTILE for one in agreements}).decode()
     assert r"% \usepackage{booktabs}" in latex
     latex = re.sub(r"\\begin{tabular}\[t\].*?\\end{tabular}", "0", latex)
@@ -121,10 +115,10 @@ def test_nothing_in_a_latex_table_is_a_command(
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX is installed")
-def test_latex_compiles(sqlite_service: AnnotationService, tmp_path: Path) -> None:
-    lead, project = voted(sqlite_service, tmp_path)
-    agreements = sqlite_service.lead.agreement(lead, project)
-    table = sqlite_service.exchange.export(lead, project, "agreement", "tex").data.decode()
+def test_latex_compiles(service: AnnotationService, tmp_path: Path) -> None:
+    lead, project = voted(service, tmp_path)
+    agreements = service.lead.agreement(lead, project)
+    table = service.exchange.export(lead, project, "agreement", "tex").data.decode()
     hostile = write_latex(agreements, {one.field: HOSTILE for one in agreements}).decode()
     head = r"\documentclass{article}\usepackage{booktabs}\begin{document}"
     (tmp_path / "t.tex").write_text(f"{head}\n{table}\n{hostile}\n" + r"\end{document}")
@@ -138,11 +132,10 @@ def test_latex_compiles(sqlite_service: AnnotationService, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("pictures", [True, False])
 def test_datasets_loads_the_folder(
-    sqlite_service: AnnotationService, tmp_path: Path, pictures: bool
+    service: AnnotationService, tmp_path: Path, pictures: bool
 ) -> None:
     from datasets import load_dataset
 
-    service = sqlite_service
     lead, project = voted(service, tmp_path)
     if not pictures:
         alone = QueueItem(id="m4", group="m4", shown=[Shown(label="text", value="alone")])
@@ -153,6 +146,8 @@ def test_datasets_loads_the_folder(
         archive.extractall(tmp_path / "hf")
     loaded = load_dataset(str(tmp_path / "hf"), split="train", cache_dir=str(tmp_path / "cache"))
     rows = list(loaded)
+    card = (tmp_path / "hf" / "README.md").read_text(encoding="utf-8")
+    assert " annotations under version 1. Annotators" in card
     assert [row["id"] for row in rows[:3]] == ["m1", "m2", "m3"]
     assert [row["question"] for row in rows[:3]] == ["yes", "yes", "yes"]
     votes = {

@@ -15,11 +15,12 @@ from memantics.annotation.commands import (
     set_up_project,
 )
 from memantics.annotation.errors import TrainingFailed
+from memantics.annotation.intake import check_item
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.records import Actor
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.workflow import apply_settings, list_workflows, read_workflow
-from memantics.core.errors import InputError
+from memantics.core.errors import DataError, InputError
 from memantics.core.queue import QueueItem
 from tests.annotation.team import (
     add_people,
@@ -29,6 +30,7 @@ from tests.annotation.team import (
     open_project,
     plain_items,
 )
+from tests.places import ROOT
 
 YES: dict[str, JsonValue] = {"question": "yes", "answer": "yes"}
 NO: dict[str, JsonValue] = {"question": "no", "answer": "yes"}
@@ -160,3 +162,19 @@ def test_a_language_is_kept_with_the_project_and_in_its_log(service: AnnotationS
     with pytest.raises(InputError):
         service.projects.change(lead, project, {"language": "zh", "annotators_per_item": 99})
     assert service.projects.get(lead, project).language == "en", "all of it or nothing"
+
+
+def test_the_documented_gold_is_accepted_and_free_text_needs_none() -> None:
+    page = (ROOT / "docs" / "how-to" / "annotate.md").read_text(encoding="utf-8")
+    lines = page.partition("```json\n")[2].partition("```")[0].splitlines()
+    items = [QueueItem.model_validate_json(line) for line in lines]
+    assert [item.gold is not None for item in items] == [True, True]
+    for item in items:
+        check_item(read_workflow("label-by-vote"), item, "items.jsonl", 1)
+    pun: dict[str, JsonValue] = {
+        "pun": "no", "sentiment_target": "self", "sentiment_type": "neutral",
+    }  # fmt: skip
+    check_item(read_workflow("pun-form"), QueueItem(id="p", group="p", gold=pun), "items.jsonl", 1)
+    bad = QueueItem(id="p", group="p", gold={"pun": "no"})
+    with pytest.raises(DataError, match="sentiment_target: an answer is needed"):
+        check_item(read_workflow("pun-form"), bad, "items.jsonl", 1)

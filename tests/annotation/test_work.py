@@ -301,9 +301,8 @@ def test_answers_are_checked_field_by_field(service: AnnotationService, tmp_path
 
 
 def test_how_long_somebody_has_worked_without_a_pause(
-    sqlite_service: AnnotationService, clock: Clock, tmp_path: Path
+    service: AnnotationService, clock: Clock, tmp_path: Path
 ) -> None:
-    service = sqlite_service
     lead, project = open_project(service, tmp_path / "q", "validate", plain_items(6))
     (ann,) = add_people(service, lead, project.id, ["ann"], ["annotator"])
     good = {"question": "yes", "answer": "yes"}

@@ -25,7 +25,7 @@ from sqlalchemy.engine import Connection
 
 from memantics.annotation import membership, queries, schema
 from memantics.annotation.context import DAY, ServiceContext, ordered_roles, write_roles
-from memantics.annotation.database import insert_row
+from memantics.annotation.database import insert_row, lock_database
 from memantics.annotation.errors import (
     AnswerError,
     Forbidden,
@@ -34,6 +34,7 @@ from memantics.annotation.errors import (
     TokenInvalid,
     TooManyAttempts,
 )
+from memantics.annotation.faults import retried
 from memantics.annotation.intake import adjust_assignments
 from memantics.annotation.records import Actor, Invitation, Preferences, Session, record_of
 from memantics.annotation.schema import login_attempts as _attempts
@@ -43,8 +44,6 @@ from memantics.annotation.workflow import ROLES, with_settings
 WINDOW = 900.0
 # The limit per account is high, so that attackers cannot lock the owner out easily.
 PER_PAIR, PER_ADDRESS, PER_ACCOUNT = 8, 30, 100
-# Arbitrary key of the PostgreSQL lock that makes counting sequential.
-_LOCK = 5_417_234
 SESSION_DAYS = 14
 LINK_SECONDS = 3600
 _NAME = re.compile(r"[\w.@+-]{1,80}")
@@ -85,28 +84,31 @@ class LoginAttempts:
         limits = {pair: PER_PAIR, f"address {network}": PER_ADDRESS}
         return self.begin(limits | {f"account {account}": PER_ACCOUNT}, pair)
 
+    @retried
     def begin(self, limits: Mapping[str, int], cleared: str) -> Attempt:
         """Count an attempt for every key (account or network); raise TooManyAttempts at a limit."""
         keys = {hash_token(key): limit for key, limit in limits.items()}
         attempt = Attempt(secrets.token_hex(16), hash_token(cleared))
         now = self._context.clock()
         with self._context.db.write() as connection:
-            if not self._context.db.sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-            connection.execute(sa.delete(_attempts).where(_attempts.c.at <= now - WINDOW))
+            lock_database(connection)
+            # Attempts in the future are from a clock that was wrong: they would count for long.
+            old = sa.or_(_attempts.c.at <= now - WINDOW, _attempts.c.at > now + WINDOW)
+            connection.execute(sa.delete(_attempts).where(old))
             times: dict[str, list[float]] = defaultdict(list)
             query = sa.select(_attempts.c.key, _attempts.c.at).where(_attempts.c.key.in_(keys))
             for key, at in connection.execute(query.order_by(_attempts.c.at)):
                 times[key].append(at)
             full = [times[key][-limit] for key, limit in keys.items() if len(times[key]) >= limit]
             if full:
-                raise TooManyAttempts(max(full) + WINDOW - now)
+                raise TooManyAttempts(min(max(full) - now, 0) + WINDOW)
             rows = [{"attempt": attempt.id, "key": key, "at": now} for key in keys]
             connection.execute(sa.insert(_attempts), rows)
         return attempt
 
     def succeed(self, connection: Connection, attempt: Attempt) -> None:
         """Remove an attempt with the correct password from all counts."""
+        lock_database(connection)
         right = sa.or_(_attempts.c.attempt == attempt.id, _attempts.c.key == attempt.cleared)
         connection.execute(sa.delete(_attempts).where(right))
 
@@ -160,16 +162,19 @@ class Accounts:
         with self._context.db.read() as connection:
             return int(connection.execute(sa.select(sa.func.count(_users.c.id))).scalar_one())
 
+    @retried
     def create_first(self, name: str, password: str) -> Actor:
         """Create the first account, an administrator; raise Forbidden if any account exists."""
         hashed = self._hash(password)
         with self._context.db.write() as connection:
+            lock_database(connection)
             if connection.execute(sa.select(_users.c.id).limit(1)).first():
                 raise Forbidden("the first account already exists")
             actor = self._insert(connection, name, hashed, admin=True)
             self._context.log(connection, actor, "account.create", f"user:{actor.id}", first=True)
         return actor
 
+    @retried
     def create(self, actor: Actor, name: str, password: str, *, admin: bool = False) -> Actor:
         """Create an account (administrators only); other people join by invitation."""
         hashed = self._hash(password)
@@ -189,6 +194,7 @@ class Accounts:
             row = connection.execute(query.order_by(_users.c.id).limit(1)).one_or_none()
         return record_of(Actor, row) if row else None
 
+    @retried
     def deactivate(self, actor: Actor, name: str) -> None:
         """Close an account: its sessions end, and its annotations are kept."""
         with self._context.db.write() as connection:
@@ -211,14 +217,20 @@ class Accounts:
             raise LoginFailed
         rehash = self._hasher.check_needs_rehash(stored)
         fresh = self._hasher.hash(password) if rehash else None
+        return self._begin_session(record_of(Actor, row), stored, fresh, attempt)
+
+    @retried
+    def _begin_session(
+        self, actor: Actor, stored: str, fresh: str | None, attempt: Attempt
+    ) -> Session:
         with self._context.db.write() as connection:
-            if fresh:
-                _change(connection, row.id, password_hash=fresh)
             self._attempts.succeed(connection, attempt)
-            expired = _sessions.c.expires_at < self._context.clock()
-            connection.execute(sa.delete(_sessions).where(expired))
-            session = self._open(connection, record_of(Actor, row))
-            self._context.log(connection, session.actor, "session.begin", f"user:{row.id}")
+            _require_password(connection, actor, stored)
+            if fresh:
+                _change(connection, actor.id, password_hash=fresh)
+            _drop_expired(connection, self._context.clock())
+            session = self._open(connection, actor)
+            self._context.log(connection, actor, "session.begin", f"user:{actor.id}")
         return session
 
     def actor_of(self, token: str) -> Actor:
@@ -226,6 +238,7 @@ class Accounts:
         with self._context.db.read() as connection:
             return self._find(connection, token, "session")
 
+    @retried
     def log_out(self, token: str) -> None:
         """End a session."""
         with self._context.db.write() as connection:
@@ -240,15 +253,24 @@ class Accounts:
             stored = connection.execute(query).scalar_one_or_none()
         if not stored or not self._verify(stored, old):
             raise LoginFailed
+        self._forget(attempt)
+        return self._replace_password(actor, stored, self._hash(new))
+
+    @retried
+    def _forget(self, attempt: Attempt) -> None:
         with self._context.db.write() as connection:
             self._attempts.succeed(connection, attempt)
-        hashed = self._hash(new)
+
+    @retried
+    def _replace_password(self, actor: Actor, stored: str, hashed: str) -> Session:
         with self._context.db.write() as connection:
+            _require_password(connection, actor, stored)
             _change(connection, actor.id, password_hash=hashed)
             _end_sessions(connection, actor.id)
             self._context.log(connection, actor, "account.password", f"user:{actor.id}")
             return self._open(connection, actor)
 
+    @retried
     def reset_password(self, actor: Actor, name: str, new: str) -> None:
         """Set a new password (administrators only) and end all sessions of the account.
 
@@ -262,16 +284,17 @@ class Accounts:
             _end_sessions(connection, user)
             self._context.log(connection, actor, "account.reset", f"user:{user}")
 
+    @retried
     def login_link(self, actor: Actor) -> str:
         """Create a token that opens one session, once, within one hour."""
         with self._context.db.write() as connection:
             return self._open(connection, actor, "link", LINK_SECONDS).token
 
+    @retried
     def enter(self, token: str) -> Session:
-        """Open a session with the token of a login link."""
+        """Open a session with the token of a login link, which is deleted: it works once."""
         with self._context.db.write() as connection:
-            actor = self._find(connection, token, "link")
-            _drop(connection, token)
+            actor = self._consume(connection, token, "link")
             self._context.log(connection, actor, "session.begin", f"user:{actor.id}", link=True)
             return self._open(connection, actor)
 
@@ -284,11 +307,13 @@ class Accounts:
             raise Forbidden
         return Preferences.model_validate_json(text)
 
+    @retried
     def set_preferences(self, actor: Actor, preferences: Preferences) -> None:
         """Save the personal settings of an account."""
         with self._context.db.write() as connection:
             _change(connection, actor.id, preferences=preferences.model_dump_json())
 
+    @retried
     def invite(
         self,
         actor: Actor,
@@ -325,17 +350,21 @@ class Accounts:
 
     def accept(self, token: str, name: str, password: str) -> Session:
         """Create an account from an invitation and open a session."""
-        hashed = self._hash(password)
+        return self._join(token, name, self._hash(password))
+
+    @retried
+    def _join(self, token: str, name: str, hashed: str) -> Session:
         with self._context.db.write() as connection:
-            row = self._find_invitation(connection, token, lock=True)
+            row = self._lock_invitation(connection, token)
             actor = self._insert(connection, name, hashed, admin=False)
             self._use(connection, actor, row)
             return self._open(connection, actor)
 
+    @retried
     def accept_as(self, actor: Actor, token: str) -> int:
         """Accept an invitation with an existing account; return the project id."""
         with self._context.db.write() as connection:
-            row = self._find_invitation(connection, token, lock=True)
+            row = self._lock_invitation(connection, token)
             self._use(connection, actor, row)
             return int(row.project_id)
 
@@ -347,6 +376,7 @@ class Accounts:
         with self._context.as_lead(actor, project) as visit:
             return tuple(_view(row, visit.now) for row in visit.connection.execute(query))
 
+    @retried
     def revoke_invitation(self, actor: Actor, invitation: int) -> None:
         """Revoke an invitation."""
         with self._context.db.write() as connection:
@@ -354,7 +384,7 @@ class Accounts:
             project = connection.execute(found).scalar_one_or_none()
             if project is None:
                 raise Forbidden
-            visit = self._context.visit(connection, actor, project, role="lead")
+            visit = self._context.visit(connection, actor, project, role="lead", lock="project")
             change = sa.update(_invitations).where(_invitations.c.id == invitation)
             connection.execute(change.values(revoked=True))
             visit.log("invitation.revoke", f"invitation:{invitation}")
@@ -375,11 +405,29 @@ class Accounts:
             _invitations.c.expires_at > self._context.clock(),
         )
         if lock:
-            query = query.with_for_update(of=_invitations)
+            query = query.with_for_update(of=_invitations, key_share=True)
         row = connection.execute(query).one_or_none()
         if row is None:
             raise TokenInvalid("invitation")
         return row
+
+    def _lock_invitation(self, connection: Connection, token: str) -> Any:
+        """Return a valid invitation with the locks of its project and of itself."""
+        project = self._find_invitation(connection, token).project_id
+        if not self._context.db.sqlite:
+            queries.LOCK_PROJECT.all(connection, {"project": project})
+        return self._find_invitation(connection, token, lock=True)
+
+    def _consume(self, connection: Connection, token: str, kind: str) -> Actor:
+        """Delete a valid one-time token and return its account; only one request gets it."""
+        valid = (_sessions.c.token_hash == hash_token(token), _sessions.c.kind == kind)
+        found = sa.delete(_sessions).where(*valid, _sessions.c.expires_at > self._context.clock())
+        user = connection.execute(found.returning(_sessions.c.user_id)).scalar_one_or_none()
+        query = sa.select(_users).where(_users.c.id == user, _users.c.active.is_(True))
+        row = connection.execute(query).one_or_none() if user is not None else None
+        if row is None:
+            raise TokenInvalid(kind)
+        return record_of(Actor, row)
 
     def _find(self, connection: Connection, token: str, kind: str) -> Actor:
         values = {"hash": hash_token(token), "kind": kind, "now": self._context.clock()}
@@ -438,6 +486,22 @@ def _require_user(connection: Connection, name: str) -> int:
     if user is None:
         raise NotFound(f"no account is named {name!r}", hint="see the names under Members")
     return user
+
+
+def _require_password(connection: Connection, actor: Actor, stored: str) -> None:
+    """Lock an account and check that the password is still the one that was verified."""
+    query = sa.select(_users.c.id).where(
+        _users.c.id == actor.id, _users.c.password_hash == stored, _users.c.active.is_(True)
+    )
+    if connection.execute(query.with_for_update(key_share=True)).first() is None:
+        raise LoginFailed
+
+
+def _drop_expired(connection: Connection, now: float) -> None:
+    """Delete expired sessions and links, except those that another request deletes now."""
+    expired = sa.select(_sessions.c.token_hash).where(_sessions.c.expires_at < now)
+    free = expired.with_for_update(skip_locked=True)
+    connection.execute(sa.delete(_sessions).where(_sessions.c.token_hash.in_(free)))
 
 
 def _change(connection: Connection, user: int, **values: object) -> None:

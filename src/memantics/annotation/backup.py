@@ -26,7 +26,8 @@ from pydantic import Field as Limit
 from sqlalchemy.engine import Connection
 
 from memantics.annotation import schema
-from memantics.annotation.database import Database, newest_schema
+from memantics.annotation.database import Database, allow_long, newest_schema
+from memantics.annotation.faults import DatabaseFailed
 from memantics.annotation.intake import ID
 from memantics.annotation.labelstudio import DAMAGE
 from memantics.annotation.project_settings import ProjectSettings
@@ -101,6 +102,7 @@ def _snapshot(database: Database) -> Iterator[Connection]:
         steady = database.engine.execution_options(isolation_level="REPEATABLE READ")
         with steady.connect() as connection, connection.begin():
             connection.execute(sa.text("SET TRANSACTION READ ONLY"))
+            allow_long(connection)
             yield connection
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -145,6 +147,7 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
             manifest = _read_manifest(packed, archive)
             database.migrate()
             with database.write() as connection:
+                allow_long(connection)
                 if connection.execute(sa.select(schema.users.c.id).limit(1)).first():
                     raise StoreError(
                         "the database is not empty", hint="restore into a new database"
@@ -155,7 +158,10 @@ def restore(archive: Path, url: str, media: Path) -> BackupManifest:
                 if not database.sqlite:
                     _set_sequences(connection)
                 _read_images(connection, packed, media, archive.name)
-    except sa.exc.StatementError as error:
+    except (sa.exc.StatementError, DatabaseFailed) as error:
+        wrong = (sa.exc.IntegrityError, sa.exc.DataError)
+        if isinstance(error, DatabaseFailed) and not isinstance(error.__cause__, wrong):
+            raise  # the database is at fault, not the backup
         raise DataError(
             archive.name, "contains inconsistent rows", hint="use another backup"
         ) from error

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import secrets
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from memantics.annotation import require_extra
 from memantics.annotation.drafting import make_drafter
 from memantics.core.errors import InputError, UnknownName
-from memantics.core.files import in_turn, replace_file
+from memantics.core.files import in_turn, open_regular, replace_file
 from memantics.core.memes import read_memes
 from memantics.core.parameters import Argument, Flag
 from memantics.core.queue import CARD, read_queue
@@ -334,7 +332,7 @@ def import_annotations(
         if project is None:
             return _add(service, actor, source, workflow, changes, limit)
         require_project(service, actor, project)
-        with source.open("rb") as file:
+        with open_regular(source) as file:
             done = service.exchange.import_tasks(actor, project, file, images)
         return ImportSummary(project, source, done.items, done.answers, done.skipped)
 
@@ -477,7 +475,7 @@ def _add(
     named = Path(workflow) if workflow and workflow.endswith(".toml") else workflow
     is_queue = (folder / CARD).is_file()
     if is_queue:
-        card, _ = read_queue(folder)
+        card, _ = read_queue(folder, any_id=True)
         title, flow = card.title, read_workflow(named).name if named else card.workflow
     elif named is None:
         raise InputError(
@@ -581,12 +579,13 @@ def export_annotations(
     as_folder = what == "huggingface" and not named
     if as_folder and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} already exists", hint="name a new folder")
+    from memantics.annotation.export import unpack_folder
+
     with open_annotations(storage) as service:
         actor = find_admin(service)
         require_project(service, actor, project)
         made = service.exchange.export(actor, project, what, shape)
     if as_folder:
-        with zipfile.ZipFile(io.BytesIO(made.data)) as archive:
-            archive.extractall(out)
+        unpack_folder(made.data, out)
         return
     replace_file(out, made.data, "export")

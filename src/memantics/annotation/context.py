@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from pydantic import JsonValue
 from sqlalchemy.engine import Connection
 
 from memantics.annotation import queries
-from memantics.annotation.database import Database
+from memantics.annotation.database import Database, Query
 from memantics.annotation.errors import Forbidden
 from memantics.annotation.project_settings import ProjectSettings
 from memantics.annotation.records import Actor, Preferences, Rights, record_of
@@ -24,6 +24,11 @@ from memantics.annotation.workflow import ROLES, ProjectRole, Workflow, settings
 
 DAY = 86_400
 WallClock = Callable[[], float]
+RowLock = Literal["member", "project"]
+_LOCKS: Mapping[RowLock, Query] = {
+    "member": queries.LOCK_OWN_MEMBER,
+    "project": queries.LOCK_PROJECT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,16 @@ class ServiceContext:
         project: int,
         *,
         role: ProjectRole | None = None,
-        lock: bool = False,
+        lock: RowLock | None = None,
     ) -> Visit:
-        """Return a member's rights in an open transaction; raise Forbidden without the role."""
-        query = queries.LOCKED_RIGHTS if lock else queries.RIGHTS
-        row = query.one(connection, {"project": project, "user": actor.id})
+        """Return a member's rights in an open transaction; raise Forbidden without the role.
+
+        The rights are read after the lock, so that they are those that the last change left.
+        """
+        key = {"project": project, "user": actor.id}
+        if lock is not None and not self.db.sqlite:
+            _LOCKS[lock].all(connection, key)
+        row = queries.RIGHTS.one(connection, key)
         if row is None or (role and role not in read_roles(row.roles)):
             raise Forbidden
         return Visit(self, connection, actor, read_rights(row), self.clock())
@@ -58,7 +68,7 @@ class ServiceContext:
         *,
         role: ProjectRole | None = None,
         write: bool = False,
-        lock: bool = False,
+        lock: RowLock | None = None,
     ) -> Iterator[Visit]:
         """Open a transaction for a member of a project; raise Forbidden for anyone else."""
         with self.db.write() if write else self.db.read() as connection:
@@ -67,8 +77,12 @@ class ServiceContext:
     def as_lead(
         self, actor: Actor, project: int, *, write: bool = False
     ) -> AbstractContextManager[Visit]:
-        """Open a transaction for a lead of a project; raise Forbidden for anyone else."""
-        return self.as_member(actor, project, role="lead", write=write)
+        """Open a transaction for a lead of a project; raise Forbidden for anyone else.
+
+        Changes by leads lock the project, so that they follow each other.
+        """
+        lock: RowLock | None = "project" if write else None
+        return self.as_member(actor, project, role="lead", write=write, lock=lock)
 
     def lead_rights(self, actor: Actor, project: int) -> Rights:
         """Return the rights of a project lead; raise Forbidden for anyone else."""

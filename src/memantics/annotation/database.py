@@ -4,6 +4,22 @@ In SQLite, waiting writers share one commit. Each writer runs inside a savepoint
 transaction, one after the other, and the last one waiting commits for all. Writers are acknowledged
 only after that commit, so an acknowledged answer is on disk, and a writer that fails does not
 affect the others.
+
+In PostgreSQL, transactions run in parallel and lock rows. Every transaction locks in this order,
+which excludes deadlocks, and reads what it decides on after it has the lock:
+
+1. the whole database (:func:`lock_database`): first account, new projects, login attempts;
+2. the project (``queries.LOCK_PROJECT``): every change by a lead, and people who join;
+3. the invitation;
+4. the member (``queries.LOCK_MEMBER``): an annotator takes or answers an item;
+5. the assignments of an item, by id (``queries.LOCK_ITEM``); of several items only with the lock of
+   their project. Free assignments are taken with ``SKIP LOCKED``, which never waits;
+6. single rows that no other lock follows: item state, draft, account, session.
+
+All locks are ``FOR NO KEY UPDATE``: foreign keys of inserted rows lock the rows they refer to with
+``FOR KEY SHARE``, which conflicts with ``FOR UPDATE``. Functions with a write transaction are
+:func:`~memantics.annotation.faults.retried`, since keys can still collide. The server ends
+statements and waits for locks that last too long (``TIMEOUTS``).
 """
 
 from __future__ import annotations
@@ -12,7 +28,7 @@ import threading
 import time
 from collections import deque, namedtuple
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,16 +42,25 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Connection, Dialect, Engine
 from sqlalchemy.exc import OperationalError
 
+from memantics.annotation.faults import DatabaseFailed, explain, explained
+from memantics.annotation.liveness import Pulse, Watch
 from memantics.core.errors import InputError, StoreError
 
+# Limits of PostgreSQL per connection, in milliseconds; ``options`` of the URL may set others.
+TIMEOUTS: Mapping[str, int] = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 10_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+CONNECT_SECONDS = 5
 _MOST = 64
 _LONGEST = 0.05
 _PATIENCE = 0.2
 BUSY_MS = 15_000
 MIGRATIONS = Path(__file__).parent / "migrations"
 Bound = Mapping[str, object]
-# Arbitrary key of the PostgreSQL lock that lets one server migrate at a time.
-_MIGRATION_LOCK = 5_417_233
+# Arbitrary keys of PostgreSQL locks: one server migrates at a time; and see lock_database.
+_MIGRATION_LOCK, _DATABASE_LOCK = 5_417_233, 5_417_234
 
 
 class _Turnstile:
@@ -208,27 +233,43 @@ class Database:
         self.sqlite = self.engine.dialect.name == "sqlite"
         self._writing = self.engine.execution_options(memantics_write=True)
         self._group = GroupCommit(self._writing) if self.sqlite else None
+        self._errors: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._pulse = Pulse(self._read_schema_version)
+        self._watch = Watch(self._pulse)
+        if not self.sqlite:
+            _watch_connections(self.engine, self._watch)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Open a consistent read transaction."""
-        with self.engine.connect() as connection, connection.begin():
+        """Open a consistent read transaction; raise DatabaseFailed for an error of the database."""
+        self._refuse_frozen()
+        with explained(self._errors), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Open a write transaction; when the block ends, it is on disk or rolled back."""
+        """Open a write transaction; when the block ends, it is on disk or rolled back.
+
+        Raises:
+            DatabaseFailed: The database reported an error, so the transaction was rolled back.
+        """
+        self._refuse_frozen()
         writing = self._group.write() if self._group else self._writing.begin()
-        with writing as connection:
+        with explained(self._errors), writing as connection:
             yield connection
+
+    def _refuse_frozen(self) -> None:
+        if self._watch.down:
+            raise DatabaseFailed("the database does not respond")
 
     def migrate(self) -> None:
         """Upgrade the schema to the newest revision; raise an error for an unknown revision."""
         config = _alembic_config()
         newest = ScriptDirectory.from_config(config).get_current_head()
         try:
-            with self.write() as connection:
+            with self._migrating() as connection:
                 if not self.sqlite:
+                    allow_long(connection)
                     lock = sa.text("SELECT pg_advisory_xact_lock(:key)")
                     connection.execute(lock, {"key": _MIGRATION_LOCK})
                 current = MigrationContext.configure(connection).get_current_revision()
@@ -240,13 +281,24 @@ class Database:
         except sa.exc.DBAPIError as error:
             raise _explain(self.url, error) from error
 
-    def schema_version(self) -> str:
-        """Return the schema revision of the database, or an empty string."""
-        with self.read() as connection:
+    def _migrating(self) -> AbstractContextManager[Connection]:
+        return self._group.write() if self._group else self._writing.begin()
+
+    def schema_version(self, seconds: float = 60.0) -> str:
+        """Return the schema revision of the database, or an empty string.
+
+        Raises:
+            DatabaseFailed: The database did not answer within this time.
+        """
+        return self._pulse.ask(seconds)
+
+    def _read_schema_version(self) -> str:
+        with explained(self._errors), self.engine.connect() as connection, connection.begin():
             return MigrationContext.configure(connection).get_current_revision() or ""
 
     def close(self) -> None:
         """Close all connections."""
+        self._watch.close()
         self.engine.dispose()
 
     def _refuse_unknown(self, config: Config, current: str | None) -> None:
@@ -308,7 +360,12 @@ class Query:
         return int(self._execute(connection, values).rowcount)
 
     def run_each(self, connection: Connection, rows: Sequence[Bound]) -> None:
-        """Execute a change once per set of parameters."""
+        """Execute a change once per set of parameters; PostgreSQL gets all of them at once."""
+        if len(rows) > 1 and connection.dialect.name != "sqlite":
+            driver: Any = connection.connection.driver_connection
+            text, fixed = self.text(connection.dialect)
+            driver.cursor().executemany(text, [{**fixed, **values} for values in rows])
+            return
         for values in rows:
             self._execute(connection, values)
 
@@ -322,6 +379,20 @@ class Query:
             names = [column[0] for column in cursor.description]
             self._row = namedtuple("Row", names)  # type: ignore[misc]
         return self._row
+
+
+def lock_database(connection: Connection) -> None:
+    """Let one transaction at a time decide on the whole database; SQLite has one writer anyway."""
+    if connection.dialect.name != "sqlite":
+        lock = sa.text("SELECT pg_advisory_xact_lock(:key)")
+        connection.execute(lock, {"key": _DATABASE_LOCK})
+
+
+def allow_long(connection: Connection) -> None:
+    """Let a transaction last as long as it takes: a migration, a backup, or its restoration."""
+    if connection.dialect.name != "sqlite":
+        for name in TIMEOUTS:
+            connection.execute(sa.text(f"SET LOCAL {name} = 0"))
 
 
 def insert_row(connection: Connection, table: sa.Table, values: Bound) -> int:
@@ -370,11 +441,7 @@ def _make_engine(url: str) -> Engine:
     # Parameters may contain password hashes, so error messages hide them.
     hidden = {"hide_parameters": True}
     if not url.startswith("sqlite"):
-        try:
-            pool = {"pool_size": 10, "max_overflow": 30, "pool_pre_ping": True}
-            return sa.create_engine(url, **hidden, **pool)
-        except (sa.exc.ArgumentError, ImportError) as error:
-            raise InputError(f"the database cannot be used: {error}") from error
+        return _make_postgres_engine(url)
     path = Path(url.removeprefix("sqlite:///"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -387,6 +454,63 @@ def _make_engine(url: str) -> Engine:
     sa.event.listen(engine, "connect", _set_up_sqlite)
     sa.event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _make_postgres_engine(url: str) -> Engine:
+    try:
+        asked = sa.make_url(url).query
+        given = {} if "connect_timeout" in asked else {"connect_timeout": CONNECT_SECONDS}
+        engine = sa.create_engine(
+            url,
+            hide_parameters=True,
+            pool_size=10,
+            max_overflow=30,
+            pool_timeout=CONNECT_SECONDS,
+            connect_args=given,
+        )
+    except (sa.exc.ArgumentError, ImportError, ValueError) as error:
+        # The message of the parser may contain the password.
+        reason = f": {error}" if isinstance(error, ImportError) else ""
+        raise InputError(
+            f"the PostgreSQL URL cannot be used{reason}",
+            hint="write postgresql://USER@HOST:PORT/DATABASE, an IPv6 address as [::1]",
+        ) from error
+    chosen = str(asked.get("options", ""))
+    limits = "; ".join(f"SET {name} = {ms}" for name, ms in TIMEOUTS.items() if name not in chosen)
+
+    def set_up(connection: Any, _record: object) -> None:
+        if limits:
+            connection.execute(limits)
+            connection.commit()
+
+    sa.event.listen(engine, "connect", set_up)
+    return engine
+
+
+def _watch_connections(engine: Engine, watch: Watch) -> None:
+    """Register connections in use with the watch, and replace closed ones before their use.
+
+    SQLAlchemy's own check (``pool_pre_ping``) runs before any event, so that nobody would notice
+    that it hangs.
+    """
+    dialect = engine.dialect
+
+    def take(connection: Any, record: Any, _proxy: object) -> None:
+        watch.begin(id(record), connection)
+        try:
+            dialect.do_ping(connection)
+        except dialect.loaded_dbapi.Error as error:
+            raise sa.exc.InvalidatePoolError from error
+
+    def give_back(_connection: Any, record: Any) -> None:
+        watch.end(id(record))
+
+    def drop(_connection: Any, record: Any, _error: object) -> None:
+        watch.end(id(record))
+
+    sa.event.listen(engine, "checkout", take)
+    sa.event.listen(engine, "checkin", give_back)
+    sa.event.listen(engine, "invalidate", drop)
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
@@ -408,6 +532,8 @@ def _begin_sqlite(connection: Connection) -> None:
 def _explain(url: str, error: sa.exc.DBAPIError) -> StoreError:
     # The URL may contain a password, so the message names only the database type.
     reason = str(error.orig).splitlines()[0] if error.orig else "unknown reason"
+    if getattr(error.orig, "sqlstate", None) == "42501":
+        return explain(error)
     file = url.startswith("sqlite")
     return StoreError(
         f"the {'SQLite' if file else 'PostgreSQL'} database cannot be opened: {reason}",

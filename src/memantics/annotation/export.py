@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
+import tempfile
+import zipfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -18,11 +22,13 @@ from memantics.annotation.aggregation import aggregate
 from memantics.annotation.consensus import AssignedItem, Person, gather, read_people
 from memantics.annotation.context import Visit, iso, load, load_list, load_optional
 from memantics.annotation.errors import UnsupportedFormat
+from memantics.annotation.policy import name_reviewer
 from memantics.annotation.records import AggregatedItem, Rights
 from memantics.annotation.tasks import Assignment
 from memantics.annotation.workflow import Workflow
+from memantics.core.files import refuse_unwritable
 from memantics.core.queue import AggregatedAnnotation, IndividualAnnotation
-from memantics.core.tables import need_parquet
+from memantics.core.tables import guard_cell, need_parquet
 
 ExportRow = Mapping[str, JsonValue]
 TYPES: Mapping[str, str] = {
@@ -34,7 +40,6 @@ TYPES: Mapping[str, str] = {
     "tex": "application/x-tex",
 }
 FORMS = ("jsonl", "json", "csv", "parquet")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> bytes:
@@ -59,7 +64,7 @@ def write_rows(rows: Sequence[ExportRow], columns: Sequence[str], form: str) -> 
 def _write_csv(rows: Sequence[ExportRow], columns: Sequence[str]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(columns)
+    writer.writerow([guard_cell(name) for name in columns])
     for row in rows:
         writer.writerow([_cell(row.get(name)) for name in columns])
     return text.getvalue().encode()
@@ -74,7 +79,7 @@ def _cell(value: JsonValue) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return str(guard_cell(value))
     return orjson.dumps(value).decode()
 
 
@@ -248,7 +253,9 @@ def _individual(snapshot: Snapshot, assignment: Assignment) -> IndividualAnnotat
 
 
 def name_of(snapshot: Snapshot, user: int | None) -> str:
-    """Return the pseudonym of a member."""
+    """Return the pseudonym of a member; in policy reviews, the same one in all projects."""
+    if snapshot.workflow.policy and user is not None:
+        return name_reviewer(user)
     person = snapshot.people.get(user) if user is not None else None
     return person.pseudonym if person else ""
 
@@ -361,3 +368,18 @@ def images_of(snapshot: Snapshot, item: AssignedItem) -> list[Any]:
 def file_name(image: Any) -> str:
     """Return a unique file name for an exported image, independent of its original name."""
     return f"{image.sha256[:20]}.{str(image.media_type).rpartition('/')[2]}"
+
+
+def unpack_folder(data: bytes, out: Path) -> None:
+    """Unpack an export into a folder that appears only when it is complete."""
+    with refuse_unwritable(f"folder {out}", hint="choose another folder"):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                archive.extractall(part / "whole")
+            if out.is_dir():
+                out.rmdir()  # empty, as checked before
+            (part / "whole").rename(out)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from memantics.annotation import require_extra
@@ -16,6 +17,7 @@ from memantics.annotation.commands import (
 from memantics.annotation.drafting import make_drafter
 from memantics.annotation.project_settings import LocalizedText
 from memantics.core.parameters import Argument, Flag
+from memantics.core.policy import read_policy
 from memantics.core.result import Result
 from memantics.models.client import CallSettings
 
@@ -67,6 +69,9 @@ def grow_guideline(
     drafted: Annotated[
         str, Flag("Model that wrote the first draft of the rule, for the record.")
     ] = "",
+    policy: Annotated[
+        Path | None, Flag("Next version of the policy that is the guideline of the project.")
+    ] = None,
     again: Annotated[
         bool, Flag("Whether annotators annotate the items again.", "--reannotate/--no-reannotate")
     ] = True,
@@ -82,6 +87,8 @@ def grow_guideline(
         add: Rule to add, in English.
         add_zh: The same rule in Chinese.
         drafted: Model that wrote the first draft, for the record.
+        policy: Next version of the policy that is the guideline. Items that cite a changed clause
+            are annotated again.
         again: Whether annotators annotate the items again.
         calls: Settings of the model calls.
 
@@ -97,7 +104,9 @@ def grow_guideline(
         actor = find_admin(service)
         require_project(service, actor, project)
         draft = None
-        if add:
+        if policy is not None:
+            service.guideline.adopt(actor, project, read_policy(policy), again=again)
+        elif add:
             words = LocalizedText(en=add, zh=add_zh)
             service.guideline.clarify(actor, project, words, items, drafted=drafted, again=again)
         elif model is not None:

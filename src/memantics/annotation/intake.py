@@ -18,8 +18,9 @@ from sqlalchemy.engine import Connection
 from memantics.annotation import queries, schema
 from memantics.annotation.context import Visit, dump, keep_settings
 from memantics.annotation.errors import AnswerError, Forbidden
+from memantics.annotation.policy import list_deciders
 from memantics.annotation.records import Media, Rights
-from memantics.annotation.tasks import first_states, labels_of, read_assignment, settle
+from memantics.annotation.tasks import first_states, labels_of, read_assignment, settle_all
 from memantics.annotation.values import check, clean_text
 from memantics.annotation.workflow import (
     Workflow,
@@ -30,9 +31,10 @@ from memantics.annotation.workflow import (
 )
 from memantics.core.errors import DataError, InputError
 from memantics.core.files import whole_file
+from memantics.core.ids import find_id_fault
 from memantics.core.images import ImageFacts, decode, probe
 from memantics.core.memes import read_memes
-from memantics.core.queue import QueueItem, Shown
+from memantics.core.queue import ITEMS, QueueItem, Shown
 
 _media = schema.media
 ID = re.compile(r"[0-9a-f]{32}")
@@ -115,14 +117,23 @@ def read_folder(folder: Path) -> Iterator[tuple[QueueItem, Path]]:
         yield QueueItem(id=meme.id, group=meme.id, images=[], shown=shown), meme.image
 
 
+def find_id_problem(item: QueueItem) -> str:
+    r"""Return what is wrong with the id or group of an item; empty if nothing is.
+
+    >>> find_id_problem(QueueItem(id="m\t1", group="m1"))
+    "id 'm\\t1' contains U+0009"
+    """
+    for name, text in (("id", item.id), ("group", item.group)):
+        if fault := find_id_fault(text):
+            return f"{name} {text[:60]!a} {fault}"
+    return ""
+
+
 def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> None:
     """Raise an error if the known values of an item do not match the workflow's fields."""
     labels = labels_of(item.shown)
-    for text in (item.id, item.group):
-        if clean_text(text, lines=False) != text:
-            raise DataError(
-                where, f"id {text!r} contains spaces at the ends or control characters", row=row
-            )
+    if problem := find_id_problem(item):
+        raise DataError(where, problem, row=row)
     known = {field.id for field in workflow.fields}
     if unknown := sorted(set(item.values) - known):
         raise DataError(
@@ -132,18 +143,34 @@ def check_item(workflow: Workflow, item: QueueItem, where: str, row: int) -> Non
             hint=f"workflow {workflow.name} has {', '.join(sorted(known))}",
         )
     if item.gold is not None:
-        fields = workflow.stages[0].fields
+        # Free text is not graded, so that it needs no known answer.
+        closed = {field.id for field in workflow.fields if field.scale_level != "none"}
+        fields = [name for name in workflow.stages[0].fields if name in closed | item.gold.keys()]
         try:
             check(workflow, fields, item.gold, labels=labels, state=item.values)
         except AnswerError as error:
             raise DataError(where, f"gold of item {item.id!r}: {error}", row=row) from error
 
 
-def lock_project(connection: Connection, project: int) -> set[str]:
-    """Lock a project, so that one import at a time numbers items; return the existing item keys."""
-    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
-    connection.execute(lock.with_for_update())
-    return known_keys(connection, project)
+def check_items(
+    items: Sequence[QueueItem], workflow: Workflow, folder: Path
+) -> tuple[list[QueueItem], list[str]]:
+    """Return the items that can be imported, and the rows of those that cannot.
+
+    An id with control characters concerns one row. Other problems concern the queue as a whole,
+    such as a field that the workflow does not have, so that an error is raised.
+    """
+    usable: list[QueueItem] = []
+    problems: list[str] = []
+    for row, item in enumerate(items, 1):
+        if problem := find_id_problem(item):
+            problems.append(f"{ITEMS} row {row}: {problem}")
+            continue
+        check_item(workflow, item, ITEMS, row)
+        usable.append(item)
+    if problems and not usable:
+        raise DataError(folder, f"no item can be imported: {problems[0]}")
+    return usable, problems
 
 
 def known_keys(connection: Connection, project: int) -> set[str]:
@@ -161,7 +188,8 @@ def add_items(
 ) -> int:
     """Insert items with their assignments; each comes with the ids of its images.
 
-    ``rounds`` gives the training round per item. The caller holds :func:`lock_project`.
+    ``rounds`` gives the training round per item. The caller holds the lock of the project, so that
+    one import at a time numbers items.
     """
     connection, rights = visit.connection, visit.rights
     count, gold = _present(connection, rights.id)
@@ -188,7 +216,23 @@ def add_items(
             connection.execute(sa.insert(_assignments), assignments)
         if any(row["training_round"] for row in rows):
             queries.PASS_EXPERIENCED.run(connection, {"project": rights.id})
+    _keep_deciders_out(visit, [item for item, _ in items])
     return len(items)
+
+
+def _keep_deciders_out(visit: Visit, items: Sequence[QueueItem]) -> None:
+    """Skip the memes of appeals for the people who decided on them before."""
+    pairs = list_deciders(items)
+    users = schema.users.c.id
+    known = set(
+        visit.connection.execute(sa.select(users).where(users.in_({one for one, _ in pairs})))
+        .scalars()
+        .all()
+    )
+    for user, group in pairs:
+        if user in known:
+            row = {"project_id": visit.rights.id, "user_id": user, "group_key": group}
+            queries.ADD_SKIP.run(visit.connection, {**row, "at": visit.now})
 
 
 def _present(connection: Connection, project: int) -> tuple[int, int]:
@@ -269,10 +313,11 @@ def adjust_assignments(connection: Connection, project: int, *, joined: bool = F
     """Add missing assignments after a change of settings, and open or close free ones.
 
     Answers are never deleted. With ``joined``, only the team has changed. That matters only if the
-    whole team annotates a part of the items (the setting ``overlap``).
+    whole team annotates a part of the items (the setting ``overlap``). The caller holds the lock
+    of the project.
     """
     query = sa.select(schema.projects).where(schema.projects.c.id == project)
-    row = connection.execute(query.with_for_update()).one()
+    row = connection.execute(query).one()
     settings = settings_of(row.settings)
     if joined and not settings.overlap:
         return
@@ -291,7 +336,7 @@ def _add_assignments(connection: Connection, project: int, flow: Workflow) -> No
         _assignments.c.project_id == project, _assignments.c.training_round == 0
     )
     ordered = mine.order_by(_assignments.c.id)
-    present = _by_item(connection.execute(ordered.with_for_update()).all())
+    present = _by_item(connection.execute(ordered.with_for_update(key_share=True)).all())
     items = [
         item
         for item in queries.ITEMS.all(connection, {"project": project})
@@ -309,12 +354,10 @@ def _add_assignments(connection: Connection, project: int, flow: Workflow) -> No
     if missing:
         connection.execute(sa.insert(_assignments), missing)
         present = _by_item(connection.execute(ordered).all())
-    for item in items:
-        assignments = sorted(
-            map(read_assignment, present[item.id]),
-            key=lambda assignment: (assignment.stage, assignment.slot),
-        )
-        settle(connection, flow, item, assignments)
+    whole = [(item, [read_assignment(row) for row in present[item.id]]) for item in items]
+    for _, assignments in whole:
+        assignments.sort(key=lambda assignment: (assignment.stage, assignment.slot))
+    settle_all(connection, flow, whole)
 
 
 def _by_item(rows: Any) -> dict[int, list[Any]]:

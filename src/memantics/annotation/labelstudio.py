@@ -30,7 +30,7 @@ from memantics.annotation.errors import AnswerError, UnsupportedFormat
 from memantics.annotation.export import Snapshot, describe_item, file_name, images_of, name_of
 from memantics.annotation.leasing import insert_training_assignment
 from memantics.annotation.membership import find_user, insert_member, insert_user
-from memantics.annotation.tasks import Assignment, make_case, read_assignments, settle
+from memantics.annotation.tasks import Assignment, lock_assignments, make_case, settle
 from memantics.annotation.values import check, clean_text
 from memantics.annotation.workflow import Workflow, WorkflowField
 from memantics.core.data import conform, inside
@@ -461,14 +461,14 @@ class Returning:
         order = {stage.id: place for place, stage in enumerate(self._rights.workflow.stages)}
         count, skipped = 0, []
         for entry in sorted(annotations, key=lambda one: _order(one, order)):
-            assignments = read_assignments(self._connection, item.id)
+            assignments = lock_assignments(self._connection, item.id)
             problem = self._fill(item, assignments, entry, order)
             if problem:
                 skipped.append(f"{key}: {problem}")
                 continue
             count += 1
             if not item.training_round:
-                fresh = read_assignments(self._connection, item.id)
+                fresh = lock_assignments(self._connection, item.id)
                 state = settle(self._connection, self._rights.workflow, item, fresh)
                 item = self._connection.execute(query).one() if state != item.state else item
         return count, skipped

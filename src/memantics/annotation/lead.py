@@ -39,12 +39,20 @@ from memantics.annotation.context import (
     load_optional,
 )
 from memantics.annotation.errors import AnswerError, Forbidden, Locked, NotFound
+from memantics.annotation.faults import retried
 from memantics.annotation.membership import change_member, is_member
+from memantics.annotation.policy import (
+    CLAUSE,
+    find_changed_clauses,
+    list_policy_options,
+    make_policy_workflow,
+)
 from memantics.annotation.project_settings import Clarification, LocalizedText
 from memantics.annotation.records import Actor, Disagreement, record_of
 from memantics.annotation.tasks import lock_item
 from memantics.annotation.values import clean_text
 from memantics.annotation.workflow import PAIR, Workflow
+from memantics.core.policy import Policy
 from memantics.core.prompt import enclose, prompts_beside
 from memantics.core.text import clean_line
 
@@ -164,20 +172,23 @@ class Lead:
             visit = self._context.visit(connection, actor, row.project_id, role="lead")
             return _view_items(visit, [row])[0]
 
+    @retried
     def reopen(self, actor: Actor, assignment: int) -> None:
         """Reopen an answer for its annotator for seven days and reset later stages.
 
         All answers stay in the history. The annotator starts from the reopened answer.
         """
         with self._context.db.write() as connection:
+            project = _find_row(connection, schema.assignments, assignment).project_id
+            visit = self._context.visit(connection, actor, project, role="lead", lock="project")
             tasks.lock_item(connection, assignment)
             row = _find_row(connection, schema.assignments, assignment)
-            visit = self._context.visit(connection, actor, row.project_id, role="lead")
             if row.state != "done" or row.training_round:
                 raise Locked("only submitted answers outside training can be reopened")
             reopen_assignment(visit, row)
             visit.log("answer.reopen", f"assignment:{assignment}")
 
+    @retried
     def set_training(self, actor: Actor, project: int, user: int, state: str) -> None:
         """Mark the training of a member as ``passed``, or restart its last round (``running``)."""
         if state not in ("passed", "running"):
@@ -334,6 +345,7 @@ class Guideline:
             cases="\n\n".join(enclose(f"item {one.number}", _say(flow, one)) for one in cases),
         )
 
+    @retried
     def clarify(
         self,
         actor: Actor,
@@ -373,6 +385,49 @@ class Guideline:
             )
             return settings.guideline
 
+    @retried
+    def adopt(self, actor: Actor, project: int, policy: Policy, *, again: bool = True) -> int:
+        """Replace the policy of a project by another version; return the guideline version.
+
+        The clauses of the form change with it. With ``again``, items whose annotations cite a
+        changed clause are annotated again, starting from the earlier answers.
+        """
+        with self._context.as_lead(actor, project, write=True) as visit:
+            if not visit.flow.policy:
+                raise AnswerError({"policy": "the guideline of this project is not a policy"})
+            changed = find_changed_clauses(visit.flow, policy)
+            numbers = _find_citing(visit, changed)
+            table, before = schema.projects, visit.rights.settings
+            text = make_policy_workflow(policy)
+            change = sa.update(table).where(table.c.id == project).values(workflow=text)
+            visit.connection.execute(change)
+            said = f"{policy.name}: changed clauses: {', '.join(changed) or 'none'}"
+            added = Clarification(
+                text=LocalizedText(en=said), at=visit.now, person=visit.rights.pseudonym,
+                items=numbers,
+            )  # fmt: skip
+            known = {one.value: one for one in before.options.get(CLAUSE, ())}
+            known |= {one.value: one for one in list_policy_options(policy)}
+            options = {**before.options, CLAUSE: tuple(known.values())}
+            clarifications = (*before.clarifications, added)
+            settings = before.model_copy(
+                update={"clarifications": clarifications, "options": options}
+            )
+            keep_settings(visit.connection, project, settings)
+            reopened = _ask_again(visit, numbers) if again else 0
+            visit.log("guideline.policy", policy=policy.name, reopened=reopened)
+            return settings.guideline
+
+
+def _find_citing(visit: Visit, clauses: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the items with an answer that cites one of these clauses."""
+    items = consensus.gather(visit, answered=True)
+    return tuple(
+        item.row.number
+        for item in items
+        if any((one.answer or {}).get(CLAUSE) in clauses for one in item.answered())
+    )
+
 
 def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
     """Reopen the answers to these items at the main stage."""
@@ -389,9 +444,10 @@ def _ask_again(visit: Visit, numbers: Sequence[int]) -> int:
         )
         .order_by(assignments.c.item_id, assignments.c.id)
     )
-    rows = visit.connection.execute(query).all()
-    for row in rows:
+    for row in visit.connection.execute(query).all():
         lock_item(visit.connection, row.id)
+    rows = visit.connection.execute(query).all()  # read under the locks
+    for row in rows:
         reopen_assignment(visit, row)
     return len(rows)
 

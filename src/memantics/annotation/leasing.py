@@ -35,8 +35,13 @@ _PRIOR = 1.0
 
 
 def rearrange(visit: Visit) -> None:
-    """Set the order of unfinished assignments as the project's settings require."""
+    """Set the order of unfinished assignments as the project's settings require.
+
+    The caller holds the lock of the project.
+    """
     rights = visit.rights
+    if not visit.context.db.sqlite:
+        queries.LOCK_ALL_ITEMS.all(visit.connection, visit.key)
     items = [item for item in gather(visit, answered=True) if not item.row.training_round]
     order = {item.row.id: item.row.number for item in items}
     if rights.settings.order == "uncertainty":

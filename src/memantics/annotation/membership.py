@@ -20,16 +20,16 @@ _members, _users = schema.memberships, schema.users
 def join_project(
     connection: Connection, project: int, user: int, roles: Iterable[str], now: float
 ) -> str:
-    """Add roles to a person in a project and return the pseudonym."""
+    """Add roles to a person in a project and return the pseudonym.
+
+    The caller holds the lock of the project: two people who join at once get different pseudonyms.
+    """
     mine = sa.select(_members).where(is_member(project, user))
     row = connection.execute(mine).one_or_none()
     if row is not None:
         text = write_roles({*read_roles(row.roles), *roles})
         change_member(connection, project, user, roles=text)
         return str(row.pseudonym)
-    # The lock of the project row gives two people who join at once different numbers.
-    lock = sa.select(schema.projects.c.id).where(schema.projects.c.id == project)
-    connection.execute(lock.with_for_update())
     return insert_member(connection, project, user, roles, now)
 
 

@@ -21,8 +21,9 @@ from memantics.annotation.context import (
     read_roles,
     write_roles,
 )
-from memantics.annotation.database import insert_row
+from memantics.annotation.database import insert_row, lock_database
 from memantics.annotation.errors import AnnotateError, AnswerError, Forbidden, NotFound
+from memantics.annotation.faults import retried
 from memantics.annotation.intake import adjust_assignments
 from memantics.annotation.leasing import rearrange
 from memantics.annotation.membership import change_member, find_user, join_project, require_admin
@@ -41,6 +42,7 @@ class Projects:
     def __init__(self, context: ServiceContext) -> None:
         self._context = context
 
+    @retried
     def create(
         self,
         actor: Actor,
@@ -54,7 +56,7 @@ class Projects:
 
         ``changes`` are settings by name that differ from the workflow's, ``language`` included.
         """
-        text, rules = _read_rules(workflow)
+        text, rules = read_rules(workflow)
         said = {"language": language, **changes}
         language = _read_language(said.pop("language"))
         title = clean_text(title, lines=False)[:300]
@@ -71,6 +73,7 @@ class Projects:
             "created_by": actor.id,
         }
         with self._context.db.write() as connection:
+            lock_database(connection)
             require_admin(connection, actor)
             _keep_apart(connection, rules)
             project = insert_row(connection, _projects, entry)
@@ -90,6 +93,7 @@ class Projects:
         with self._context.as_member(actor, project) as visit:
             return visit.rights
 
+    @retried
     def set_settings(self, actor: Actor, project: int, settings: ProjectSettings) -> None:
         """Change the settings of a project, except the guideline (see :meth:`Lead.clarify`).
 
@@ -129,6 +133,7 @@ class Projects:
         """Close a project for work, or reopen it; no data is deleted."""
         self._update(actor, project, archived=archived)
 
+    @retried
     def _update(self, actor: Actor, project: int, **values: str | bool) -> None:
         action = "project.archive" if "archived" in values else "project.language"
         with self._context.as_lead(actor, project, write=True) as visit:
@@ -147,6 +152,7 @@ class Projects:
         with self._context.as_lead(actor, project) as visit:
             return tuple(_view_member(row) for row in visit.connection.execute(query))
 
+    @retried
     def add_member(self, actor: Actor, project: int, name: str, roles: Iterable[str]) -> None:
         """Add a person with an existing account."""
         wanted = list(roles)
@@ -158,13 +164,14 @@ class Projects:
             adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.add", user=user, roles=write_roles(wanted))
 
+    @retried
     def set_roles(self, actor: Actor, project: int, user: int, roles: Iterable[str]) -> None:
         """Set the roles of a member; an empty set removes the member. The last lead must stay.
 
         Members may remove themselves. Their annotations are kept.
         """
         text = write_roles(roles)
-        with self._context.as_member(actor, project, write=True) as visit:
+        with self._context.as_member(actor, project, write=True, lock="project") as visit:
             if "lead" not in visit.rights.roles and (text or user != actor.id):
                 raise Forbidden
             if "lead" not in text.split(",") and _only_lead(visit.connection, project, user):
@@ -173,6 +180,7 @@ class Projects:
             adjust_assignments(visit.connection, project, joined=True)
             visit.log("member.roles", user=user, roles=text)
 
+    @retried
     def set_limits(
         self, actor: Actor, project: int, user: int, daily: int | None, weekly: int | None
     ) -> None:
@@ -184,9 +192,10 @@ class Projects:
             change_member(visit.connection, project, user, daily_limit=daily, weekly_limit=weekly)
             visit.log("member.limits", user=user, daily=daily, weekly=weekly)
 
+    @retried
     def consent(self, actor: Actor, project: int) -> None:
         """Record that a member accepted the content warning."""
-        with self._context.as_member(actor, project, write=True) as visit:
+        with self._context.as_member(actor, project, write=True, lock="member") as visit:
             if not visit.rights.consented:
                 change_member(visit.connection, project, actor.id, consent_at=visit.now)
                 visit.log("member.consent")
@@ -218,7 +227,8 @@ def _read_language(code: object) -> str:
     return text
 
 
-def _read_rules(workflow: str | Path) -> tuple[str, Workflow]:
+def read_rules(workflow: str | Path) -> tuple[str, Workflow]:
+    """Return the text and the content of a workflow: a name, a file, or the text of one."""
     if isinstance(workflow, str) and "\n" in workflow:
         return workflow, parse_workflow(workflow, "workflow")
     text = workflow_text(workflow)

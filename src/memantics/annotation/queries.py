@@ -27,6 +27,9 @@ from memantics.annotation.schema import (
     users,
 )
 
+# Seconds; leases last at most seven days, and clocks of two servers may differ.
+LONGEST_LEASE = 8 * 86_400
+
 
 def _is(state: str, table: Any = assignments) -> Any:
     """Return a condition on the state as literal SQL, so that the partial index is used."""
@@ -57,8 +60,14 @@ _rights = sa.select(*_member_columns, *_project_columns, users.c.preferences).se
 _active = (memberships.c.roles != "", users.c.active)
 _membership = (memberships.c.project_id == p("project"), memberships.c.user_id == p("user"))
 RIGHTS = Query(_rights.where(*_membership, *_active))
+# Locks of PostgreSQL; ``database.py`` has their order. ``key_share`` stands for FOR NO KEY UPDATE.
+_this_project = sa.select(projects.c.id).where(projects.c.id == p("project"))
+LOCK_PROJECT = Query(_this_project.with_for_update(key_share=True))
+LOCK_FREE_PROJECT = Query(_this_project.with_for_update(key_share=True, skip_locked=True))
 # The lock of the membership row makes requests from two tabs sequential.
-LOCKED_RIGHTS = Query(_rights.where(*_membership, *_active).with_for_update(of=memberships))
+LOCK_OWN_MEMBER = Query(
+    sa.select(memberships.c.user_id).where(*_membership).with_for_update(key_share=True)
+)
 OWN_RIGHTS = Query(
     _rights.where(memberships.c.user_id == p("user"), memberships.c.roles != "").order_by(
         projects.c.archived, projects.c.id.desc()
@@ -200,12 +209,12 @@ PLACE = Query(
     .where(assignments.c.id == p("assignment"), *_active)
 )
 # Answers to one item are saved one after the other, so each sees the states that the previous one
-# left. The member row is locked first everywhere, which prevents deadlocks.
+# left.
 LOCK_MEMBER = Query(
     sa.select(memberships.c.user_id)
     .join(assignments, assignments.c.project_id == memberships.c.project_id)
     .where(assignments.c.id == p("assignment"), memberships.c.user_id == p("user"))
-    .with_for_update(of=memberships)
+    .with_for_update(of=memberships, key_share=True)
 )
 _other = assignments.alias("o")
 LOCK_ITEM = Query(
@@ -213,7 +222,19 @@ LOCK_ITEM = Query(
     .join(assignments, _other.c.item_id == assignments.c.item_id)
     .where(assignments.c.id == p("assignment"))
     .order_by(_other.c.id)
-    .with_for_update(of=_other)
+    .with_for_update(of=_other, key_share=True)
+)
+LOCK_ASSIGNMENTS = Query(
+    sa.select(assignments.c.id)
+    .where(_this_item)
+    .order_by(assignments.c.id)
+    .with_for_update(key_share=True)
+)
+LOCK_ALL_ITEMS = Query(
+    sa.select(assignments.c.id)
+    .where(assignments.c.project_id == p("project"), assignments.c.training_round == 0)
+    .order_by(assignments.c.id)
+    .with_for_update(key_share=True)
 )
 
 # Activity of a person
@@ -241,7 +262,8 @@ ANSWER_TIMES = Query(
 
 # Exposure
 _seen = (exposures.c.user_id == p("user"), exposures.c.project_id == p("project"))
-_week = exposures.c.day > p("today", type_=sa.Integer) - 7
+# Days in the future are from a clock that was wrong; they must not count for years.
+_week = exposures.c.day.between(p("today", type_=sa.Integer) - 6, p("today", type_=sa.Integer) + 1)
 _today = exposures.c.day == p("today")
 
 
@@ -344,18 +366,19 @@ def count_free_assignments(*, apart: int, exclude_uploader: bool) -> Query:
 def find_free_assignment(*, apart: int, exclude_uploader: bool, expired: bool) -> Query:
     """Return the query for the first free assignment, or the first with an expired lease."""
     # Leases of training items do not expire.
-    lapsed = (
-        _is("leased"),
+    late = sa.or_(
         assignments.c.lease_until < p("now"),
-        assignments.c.training_round == 0,
+        # No lease is that long: the clock was wrong when it began.
+        assignments.c.lease_until > p("now", type_=sa.Double) + LONGEST_LEASE,
     )
+    lapsed = (_is("leased"), late, assignments.c.training_round == 0)
     return Query(
         sa.select(assignments.c.id, assignments.c.place, assignments.c.item_id)
         .where(assignments.c.place >= p("start"), *(lapsed if expired else (_is("open"),)))
         .where(*_may_take(apart, exclude_uploader))
         .order_by(assignments.c.place, assignments.c.slot)
         .limit(1)
-        .with_for_update(of=assignments, skip_locked=True)
+        .with_for_update(of=assignments, skip_locked=True, key_share=True)
     )
 
 

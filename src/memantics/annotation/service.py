@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 from argon2 import PasswordHasher
-from sqlalchemy.exc import SQLAlchemyError
 
 from memantics.annotation.accounts import Accounts
 from memantics.annotation.context import ServiceContext, WallClock
@@ -16,6 +15,9 @@ from memantics.annotation.projects import Projects
 from memantics.annotation.records import DatabaseHealth
 from memantics.annotation.tables import Exchange
 from memantics.annotation.work import AnnotationWork
+from memantics.core.errors import StoreError
+
+HEALTH_SECONDS = 1.5
 
 
 class AnnotationService:
@@ -31,11 +33,11 @@ class AnnotationService:
         self.exchange = Exchange(context, self.projects)
 
     def health(self) -> DatabaseHealth:
-        """Return whether the database responds, and its schema revision."""
+        """Return whether the database responds within 1.5 seconds, and its schema revision."""
         kind = "sqlite" if self.context.db.sqlite else "postgresql"
         try:
-            return DatabaseHealth(True, kind, self.context.db.schema_version())
-        except SQLAlchemyError:
+            return DatabaseHealth(True, kind, self.context.db.schema_version(HEALTH_SECONDS))
+        except StoreError:
             return DatabaseHealth(False, kind, "")
 
     def close(self) -> None:

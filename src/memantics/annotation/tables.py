@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -26,22 +28,26 @@ from memantics.annotation.export import (
     write_audit,
     write_export,
 )
+from memantics.annotation.faults import retried
 from memantics.annotation.intake import Stored, check_item
 from memantics.annotation.labelstudio import (
+    Incoming,
     Returning,
     read_bounded,
     read_tasks,
     unpack_tasks,
     write_tasks,
 )
+from memantics.annotation.policy import find_queue_workflow
 from memantics.annotation.project_settings import ProjectSettings
-from memantics.annotation.projects import Projects
+from memantics.annotation.projects import Projects, read_rules
 from memantics.annotation.records import Actor, Export, ImportedItems, Media, Project
-from memantics.annotation.workflow import Workflow, apply_settings, read_workflow
+from memantics.annotation.workflow import Workflow, apply_settings
 from memantics.core.data import inside
 from memantics.core.errors import ImageError, InputError
 from memantics.core.images import read_bytes
-from memantics.core.queue import ITEMS, QueueCard, QueueItem, read_queue
+from memantics.core.language import UNKNOWN, guess_language
+from memantics.core.queue import QueueCard, QueueItem, read_queue
 
 TABLES: Mapping[str, tuple[str, ...]] = {
     "data": ("csv", "jsonl", "parquet"),
@@ -165,7 +171,9 @@ def pack_huggingface(snapshot: export.Snapshot, media: Path) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(table, b"\n".join([*lines, b""]))
-        archive.writestr("README.md", _card(snapshot, len(rows), pictured))
+        archive.writestr(
+            "README.md", _card(snapshot, len(rows), _list_languages(rows), pictured=pictured)
+        )
         for key, image in snapshot.images.items():
             folder = "train/images" if pictured else "images"
             archive.write(media / str(key), f"{folder}/{export.file_name(image)}")
@@ -176,15 +184,31 @@ def _as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
-def _card(snapshot: export.Snapshot, count: int, pictured: bool) -> str:
+def _list_languages(rows: Sequence[Mapping[str, JsonValue]]) -> list[str]:
+    """Return the languages of the texts, most frequent first; texts of unknown language are not."""
+    texts = (next((str(row[n]) for n in ("caption", "text") if row.get(n)), "") for row in rows)
+    found = Counter(guess_language(text).language for text in texts)
+    return [language for language, _ in found.most_common() if language != UNKNOWN]
+
+
+def _card(
+    snapshot: export.Snapshot, count: int, languages: Sequence[str], *, pictured: bool
+) -> str:
     rights, flow = snapshot.rights, snapshot.workflow
     data = "" if pictured else "configs:\n- config_name: default\n  data_files: train.jsonl\n"
     fields = "\n".join(f"- `{field.id}`: {field.label.en}" for field in flow.fields)
     title = orjson.dumps(rights.title).decode()
+    versions = Counter(
+        rights.settings.guideline_at(assignment.submitted_at or 0.0)
+        for item in snapshot.items
+        for assignment in item.answered(training=False)
+    )
+    under = ", ".join(f"{n} annotations under version {v}" for v, n in sorted(versions.items()))
+    spoken = f"language: [{', '.join(languages)}]\n" if languages else ""
     return (
-        f"---\npretty_name: {title}\nlanguage: [{rights.language or 'en'}]\n{data}---\n\n"
-        f"# {rights.title}\n\n{count} items, annotated with the workflow `{flow.name}`,"
-        f" guideline version {rights.settings.guideline}; annotators have pseudonyms.\n\n"
+        f"---\npretty_name: {title}\n{spoken}{data}---\n\n"
+        f"# {rights.title}\n\n{count} items, annotated with the workflow `{flow.name}`."
+        f" Guideline: {under or 'no annotations'}. Annotators have pseudonyms.\n\n"
         f"{fields}\n\n`kept`: whether the item is kept; `annotations`: values of each annotator.\n"
     )
 
@@ -261,6 +285,10 @@ class Exchange:
         self._context = context
         self._projects = projects
 
+    def check_upload(self, actor: Actor, project: int) -> None:
+        """Raise Forbidden if the person may not upload files to the project."""
+        self._context.lead_rights(actor, project)
+
     def open_queue(self, actor: Actor, folder: Path, workflow: str | Path | None = None) -> Project:
         """Create a project for a queue and import its items."""
         project = self.make_project(actor, folder, workflow)
@@ -279,11 +307,11 @@ class Exchange:
         ``workflow`` replaces the workflow that the queue's card names. The items are checked first,
         so that an invalid queue creates no project. ``changes`` are project settings by name.
         """
-        card, items = read_queue(folder)
-        named = workflow if workflow is not None else card.workflow
+        card, items = read_queue(folder, any_id=True)
+        named = workflow if workflow is not None else find_queue_workflow(card, folder)
         options = {name: tuple(given) for name, given in card.options.items()}
-        flow = apply_settings(read_workflow(named), ProjectSettings(options=options))
-        _check_items(items, flow)
+        flow = apply_settings(read_rules(named)[1], ProjectSettings(options=options))
+        intake.check_items(items, flow, folder)
         said: dict[str, object] = {"warning": card.warning[:2000], "options": options}
         if card.annotators_per_item:
             said["annotators_per_item"] = card.annotators_per_item
@@ -301,24 +329,27 @@ class Exchange:
         training_set: bool = False,
         any_workflow: bool = False,
     ) -> ImportedItems:
-        """Import the first ``limit`` items of a queue; existing items are skipped and listed.
+        """Import the first ``limit`` items of a queue; skip and list existing and unusable ones.
 
-        New annotators train on the items of a ``training_set``, which have known answers. The
-        queue must have the workflow of the project, unless ``any_workflow`` is set.
+        An item is unusable if its id contains control characters or spaces at the ends. New
+        annotators train on the items of a ``training_set``, which have known answers. The queue
+        must have the workflow of the project, unless ``any_workflow`` is set.
         """
         flow = self._context.lead_rights(actor, project).workflow
-        card, items = read_queue(folder)
+        card, items = read_queue(folder, any_id=True)
         if card.workflow != flow.name and not any_workflow:
             raise NotFound(
                 f"the queue uses workflow {card.workflow}, the project uses {flow.name}",
                 hint="open the queue as a new project",
             )
         flow = self._add_options(actor, project, card)
-        _check_items(items, flow)
+        items, unusable = intake.check_items(items, flow, folder)
         pairs = [(item, [inside(folder, name) for name in item.images]) for item in items]
         rounds = intake.spread_rounds(flow, items) if training_set else {}
-        return self._import(actor, project, pairs[:limit], rounds)
+        done = self._import(actor, project, pairs[:limit], rounds)
+        return replace(done, skipped=(*unusable, *done.skipped))
 
+    @retried
     def _add_options(self, actor: Actor, project: int, card: QueueCard) -> Workflow:
         """Add new options of a queue to a project; return the workflow with all options."""
         with self._context.as_lead(actor, project, write=True) as visit:
@@ -334,10 +365,11 @@ class Exchange:
                 visit.log("project.options", fields=", ".join(sorted(card.options)))
         return self._context.lead_rights(actor, project).workflow
 
+    @retried
     def train_on(self, actor: Actor, project: int, numbers: Sequence[int]) -> None:
         """Copy finished items to the training set, with the aggregated values as known answers."""
         with self._context.as_lead(actor, project, write=True) as visit:
-            flow, known = visit.flow, intake.lock_project(visit.connection, project)
+            flow, known = visit.flow, intake.known_keys(visit.connection, project)
             found = {
                 item.row.number: (item, result.values)
                 for item, result in aggregate_all(take_snapshot(visit))
@@ -382,8 +414,12 @@ class Exchange:
         """Import one image as one item; the uploader is not assigned to it."""
         self._context.lead_rights(actor, project)  # checks the rights before writing
         stored = intake.store_image(self._context.media, project, name, data)
+        return self._add_upload(actor, project, name, stored)
+
+    @retried
+    def _add_upload(self, actor: Actor, project: int, name: str, stored: Stored) -> ImportedItems:
         with self._context.as_lead(actor, project, write=True) as visit:
-            known = intake.lock_project(visit.connection, project)
+            known = intake.known_keys(visit.connection, project)
             key = intake.register_image(visit.connection, project, stored)
             item = QueueItem(id=f"upload-{key[:12]}", group=f"upload-{key[:12]}")
             if item.id in known:
@@ -406,18 +442,27 @@ class Exchange:
         skipped = [*done.skipped]
         answers = 0
         for start in range(0, len(incoming), _CHUNK):
-            with self._context.as_lead(actor, project, write=True) as visit:
-                writer = Returning(visit)
-                before = answers
-                for one in incoming[start : start + _CHUNK]:
-                    skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
-                    if one.item.id not in left and one.annotations:
-                        count, problems = writer.write(one.item.id, one.annotations)
-                        answers += count
-                        skipped += problems
-                part = ImportedItems(0, 0, answers - before)
-                _log(visit, "answer.import", part)
+            part = self._write_answers(actor, project, incoming[start : start + _CHUNK], left)
+            answers += part.answers
+            skipped += part.skipped
         return ImportedItems(done.items, done.images, answers, tuple(skipped))
+
+    @retried
+    def _write_answers(
+        self, actor: Actor, project: int, incoming: Sequence[Incoming], left: Container[str]
+    ) -> ImportedItems:
+        """Write the annotations of some Label Studio tasks, except of items that are left out."""
+        answers, skipped = 0, list[str]()
+        with self._context.as_lead(actor, project, write=True) as visit:
+            writer = Returning(visit)
+            for one in incoming:
+                skipped += [f"{one.item.id}: {problem}" for problem in one.missing]
+                if one.item.id not in left and one.annotations:
+                    count, problems = writer.write(one.item.id, one.annotations)
+                    answers += count
+                    skipped += problems
+            _log(visit, "answer.import", ImportedItems(0, 0, answers))
+        return ImportedItems(0, 0, answers, tuple(skipped))
 
     def import_tasks(
         self, actor: Actor, project: int, file: IO[bytes], images: Path | None = None
@@ -502,6 +547,7 @@ class Exchange:
             skipped += done.skipped
         return ImportedItems(items, images, skipped=tuple(skipped))
 
+    @retried
     def _write(
         self,
         actor: Actor,
@@ -512,7 +558,7 @@ class Exchange:
         skipped: list[str] = []
         entered: list[tuple[QueueItem, list[str]]] = []
         with self._context.as_lead(actor, project, write=True) as visit:
-            known = intake.lock_project(visit.connection, project)
+            known = intake.known_keys(visit.connection, project)
             for item, stored in ready:
                 if item.id in known:  # imported by a parallel request
                     _discard(stored)
@@ -532,11 +578,6 @@ class Exchange:
 
 def _log(visit: Visit, action: str, done: ImportedItems) -> None:
     visit.log(action, items=done.items, images=done.images, answers=done.answers)
-
-
-def _check_items(items: Sequence[QueueItem], workflow: Workflow) -> None:
-    for row, item in enumerate(items, 1):
-        check_item(workflow, item, ITEMS, row)
 
 
 def _discard(stored: Iterable[Stored]) -> None:

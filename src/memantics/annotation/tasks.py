@@ -120,8 +120,30 @@ def settle(
     connection: Connection, workflow: Workflow, item: Any, assignments: Sequence[Assignment]
 ) -> str:
     """Update the states of an item's assignments after a change; return the item's state."""
+    return settle_all(connection, workflow, [(item, assignments)])[0]
+
+
+def settle_all(
+    connection: Connection, workflow: Workflow, items: Sequence[tuple[Any, Sequence[Assignment]]]
+) -> list[str]:
+    """Update the states of the assignments of many items; return the states of the items."""
+    plans = [_plan_moves(workflow, item, assignments) for item, assignments in items]
+    queries.MOVE_ASSIGNMENT.run_each(connection, [move for moves, _ in plans for move in moves])
+    changed = [
+        {"item": item.id, "new": state}
+        for (item, _), (_, state) in zip(items, plans, strict=True)
+        if state != item.state
+    ]
+    queries.SET_ITEM_STATE.run_each(connection, changed)
+    return [state for _, state in plans]
+
+
+def _plan_moves(
+    workflow: Workflow, item: Any, assignments: Sequence[Assignment]
+) -> tuple[list[dict[str, object]], str]:
+    """Return the changes of an item's assignments as query parameters, and the item's state."""
     wanted = plan_states(workflow, assignments, make_case(item, assignments))
-    moves = [
+    moves: list[dict[str, object]] = [
         {
             "assignment": assignment.id,
             "new": wanted[assignment.id],
@@ -131,15 +153,11 @@ def settle(
         for assignment in assignments
         if assignment.id in wanted and wanted[assignment.id] != assignment.state
     ]
-    queries.MOVE_ASSIGNMENT.run_each(connection, moves)
     finished = all(
         wanted.get(assignment.id, assignment.state) in ("done", "closed")
         for assignment in assignments
     )
-    state = "done" if finished else "open"
-    if state != item.state:
-        queries.SET_ITEM_STATE.run(connection, {"item": item.id, "new": state})
-    return state
+    return moves, "done" if finished else "open"
 
 
 def first_states(workflow: Workflow, item: str) -> list[tuple[int, int, AssignmentState]]:
@@ -176,7 +194,11 @@ def rests_on(
 ) -> bool:
     """Return whether later answers depend on an answer, so that it is locked."""
     return any(
-        assignment.done or (assignment.state == "leased" and (assignment.lease_until or 0) > now)
+        assignment.done
+        or (
+            assignment.state == "leased"
+            and now < (assignment.lease_until or 0) <= now + queries.LONGEST_LEASE
+        )
         for assignment in find_later(workflow, assignments, mine)
     )
 
@@ -292,6 +314,13 @@ def lock_item(connection: Connection, assignment: int) -> None:
     """Lock an item, so that changes of its assignments are sequential (PostgreSQL only)."""
     if connection.dialect.name != "sqlite":
         queries.LOCK_ITEM.all(connection, {"assignment": assignment})
+
+
+def lock_assignments(connection: Connection, item: int) -> list[Assignment]:
+    """Lock an item as :func:`lock_item` does, and return its assignments."""
+    if connection.dialect.name != "sqlite":
+        queries.LOCK_ASSIGNMENTS.all(connection, {"item": item})
+    return read_assignments(connection, item)
 
 
 @lru_cache(maxsize=4096)

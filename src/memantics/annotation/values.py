@@ -81,6 +81,10 @@ def check(
             problems[name] = problem
         elif clean is not None:
             kept[name] = clean
+            whole = kept.get(field.within, (state or {}).get(field.within))
+            if field.within and isinstance(whole, str) and str(clean) not in whole:
+                label = workflow.field(field.within).label.en
+                problems[name] = f"must occur in the field {label!r}"
     if problems:
         raise AnswerError(problems)
     return kept

@@ -25,6 +25,7 @@ from memantics.annotation.errors import (
     GuidelineChanged,
     Locked,
 )
+from memantics.annotation.faults import retried
 from memantics.annotation.leasing import give_feedback, is_due, rearrange
 from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.records import (
@@ -44,6 +45,8 @@ from memantics.annotation.tasks import (
     rests_on,
 )
 from memantics.annotation.values import check, turn_pairs
+from memantics.core.errors import StoreError
+from memantics.web.logs import note_failure
 
 LARGEST = 200_000
 
@@ -119,8 +122,10 @@ def keep_draft(place: OpenAssignment, values: FieldValues) -> None:
         raise AnswerError({"draft": "contains invalid values"}) from error
     if len(text) > LARGEST:
         raise AnswerError({"draft": "is too long"})
-    visit = place.visit
-    draft = {"assignment_id": place.assignment.id, "user_id": visit.actor.id, "saved_at": visit.now}
+    visit, assignment = place.visit, place.assignment
+    # Newer than the answer, even if the clock was set back in between.
+    at = max(visit.now, assignment.submitted_at or 0.0)
+    draft = {"assignment_id": assignment.id, "user_id": visit.actor.id, "saved_at": at}
     queries.KEEP_DRAFT.run(visit.connection, draft | {"answer": text})
 
 
@@ -235,18 +240,20 @@ class AnnotationWork:
         self._context = context
         self._leasing = leasing.Leasing()
 
+    @retried
     def next(self, actor: Actor, project: int, stage: str | None = None) -> AnnotationTask | None:
         """Return the next item for a person: the leased one, or a new one."""
-        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+        with self._context.as_member(actor, project, write=True, lock="member") as visit:
             assignment = self._take(visit, stage)
             if assignment is None:
                 return None
             place = tasks.find_place(self._context, visit.connection, actor, assignment)
             return tasks.make_task(place)
 
+    @retried
     def claim(self, actor: Actor, project: int, stage: str | None = None) -> int | None:
         """Like :meth:`next`, but return only the assignment id."""
-        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+        with self._context.as_member(actor, project, write=True, lock="member") as visit:
             return self._take(visit, stage)
 
     def _take(self, visit: Visit, stage: str | None) -> int | None:
@@ -266,24 +273,28 @@ class AnnotationWork:
         assignment = leasing.next_training_assignment(visit, rules) if rules is not None else None
         return self._leasing.claim(visit, stages) if assignment is None else assignment
 
+    @retried
     def decide(self, actor: Actor, project: int, number: int) -> int:
         """Start the adjudication of an item on which annotators differ."""
-        with self._context.as_member(actor, project, write=True, lock=True) as visit:
+        with self._context.as_member(actor, project, write=True, lock="member") as visit:
             rules = visit.flow.stages
             stages = [
                 place
                 for place in _open_stages(visit.rights, None)
                 if rules[place].kind == "adjudicate" and not rules[place].blind
             ]
-            rows = queries.NUMBERED_ASSIGNMENTS.all(
-                visit.connection, visit.key | {"number": number}
-            )
+            key = visit.key | {"number": number}
+            first = queries.NUMBERED_ASSIGNMENTS.one(visit.connection, key)
+            if first is None:
+                raise Forbidden
+            tasks.lock_item(visit.connection, first.id)
+            # Read under the lock: another adjudicator may just have taken the item.
+            rows = queries.NUMBERED_ASSIGNMENTS.all(visit.connection, key)
             mine = next((row for row in rows if row.stage in stages), None)
             barred = {place for stage in stages for place in visit.flow.excluded_stages(stage)}
             if mine is None or any(row.user_id == actor.id and row.stage in barred for row in rows):
                 raise Forbidden
             if mine.user_id != actor.id:
-                tasks.lock_item(visit.connection, mine.id)
                 waiting = any(
                     row.stage < mine.stage and row.state not in ("done", "closed") for row in rows
                 )
@@ -306,12 +317,14 @@ class AnnotationWork:
         with self._at(actor, assignment, write=False) as place:
             return tasks.make_task(place)
 
+    @retried
     def save_draft(self, actor: Actor, assignment: int, values: FieldValues) -> None:
         """Save the input so far and extend the lease; only the size is checked."""
         with self._at(actor, assignment) as place:
             leasing.renew_lease(place.visit, assignment)
             keep_draft(place, values)
 
+    @retried
     def submit(
         self,
         actor: Actor,
@@ -332,12 +345,28 @@ class AnnotationWork:
             if guideline is not None and guideline < place.visit.rights.settings.guideline:
                 raise GuidelineChanged
             outcome = submit_answer(place, values, version, seconds)
-            if is_due(place.visit):
-                rearrange(place.visit)
+            due = is_due(place.visit)
+        if due:
+            self._update_order(actor, place.visit.rights.id)
         if isinstance(outcome, Saved):
             return outcome
         raise outcome
 
+    def _update_order(self, actor: Actor, project: int) -> None:
+        """Update the order of items after an answer; if that fails, the old order stays."""
+        try:
+            self._rearrange(actor, project)
+        except StoreError as error:
+            note_failure("item order", error)
+
+    @retried
+    def _rearrange(self, actor: Actor, project: int) -> None:
+        # A transaction of its own, since the project is locked before any item.
+        with self._context.db.write() as connection:
+            if queries.LOCK_FREE_PROJECT.one(connection, {"project": project}) is not None:
+                rearrange(self._context.visit(connection, actor, project))
+
+    @retried
     def undo(self, actor: Actor, assignment: int, version: int) -> AnnotationTask:
         """Undo the person's last answer: restore the previous one, or reopen the form."""
         with self._at(actor, assignment, lock=True) as place:
@@ -345,11 +374,13 @@ class AnnotationWork:
             connection = place.visit.connection
             return tasks.make_task(tasks.own_place(self._context, connection, actor, assignment))
 
+    @retried
     def skip(self, actor: Actor, assignment: int) -> None:
         """Skip a meme permanently, without a reason."""
         with self._at(actor, assignment, lock=True) as place:
             skip_item(place)
 
+    @retried
     def release(self, actor: Actor, assignment: int) -> None:
         """Release an item for other annotators."""
         with self._at(actor, assignment, lock=True) as place:
@@ -401,7 +432,7 @@ def _working_minutes(visit: Visit) -> float:
     for row in queries.ANSWER_TIMES.all(visit.connection, key):
         if begun - row.submitted_at > _PAUSE:
             break
-        begun = row.submitted_at
+        begun = min(begun, row.submitted_at)  # an answer in the future: the clock was set back
     return (visit.now - begun) / 60
 
 

@@ -20,6 +20,7 @@ from pydantic import ValidationError, model_validator
 from memantics.annotation.project_settings import LocalizedText, ProjectSettings, is_sampled
 from memantics.core.data import load_toml
 from memantics.core.errors import DataError, InputError, UnknownName
+from memantics.core.files import read_regular_text
 from memantics.core.records import Closed
 
 ProjectRole = Literal["lead", "annotator", "reviewer", "adjudicator"]
@@ -52,7 +53,8 @@ class WorkflowField(Closed):
     label of a shown text that the field requires. ``each`` repeats the field for every element of
     an earlier list. ``of`` names what a pairwise field compares: the label of a shown text of kind
     ``pair``, or ``images`` for the last two images. With ``queue_options``, the options of a choice
-    come from the queue; without options in the queue, the field is not asked.
+    come from the queue; without options in the queue, the field is not asked. ``within`` names an
+    earlier text field in which the text of this field must occur.
     """
 
     id: WorkflowName
@@ -69,6 +71,7 @@ class WorkflowField(Closed):
     needs: str = ""
     each: str = ""
     of: str = ""
+    within: str = ""
     ties: bool = True
     max_length: Annotated[int, Limit(ge=1, le=100_000)] = 4000
     max_items: Annotated[int, Limit(ge=1, le=500)] = 50
@@ -194,7 +197,7 @@ class Workflow(Closed):
 
     ``examples`` are worked examples shown below the instructions. With ``personal``, people answer
     about themselves: such a project needs its own database, and exports contain neither names nor
-    times.
+    times. ``policy`` is the text of the policy file that is the guideline.
     """
 
     name: Annotated[str, Limit(pattern=r"^[a-z][a-z0-9-]{0,59}$")]
@@ -210,6 +213,7 @@ class Workflow(Closed):
     test: ProficiencyTest | None = None
     training: TrainingRounds | None = None
     settings: ProjectSettings = ProjectSettings()
+    policy: str = ""
 
     def field(self, name: str) -> WorkflowField:
         """Return a field by its id."""
@@ -295,8 +299,8 @@ class Workflow(Closed):
             _known(f"stage {stage.id!r}: disjoint_from", stage.disjoint_from, stages)
         for field in self.fields:
             earlier = fields[: fields.index(field.id)]
-            named = [*field.show_if, *([field.each] if field.each else [])]
-            _known(f"field {field.id!r}: show_if and each", named, earlier)
+            named = [*field.show_if, *filter(None, (field.each, field.within))]
+            _known(f"field {field.id!r}: show_if, each and within", named, earlier)
         for rule in self.aggregate:
             by = [rule.by] if rule.by else []
             _known("aggregate: fields and by", [*rule.fields, *by], fields)
@@ -362,7 +366,7 @@ def workflow_text(name: str | Path) -> str:
     path = Path(name)
     if path.suffix == ".toml":
         try:
-            return path.read_text(encoding="utf-8")
+            return read_regular_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"workflow file {path} cannot be read: {error}") from error
     if str(name) not in list_workflows():

@@ -34,9 +34,6 @@ def site(windows: Windows, database_url: str, tmp_path: Path) -> Iterator[Site]:
 
 
 @pytest.fixture
-def local_site(windows: Windows, sqlite_file: Path, tmp_path: Path) -> Iterator[Site]:
-    """The app on SQLite, for what does not depend on the database."""
-    service = open_service(sqlite_file, tmp_path / "media", hasher=quick_hasher())
-    with ExitStack() as stack:
-        stack.callback(service.close)
-        yield stack.enter_context(serve_site(service, windows))
+def local_site(site: Site) -> Site:
+    """The app for one person alone."""
+    return site

@@ -1,4 +1,4 @@
-"""An app on a fresh SQLite database for each test."""
+"""An app on a fresh database for each test, once for each kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.annotation.web.visitors import Office, make_office, open_quick
 
 
 @pytest.fixture
-def office(sqlite_file: Path, tmp_path: Path) -> Iterator[Office]:
-    service = open_quick(str(sqlite_file), tmp_path / "media")
+def office(database_url: str, tmp_path: Path) -> Iterator[Office]:
+    service = open_quick(database_url, tmp_path / "media")
     yield make_office(service)
     service.close()

@@ -106,6 +106,8 @@ def test_a_newcomer_annotates_the_sample_pack_from_the_link_alone(shell: Shell) 
     assert not list(shell.folder.glob("memantics-demo-*"))
     lines = (shell.folder / "log").read_text().splitlines()
     events = [orjson.loads(line)["event"] for line in lines]
+    # A warning about an old patch version of Python may come first.
+    events = [event for event in events if event != "python"]
     assert events[0] == "started"
     assert "stopped" in events
 

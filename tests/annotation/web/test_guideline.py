@@ -50,7 +50,7 @@ def test_a_lead_clarifies_and_people_see_it_before_they_save(
     assert "You annotated this item before" not in ann.get(first).text
 
 
-def test_a_model_drafts_and_the_lead_decides(sqlite_file: Path, tmp_path: Path) -> None:
+def test_a_model_drafts_and_the_lead_decides(database_url: str, tmp_path: Path) -> None:
     asked = []
 
     def draft(prompt: str) -> LocalizedText:
@@ -59,7 +59,7 @@ def test_a_model_drafts_and_the_lead_decides(sqlite_file: Path, tmp_path: Path) 
             raise ModelError("the server is away", hint="try later")
         return LocalizedText(en="Teasing is harmless.", zh="玩笑无害。")
 
-    service = open_quick(str(sqlite_file), tmp_path / "media")
+    service = open_quick(database_url, tmp_path / "media")
     office = make_office(service, draft=draft, drafter="openai/toy")
     project = open_project(office, tmp_path, "label-by-vote")
     for name, form in (("ann", HARMLESS), ("bob", HARMFUL)):

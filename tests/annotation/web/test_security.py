@@ -419,6 +419,23 @@ def test_a_body_that_hides_its_length_is_cut_off_too(office: Office) -> None:
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize("what", ["import", "media"])
+def test_files_of_others_than_leads_are_not_read(office: Office, project: int, what: str) -> None:
+    office.hire("worker", project, "annotator")
+    worker, read = office.visitor("worker"), []
+
+    def pieces() -> object:
+        for number in range(40):
+            read.append(number)
+            yield b"-" * 50_000
+
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    place = f"/p/{project}/{what}"
+    answer = worker.client.post(place, content=pieces(), headers=headers)  # type: ignore[arg-type]
+    assert answer.status_code == 403
+    assert not read
+
+
 def test_good_uploads_among_bad_ones_become_items(office: Office, project: int) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (30, 20), "teal").save(picture, "JPEG")

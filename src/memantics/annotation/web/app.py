@@ -8,18 +8,18 @@ from dataclasses import asdict
 from datetime import datetime
 
 from fastapi import FastAPI, Request
-from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from memantics.annotation import errors
+from memantics.annotation.faults import SOON
 from memantics.annotation.service import AnnotationService
 from memantics.annotation.web import account, agreement, exchange, lead, work
 from memantics.annotation.web.asking import AppContext, ForgedForm, PageRequest, PageRoute, install
 from memantics.annotation.web.pages import SITE
 from memantics.annotation.web.settings import WebSettings
-from memantics.core.errors import MemanticsError, StoreError
+from memantics.core.errors import StoreError
 from memantics.web.logs import note
 from memantics.web.server import wrap
 
@@ -36,7 +36,6 @@ REFUSALS: Mapping[type[Exception], tuple[int, str]] = {
     errors.TooManyAttempts: (429, "refused"),
     errors.TrainingFailed: (403, "training"),
     StoreError: (503, "store"),
-    DBAPIError: (503, "store"),
 }
 
 
@@ -74,7 +73,8 @@ def _add_health(app: FastAPI, service: AnnotationService) -> None:
     def health() -> Response:
         """Report whether the app and its database respond."""
         found = service.health()
-        return JSONResponse(asdict(found), 200 if found.ok else 503)
+        again = None if found.ok else {"retry-after": str(SOON)}
+        return JSONResponse(asdict(found), 200 if found.ok else 503, again)
 
 
 async def _refuse_unknown(request: Request, error: Exception) -> Response:
@@ -86,14 +86,20 @@ async def _refuse_unknown(request: Request, error: Exception) -> Response:
 
 
 def refuse(ask: PageRequest, error: Exception) -> Response:
-    """Return an error page that explains what to do next."""
+    """Return an error page that explains what to do next, and when to try again."""
+    response = _refuse(ask, error)
+    if response.status_code == 503:
+        response.headers["retry-after"] = str(getattr(error, "wait", SOON))
+    return response
+
+
+def _refuse(ask: PageRequest, error: Exception) -> Response:
     found = (said for kind, said in REFUSALS.items() if isinstance(error, kind))
     status, words = next(found, (422, "refused"))
     if isinstance(error, errors.ConsentMissing):
         return ask.go(f"/p/{ask.request.path_params.get('project', 0)}/welcome")
     if ask.wants_json:
-        known = isinstance(error, MemanticsError)
-        return JSONResponse({"error": str(error) if known else "database"}, status)
+        return JSONResponse({"error": str(error)}, status)
     if isinstance(error, errors.LimitReached):
         until = datetime.fromisoformat(error.until)
         return ask.page("limit.html", status, span=error.span, limit=error.limit, until=until)

@@ -16,12 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeVar
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from fastapi import FastAPI, Request
 from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import FormData, UploadFile
-from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from memantics.annotation.errors import AnnotateError, Forbidden, TokenInvalid
@@ -37,8 +36,9 @@ from memantics.annotation.web.settings import (
     make_seed,
 )
 from memantics.core.errors import StoreError
+from memantics.web.budget import FORM_BYTES, SMALL_BYTES
 from memantics.web.logs import note_failure
-from memantics.web.shell import FORM_BYTES, open_form
+from memantics.web.shell import open_form, read_form
 from memantics.web.site import Catalogue, choose_language
 
 REST = 300.0
@@ -281,7 +281,7 @@ Refuse = Callable[[PageRequest, Exception], Response]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """One route. ``public`` routes need no session; ``upload`` routes accept files."""
+    """One route. ``public`` routes need no session; ``upload`` routes accept files of leads."""
 
     method: HttpMethod
     path: str
@@ -326,33 +326,26 @@ def install(app: FastAPI, client: AppContext, route: PageRoute, refuse: Refuse) 
                 only_check,
             )
 
-        if route.upload:
-            # Uploads without a session are rejected before they are read.
+        if route.upload or (not route.public and _is_long(request)):
+            # Long requests without a session, and files of others than leads, are rejected before
+            # they are read.
             refused = await answer(FormData(), only_check=True)
             if refused.status_code != 204:
                 return refused
+        if route.upload:
             async with open_form(request, files=MAX_FILES, fields=MAX_FIELDS) as form:
                 return await answer(form)
         return await answer(
-            read_fields(await request.body()) if route.method == "POST" else FormData()
+            await read_form(request, MAX_FIELDS) if route.method == "POST" else FormData()
         )
 
     # add_route avoids the overhead of FastAPI's dependency injection.
     app.add_route(route.path, endpoint, [route.method], route.handler.__name__)
 
 
-def read_fields(body: bytes) -> FormData:
-    """Parse a form without files; raise an error for too many fields.
-
-    >>> read_fields(b"name=ann&note=a+b%21&empty=").multi_items()
-    [('name', 'ann'), ('note', 'a b!'), ('empty', '')]
-    """
-    try:
-        text = body.decode("ascii", "replace")
-        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
-    except ValueError:
-        raise HTTPException(413, f"a form has at most {MAX_FIELDS:,} fields") from None
-    return FormData(list[tuple[str, str | UploadFile]](pairs))
+def _is_long(request: Request) -> bool:
+    size = request.headers.get("content-length", "")
+    return request.method == "POST" and not (size.isdecimal() and int(size[:9]) <= SMALL_BYTES)
 
 
 def _serve(route: PageRoute, ask: PageRequest, refuse: Refuse, only_check: bool) -> Response:
@@ -361,6 +354,8 @@ def _serve(route: PageRoute, ask: PageRequest, refuse: Refuse, only_check: bool)
         if ask.found is None and not route.public:
             return _send_to_login(ask, route)
         if only_check:
+            if route.upload:
+                ask.service.exchange.check_upload(ask.actor, ask.place("project"))
             return Response(status_code=204)
         if route.method == "POST" and not is_own_form(
             ask.request, ask.client.settings, ask.seed, ask.text("token", 200)

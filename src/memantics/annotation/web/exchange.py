@@ -8,6 +8,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from memantics.annotation.errors import Forbidden
+from memantics.annotation.faults import DatabaseFailed
 from memantics.annotation.tables import TABLES
 from memantics.annotation.web.asking import PageRequest, Routes
 from memantics.core.errors import InputError
@@ -65,6 +66,8 @@ def take_import(ask: PageRequest) -> Response:
         return show_data(ask, 422, (ask.words("data.nofile"),))
     try:
         done = ask.service.exchange.import_tasks(ask.actor, ask.place("project"), files[0].file)
+    except DatabaseFailed:
+        raise
     except InputError as error:
         return show_data(ask, 422, (str(error),))
     report = ask.words("data.imported", items=done.items, images=done.images, answers=done.answers)
@@ -83,6 +86,8 @@ def take_images(ask: PageRequest) -> Response:
         data = file.file.read(DEFAULT_BOUNDS.max_bytes + 1)
         try:
             done = ask.service.exchange.upload(ask.actor, project, file.filename or "", data)
+        except DatabaseFailed:
+            raise
         except InputError as error:
             problems.append(str(error))
         else:

@@ -7,6 +7,7 @@ import re
 from starlette.responses import Response
 
 from memantics.annotation.errors import AnswerError, Forbidden, NotFound
+from memantics.annotation.faults import DatabaseFailed
 from memantics.annotation.project_settings import LocalizedText
 from memantics.annotation.records import TrainingState
 from memantics.annotation.web.agreement import draw_split
@@ -61,6 +62,8 @@ def clarify(ask: PageRequest) -> Response:
     if ask.text("do") == "draft" and draft is not None:
         try:
             words = draft(ask.service.guideline.describe(ask.actor, project.id, numbers))
+        except DatabaseFailed:
+            raise
         except MemanticsError as error:
             return show_guideline(ask, 502, error=str(error))
         return show_guideline(ask, 200, words, ask.client.settings.drafter)
@@ -157,6 +160,8 @@ def create(ask: PageRequest) -> Response:
             changes=_read_changes(ask),
             language=ask.words.language,
         )
+    except DatabaseFailed:
+        raise
     except InputError as error:
         return show_new(ask, 422, str(error))
     return ask.go(f"/p/{project.id}/data", "created")
@@ -293,6 +298,8 @@ def save_setup(ask: PageRequest) -> Response:
         ask.service.projects.change(ask.actor, ask.place("project"), changes)
         if chosen:
             ask.service.exchange.train_on(ask.actor, ask.place("project"), chosen)
+    except DatabaseFailed:
+        raise
     except InputError as error:
         return show_setup(ask, 422, say_problem(str(error), ask.words))
     return ask.go(f"/p/{ask.place('project')}/setup", "kept")

@@ -16,8 +16,8 @@ from fastapi import Request
 from memantics.annotation.project_settings import LocalizedText
 from memantics.core.errors import InputError, StoreError
 from memantics.core.files import in_turn, refuse_unwritable
+from memantics.web.budget import LOGIN_BYTES, Limits
 from memantics.web.server import list_hosts, server_url
-from memantics.web.shell import Limits
 
 SECRET = "MEMANTICS_SECRET"  # noqa: S105 - the name of a variable, not a secret
 MIN_SECRET = 16
@@ -63,6 +63,10 @@ class WebSettings:
             open_paths=frozenset({"/health"}),
             uploads=("/import", "/media"),
             secret_paths=("/join/", "/enter/"),
+            bodies=(
+                *((path, LOGIN_BYTES) for path in ("/login", "/logout", "/enter/")),
+                ("/join/", 2 * LOGIN_BYTES),
+            ),
         )
 
 
